@@ -1,0 +1,60 @@
+/**
+ * The words of xiq-sink. Each means one thing everywhere: in code, tables, log lines and pages.
+ *
+ * cloud         the network management cloud service: it sends webhooks and serves the REST API
+ * source        one cloud account that sends to us: a name, its secrets, its API credentials
+ * message type  one of the nine the cloud names, spelled exactly as it spells them
+ * family        `audit`, `location` or `log`: three handlers, three tables
+ * delivery      one inbound POST, whole; never used for anything outbound
+ * record        one JSON object of a delivery (a body is one object or an array of them)
+ * event         one stored row; a record gives one, a location record one per observation
+ * receipt       what the sender gets back: delivery id, record count, how durable it is by then
+ * quarantine    authenticated bytes or records that could not be read as events, kept as they came
+ * subscription  what the cloud holds: application, url, secret, message type, status
+ * destination   a SIEM or other system that events are forwarded to
+ */
+
+/** The message types of the specification, "Events". */
+export const MESSAGE_TYPES = [
+  'LOCATION_AP_CENTRIC',
+  'LOCATION_CLIENT_CENTRIC',
+  'AUDIT_LOG_ALL',
+  'GDPR_LOG_ALL',
+  'CREDENTIAL_LOG_ALL',
+  'ACCOUNTING_LOG_ALL',
+  'AUTHENTICATION_LOG_ALL',
+  'EMAIL_LOG_ALL',
+  'SMS_LOG_ALL',
+] as const;
+
+export type MessageType = (typeof MESSAGE_TYPES)[number];
+
+export const FAMILIES = ['audit', 'location', 'log'] as const;
+
+export type Family = (typeof FAMILIES)[number];
+
+/** The family of each message type: which handler and which table its events go through. */
+export const FAMILY_OF: Readonly<Record<MessageType, Family>> = {
+  LOCATION_AP_CENTRIC: 'location',
+  LOCATION_CLIENT_CENTRIC: 'location',
+  AUDIT_LOG_ALL: 'audit',
+  GDPR_LOG_ALL: 'log',
+  CREDENTIAL_LOG_ALL: 'log',
+  ACCOUNTING_LOG_ALL: 'log',
+  AUTHENTICATION_LOG_ALL: 'log',
+  EMAIL_LOG_ALL: 'log',
+  SMS_LOG_ALL: 'log',
+};
+
+/** How an event reached us: pushed by the cloud, or read back through its API. */
+export type Origin = 'webhook' | 'backfill';
+
+/** The form in which a delivery carried its secret; the cloud's own is not documented. */
+export type SecretForm = 'basic' | 'bearer' | 'raw' | 'header' | 'hmac';
+
+const messageTypes: ReadonlySet<string> = new Set(MESSAGE_TYPES);
+
+/** Whether a text is one of the nine message types, spelled as the cloud spells it. */
+export function isMessageType(text: string): text is MessageType {
+  return messageTypes.has(text);
+}
