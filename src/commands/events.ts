@@ -1,0 +1,96 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { styleText } from 'node:util';
+import type { Db } from '../store/database.ts';
+import { endOfEvents, eventsStoredAfter, searchEvents } from '../store/search-events.ts';
+import type { EventFilter, EventPosition, FoundEvent } from '../store/search-events.ts';
+import { formatTable } from './table.ts';
+
+/** New events appear within this time and that of one query. */
+const TAIL_INTERVAL_MS = 400;
+
+/** Rows read at once while following. */
+const TAIL_PAGE = 1_000;
+
+const COLUMNS = ['time', 'type', 'source', 'who', 'code', 'what'];
+
+/** `events search`: one page of events, newest first, as a table or as JSON lines. */
+export async function printSearch(
+  db: Db,
+  filter: EventFilter,
+  page: { readonly limit: number; readonly after?: EventPosition | undefined },
+  asJson: boolean,
+): Promise<void> {
+  const events = await searchEvents(db, filter, page);
+  if (asJson) {
+    for (const event of events) process.stdout.write(`${toJson(event)}\n`);
+    return;
+  }
+  if (events.length === 0) {
+    process.stdout.write('no events match\n');
+    return;
+  }
+  process.stdout.write(`${formatTable(COLUMNS, events.map(toCells))}\n`);
+  const last = events.at(-1);
+  if (last !== undefined && events.length === page.limit) {
+    const hint = `older events: the same command with --after ${formatPosition(last)}`;
+    process.stderr.write(`${styleText('dim', hint, { stream: process.stderr })}\n`);
+  }
+}
+
+/** `events tail`: prints events as they are stored, until the signal fires. */
+export async function followEvents(
+  db: Db,
+  filter: EventFilter,
+  asJson: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  let position = await endOfEvents(db);
+  while (!signal.aborted) {
+    const events = await eventsStoredAfter(db, filter, position, TAIL_PAGE);
+    for (const event of events) {
+      process.stdout.write(`${asJson ? toJson(event) : toLine(event)}\n`);
+      position = { xid: event.xid, id: event.id };
+    }
+    if (events.length < TAIL_PAGE)
+      await sleep(TAIL_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** The text of a position, as `--after` takes it. */
+function formatPosition({ occurred_at, event_id }: FoundEvent): string {
+  return `${occurred_at.toISOString()},${event_id}`;
+}
+
+/** Reads what `formatPosition` wrote. Undefined when it is nothing of the kind. */
+export function parsePosition(text: string): EventPosition | undefined {
+  const [time = '', eventId = ''] = text.split(',');
+  const occurredAt = new Date(time);
+  return Number.isNaN(occurredAt.getTime()) || !/^[0-9a-f-]{36}$/.test(eventId)
+    ? undefined
+    : { occurredAt, eventId };
+}
+
+function toJson({ xid: _xid, ...event }: FoundEvent): string {
+  return JSON.stringify(event);
+}
+
+const who = (event: FoundEvent) => event.user_name ?? event.client_mac ?? '';
+
+const what = (event: FoundEvent) => event.description ?? (event.ap_mac === null ? '' : `at ${event.ap_mac}`);
+
+function toCells(event: FoundEvent): string[] {
+  return [
+    event.occurred_at.toISOString(),
+    event.message_type,
+    event.source,
+    who(event),
+    event.code ?? '',
+    what(event),
+  ];
+}
+
+function toLine(event: FoundEvent): string {
+  const [time = '', type = '', ...others] = toCells(event);
+  const rest = others.filter((cell) => cell !== '').join('  ');
+  return `${styleText('dim', time)}  ${styleText('cyan', type.padEnd(23))}  ${rest}`;
+}

@@ -1,0 +1,187 @@
+import type { Logger } from 'pino';
+import { maskConfig } from '../config.ts';
+import type { Config } from '../config.ts';
+import { describeError, UsageError } from '../errors.ts';
+import { createBatchStore } from '../handlers/store-batch.ts';
+import { createFailedSecrets } from '../ingest/failed-secrets.ts';
+import { createIngestServer } from '../ingest/ingest-server.ts';
+import type { TlsCertificate } from '../ingest/ingest-server.ts';
+import { readTlsFiles, watchTlsFiles } from '../ingest/tls-files.ts';
+import { createSecretVerifier } from '../ingest/verify-secret.ts';
+import { openDeliveryQueue } from '../queue/delivery-queue.ts';
+import type { DeliveryQueue } from '../queue/delivery-queue.ts';
+import { startDeliveryWorker } from '../queue/delivery-worker.ts';
+import { checkDatabase, openDatabase } from '../store/database.ts';
+import type { Db } from '../store/database.ts';
+import { startEmbeddedPostgres } from '../store/embedded-postgres.ts';
+import { takeInstanceLock } from '../store/instance-lock.ts';
+import { maintainPartitions } from '../store/partitions.ts';
+import { migrateAll, locateQueue } from './open-store.ts';
+import { completeSecrets } from './webhook-secret.ts';
+import type { SourceSecrets } from './webhook-secret.ts';
+
+export const ROLES = ['all', 'ingest', 'worker'] as const;
+
+/** Which parts one process runs; a larger set-up runs many of each on one queue and one database. */
+export type Role = (typeof ROLES)[number];
+
+/** Months are created and retention is applied this often. */
+const MAINTENANCE_INTERVAL_MS = 60 * 60 * 1000;
+
+/** The running service. */
+export interface Service {
+  readonly secrets: SourceSecrets | undefined;
+  /** The port that ingest listens on; none in the role `worker`. */
+  readonly port: number | undefined;
+  /** What a person gives to psql; only of the embedded database. */
+  readonly readerUrl: string | undefined;
+  /** Stops in reverse order of the start: takes nothing new, finishes what was taken, closes. */
+  stop(): Promise<void>;
+}
+
+/** What was opened, to be closed in reverse order. */
+interface Opened {
+  push(what: string, close: () => Promise<unknown>): void;
+  closeAll(): Promise<void>;
+}
+
+/** Starts the service. Resolves once it takes deliveries; when it cannot start, it closes what it had opened. */
+export async function startService(config: Config, role: Role, logger: Logger): Promise<Service> {
+  logger.info({ ...maskConfig(config), role }, 'starting');
+  const opened = createOpened(logger);
+  try {
+    const store =
+      role === 'ingest' && config.redisUrl !== undefined
+        ? undefined
+        : await openStore(config, logger, opened);
+    const queueLocation = locateQueue(config, store?.databaseUrl ?? '');
+    if (role !== 'ingest' && store !== undefined) {
+      await startMaintenance(config, store.db, logger, opened);
+      const worker = startDeliveryWorker(queueLocation, createBatchStore(store.db, logger), logger);
+      opened.push('worker', () => worker.close());
+    }
+    let secrets: SourceSecrets | undefined;
+    let port: number | undefined;
+    if (role !== 'worker') {
+      secrets = await completeSecrets(config);
+      const queue = openDeliveryQueue(queueLocation, logger);
+      opened.push('queue', () => queue.close());
+      port = await startIngest(config, secrets, queue, store?.db, logger, opened);
+    }
+    return { secrets, port, readerUrl: store?.readerUrl, stop: () => opened.closeAll() };
+  } catch (error) {
+    await opened.closeAll();
+    throw error;
+  }
+}
+
+function createOpened(logger: Logger): Opened {
+  const closers: { what: string; close: () => Promise<unknown> }[] = [];
+  return {
+    push: (what, close) => closers.push({ what, close }),
+    async closeAll() {
+      for (let last = closers.pop(); last !== undefined; last = closers.pop()) {
+        const started = performance.now();
+        await last.close();
+        logger.debug({ ms: Math.round(performance.now() - started) }, `closed ${last.what}`);
+      }
+    },
+  };
+}
+
+interface OpenStore {
+  readonly db: Db;
+  readonly databaseUrl: string;
+  readonly readerUrl: string | undefined;
+}
+
+async function openStore(config: Config, logger: Logger, opened: Opened): Promise<OpenStore> {
+  const { databaseUrl, readerUrl } = await openServer(config, opened);
+  const db = openDatabase(databaseUrl, (error) =>
+    logger.warn({ err: error }, 'a database connection was lost'),
+  );
+  opened.push('database', () => db.destroy());
+  const applied = await migrateAll(config, databaseUrl, db);
+  if (applied.length > 0) logger.info({ applied }, 'database migrated');
+  return { db, databaseUrl, readerUrl };
+}
+
+async function openServer(config: Config, opened: Opened): Promise<Omit<OpenStore, 'db'>> {
+  if (config.databaseUrl !== undefined) return { databaseUrl: config.databaseUrl, readerUrl: undefined };
+  const embedded = await startEmbeddedPostgres(config.dataDir);
+  const lock = await takeInstanceLock(embedded.databaseUrl);
+  if (lock === undefined) {
+    throw new UsageError(
+      `another xiq-sink serves on ${config.dataDir} already: stop it first, or set DATA_DIR to a directory of its own`,
+    );
+  }
+  opened.push('embedded Postgres', () => embedded.stop());
+  opened.push('instance lock', () => lock.release());
+  return embedded;
+}
+
+/** Maintains the partitions now, so that the first row finds its month, and from then on every hour. */
+async function startMaintenance(config: Config, db: Db, logger: Logger, opened: Opened): Promise<void> {
+  const maintain = async () => {
+    const { created, dropped, inDefault } = await maintainPartitions(db, new Date(), config.retentionMonths);
+    if (created.length > 0) logger.info({ created }, 'partitions created');
+    if (dropped.length > 0) logger.info({ dropped }, 'retention dropped partitions');
+    for (const { partition, rows } of inDefault) {
+      logger.warn({ partition, rows }, 'events lie outside every month that has a partition');
+    }
+  };
+  await maintain();
+  let running = Promise.resolve();
+  const timer = setInterval(() => {
+    running = maintain().catch((error: unknown) => {
+      logger.error({ err: error }, `partitions were not maintained: ${describeError(error)}`);
+    });
+  }, MAINTENANCE_INTERVAL_MS);
+  opened.push('maintenance', async () => {
+    clearInterval(timer);
+    await running;
+  });
+}
+
+async function startIngest(
+  config: Config,
+  { sources }: SourceSecrets,
+  queue: DeliveryQueue,
+  db: Db | undefined,
+  logger: Logger,
+  opened: Opened,
+): Promise<number> {
+  const ingest = createIngestServer({
+    verifier: createSecretVerifier(sources),
+    failedSecrets: createFailedSecrets(),
+    enqueue: (delivery) => queue.enqueue(delivery),
+    maxBodyBytes: config.maxBodyBytes,
+    checks: {
+      queue: () => queue.check(),
+      ...(db === undefined ? {} : { database: () => checkDatabase(db) }),
+    },
+    tls: config.tls === undefined ? undefined : readTlsFiles(config.tls),
+    logger,
+  });
+  const port = await ingest.listen(config.port, config.host);
+  opened.push('ingest listener', () => ingest.close());
+  if (config.tls !== undefined) reloadTls(config.tls, (tls) => ingest.useCertificate(tls), logger, opened);
+  return port;
+}
+
+function reloadTls(
+  files: NonNullable<Config['tls']>,
+  useCertificate: (tls: TlsCertificate) => void,
+  logger: Logger,
+  opened: Opened,
+): void {
+  const unwatch = watchTlsFiles(files, () => {
+    try {
+      useCertificate(readTlsFiles(files));
+      logger.info(files, 'TLS certificate reloaded');
+    } catch (error) {
+      logger.error({ err: error, ...files }, 'the changed TLS certificate cannot be used; the old one stays');
+    }
+  });
+  opened.push('TLS watch', async () => unwatch());
+}

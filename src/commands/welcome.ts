@@ -1,0 +1,59 @@
+import path from 'node:path';
+import { styleText } from 'node:util';
+import type { Config } from '../config.ts';
+import type { Service } from './serve.ts';
+
+/** An audit record of the specification's shape, as a body to try. */
+const sample = (timeStamp: number) =>
+  JSON.stringify([
+    {
+      ownerId: 1_234_567,
+      orgId: 0,
+      timeStamp,
+      id: null,
+      userId: 2_345_678,
+      code: 10_001,
+      category: 1,
+      description: 'User admin@example.com logged in',
+      userName: 'admin@example.com',
+      vhmName: 'VHM-EXAMPLE',
+    },
+  ]);
+
+/** What a person reads once the service takes deliveries: where it is, how to try it, how to ask it. */
+export function welcome({ secrets, port, readerUrl }: Service, config: Config): string {
+  if (port === undefined || secrets === undefined) return 'xiq-sink stores deliveries from the queue.';
+  const address = `${config.tls === undefined ? 'http' : 'https'}://localhost:${port}`;
+  const source = secrets.sources[0]?.name ?? '';
+  const { secretFile, generated } = secrets;
+  const secret = secretFile === undefined ? '$WEBHOOK_SECRET' : `$(cat ${relative(secretFile)})`;
+  const lines = [
+    styleText('bold', `xiq-sink takes deliveries at ${address}/ingest/${source}/MESSAGE_TYPE`),
+    ...(generated === undefined
+      ? []
+      : section(`Webhook secret, generated now, shown once, kept in ${secretFile}:`, generated)),
+    ...section(
+      'Try it:',
+      `curl -H "Authorization: Bearer ${secret}" -d '${sample(Date.now())}' ${address}/ingest/${source}/AUDIT_LOG_ALL`,
+    ),
+    ...section(
+      'Ask it:',
+      'bin/xiq-sink events search',
+      'bin/xiq-sink sql "select user_name, code, count(*) from audit_log group by 1, 2"',
+    ),
+    ...(readerUrl === undefined
+      ? []
+      : section('With any Postgres client, read only:', `psql "${readerUrl}"`)),
+    '',
+    'Ctrl-C stops it; what was answered with 200 is kept.',
+  ];
+  return lines.join('\n');
+}
+
+const section = (title: string, ...lines: string[]) => ['', title, ...lines.map((line) => `  ${line}`)];
+
+/** A path as it is shortest to type from here. */
+function relative(file: string): string {
+  const fromHere = path.relative(process.cwd(), file);
+  return fromHere.startsWith('..') ? file : fromHere;
+}

@@ -1,0 +1,45 @@
+/**
+ * The few errors that decide what happens next. Everything else that is thrown is a defect.
+ */
+
+/** Wrong settings or wrong usage: nothing was started, the person has to change something. Exit code 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** Something this program needs is away (queue, database, disk); the same work will succeed later. */
+export class OutageError extends Error {
+  override readonly name = 'OutageError';
+}
+
+/** A request that is answered with an HTTP status of its own instead of a receipt. */
+export class RefusedError extends Error {
+  override readonly name = 'RefusedError';
+  readonly status: number;
+  readonly code: string;
+  /** Seconds, for the Retry-After header. */
+  readonly retryAfter: number | undefined;
+
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    options?: ErrorOptions & { retryAfter?: number },
+  ) {
+    super(message, options);
+    this.status = status;
+    this.code = code;
+    this.retryAfter = options?.retryAfter;
+  }
+}
+
+/** The message of anything that was thrown, with the messages of its causes. */
+export function describeError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const own = error.message || error.name;
+  const inner = error instanceof AggregateError ? error.errors.map(describeError).join('; ') : '';
+  const cause = error.cause === undefined ? '' : describeError(error.cause);
+  return [own, inner, cause]
+    .filter((part, index) => part !== '' && (index === 0 || !own.includes(part)))
+    .join(': ');
+}

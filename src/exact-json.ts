@@ -1,0 +1,74 @@
+/**
+ * JSON in which no number loses a digit: the specification's ids are int64, beyond what a double holds.
+ * A number that JavaScript would print differently from how it was sent stays as its own text
+ * (`JSON.rawJSON`), which `JSON.stringify` writes back as it came.
+ */
+
+/** A number kept as the text it was sent as. */
+export interface RawNumber {
+  readonly rawJSON: string;
+}
+
+declare global {
+  // In Node.js since 22, not yet in TypeScript's library (ECMAScript proposal "JSON.parse source text access").
+  interface JSON {
+    rawJSON(text: string): RawNumber;
+    isRawJSON(value: unknown): value is RawNumber;
+    parse(
+      text: string,
+      reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
+    ): unknown;
+  }
+}
+
+/** A JSON object with exact numbers. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/**
+ * Matches wherever a number of the text might not survive `JSON.parse`: 16 digits or more, an exponent, a
+ * trailing zero behind the point, tiny fractions, minus zero. It may also match inside a string, which
+ * costs time only. Without a match the plain parser is exact, and takes 0.6 us where the reviver takes 5
+ * (a 300-byte audit record).
+ */
+const MAY_LOSE_DIGITS = /[:[,]\s*-?(?:[\d.]{16,}|[\d.]+[eE][+-]?\d+|\d+\.\d*0|0\.000000\d*|0)(?=[\s,}\]])/;
+
+/** Beyond these a Postgres numeric overflows, or one number fills pages; such a number is kept as a string. */
+const MAX_EXPONENT = 1_000;
+const MAX_DIGITS = 1_000;
+
+/** Whether a value is a number kept as its own text. */
+export function isRawNumber(value: unknown): value is RawNumber {
+  return JSON.isRawJSON(value);
+}
+
+/** Whether a value is a JSON object (not an array, not null, not a number kept as text). */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
+}
+
+/** Parses JSON text with exact numbers. Throws a SyntaxError as `JSON.parse` does. */
+export function parseExactJson(text: string): unknown {
+  const value: unknown = MAY_LOSE_DIGITS.test(text) ? JSON.parse(text, exactNumber) : JSON.parse(text);
+  return value;
+}
+
+function exactNumber(_key: string, value: unknown, context: { readonly source?: string }): unknown {
+  const source = context.source;
+  if (typeof value !== 'number' || source === undefined || String(value) === source) return value;
+  const exponent = /[eE]([+-]?\d+)$/.exec(source)?.[1];
+  const storable = source.length <= MAX_DIGITS && Math.abs(Number(exponent ?? 0)) <= MAX_EXPONENT;
+  return storable ? JSON.rawJSON(source) : source;
+}
+
+/** One text for equal values: keys sorted, no white space, numbers as sent. */
+export function canonicalJson(value: unknown): string {
+  if (typeof value !== 'object' || value === null || isRawNumber(value)) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  const members = Object.entries(value).sort(byKey);
+  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`).join(',')}}`;
+}
+
+/** Order of UTF-16 code units, the same in every locale. */
+function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : 1;
+}

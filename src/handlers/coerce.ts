@@ -1,0 +1,146 @@
+import { isIP } from 'node:net';
+import { isJsonObject, isRawNumber } from '../exact-json.ts';
+import type { JsonObject } from '../exact-json.ts';
+import type { Field, FieldKind } from '../message-types.ts';
+
+/**
+ * Reads a field from a record, in the text form that Postgres reads for the field's kind. Null when no member
+ * carries it, or when the value cannot be of that kind: the record itself stays whole in `payload`.
+ */
+export function readField(record: JsonObject, { members, kind }: Field): string | null {
+  for (const member of members) {
+    const value = record[member];
+    if (value !== undefined && value !== null && Object.hasOwn(record, member)) return coerce(value, kind);
+  }
+  return null;
+}
+
+function coerce(value: unknown, kind: FieldKind): string | null {
+  switch (kind) {
+    case 'text':
+      return toText(value);
+    case 'key':
+      return toKey(value);
+    case 'key[]':
+      return toArray(value, toKey);
+    case 'bigint':
+      return toBigint(value);
+    case 'bigint[]':
+      return toArray(value, toBigint);
+    case 'double precision':
+      return toDouble(value);
+    case 'timestamptz':
+      return toTimestamp(value);
+    case 'inet':
+      return toInet(value);
+    case 'macaddr':
+      return toMac(value);
+    case 'jsonb':
+      return JSON.stringify(value);
+  }
+}
+
+/** An index entry of Postgres ends at 2,704 bytes; 512 characters are 2,048 bytes at most. */
+const MAX_KEY_LENGTH = 512;
+
+function toText(value: unknown): string | null {
+  if (typeof value === 'string') return value;
+  if (isRawNumber(value)) return value.rawJSON;
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : null;
+}
+
+function toKey(value: unknown): string | null {
+  const text = toText(value);
+  return text !== null && text.length <= MAX_KEY_LENGTH ? text : null;
+}
+
+/** An array whose every element is of the kind, as an array literal of Postgres. One value alone is an array of one. */
+function toArray(value: unknown, toElement: (element: unknown) => string | null): string | null {
+  const elements: unknown[] = Array.isArray(value) ? value : [value];
+  const literals: string[] = [];
+  for (const element of elements) {
+    const text = toElement(element);
+    if (text === null) return null;
+    literals.push(`"${text.replaceAll(/["\\]/g, '\\$&')}"`);
+  }
+  return `{${literals.join(',')}}`;
+}
+
+const MIN_INT64 = -(2n ** 63n);
+const MAX_INT64 = 2n ** 63n - 1n;
+
+function toBigint(value: unknown): string | null {
+  if (Number.isSafeInteger(value)) return String(value);
+  const text = toText(value)?.trim() ?? '';
+  // Java prints a whole double as "12.0".
+  const digits = /^([+-]?\d{1,19})(?:\.0+)?$/.exec(text)?.[1];
+  if (digits === undefined) return null;
+  const integer = BigInt(digits);
+  return integer >= MIN_INT64 && integer <= MAX_INT64 ? String(integer) : null;
+}
+
+function toDouble(value: unknown): string | null {
+  if (typeof value === 'boolean') return null;
+  const text = toText(value)?.trim() ?? '';
+  const number = text === '' ? Number.NaN : Number(text);
+  return Number.isFinite(number) ? String(number) : null;
+}
+
+/** As milliseconds these are 1973 to 9999. A smaller number, down to 1973 in seconds, can only be seconds. */
+const MIN_MILLISECONDS = 100_000_000_000;
+const MAX_MILLISECONDS = 253_402_300_799_999;
+const MIN_SECONDS = 100_000_000;
+
+function toTimestamp(value: unknown): string | null {
+  const text = toText(value)?.trim() ?? '';
+  if (/^\d+(\.\d+)?$/.test(text)) return epochToTimestamp(Number(text));
+  const iso =
+    /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)\s*(Z|[+-]\d\d(?::?\d\d)?)?)?$/i.exec(text);
+  if (iso === null) return null;
+  const [, date, time = '00:00', zone = 'Z'] = iso;
+  const offset =
+    zone.length === 5 ? `${zone.slice(0, 3)}:${zone.slice(3)}` : zone.length === 3 ? `${zone}:00` : zone;
+  const milliseconds = Date.parse(`${date}T${time.replace(',', '.')}${offset.toUpperCase()}`);
+  return Number.isNaN(milliseconds) ? null : new Date(milliseconds).toISOString();
+}
+
+function epochToTimestamp(number: number): string | null {
+  const milliseconds = number >= MIN_SECONDS && number < MIN_MILLISECONDS ? number * 1000 : number;
+  const readable = milliseconds >= MIN_MILLISECONDS && milliseconds <= MAX_MILLISECONDS;
+  return readable ? new Date(Math.trunc(milliseconds)).toISOString() : null;
+}
+
+function toInet(value: unknown): string | null {
+  if (typeof value !== 'string') return null;
+  const address = value.trim().replace(/%.*$/, '');
+  return isIP(address) === 0 ? null : address;
+}
+
+/** A MAC address in any notation, also at the head of a station id ("AA-BB-CC-DD-EE-FF:SSID"). */
+function toMac(value: unknown): string | null {
+  if (typeof value !== 'string') return null;
+  const mac = /^\s*([0-9a-f]{2}(?:[-:. ]?[0-9a-f]{2}){5})(?![0-9a-f])/i.exec(value)?.[1];
+  return mac === undefined ? null : mac.replaceAll(/[-:. ]/g, '').toLowerCase();
+}
+
+/**
+ * A record that Postgres can hold: neither text nor jsonb takes U+0000 or half a surrogate pair, and both
+ * become U+FFFD, the replacement character. Nearly every record comes back as it is.
+ */
+export function makeStorable(record: JsonObject): JsonObject {
+  // JSON text shows both as escapes; a match may also be a backslash the sender wrote, which costs time only.
+  if (!/\\u(?:0000|d[89a-f])/i.test(JSON.stringify(record))) return record;
+  const replaced = replaceUnstorable(record);
+  return isJsonObject(replaced) ? replaced : record;
+}
+
+function replaceUnstorable(value: unknown): unknown {
+  if (typeof value === 'string') return value.toWellFormed().replaceAll('\0', '\uFFFD');
+  if (Array.isArray(value)) return value.map(replaceUnstorable);
+  if (!isJsonObject(value)) return value;
+  const members = Object.entries(value).map(([key, member]) => [
+    replaceUnstorable(key),
+    replaceUnstorable(member),
+  ]);
+  return Object.fromEntries(members);
+}

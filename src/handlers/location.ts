@@ -1,0 +1,35 @@
+import { canonicalJson, isJsonObject } from '../exact-json.ts';
+import type { JsonObject } from '../exact-json.ts';
+import type { RecordPart } from './families.ts';
+
+/** Where the observations stand: of clients by one access point, or of one client by access points. */
+const LISTS = ['observations', 'deviceObservers', 'device_observers'];
+
+/** The record's own members are stored with each observation: together no more than this. */
+const MAX_SPLIT_CHARACTERS = 32 * 1024 * 1024;
+
+/**
+ * Location records: one event per observation. Its payload is the record with that observation alone, so that
+ * a record of 500 observations is not stored 500 times whole; its columns are the observation's and the record's.
+ */
+export function splitObservations(record: JsonObject): readonly RecordPart[] {
+  const list = LISTS.find((member) => Object.hasOwn(record, member));
+  const observations = list === undefined ? undefined : record[list];
+  if (list === undefined || !Array.isArray(observations) || observations.length === 0) {
+    return [{ content: record, columns: record }];
+  }
+  const shared = canonicalJson({ ...record, [list]: [] }).length * observations.length;
+  if (shared > MAX_SPLIT_CHARACTERS) {
+    throw new Error(
+      `${observations.length} observations that share ${shared} characters are too many to split`,
+    );
+  }
+  return observations.map((observation) => splitOne(record, list, observation));
+}
+
+function splitOne(record: JsonObject, list: string, observation: unknown): RecordPart {
+  return {
+    content: { ...record, [list]: [observation] },
+    columns: isJsonObject(observation) ? { ...record, ...observation } : record,
+  };
+}

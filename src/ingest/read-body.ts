@@ -1,0 +1,65 @@
+import type { IncomingMessage } from 'node:http';
+import { promisify } from 'node:util';
+import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib';
+import rawBody from 'raw-body';
+import { RefusedError } from '../errors.ts';
+import { UnreadableError } from './normalize.ts';
+
+/** Undoes a Content-Encoding, to at most `limit` bytes. */
+export type Decoder = (body: Buffer, limit: number) => Promise<Buffer>;
+
+type Inflate = (body: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
+
+const DECODERS: ReadonlyMap<string, Inflate> = new Map<string, Inflate>([
+  ['gzip', promisify(gunzip)],
+  ['x-gzip', promisify(gunzip)],
+  ['deflate', promisify(inflate)],
+  ['br', promisify(brotliDecompress)],
+  ['zstd', promisify(zstdDecompress)],
+]);
+
+/** Reads the body as it comes over the wire. Throws RefusedError: 413 beyond `limit` bytes, 400 when it is cut off. */
+export async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+  try {
+    return await rawBody(request, { limit, length: request.headers['content-length'] ?? null });
+  } catch (error) {
+    if (isTooLarge(error)) throw tooLarge(limit, error);
+    throw new RefusedError(400, 'BODY_INCOMPLETE', 'the body ended before it was complete', { cause: error });
+  }
+}
+
+/**
+ * The decoder for a Content-Encoding header. Throws RefusedError 415 for an encoding that is not known, before
+ * a byte of the body is read. The decoder throws RefusedError 413 beyond its limit, and UnreadableError when the
+ * bytes are not of the encoding.
+ */
+export function chooseDecoder(encoding = 'identity'): Decoder {
+  const name = encoding.trim().toLowerCase();
+  if (name === 'identity' || name === '') return async (body) => body;
+  const decode = DECODERS.get(name);
+  if (decode === undefined) {
+    const known = ['identity', ...DECODERS.keys()].join(', ');
+    throw new RefusedError(415, 'UNSUPPORTED_ENCODING', `Content-Encoding takes one of ${known}`);
+  }
+  return async (body, limit) => {
+    try {
+      return await decode(body, { maxOutputLength: limit });
+    } catch (error) {
+      if (isTooLarge(error)) throw tooLarge(limit, error);
+      throw new UnreadableError(`the body is not ${name}, as its Content-Encoding says`, { cause: error });
+    }
+  };
+}
+
+function isTooLarge(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return (
+    ('type' in error && error.type === 'entity.too.large') ||
+    ('code' in error && error.code === 'ERR_BUFFER_TOO_LARGE')
+  );
+}
+
+const tooLarge = (limit: number, cause: unknown) =>
+  new RefusedError(413, 'BODY_TOO_LARGE', `the body is larger than ${limit} bytes (setting MAX_BODY_BYTES)`, {
+    cause,
+  });

@@ -1,0 +1,116 @@
+import type { IncomingMessage } from 'node:http';
+import { v7 as uuidv7 } from 'uuid';
+import type { MessageType } from '../domain.ts';
+import { OutageError, RefusedError } from '../errors.ts';
+import type { QueuedDelivery } from '../queue/delivery-batch.ts';
+import type { FailedSecrets } from './failed-secrets.ts';
+import { normalizeBody, unreadableBody, UnreadableError } from './normalize.ts';
+import type { NormalizedBody } from './normalize.ts';
+import { chooseDecoder, readBody } from './read-body.ts';
+import type { Decoder } from './read-body.ts';
+import type { SecretVerifier } from './verify-secret.ts';
+
+/** What the sender gets back once its delivery is durable. */
+export interface Receipt {
+  readonly delivery_id: string;
+  readonly records: number;
+  readonly quarantined: number;
+  readonly durability: 'queued';
+}
+
+/** What receiving a delivery needs. */
+export interface ReceiveOptions {
+  readonly verifier: SecretVerifier;
+  readonly failedSecrets: FailedSecrets;
+  readonly enqueue: (delivery: QueuedDelivery) => Promise<void>;
+  readonly maxBodyBytes: number;
+}
+
+/** Where a delivery says it comes from and what it is, and the address that it came from. */
+export interface Addressed {
+  readonly source: string;
+  readonly messageType: MessageType;
+  readonly remoteAddress: string;
+}
+
+/** Seconds after which a sender should come back when the queue cannot take its delivery. */
+const RETRY_AFTER_OUTAGE = 10;
+
+/**
+ * Receives one delivery, from its headers to the receipt. It returns only once every record is durable in the
+ * queue; otherwise it throws the RefusedError to answer with.
+ */
+export async function receiveDelivery(
+  request: IncomingMessage,
+  { source, messageType, remoteAddress }: Addressed,
+  { verifier, failedSecrets, enqueue, maxBodyBytes }: ReceiveOptions,
+): Promise<Receipt> {
+  const receivedAt = Date.now();
+  const formInHeaders = verifier.verifyHeaders(source, request.headers);
+  if (formInHeaders === undefined && !verifier.isSigned(request.headers)) {
+    throw await wrongSecret(failedSecrets, remoteAddress);
+  }
+  const decode = chooseDecoder(request.headers['content-encoding']);
+  const sent = await readBody(request, maxBodyBytes);
+  if (formInHeaders === undefined && !verifier.verifySignature(source, request.headers, sent)) {
+    throw await wrongSecret(failedSecrets, remoteAddress);
+  }
+
+  const { body, unreadable } = await normalize(sent, decode, maxBodyBytes);
+  const deliveryId = uuidv7({ msecs: receivedAt });
+  await enqueueOrRefuse(enqueue, {
+    deliveryId,
+    source,
+    messageType,
+    receivedAt,
+    origin: 'webhook',
+    secretForm: formInHeaders ?? 'hmac',
+    bodyBytes: sent.length,
+    ...body,
+  });
+  if (unreadable !== undefined) throw keptInQuarantine(deliveryId, unreadable);
+  return {
+    delivery_id: deliveryId,
+    records: body.recordCount,
+    quarantined: body.unreadable.length,
+    durability: 'queued',
+  };
+}
+
+async function normalize(
+  sent: Buffer,
+  decode: Decoder,
+  limit: number,
+): Promise<{ body: NormalizedBody; unreadable?: UnreadableError }> {
+  try {
+    return { body: normalizeBody(await decode(sent, limit)) };
+  } catch (error) {
+    if (!(error instanceof UnreadableError)) throw error;
+    return { body: unreadableBody(sent, error.message), unreadable: error };
+  }
+}
+
+async function enqueueOrRefuse(enqueue: ReceiveOptions['enqueue'], delivery: QueuedDelivery): Promise<void> {
+  try {
+    await enqueue(delivery);
+  } catch (error) {
+    if (!(error instanceof OutageError)) throw error;
+    const options = { cause: error, retryAfter: RETRY_AFTER_OUTAGE };
+    throw new RefusedError(503, 'QUEUE_UNAVAILABLE', 'the queue cannot take the delivery now', options);
+  }
+}
+
+/** One answer whether the secret is missing or wrong or the source does not exist. */
+async function wrongSecret(failedSecrets: FailedSecrets, remoteAddress: string): Promise<RefusedError> {
+  const retryAfter = await failedSecrets.count(remoteAddress);
+  return retryAfter === undefined
+    ? new RefusedError(401, 'UNAUTHORIZED', 'the secret is missing or wrong, or the source is not known')
+    : new RefusedError(429, 'TOO_MANY_WRONG_SECRETS', 'too many wrong secrets from this address', {
+        retryAfter,
+      });
+}
+
+function keptInQuarantine(deliveryId: string, unreadable: UnreadableError): RefusedError {
+  const message = `${unreadable.message}; it is kept in quarantine as delivery ${deliveryId}`;
+  return new RefusedError(400, 'UNREADABLE_BODY', message, { cause: unreadable });
+}

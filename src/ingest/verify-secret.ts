@@ -1,0 +1,99 @@
+import { createHmac, hash, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { SecretForm } from '../domain.ts';
+
+/** A configured secret: what it is compared by, and the key of signatures. */
+interface KnownSecret {
+  readonly digest: Buffer;
+  readonly secret: string;
+}
+
+/** What a delivery's headers offer as its secret. */
+interface OfferedSecret {
+  readonly form: SecretForm;
+  readonly value: string;
+}
+
+/** Checks deliveries of the configured sources. */
+export interface SecretVerifier {
+  /** The form of the secret that is right, from the headers alone; undefined when none is. */
+  verifyHeaders(source: string, headers: IncomingHttpHeaders): SecretForm | undefined;
+  /** Whether the headers carry a signature, which can be checked only with the body. */
+  isSigned(headers: IncomingHttpHeaders): boolean;
+  /** Whether the signature over the body, as it came over the wire, is right. */
+  verifySignature(source: string, headers: IncomingHttpHeaders, body: Buffer): boolean;
+}
+
+const SIGNATURE_HEADER = 'x-hub-signature-256';
+
+/** Equal to no digest. It fills every source's list to the same length, and an unknown source's whole list. */
+const NO_SECRET: KnownSecret = { digest: Buffer.alloc(32), secret: '' };
+
+/**
+ * How the cloud presents the secret is not documented, so every form that receivers have seen is accepted.
+ * Digests of equal length are compared in constant time, and every configured secret is tried every time: how
+ * long an answer takes says nothing about how near a guess was, or whether the source exists.
+ */
+export function createSecretVerifier(
+  sources: readonly { readonly name: string; readonly secrets: readonly string[] }[],
+): SecretVerifier {
+  const longest = Math.max(...sources.map(({ secrets }) => secrets.length));
+  const unknown = Array.from({ length: longest }, () => NO_SECRET);
+  const known = new Map<string, readonly KnownSecret[]>();
+  for (const { name, secrets } of sources) {
+    if (secrets.length === 0) throw new Error(`source "${name}" has no secret`);
+    const own = secrets.map((secret) => ({ digest: sha256(secret), secret }));
+    known.set(name, [...own, ...unknown.slice(own.length)]);
+  }
+  const secretsOf = (source: string) => known.get(source) ?? unknown;
+
+  return {
+    verifyHeaders(source, headers) {
+      let form: SecretForm | undefined;
+      for (const offered of offeredSecrets(headers)) {
+        const digest = sha256(offered.value);
+        for (const secret of secretsOf(source)) {
+          if (timingSafeEqual(digest, secret.digest)) form ??= offered.form;
+        }
+      }
+      return form;
+    },
+    isSigned: (headers) => typeof headers[SIGNATURE_HEADER] === 'string',
+    verifySignature(source, headers, body) {
+      const offered = Buffer.from(String(headers[SIGNATURE_HEADER]).replace(/^sha256=/, ''), 'hex');
+      const candidate = offered.length === 32 ? offered : Buffer.alloc(32);
+      let right = false;
+      for (const { secret } of secretsOf(source)) {
+        const expected = createHmac('sha256', secret).update(body).digest();
+        if (timingSafeEqual(expected, candidate) && secret !== '') right = true;
+      }
+      return right;
+    },
+  };
+}
+
+function offeredSecrets(headers: IncomingHttpHeaders): OfferedSecret[] {
+  const offered: OfferedSecret[] = [];
+  const { authorization } = headers;
+  if (authorization !== undefined) {
+    const [, scheme = '', rest = ''] = /^(\S+) +(.*)$/.exec(authorization) ?? [];
+    if (scheme.toLowerCase() === 'basic') offered.push(...basicSecrets(rest));
+    if (scheme.toLowerCase() === 'bearer') offered.push({ form: 'bearer', value: rest });
+    offered.push({ form: 'raw', value: authorization });
+  }
+  const header = headers['x-webhook-secret'];
+  if (typeof header === 'string') offered.push({ form: 'header', value: header });
+  return offered;
+}
+
+/** RFC 7617: the user name ends at the first colon, the password may hold more. A sender may also leave the name out. */
+function basicSecrets(encoded: string): OfferedSecret[] {
+  const decoded = Buffer.from(encoded, 'base64').toString();
+  const password = decoded.slice(decoded.indexOf(':') + 1);
+  return [
+    { form: 'basic', value: password },
+    { form: 'basic', value: encoded },
+  ];
+}
+
+const sha256 = (text: string) => hash('sha256', text, 'buffer');

@@ -1,0 +1,168 @@
+import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import { followEvents, parsePosition, printSearch } from './commands/events.ts';
+import { withStore } from './commands/open-store.ts';
+import { ROLES } from './commands/serve.ts';
+import { serveUntilSignal } from './commands/serve-until-signal.ts';
+import { printQuery } from './commands/sql.ts';
+import { parseTime } from './commands/time.ts';
+import { loadConfig } from './config.ts';
+import { MESSAGE_TYPES } from './domain.ts';
+import { describeError, UsageError } from './errors.ts';
+import { createLogger } from './logger.ts';
+
+/** Exit codes of every command: 0 good, 1 failed, 2 wrong usage or configuration. */
+const FAILED = 1;
+const WRONG_USAGE = 2;
+
+const program = new Command('xiq-sink')
+  .description(
+    'Receives the webhooks of the network management cloud service and keeps every event in Postgres.',
+  )
+  .showHelpAfterError('(--help tells how)')
+  .exitOverride((error) => {
+    process.exit(error.exitCode === 0 ? 0 : WRONG_USAGE);
+  });
+
+program
+  .command('serve')
+  .description('receive deliveries and store them, until Ctrl-C')
+  .addOption(
+    new Option('--role <role>', 'which parts to run in this process').choices(ROLES).default('all' as const),
+  )
+  .addHelpText(
+    'after',
+    examples('xiq-sink serve', 'PORT=9000 xiq-sink serve', 'xiq-sink serve --role ingest'),
+  )
+  .action(async ({ role }) => {
+    await serveUntilSignal(settings(), role);
+  });
+
+program
+  .command('migrate')
+  .description('bring the database up to date, and stop')
+  .addHelpText('after', examples('DATABASE_URL=postgresql://... xiq-sink migrate'))
+  .action(async () => {
+    await withStore(settings(), logger(), async (_store, applied) => {
+      process.stdout.write(applied.length === 0 ? 'up to date\n' : `applied: ${applied.join(', ')}\n`);
+    });
+  });
+
+program
+  .command('sql')
+  .description('run one SQL statement, as a role that may only read')
+  .argument('<statement>', 'in quotation marks')
+  .addOption(new Option('--csv', 'print CSV').conflicts('json'))
+  .option('--json', 'print JSON')
+  .addHelpText(
+    'after',
+    examples(
+      'xiq-sink sql "select occurred_at, user_name, description from audit_log order by 1 desc limit 20"',
+      'xiq-sink sql --csv "select * from conservation" > conservation.csv',
+    ),
+  )
+  .action(async (statement, { csv, json }) => {
+    const format = csv === true ? 'csv' : json === true ? 'json' : 'table';
+    await withStore(settings(), logger(), ({ databaseUrl }) => printQuery(databaseUrl, statement, format));
+  });
+
+const events = program.command('events').description('find stored events, or follow them');
+
+events
+  .command('search')
+  .description('events that match, newest first')
+  .addOption(typeOption())
+  .option('--user <name>', 'user name, exactly')
+  .option('--code <code>', "the audit record's event code", wholeNumber)
+  .option('--mac <address>', 'MAC address of a client or an access point, in any notation', macAddress)
+  .option('--since <time>', 'from this time on: 2026-01-31, 2026-01-31T08:00Z, or 90m, 12h, 7d ago', time)
+  .option('--until <time>', 'before this time', time)
+  .option('--text <text>', "any part of the record's text")
+  .option('--source <name>', 'source, exactly')
+  .option('--limit <number>', 'how many at most', wholeNumber, '50')
+  .option('--after <position>', 'go on behind the last event of a page', position)
+  .option('--json', 'print one JSON object a line')
+  .addHelpText(
+    'after',
+    examples(
+      'xiq-sink events search --since 24h --type AUDIT_LOG_ALL',
+      'xiq-sink events search --user admin@example.com --code 10001',
+      'xiq-sink events search --mac aa:bb:cc:dd:ee:ff --json',
+    ),
+  )
+  .action(async ({ type, limit, after, json, ...filter }) => {
+    await withStore(settings(), logger(), ({ db }) =>
+      printSearch(db, { ...filter, messageType: type }, { limit: Number(limit), after }, json === true),
+    );
+  });
+
+events
+  .command('tail')
+  .description('events as they are stored, until Ctrl-C')
+  .addOption(typeOption())
+  .option('--user <name>', 'user name, exactly')
+  .option('--code <code>', "the audit record's event code", wholeNumber)
+  .option('--mac <address>', 'MAC address of a client or an access point, in any notation', macAddress)
+  .option('--text <text>', "any part of the record's text")
+  .option('--source <name>', 'source, exactly')
+  .option('--json', 'print one JSON object a line')
+  .addHelpText(
+    'after',
+    examples('xiq-sink events tail --type AUTHENTICATION_LOG_ALL', 'xiq-sink events tail --json | jq .'),
+  )
+  .action(async ({ type, json, ...filter }) => {
+    const stop = new AbortController();
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
+    await withStore(settings(), logger(), ({ db }) =>
+      followEvents(db, { ...filter, messageType: type }, json === true, stop.signal),
+    );
+  });
+
+/** The settings of this process's environment. */
+function settings() {
+  return loadConfig(process.env);
+}
+
+/** A one-off command speaks by its output; its log holds only what went wrong. */
+function logger() {
+  return createLogger('warn');
+}
+
+function typeOption() {
+  return new Option('--type <type>', 'message type').choices(MESSAGE_TYPES);
+}
+
+function examples(...lines: string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`;
+}
+
+function wholeNumber(text: string): string {
+  if (!/^\d{1,18}$/.test(text)) throw new InvalidArgumentError('It takes a whole number.');
+  return text;
+}
+
+function macAddress(text: string): string {
+  const digits = text.replaceAll(/[-:. ]/g, '');
+  if (!/^[0-9a-f]{12}$/i.test(digits)) throw new InvalidArgumentError('It takes 12 hexadecimal digits.');
+  return digits;
+}
+
+function time(text: string): Date {
+  const parsed = parseTime(text, new Date());
+  if (parsed === undefined)
+    throw new InvalidArgumentError('It takes a time such as 2026-01-31T08:00Z, or 12h ago as 12h.');
+  return parsed;
+}
+
+function position(text: string) {
+  const parsed = parsePosition(text);
+  if (parsed === undefined)
+    throw new InvalidArgumentError('It takes what an earlier page printed behind --after.');
+  return parsed;
+}
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.stderr.write(`xiq-sink: ${describeError(error)}\n`);
+  process.exitCode = error instanceof UsageError ? WRONG_USAGE : FAILED;
+}

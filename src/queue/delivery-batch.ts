@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { MESSAGE_TYPES } from '../domain.ts';
+
+/**
+ * What travels through the queue. A job outlives the program that wrote it, so its data is tagged with a
+ * version: a change of shape is a new version beside the old one, and the worker reads both.
+ */
+
+/** Bytes of a delivery that could not be read as records, with the reason, kept for quarantine. */
+const Unreadable = z.object({
+  reason: z.string(),
+  /** The bytes as they came, in base64. */
+  content: z.string(),
+});
+
+/** A delivery between the ingest endpoint and the tables. */
+const QueuedDelivery = z.object({
+  deliveryId: z.uuid(),
+  source: z.string(),
+  messageType: z.enum(MESSAGE_TYPES),
+  /** Epoch milliseconds. */
+  receivedAt: z.number(),
+  origin: z.enum(['webhook', 'backfill']),
+  secretForm: z.enum(['basic', 'bearer', 'raw', 'header', 'hmac']).nullable(),
+  /** Size of the body as it arrived. */
+  bodyBytes: z.number(),
+  /** How many parts the body had: the records and what is unreadable. */
+  recordCount: z.number(),
+  /** The records as the text of one JSON array, as sent, so that no digit is lost and nothing is serialised twice. */
+  records: z.string(),
+  unreadable: z.array(Unreadable),
+});
+
+export type QueuedDelivery = z.infer<typeof QueuedDelivery>;
+
+/** The data of one job: the deliveries that one group commit took, in order of arrival. */
+export const DeliveryBatch = z.object({
+  version: z.literal(1),
+  deliveries: z.array(QueuedDelivery),
+});
+
+export type DeliveryBatch = z.infer<typeof DeliveryBatch>;

@@ -1,0 +1,49 @@
+import type { Processor, QueueOptions, WorkerOptions } from 'bullmq';
+import type { DeliveryBatch } from './delivery-batch.ts';
+import { createPostgresEngine } from './postgres-engine.ts';
+import { createRedisEngine } from './redis-engine.ts';
+
+/** Where the queue is: Redis (also Valkey and what speaks its protocol), or Postgres. */
+export type QueueLocation =
+  | { readonly kind: 'redis'; readonly url: string }
+  | { readonly kind: 'postgres'; readonly databaseUrl: string };
+
+/** The part of BullMQ's queue and worker that both engines give alike. */
+export interface Connected<T> {
+  readonly bullmq: T & {
+    on(event: 'error', listener: (error: Error) => void): unknown;
+    close(): Promise<void>;
+  };
+  /** Asks the engine for an answer; rejects when it has none. */
+  ping(): Promise<unknown>;
+  /** Ends the connection below, once BullMQ has closed. */
+  disconnect(): Promise<void>;
+}
+
+export interface Producer {
+  add(name: string, data: DeliveryBatch, options: QueueOptions['defaultJobOptions']): Promise<unknown>;
+}
+
+/** One engine behind BullMQ. Neither call waits for the engine, which may come up later. */
+export interface Engine {
+  connectProducer(
+    name: string,
+    options: Omit<QueueOptions, 'connection'>,
+    onError: OnError,
+  ): Connected<Producer>;
+  connectWorker(
+    name: string,
+    processor: Processor<DeliveryBatch>,
+    options: Omit<WorkerOptions, 'connection'>,
+    onError: OnError,
+  ): Connected<object>;
+}
+
+export type OnError = (error: Error) => void;
+
+/** The engine for a location. */
+export function engineAt(location: QueueLocation): Engine {
+  return location.kind === 'redis'
+    ? createRedisEngine(location.url)
+    : createPostgresEngine(location.databaseUrl);
+}

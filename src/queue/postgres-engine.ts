@@ -1,0 +1,52 @@
+import { createPostgresBackend, isPgPool, runMigrations, withBackend } from 'bullmq';
+import type { PgPool } from 'bullmq';
+import { Client, Pool } from 'pg';
+import type { DeliveryBatch } from './delivery-batch.ts';
+import type { Engine, OnError } from './engine.ts';
+
+/** Schema of BullMQ's own tables. */
+const SCHEMA = 'bullmq';
+
+/** BullMQ on Postgres, in a schema of its own beside our tables. */
+export function createPostgresEngine(databaseUrl: string): Engine {
+  const { Queue, Worker } = withBackend(createPostgresBackend);
+  return {
+    connectProducer(name, options, onError) {
+      const pool = createPool(databaseUrl, onError);
+      const bullmq = new Queue<DeliveryBatch>(name, { ...options, connection: pool });
+      return { bullmq, ping: () => pool.query('select 1'), disconnect: () => pool.end() };
+    },
+    connectWorker(name, processor, options, onError) {
+      const pool = createPool(databaseUrl, onError);
+      const bullmq = new Worker<DeliveryBatch>(name, processor, { ...options, connection: pool });
+      return { bullmq, ping: () => pool.query('select 1'), disconnect: () => pool.end() };
+    },
+  };
+}
+
+/** Brings BullMQ's tables up to date, under BullMQ's own advisory lock. */
+export async function migrateQueue(databaseUrl: string): Promise<void> {
+  const client = new Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    await runMigrations(client, SCHEMA);
+  } finally {
+    await client.end();
+  }
+}
+
+function createPool(databaseUrl: string, onError: OnError): PgPool {
+  const pool = new Pool({
+    connectionString: databaseUrl,
+    options: `-c search_path=${SCHEMA}`,
+    application_name: 'xiq-sink queue',
+    // The worker holds one connection to LISTEN; without keep-alive a dead one would go unnoticed.
+    keepAlive: true,
+    max: 6,
+    connectionTimeoutMillis: 5_000,
+  });
+  pool.on('error', onError);
+  // BullMQ declares the part of the pool that it uses in types that differ from pg's own in form only.
+  if (!isPgPool(pool)) throw new TypeError('BullMQ does not accept this version of the pg package');
+  return pool;
+}

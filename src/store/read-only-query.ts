@@ -1,0 +1,28 @@
+import { Client } from 'pg';
+
+/** What a query gave: column names, and rows of values as Postgres prints them. */
+export interface QueryResult {
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly (string | null)[])[];
+}
+
+/** Every value stays the text that Postgres prints: no digit of a bigint is lost, no date is reinterpreted. */
+const AS_TEXT = { getTypeParser: () => (value: string) => value };
+
+/**
+ * Runs one statement of a person's own as `xiq_reader`, in a transaction that cannot write. The extended
+ * protocol takes a single statement, so none can be smuggled in behind it.
+ */
+export async function readOnlyQuery(databaseUrl: string, statement: string): Promise<QueryResult> {
+  const client = new Client({ connectionString: databaseUrl, application_name: 'xiq-sink sql' });
+  await client.connect();
+  try {
+    await client.query('begin read only');
+    await client.query('set local role xiq_reader');
+    const query = { text: statement, rowMode: 'array' as const, queryMode: 'extended', types: AS_TEXT };
+    const result = await client.query<(string | null)[]>(query);
+    return { columns: result.fields.map(({ name }) => name), rows: result.rows };
+  } finally {
+    await client.end();
+  }
+}
