@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
+import { describeError } from '../errors.ts';
 import type { QueueLocation } from '../queue/engine.ts';
 import { migrateQueue } from '../queue/postgres-engine.ts';
 import { openDatabase } from '../store/database.ts';
@@ -60,7 +61,7 @@ export async function withStore(
   const location = await locateDatabase(config);
   const { databaseUrl } = location;
   const db = openDatabase(databaseUrl, (error) =>
-    logger.warn({ err: error }, 'a database connection was lost'),
+    logger.warn(`a database connection was lost: ${describeError(error)}`),
   );
   try {
     const applied = await migrateAll(config, databaseUrl, db);

@@ -98,7 +98,7 @@ interface OpenStore {
 async function openStore(config: Config, logger: Logger, opened: Opened): Promise<OpenStore> {
   const { databaseUrl, readerUrl } = await openServer(config, opened);
   const db = openDatabase(databaseUrl, (error) =>
-    logger.warn({ err: error }, 'a database connection was lost'),
+    logger.warn(`a database connection was lost: ${describeError(error)}`),
   );
   opened.push('database', () => db.destroy());
   const applied = await migrateAll(config, databaseUrl, db);

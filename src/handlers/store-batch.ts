@@ -56,7 +56,7 @@ export function createBatchStore(db: Db, logger: Logger): StoreBatch {
         if (failure === 'defect') throw error;
         if (failure === 'data') insertRows = insertIsolating;
         if (failure === 'outage') {
-          logger.warn({ err: error, pause }, `a batch waits for the database: ${describeError(error)}`);
+          logger.warn({ pause }, `a batch waits for the database: ${describeError(error)}`);
           await pauseOrGiveUp(pause, signal, error);
         }
       }

@@ -45,6 +45,9 @@ const CONNECTIONS_CHECK_INTERVAL_MS = 2_000;
 /** Longer than the idle time of common load balancers (60 s), so that they never reuse a closing connection. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 
+/** While closing, connections whose last answer came before the close are looked for this often. */
+const CLOSE_IDLE_INTERVAL_MS = 50;
+
 /** Builds the HTTP server that receives deliveries. */
 export function createIngestServer(options: IngestServerOptions): IngestServer {
   const app = createApp(options);
@@ -70,8 +73,13 @@ export function createIngestServer(options: IngestServerOptions): IngestServer {
     },
     close: () =>
       new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeIdleConnections();
+        // A sender that keeps its connection busy would keep the server open: each answer now ends its connection.
+        server.prependListener('request', (_request, response) => response.setHeader('Connection', 'close'));
+        const closeIdle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_INTERVAL_MS);
+        server.close(() => {
+          clearInterval(closeIdle);
+          resolve();
+        });
       }),
   };
 }

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { describeError } from '../errors.ts';
 import type { OnError } from './engine.ts';
 
 /** A client reports every attempt to reconnect; the same message is logged once in this time. */
@@ -11,6 +12,6 @@ export function logOutages(logger: Logger, what: string): OnError {
     const now = Date.now();
     if (now - (lastLogged.get(error.message) ?? 0) < REPEAT_AFTER_MS) return;
     lastLogged.set(error.message, now);
-    logger.warn({ err: error }, `${what}: ${error.message}`);
+    logger.warn(`${what}: ${describeError(error)}`);
   };
 }

@@ -45,7 +45,9 @@ function createPool(databaseUrl: string, onError: OnError): PgPool {
     max: 6,
     connectionTimeoutMillis: 5_000,
   });
+  // A connection that breaks between two queries has nobody to tell; without listeners it would end the program.
   pool.on('error', onError);
+  pool.on('connect', (client) => client.on('error', onError));
   // BullMQ declares the part of the pool that it uses in types that differ from pg's own in form only.
   if (!isPgPool(pool)) throw new TypeError('BullMQ does not accept this version of the pg package');
   return pool;

@@ -65,8 +65,9 @@ export function openDatabase(databaseUrl: string, onError: (error: Error) => voi
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
   });
-  // An idle connection that breaks is replaced by the pool; without a listener it would end the program.
+  // A connection that breaks between two queries has nobody to tell; without listeners it would end the program.
   pool.on('error', onError);
+  pool.on('connect', (client) => client.on('error', onError));
   return new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
 }
 

@@ -1,0 +1,127 @@
+import { execFile, spawn } from 'node:child_process';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runProgram, startProgram, temporaryDirectory } from '../support/program.ts';
+import type { Program } from '../support/program.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const run = promisify(execFile);
+
+let directory: string;
+let settings: Record<string, string>;
+let program: Program | undefined;
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  settings = { DATA_DIR: path.join(directory, 'data') };
+});
+afterAll(async () => {
+  await program?.end('SIGTERM');
+  await rm(directory, { recursive: true, force: true });
+});
+
+const search = (...args: string[]) => runProgram(settings, 'events', 'search', ...args);
+
+const secretShown = /kept in .*:\n\s+([0-9a-f]{64})\n/;
+
+describe('the first start, without any settings', () => {
+  it('is ready within 10 s, and the curl line it prints stores an event that events search shows', async () => {
+    const began = performance.now();
+    program = await startProgram(settings);
+    expect(performance.now() - began).toBeLessThan(10_000);
+    const curl = /^ +(curl .*)$/m.exec(program.output())?.[1] ?? '';
+    const { stdout } = await run('sh', ['-c', `${curl.replace('curl', 'curl -sS')}`]);
+    expect(JSON.parse(stdout)).toMatchObject({ records: 1, quarantined: 0, durability: 'queued' });
+    await waitFor(async () => (await search()).includes('User admin@example.com logged in'));
+  });
+
+  it('shows the secret it has generated, and keeps it in a file that only its owner reads', async () => {
+    const shown = secretShown.exec(program?.output() ?? '')?.[1];
+    const file = path.join(directory, 'data', 'webhook-secret');
+    expect(await readFile(file, 'utf8')).toBe(shown);
+    expect((await run('stat', ['-c', '%a', file])).stdout.trim()).toBe('600');
+  });
+
+  it('prints a connection string that psql takes as it is', async () => {
+    const url = /psql "(.*)"/.exec(program?.output() ?? '')?.[1] ?? '';
+    expect(url).toContain('xiq_reader@127.0.0.1');
+    expect(url).not.toMatch(/:[0-9a-f]{20,}@/);
+  });
+
+  it('refuses a second start on the same directory with exit code 2, and says so', async () => {
+    await expect(startProgram(settings)).rejects.toThrow(/ended with 2: [\s\S]*another xiq-sink serves on/);
+  });
+
+  it('follows new events within a second', async () => {
+    const secret = await readFile(path.join(directory, 'data', 'webhook-secret'), 'utf8');
+    const tail = spawn('bin/xiq-sink', ['events', 'tail', '--json'], {
+      env: { ...process.env, ...settings },
+    });
+    let output = '';
+    tail.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    const post = async (user: string) =>
+      fetch(`${program?.url}/ingest/default/CREDENTIAL_LOG_ALL`, {
+        method: 'POST',
+        headers: { authorization: `Basic ${Buffer.from(`cloud:${secret}`).toString('base64')}` },
+        body: JSON.stringify({ username: user }),
+      });
+    // The first one tells that tail is there.
+    await waitFor(async () => {
+      await post('knock');
+      return output.includes('knock');
+    });
+    const began = performance.now();
+    await post('guest@example.com');
+    await waitFor(() => output.includes('guest@example.com'));
+    expect(performance.now() - began).toBeLessThan(1_000);
+    tail.kill('SIGINT');
+  });
+
+  it('takes its database over after a kill -9, and does not show the secret again', async () => {
+    await program?.end('SIGKILL');
+    program = await startProgram(settings);
+    expect(secretShown.test(program.output())).toBe(false);
+    expect(await search()).toContain('User admin@example.com logged in');
+    expect(await program.end('SIGTERM')).toBe(0);
+    program = undefined;
+  });
+
+  it('starts the database for the time of a command when serve does not run', async () => {
+    expect(await search('--type', 'AUDIT_LOG_ALL')).toContain('User admin@example.com logged in');
+    await expect(
+      readFile(path.join(directory, 'data', 'postgres', 'cluster', 'postmaster.pid')),
+    ).rejects.toThrow('ENOENT');
+  });
+
+  it('starts in spite of a postmaster.pid whose number belongs to another program by now', async () => {
+    const pidFile = path.join(directory, 'data', 'postgres', 'cluster', 'postmaster.pid');
+    await writeFile(pidFile, `${process.pid}\n/nowhere\n0\n1\n\n\n`, { mode: 0o600 });
+    program = await startProgram(settings);
+    expect(await search()).toContain('User admin@example.com logged in');
+  });
+});
+
+describe('the command line', () => {
+  it('lists every wrong setting at once and exits with 2', async () => {
+    const wrong = { PORT: 'eighty', LOG_LEVEL: 'loud', DATABASE_URL: 'mysql://x' };
+    await expect(startProgram(wrong)).rejects.toThrow(
+      /ended with 2: [\s\S]*DATABASE_URL[\s\S]*PORT[\s\S]*LOG_LEVEL/,
+    );
+  });
+
+  it.each([
+    ['a mistyped command', ['sevre']],
+    ['an unknown option', ['events', 'search', '--usr', 'x']],
+    ['a wrong value', ['events', 'search', '--since', 'yesterday']],
+  ])('exits with 2 on %s', async (_what, args) => {
+    await expect(runProgram({}, ...args)).rejects.toMatchObject({ code: 2 });
+  });
+
+  it.each([[['--help']], [['serve', '--help']], [['events', 'search', '--help']], [['sql', '--help']]])(
+    'helps with %j',
+    async (args) => {
+      expect(await runProgram({}, ...args)).toContain('Usage: xiq-sink');
+    },
+  );
+});

@@ -1,0 +1,175 @@
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createBatchStore } from '../../src/handlers/store-batch.ts';
+import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+beforeEach(() =>
+  sql`truncate audit_events, location_observations, log_entries, deliveries, quarantine`.execute(test.db),
+);
+
+const logger = pino({ level: 'silent' });
+const forever = new AbortController().signal;
+
+const store = (...deliveries: QueuedDelivery[]) =>
+  createBatchStore(test.db, logger)({ version: 1, deliveries }, forever);
+
+const audits = async () =>
+  (await sql<Record<string, unknown>>`select * from audit_log order by id`.execute(test.db)).rows;
+
+const counts = () =>
+  test.db
+    .selectFrom('deliveries')
+    .select(['record_count', 'expected_count', 'event_count', 'duplicate_count', 'quarantined_count'])
+    .orderBy('delivery_id')
+    .execute();
+
+describe('storing a batch', () => {
+  it('writes a record into the typed columns, every digit of an id kept', async () => {
+    const record = auditRecord({
+      timeStamp: 1_760_000_000_123,
+      hostNames: ['ap "1"', 'ap\\2'],
+      config: { a: [1] },
+    });
+    const text = JSON.stringify(record).replace('2345678', '9007199254740993');
+    await store(queuedDelivery('AUDIT_LOG_ALL', [], { records: `[${text}]`, recordCount: 1 }));
+    const [row] = await audits();
+    expect(row).toMatchObject({
+      user_id: '9007199254740993',
+      owner_id: '1234567',
+      org_id: '0',
+      code: '10001',
+      user_name: 'admin@example.com',
+      occurred_at: new Date(1_760_000_000_123),
+      host_names: ['ap "1"', 'ap\\2'],
+      config: { a: [1] },
+      origin: 'webhook',
+    });
+    const { rows } = await sql<{ id: string }>`select payload->>'userId' as id from audit_log`.execute(
+      test.db,
+    );
+    expect(rows).toEqual([{ id: '9007199254740993' }]);
+  });
+
+  it('changes nothing when the same job runs again', async () => {
+    const delivery = queuedDelivery('AUDIT_LOG_ALL', [auditRecord(), 'x'], {
+      records: JSON.stringify([auditRecord()]),
+      unreadable: [{ reason: 'not an object', content: Buffer.from('"x"').toString('base64') }],
+    });
+    await store(delivery);
+    const before = [await audits(), await counts()];
+    await store(delivery);
+    expect([await audits(), await counts()]).toEqual(before);
+    expect(await test.db.selectFrom('quarantine').selectAll().execute()).toHaveLength(1);
+  });
+
+  it('collapses a redelivery into the first, and counts it as duplicates', async () => {
+    const records = [auditRecord({ code: 1 }), auditRecord({ code: 2 })];
+    await store(queuedDelivery('AUDIT_LOG_ALL', records));
+    await store(queuedDelivery('AUDIT_LOG_ALL', records));
+    expect(await audits()).toHaveLength(2);
+    expect(await counts()).toEqual([
+      { record_count: 2, expected_count: 2, event_count: 2, duplicate_count: 0, quarantined_count: 0 },
+      { record_count: 2, expected_count: 2, event_count: 0, duplicate_count: 2, quarantined_count: 0 },
+    ]);
+  });
+
+  it('collapses a redelivery within one batch', async () => {
+    const records = [auditRecord()];
+    await store(queuedDelivery('AUDIT_LOG_ALL', records), queuedDelivery('AUDIT_LOG_ALL', records));
+    expect(await audits()).toHaveLength(1);
+    expect((await counts()).map((row) => row.event_count + row.duplicate_count)).toEqual([1, 1]);
+  });
+
+  it('keeps identical records of one body apart', async () => {
+    const record = auditRecord();
+    await store(queuedDelivery('AUDIT_LOG_ALL', [record, record]));
+    expect(await audits()).toHaveLength(2);
+  });
+
+  it('writes one row an observation, and a record without any as a row of its own', async () => {
+    const observations = [1, 2, 3].map((n) => ({
+      clientMac: `00000000000${n}`,
+      seenEpoch: Date.now(),
+      rssi: -40 - n,
+    }));
+    await store(
+      queuedDelivery('LOCATION_AP_CENTRIC', [
+        { ownerId: '77', apMac: 'AA-BB-CC-DD-EE-FF', observations },
+        { ownerId: '77', apMac: 'aabbccddeeff', observations: [] },
+      ]),
+    );
+    const { rows } = await sql`
+      select client_mac::text, ap_mac::text, rssi, owner_id from location_ap_centric order by client_mac nulls last
+    `.execute(test.db);
+    expect(rows).toEqual([
+      { client_mac: '00:00:00:00:00:01', ap_mac: 'aa:bb:cc:dd:ee:ff', rssi: -41, owner_id: '77' },
+      { client_mac: '00:00:00:00:00:02', ap_mac: 'aa:bb:cc:dd:ee:ff', rssi: -42, owner_id: '77' },
+      { client_mac: '00:00:00:00:00:03', ap_mac: 'aa:bb:cc:dd:ee:ff', rssi: -43, owner_id: '77' },
+      { client_mac: null, ap_mac: 'aa:bb:cc:dd:ee:ff', rssi: null, owner_id: '77' },
+    ]);
+    expect(await counts()).toEqual([
+      { record_count: 2, expected_count: 4, event_count: 4, duplicate_count: 0, quarantined_count: 0 },
+    ]);
+  });
+
+  it('isolates the one record that Postgres cannot hold, and stores the other 199', async () => {
+    await sql`alter table audit_events add constraint poison check (code <> 666)`.execute(test.db);
+    try {
+      const records = Array.from({ length: 100 }, (_, n) => auditRecord({ code: n, id: n }));
+      const poisoned = records.with(41, auditRecord({ code: 666, description: 'the culprit' }));
+      await store(
+        queuedDelivery('AUDIT_LOG_ALL', poisoned),
+        queuedDelivery('AUDIT_LOG_ALL', records.slice(0, 100)),
+      );
+      const [first, second] = await counts();
+      expect(first).toMatchObject({ expected_count: 100, quarantined_count: 1 });
+      expect((first?.event_count ?? 0) + (first?.duplicate_count ?? 0)).toBe(99);
+      expect((second?.event_count ?? 0) + (second?.duplicate_count ?? 0)).toBe(100);
+      const quarantined = await test.db.selectFrom('quarantine').selectAll().execute();
+      expect(quarantined).toHaveLength(1);
+      expect(quarantined[0]?.reason).toContain('poison');
+      expect(JSON.parse(String(quarantined[0]?.content))).toMatchObject({ description: 'the culprit' });
+    } finally {
+      await sql`alter table audit_events drop constraint poison`.execute(test.db);
+    }
+  });
+
+  it('stores what the text types of Postgres do not take: NUL and half a surrogate pair', async () => {
+    await store(queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ description: 'a\0b\ud800c', ['k\0']: 1 })]));
+    const [row] = await audits();
+    expect(row).toMatchObject({ description: 'a\uFFFDb\uFFFDc' });
+    expect(row?.['payload']).toHaveProperty('k\uFFFD', 1);
+  });
+
+  it('adds up in the conservation view, and names what does not', async () => {
+    await store(queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ code: 1 }), auditRecord({ code: 2 })]));
+    await store(queuedDelivery('SMS_LOG_ALL', [{ tel: '+1' }]));
+    const view = () =>
+      sql`select message_type, unaccounted_count, adds_up from conservation`.execute(test.db);
+    expect((await view()).rows).toEqual([
+      { message_type: 'AUDIT_LOG_ALL', unaccounted_count: '0', adds_up: true },
+      { message_type: 'SMS_LOG_ALL', unaccounted_count: '0', adds_up: true },
+    ]);
+    await sql`update deliveries set event_count = 0 where message_type = 'SMS_LOG_ALL'`.execute(test.db);
+    expect((await view()).rows[1]).toMatchObject({ unaccounted_count: '1', adds_up: false });
+  });
+
+  it('takes two transactions that bring the same events in opposite order without a deadlock', async () => {
+    const records = Array.from({ length: 200 }, (_, n) => auditRecord({ id: n }));
+    await Promise.all(
+      Array.from({ length: 6 }, (_, n) =>
+        store(queuedDelivery('AUDIT_LOG_ALL', n % 2 === 0 ? records : records.toReversed())),
+      ),
+    );
+    expect(await audits()).toHaveLength(200);
+  });
+});

@@ -1,0 +1,74 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { maintainPartitions } from '../../src/store/partitions.ts';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+
+const KEEP_ALL = { audit: undefined, location: undefined, log: undefined };
+
+const insertAudit = (occurredAt: string) =>
+  sql`
+    insert into audit_events (occurred_at, received_at, event_id, delivery_id, source, message_type, origin, payload)
+    values (${occurredAt}, now(), gen_random_uuid(), gen_random_uuid(), 's', 'AUDIT_LOG_ALL', 'webhook', '{}')
+  `.execute(test.db);
+
+const partitionOf = async (occurredAt: string) => {
+  const { rows } = await sql<{ partition: string }>`
+    select tableoid::regclass::text as partition from audit_events where occurred_at = ${occurredAt}`.execute(
+    test.db,
+  );
+  return rows.map(({ partition }) => partition);
+};
+
+describe('partitions', () => {
+  it('exist from last month to three months ahead, across the end of a year, and are made once', async () => {
+    const now = new Date('2031-11-30T23:59:59Z');
+    const { created } = await maintainPartitions(test.db, now, KEEP_ALL);
+    expect(created.filter((name) => name.startsWith('log_entries'))).toEqual(
+      ['2031_10', '2031_11', '2031_12', '2032_01', '2032_02'].map((month) => `log_entries_${month}`),
+    );
+    expect((await maintainPartitions(test.db, now, KEEP_ALL)).created).toEqual([]);
+  });
+
+  it('split months at midnight UTC', async () => {
+    await insertAudit('2031-11-30T23:59:59.999Z');
+    await insertAudit('2031-12-01T00:00:00Z');
+    expect(await partitionOf('2031-11-30T23:59:59.999Z')).toEqual(['audit_events_2031_11']);
+    expect(await partitionOf('2031-12-01T00:00:00Z')).toEqual(['audit_events_2031_12']);
+  });
+
+  it('take over the rows of their month from the default partition, which is reported until then', async () => {
+    await insertAudit('2035-05-05T05:05:05Z');
+    const before = await maintainPartitions(test.db, new Date('2031-11-15T00:00:00Z'), KEEP_ALL);
+    expect(before.inDefault).toEqual([{ partition: 'audit_events_default', rows: 1 }]);
+    const after = await maintainPartitions(test.db, new Date('2035-04-15T00:00:00Z'), KEEP_ALL);
+    expect(after.inDefault).toEqual([]);
+    expect(await partitionOf('2035-05-05T05:05:05Z')).toEqual(['audit_events_2035_05']);
+  });
+
+  it('are dropped whole once retention has passed them, in their family only, and are named', async () => {
+    const now = new Date('2032-02-10T00:00:00Z');
+    await maintainPartitions(test.db, now, KEEP_ALL);
+    const { dropped, created } = await maintainPartitions(test.db, now, { ...KEEP_ALL, audit: 2 });
+    expect(dropped.filter((name) => name >= 'audit_events_2031')).toEqual([
+      'audit_events_2031_10',
+      'audit_events_2031_11',
+    ]);
+    expect(dropped.every((name) => name.startsWith('audit_events_'))).toBe(true);
+    expect(created).toEqual([]);
+    expect(await partitionOf('2031-11-30T23:59:59.999Z')).toEqual([]);
+    expect(await partitionOf('2031-12-01T00:00:00Z')).toEqual(['audit_events_2031_12']);
+  });
+
+  it('are made once by programs that start at the same time', async () => {
+    const now = new Date('2040-01-01T00:00:00Z');
+    const reports = await Promise.all([1, 2, 3].map(() => maintainPartitions(test.db, now, KEEP_ALL)));
+    expect(reports.map(({ created }) => created.length).sort()).toEqual([0, 0, 15]);
+  });
+});

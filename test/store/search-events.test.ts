@@ -1,0 +1,107 @@
+import { Client } from 'pg';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createBatchStore } from '../../src/handlers/store-batch.ts';
+import { endOfEvents, eventsStoredAfter, searchEvents } from '../../src/store/search-events.ts';
+import type { EventFilter, EventPosition } from '../../src/store/search-events.ts';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+
+const START = Date.UTC(2026, 0, 1);
+const HOUR = 3_600_000;
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  const audits = Array.from({ length: 40 }, (_, n) =>
+    auditRecord({
+      timeStamp: START + n * HOUR,
+      userName: `user${n % 4}`,
+      code: 10_000 + (n % 2),
+      description: `50%_${n}\\`,
+    }),
+  );
+  const sightings = [
+    { clientMac: 'AABBCCDDEEFF', seenEpoch: START, deviceObservers: [{ apMac: '001122334455' }] },
+  ];
+  await createBatchStore(test.db, pino({ level: 'silent' }))(
+    {
+      version: 1,
+      deliveries: [
+        queuedDelivery('AUDIT_LOG_ALL', audits),
+        queuedDelivery('LOCATION_CLIENT_CENTRIC', sightings, { source: 'branch' }),
+      ],
+    },
+    new AbortController().signal,
+  );
+});
+afterAll(() => test.drop());
+
+const search = (filter: EventFilter) => searchEvents(test.db, filter, { limit: 1000 });
+
+describe('searching events', () => {
+  it.each<[string, EventFilter, number]>([
+    ['everything', {}, 41],
+    ['a message type', { messageType: 'AUDIT_LOG_ALL' }, 40],
+    ['a user', { user: 'user3' }, 10],
+    ['a code', { code: '10001' }, 20],
+    ['a user and a code that exclude each other', { user: 'user0', code: '10001' }, 0],
+    ['the MAC of a client', { mac: 'aabbccddeeff' }, 1],
+    ['the MAC of an access point, in another notation', { mac: '00:11:22:33:44:55' }, 1],
+    ['a source', { source: 'branch' }, 1],
+    [
+      'a time range, its start included and its end not',
+      { since: new Date(START), until: new Date(START + HOUR) },
+      2,
+    ],
+    ['text, whatever its case', { text: 'VHM-example' }, 40],
+    ['text with the wildcards of like, taken literally', { text: '50%_7' }, 1],
+    ['a backslash', { text: '_7\\' }, 1],
+  ])('finds by %s', async (_name, filter, expected) => {
+    expect(await search(filter)).toHaveLength(expected);
+  });
+
+  it('gives newest first, in pages that neither repeat nor leave out', async () => {
+    const all = await search({});
+    const times = all.map((event) => event.occurred_at.getTime());
+    expect(times).toEqual(times.toSorted((a, b) => b - a));
+    const paged: string[] = [];
+    let after: EventPosition | undefined;
+    for (;;) {
+      const page = await searchEvents(test.db, {}, { limit: 7, after });
+      paged.push(...page.map((event) => event.id));
+      const last = page.at(-1);
+      if (last === undefined) break;
+      after = { occurredAt: last.occurred_at, eventId: last.event_id };
+    }
+    expect(paged).toEqual(all.map((event) => event.id));
+  });
+});
+
+describe('following events', () => {
+  it('misses none when transactions commit in another order than they began', async () => {
+    const position = await endOfEvents(test.db);
+    const insert = `insert into audit_events
+      (occurred_at, received_at, event_id, delivery_id, source, message_type, origin, user_name, payload)
+      values (now(), now(), gen_random_uuid(), gen_random_uuid(), 's', 'AUDIT_LOG_ALL', 'webhook', $1, '{}')`;
+    const slow = new Client({ connectionString: test.databaseUrl });
+    const fast = new Client({ connectionString: test.databaseUrl });
+    await Promise.all([slow.connect(), fast.connect()]);
+    try {
+      await slow.query('begin');
+      await slow.query(insert, ['slow']);
+      await fast.query(insert, ['fast']);
+      const early = await eventsStoredAfter(test.db, {}, position, 10);
+      expect(early).toEqual([]);
+      await slow.query('commit');
+      const all = await eventsStoredAfter(test.db, {}, position, 10);
+      expect(all.map((event) => event.user_name)).toEqual(['slow', 'fast']);
+      const [first] = all;
+      const rest = await eventsStoredAfter(test.db, {}, { xid: first?.xid ?? '', id: first?.id ?? '' }, 10);
+      expect(rest.map((event) => event.user_name)).toEqual(['fast']);
+    } finally {
+      await Promise.all([slow.end(), fast.end()]);
+    }
+  });
+});

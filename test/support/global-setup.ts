@@ -1,0 +1,62 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { Client } from 'pg';
+import type { TestProject } from 'vitest/node';
+import { migrateQueue } from '../../src/queue/postgres-engine.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { startEmbeddedPostgres } from '../../src/store/embedded-postgres.ts';
+import { migrateStore } from '../../src/store/migrate.ts';
+import { maintainPartitions } from '../../src/store/partitions.ts';
+import { hasRedisServer, startRedis } from './redis.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** A database of the test server with rights to create others. */
+    adminUrl: string;
+    /** The migrated database that each test's own is cloned from. */
+    templateName: string;
+    /** One Redis for all test files, a database number for each worker; undefined: none is to be had. */
+    redisUrl: string | undefined;
+  }
+}
+
+const TEMPLATE = 'xiq_sink_template';
+
+/** Starts what the tests need, once: a real Postgres (DATABASE_URL, else embedded) and Redis (REDIS_URL, else a child). */
+export default async function setUp({ provide }: TestProject): Promise<() => Promise<void>> {
+  const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-test-'));
+  // As root, Postgres runs as a user of its own, who must be able to pass through.
+  await chmod(directory, 0o711);
+  const configured = process.env['DATABASE_URL'];
+  const embedded = configured === undefined ? await startEmbeddedPostgres(directory) : undefined;
+  const adminUrl = configured ?? embedded?.databaseUrl ?? '';
+  await createTemplate(adminUrl);
+  provide('adminUrl', adminUrl);
+  provide('templateName', TEMPLATE);
+
+  const configuredRedis = process.env['REDIS_URL'];
+  const redis = configuredRedis === undefined && hasRedisServer() ? await startRedis() : undefined;
+  provide('redisUrl', configuredRedis ?? redis?.url);
+
+  return async () => {
+    await redis?.stop();
+    await embedded?.stop();
+    await rm(directory, { recursive: true, force: true });
+  };
+}
+
+async function createTemplate(adminUrl: string): Promise<void> {
+  const admin = new Client({ connectionString: adminUrl });
+  await admin.connect();
+  await admin.query(`drop database if exists ${TEMPLATE} with (force)`);
+  await admin.query(`create database ${TEMPLATE}`);
+  await admin.end();
+  const url = new URL(adminUrl);
+  url.pathname = `/${TEMPLATE}`;
+  const db = openDatabase(url.href, () => undefined);
+  await migrateStore(db);
+  await migrateQueue(url.href);
+  await maintainPartitions(db, new Date(), { audit: undefined, location: undefined, log: undefined });
+  await db.destroy();
+}

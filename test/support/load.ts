@@ -1,0 +1,48 @@
+import { auditRecord } from './deliveries.ts';
+import { SECRET } from './program.ts';
+
+/** A load under way. */
+export interface Load {
+  /** How many deliveries have had a 2xx so far. */
+  acknowledged(): number;
+  /** Ends it and gives the number that each acknowledged record carries as its user id. */
+  stop(): Promise<number[]>;
+}
+
+/**
+ * Posts audit deliveries of one record each, every record with a number of its own, from several senders at
+ * once. What gets no 2xx is no obligation; a sender that finds nobody tries its next.
+ */
+export function startLoad(url: () => string, senders = 16): Load {
+  const acknowledged: number[] = [];
+  let next = 0;
+  let stopped = false;
+  const send = async () => {
+    while (!stopped) {
+      next += 1;
+      const number = next;
+      try {
+        const response = await fetch(`${url()}/ingest/default/AUDIT_LOG_ALL`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${SECRET}` },
+          body: JSON.stringify([auditRecord({ userId: number })]),
+          signal: AbortSignal.timeout(10_000),
+        });
+        await response.text();
+        if (response.ok) acknowledged.push(number);
+      } catch {
+        // Nobody answered: the next try may find the program again.
+        await new Promise(setImmediate);
+      }
+    }
+  };
+  const all = Promise.all(Array.from({ length: senders }, send));
+  return {
+    acknowledged: () => acknowledged.length,
+    async stop() {
+      stopped = true;
+      await all;
+      return acknowledged;
+    },
+  };
+}

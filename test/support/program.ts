@@ -1,0 +1,75 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { z } from 'zod';
+import { waitFor } from './wait-for.ts';
+
+const PROGRAM = path.resolve(import.meta.dirname, '../../bin/xiq-sink');
+
+export const SECRET = 'a-secret-of-the-tests-0123456789';
+
+/** The real program, running as a child process. */
+export interface Program {
+  readonly url: string;
+  /** All it printed so far. */
+  output(): string;
+  /** Sends a signal and resolves with the exit code (null when the signal ended it) once it is gone. */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+  signal(signal: NodeJS.Signals): void;
+}
+
+type Settings = Readonly<Record<string, string>>;
+
+const ReadyLine = z.object({ msg: z.literal('ready'), port: z.number().optional() });
+
+/** A directory that the user of the embedded Postgres can reach, too. */
+export async function temporaryDirectory(): Promise<string> {
+  const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-e2e-'));
+  await chmod(directory, 0o711);
+  return directory;
+}
+
+/** Starts `xiq-sink serve` on a free port and resolves once it is ready; fails with its output when it ends instead. */
+export async function startProgram(settings: Settings, ...args: string[]): Promise<Program> {
+  const env = { PATH: process.env['PATH'], PORT: '0', HOST: '127.0.0.1', ...settings };
+  const child = spawn(PROGRAM, ['serve', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  const exited = once(child, 'exit');
+  const ready = await waitFor(() => {
+    if (child.exitCode !== null) throw new Error(`the program ended with ${child.exitCode}: ${stderr}`);
+    return findReadyLine(stderr);
+  }, 30_000);
+  return {
+    url: `http://127.0.0.1:${ready.port ?? 0}`,
+    output: () => stdout + stderr,
+    signal: (signal) => child.kill(signal),
+    async end(signal) {
+      child.kill(signal);
+      await exited;
+      return child.exitCode;
+    },
+  };
+}
+
+function findReadyLine(stderr: string): z.infer<typeof ReadyLine> | undefined {
+  for (const line of stderr.split('\n')) {
+    if (!line.startsWith('{') || !line.endsWith('}')) continue;
+    const parsed = ReadyLine.safeParse(JSON.parse(line));
+    if (parsed.success) return parsed.data;
+  }
+  return undefined;
+}
+
+const run = promisify(execFile);
+
+/** Runs a command of the program to its end. Rejects with its output when it fails. */
+export async function runProgram(settings: Settings, ...args: string[]): Promise<string> {
+  const { stdout } = await run(PROGRAM, args, { env: { PATH: process.env['PATH'], ...settings } });
+  return stdout;
+}

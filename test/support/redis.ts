@@ -1,0 +1,64 @@
+import { spawn, spawnSync } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { waitFor } from './wait-for.ts';
+
+/** A Redis of the tests' own, which keeps what it has acknowledged (append-only file, synced always). */
+export interface TestRedis {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+export const hasRedisServer = () => spawnSync('redis-server', ['--version']).status === 0;
+
+/** Starts redis-server on a free port. */
+export async function startRedis(): Promise<TestRedis> {
+  const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-redis-'));
+  const port = await freePort();
+  const child = spawn(
+    'redis-server',
+    [
+      '--port',
+      String(port),
+      '--bind',
+      '127.0.0.1',
+      '--dir',
+      directory,
+      '--save',
+      '',
+      '--databases',
+      '64',
+    ].concat(['--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction']),
+    { stdio: ['ignore', 'pipe', 'ignore'] },
+  );
+  await outputContains(child, 'Ready to accept connections');
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    async stop() {
+      child.kill();
+      await once(child, 'exit');
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+async function outputContains(child: ChildProcess, text: string): Promise<void> {
+  let output = '';
+  child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  await waitFor(() => output.includes(text));
+}
+
+/** A port that nothing listens on. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
