@@ -9,7 +9,7 @@ export type QueueLocation =
   | { readonly kind: 'postgres'; readonly databaseUrl: string };
 
 /** The part of BullMQ's queue and worker that both engines give alike. */
-export interface Connected<T> {
+interface Connected<T> {
   readonly bullmq: T & {
     on(event: 'error', listener: (error: Error) => void): unknown;
     close(): Promise<void>;
@@ -20,7 +20,7 @@ export interface Connected<T> {
   disconnect(): Promise<void>;
 }
 
-export interface Producer {
+interface Producer {
   add(name: string, data: DeliveryBatch, options: QueueOptions['defaultJobOptions']): Promise<unknown>;
 }
 

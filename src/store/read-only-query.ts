@@ -1,8 +1,8 @@
 import { Client } from 'pg';
 
-/** What a query gave: column names, and rows of values as Postgres prints them. */
+/** What a query gave: columns with the number of their type (`pg_type.oid`), and rows of values as Postgres prints them. */
 export interface QueryResult {
-  readonly columns: readonly string[];
+  readonly columns: readonly { readonly name: string; readonly typeOid: number }[];
   readonly rows: readonly (readonly (string | null)[])[];
 }
 
@@ -21,7 +21,8 @@ export async function readOnlyQuery(databaseUrl: string, statement: string): Pro
     await client.query('set local role xiq_reader');
     const query = { text: statement, rowMode: 'array' as const, queryMode: 'extended', types: AS_TEXT };
     const result = await client.query<(string | null)[]>(query);
-    return { columns: result.fields.map(({ name }) => name), rows: result.rows };
+    const columns = result.fields.map(({ name, dataTypeID }) => ({ name, typeOid: dataTypeID }));
+    return { columns, rows: result.rows };
   } finally {
     await client.end();
   }

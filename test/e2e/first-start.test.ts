@@ -3,7 +3,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runProgram, startProgram, temporaryDirectory } from '../support/program.ts';
+import { PROGRAM, runProgram, startProgram, temporaryDirectory } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -31,7 +31,7 @@ describe('the first start, without any settings', () => {
     program = await startProgram(settings);
     expect(performance.now() - began).toBeLessThan(10_000);
     const curl = /^ +(curl .*)$/m.exec(program.output())?.[1] ?? '';
-    const { stdout } = await run('sh', ['-c', `${curl.replace('curl', 'curl -sS')}`]);
+    const { stdout } = await run('sh', ['-c', curl.replace('curl', 'curl -sS')]);
     expect(JSON.parse(stdout)).toMatchObject({ records: 1, quarantined: 0, durability: 'queued' });
     await waitFor(async () => (await search()).includes('User admin@example.com logged in'));
   });
@@ -55,7 +55,7 @@ describe('the first start, without any settings', () => {
 
   it('follows new events within a second', async () => {
     const secret = await readFile(path.join(directory, 'data', 'webhook-secret'), 'utf8');
-    const tail = spawn('bin/xiq-sink', ['events', 'tail', '--json'], {
+    const tail = spawn(PROGRAM, ['events', 'tail', '--json'], {
       env: { ...process.env, ...settings },
     });
     let output = '';

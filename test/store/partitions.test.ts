@@ -69,6 +69,6 @@ describe('partitions', () => {
   it('are made once by programs that start at the same time', async () => {
     const now = new Date('2040-01-01T00:00:00Z');
     const reports = await Promise.all([1, 2, 3].map(() => maintainPartitions(test.db, now, KEEP_ALL)));
-    expect(reports.map(({ created }) => created.length).sort()).toEqual([0, 0, 15]);
+    expect(reports.map(({ created }) => created.length).toSorted((a, b) => a - b)).toEqual([0, 0, 15]);
   });
 });

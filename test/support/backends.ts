@@ -1,6 +1,5 @@
 import { Redis } from 'ioredis';
 import { inject } from 'vitest';
-import type { QueueLocation } from '../../src/queue/engine.ts';
 
 /** The Redis of this worker: a database number of its own, emptied. */
 export async function emptyRedis(): Promise<string> {
@@ -19,8 +18,3 @@ export const BACKENDS = [
   { backend: 'queue in Postgres', available: true, usesRedis: false },
   { backend: 'queue in Redis', available: inject('redisUrl') !== undefined, usesRedis: true },
 ] as const;
-
-/** Where a backend's queue is, empty, for a test with this database. */
-export async function emptyQueue(usesRedis: boolean, databaseUrl: string): Promise<QueueLocation> {
-  return usesRedis ? { kind: 'redis', url: await emptyRedis() } : { kind: 'postgres', databaseUrl };
-}

@@ -16,9 +16,9 @@ export interface Load {
 export function startLoad(url: () => string, senders = 16): Load {
   const acknowledged: number[] = [];
   let next = 0;
-  let stopped = false;
+  const stopping = new AbortController();
   const send = async () => {
-    while (!stopped) {
+    while (!stopping.signal.aborted) {
       next += 1;
       const number = next;
       try {
@@ -40,7 +40,7 @@ export function startLoad(url: () => string, senders = 16): Load {
   return {
     acknowledged: () => acknowledged.length,
     async stop() {
-      stopped = true;
+      stopping.abort();
       await all;
       return acknowledged;
     },

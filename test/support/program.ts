@@ -7,7 +7,8 @@ import { promisify } from 'node:util';
 import { z } from 'zod';
 import { waitFor } from './wait-for.ts';
 
-const PROGRAM = path.resolve(import.meta.dirname, '../../bin/xiq-sink');
+/** The command line of the checkout. */
+export const PROGRAM = path.resolve(import.meta.dirname, '../../bin/xiq-sink');
 
 export const SECRET = 'a-secret-of-the-tests-0123456789';
 

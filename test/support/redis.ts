@@ -53,7 +53,7 @@ async function outputContains(child: ChildProcess, text: string): Promise<void> 
 }
 
 /** A port that nothing listens on. */
-export async function freePort(): Promise<number> {
+async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
