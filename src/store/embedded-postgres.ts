@@ -99,6 +99,7 @@ export async function allowReaderLogin(dataDir: string): Promise<void> {
 }
 
 async function openCluster(dataDir: string): Promise<Cluster> {
+  const binaries = await findBinaries();
   const home = path.join(dataDir, 'postgres');
   await mkdir(home, { recursive: true });
   return {
@@ -106,7 +107,7 @@ async function openCluster(dataDir: string): Promise<Cluster> {
     credentialsFile: path.join(home, 'credentials.json'),
     passFile: path.join(home, 'pgpass'),
     logFile: path.join(home, 'server.log'),
-    binaries: await findBinaries(),
+    binaries,
     runAs: process.getuid?.() === 0 ? await postgresUser() : undefined,
   };
 }

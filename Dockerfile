@@ -1,0 +1,17 @@
+FROM node:24-slim
+WORKDIR /app
+ENV NODE_ENV=production DATA_DIR=/data
+COPY package.json package-lock.json .npmrc ./
+# Development dependencies hold the pinned runtime that this image has already; optional ones the embedded Postgres.
+RUN npm install --omit=dev --omit=optional --no-audit --no-fund --loglevel=error
+COPY bin ./bin
+COPY migrations ./migrations
+COPY src ./src
+RUN mkdir -p /data && chown node:node /data
+USER node
+VOLUME /data
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=5s --start-period=20s \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT || 8080) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["/app/bin/xiq-sink"]
+CMD ["serve"]
