@@ -1,0 +1,34 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Rows in the table, and the time (epoch milliseconds) at which the last of them was seen. */
+export interface Drained {
+  readonly rows: number;
+  readonly at: number;
+}
+
+const POLL_MS = 200;
+
+/** What stores nothing new for this long has finished, or never will. */
+const IDLE_MS = 10_000;
+
+/**
+ * Waits, once a load has ended, until as many rows as expected are there, none comes any more, or `limit`
+ * seconds are over. It looks once more after the last expected row, so that a row too many is seen.
+ */
+export async function drain(
+  countRows: () => Promise<number>,
+  expected: number,
+  limit: number,
+  signal: AbortSignal,
+): Promise<Drained> {
+  const started = Date.now();
+  let last: Drained = { rows: 0, at: started };
+  for (;;) {
+    const complete = last.rows >= expected;
+    const rows = await countRows();
+    const now = Date.now();
+    if (rows > last.rows) last = { rows, at: now };
+    if (complete || now - started > limit * 1_000 || now - last.at > IDLE_MS) return last;
+    await sleep(POLL_MS, undefined, { signal });
+  }
+}

@@ -1,0 +1,56 @@
+import autocannon from 'autocannon';
+import type { Client } from 'autocannon';
+import { CONNECTIONS, LoadOptions } from './apply-load.ts';
+import type { LoadResult } from './apply-load.ts';
+import { createLatencies } from './latencies.ts';
+import { WORKLOADS } from './workloads.ts';
+
+/**
+ * The load's own process: sends the workload that its argument describes, prints the LoadResult.
+ *
+ * When the time is over each connection still waits for its last answer: a connection that is cut leaves a
+ * delivery of which nobody knows whether it was taken, and rows could not be compared with answers.
+ */
+const { origin, secret, workload, seconds } = LoadOptions.parse(JSON.parse(process.argv[2] ?? ''));
+const { messageType, body } = WORKLOADS[workload];
+
+/** Cuts the connections that have no answer this long after the end. */
+const PATIENCE_SECONDS = 30;
+
+const clients: Client[] = [];
+const latencies = createLatencies();
+let sent = 0;
+let endedAt = 0;
+const startedAt = Date.now();
+
+const run = autocannon({
+  url: `${origin}/ingest/default/${messageType}`,
+  method: 'POST',
+  headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+  connections: CONNECTIONS,
+  pipelining: 1,
+  duration: seconds + PATIENCE_SECONDS,
+  sampleInt: 100,
+  setupClient: (client) => void clients.push(client),
+  requests: [{ setupRequest: (request) => ({ ...request, body: body((sent += 1), Date.now()) }) }],
+});
+run.on('response', (_client, status, _bytes, milliseconds) => {
+  if (status < 200 || status > 299) return;
+  latencies.add(milliseconds);
+  endedAt = Date.now();
+});
+setTimeout(() => {
+  for (const client of clients) client.responseMax = 1;
+}, seconds * 1_000);
+
+const { errors, non2xx } = await run;
+const result: LoadResult = {
+  startedAt,
+  endedAt,
+  acknowledged: latencies.count(),
+  refused: non2xx,
+  unanswered: errors,
+  p50: latencies.percentile(50),
+  p99: latencies.percentile(99),
+};
+process.stdout.write(JSON.stringify(result));

@@ -1,0 +1,33 @@
+import os from 'node:os';
+import { startPostgres, connectDatabase } from './targets/postgres.ts';
+import { redisVersion } from './targets/redis.ts';
+import { openPlace } from './targets/target.ts';
+
+/** What the figures were measured on. */
+export interface Machine {
+  readonly cpu: string;
+  readonly cores: number;
+  /** Gigabytes of 1,000,000,000 bytes. */
+  readonly memoryGb: number;
+  readonly system: string;
+  readonly node: string;
+  readonly postgres: string;
+  /** Undefined when there is no `redis-server` on PATH. */
+  readonly redis: string | undefined;
+}
+
+/** Looks at this machine and at the servers that the targets will use. */
+export async function describeMachine(signal: AbortSignal): Promise<Machine> {
+  await using place = await openPlace(signal);
+  const ask = await connectDatabase(await startPostgres(place), place);
+  const [cpu] = os.cpus();
+  return {
+    cpu: cpu?.model.trim() ?? os.arch(),
+    cores: os.availableParallelism(),
+    memoryGb: Math.round(os.totalmem() / 1e9),
+    system: `${os.type()} ${os.release()}`,
+    node: process.versions.node,
+    postgres: await ask('show server_version'),
+    redis: await redisVersion(),
+  };
+}

@@ -1,0 +1,77 @@
+import { applyLoad } from './apply-load.ts';
+import { drain } from './drain.ts';
+import { watchMemory } from './memory.ts';
+import { TARGETS } from './targets/all.ts';
+import type { TargetName } from './targets/all.ts';
+import { openPlace } from './targets/target.ts';
+import { WORKLOADS } from './workloads.ts';
+import type { WorkloadName } from './workloads.ts';
+
+/** What one target did under one workload. */
+export interface Measurement {
+  readonly target: TargetName;
+  readonly workload: WorkloadName;
+  /** Answers with 2xx per second, while the load lasted. */
+  readonly deliveriesPerSecond: number;
+  /** Rows per second, from the load's first byte to the last row. */
+  readonly rowsPerSecond: number;
+  /** Time to the answer, in milliseconds. */
+  readonly p50: number;
+  readonly p99: number;
+  /** Most resident memory of the program's Node.js process, in MB of 1,000,000 bytes. */
+  readonly peakMemory: number;
+  /** Deliveries by what became of them at the sender. */
+  readonly acknowledged: number;
+  readonly refused: number;
+  readonly unanswered: number;
+  /** Rows that the acknowledged deliveries come to, and rows in Postgres. */
+  readonly expectedRows: number;
+  readonly storedRows: number;
+  /** Seconds from the last answer to the last row (or to giving up, when rows are missing). */
+  readonly drainSeconds: number;
+}
+
+/** Code is compiled and caches are warm by then. */
+const WARM_UP_SECONDS = 2;
+
+/** A target gets this many times the load's own time to store what it has taken. */
+const DRAIN_FACTOR = 3;
+
+/** Measures one target, started for this and thrown away behind it, under one workload. */
+export async function measure(
+  target: TargetName,
+  workload: WorkloadName,
+  seconds: number,
+  signal: AbortSignal,
+): Promise<Measurement> {
+  await using place = await openPlace(signal);
+  const running = await TARGETS[target].start(place);
+  using memory = watchMemory(running.pid);
+  const { messageType, rows: rowsOfEach, warmUp } = WORKLOADS[workload];
+  const countRows = () => running.countRows(messageType);
+
+  const warm = await applyLoad({ ...running, workload: warmUp, seconds: WARM_UP_SECONDS }, signal);
+  const before = await drain(countRows, warm.acknowledged * WORKLOADS[warmUp].rows, Infinity, signal);
+
+  const load = await applyLoad({ ...running, workload, seconds }, signal);
+  const expectedRows = load.acknowledged * rowsOfEach;
+  const limit = seconds * DRAIN_FACTOR;
+  const { rows, at } = await drain(countRows, before.rows + expectedRows, limit, signal);
+  return {
+    target,
+    workload,
+    deliveriesPerSecond: perSecond(load.acknowledged, load.startedAt, load.endedAt),
+    rowsPerSecond: perSecond(rows - before.rows, load.startedAt, at),
+    p50: load.p50,
+    p99: load.p99,
+    peakMemory: await memory.peak(),
+    acknowledged: load.acknowledged,
+    refused: load.refused,
+    unanswered: load.unanswered,
+    expectedRows,
+    storedRows: rows - before.rows,
+    drainSeconds: (at - load.endedAt) / 1_000,
+  };
+}
+
+const perSecond = (count: number, from: number, to: number) => (count * 1_000) / (to - from);

@@ -1,0 +1,45 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+
+/** Resident memory of a process, in MB of 1,000,000 bytes. */
+export interface Memory {
+  readonly now: number;
+  /** The most since its start, where the operating system tells (Linux); elsewhere the same as `now`. */
+  readonly peak: number;
+}
+
+/** Reads the memory of a running process. Throws when there is none with this id. */
+export async function readMemory(pid: number): Promise<Memory> {
+  if (process.platform !== 'linux') {
+    const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(pid)]);
+    return { now: toMb(stdout), peak: toMb(stdout) };
+  }
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  const field = (name: string) => toMb(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]);
+  return { now: field('VmRSS'), peak: field('VmHWM') };
+}
+
+function toMb(kibibytes: string | undefined): number {
+  return (Number(kibibytes) * 1_024) / 1_000_000;
+}
+
+/** Follows the memory of a process. */
+export interface MemoryWatch extends Disposable {
+  /** The most seen so far, in MB. */
+  peak(): Promise<number>;
+}
+
+const INTERVAL_MS = 500;
+
+/** Watches a process until disposed of. */
+export function watchMemory(pid: number): MemoryWatch {
+  let peak = 0;
+  const sample = async () => {
+    peak = Math.max(peak, (await readMemory(pid)).peak);
+    return peak;
+  };
+  // A process that has ended is found out by whoever waits for its answers.
+  const timer = setInterval(() => void sample().catch(() => undefined), INTERVAL_MS);
+  return { peak: sample, [Symbol.dispose]: () => clearInterval(timer) };
+}

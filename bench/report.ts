@@ -1,0 +1,100 @@
+import { formatTable } from '../src/commands/table.ts';
+import type { Machine } from './machine.ts';
+import type { Measurement } from './measure.ts';
+import type { MemorySample, Soak } from './soak.ts';
+import { TARGETS } from './targets/all.ts';
+import { WORKLOADS } from './workloads.ts';
+
+/** The machine in one line. */
+export function formatMachine({ cpu, cores, memoryGb, system, node, postgres, redis }: Machine): string {
+  const servers = `Node.js ${node}, Postgres ${postgres}, ${redis === undefined ? 'no Redis' : `Redis ${redis}`}`;
+  return `${cpu}, ${cores} cores, ${memoryGb} GB, ${system}; ${servers}; sender and servers share the machine`;
+}
+
+/** A measurement beside the plain receiver's under the same workload: how many times as much. */
+export interface Compared extends Measurement {
+  /** Undefined when the plain receiver was not measured. */
+  readonly ratio: { readonly deliveriesPerSecond: number; readonly rowsPerSecond: number } | undefined;
+}
+
+/** Sets every measurement beside the plain receiver's. */
+export function compare(measurements: readonly Measurement[]): readonly Compared[] {
+  return measurements.map((measured) => {
+    const plain = measurements.find(
+      ({ target, workload }) => target === 'plain' && workload === measured.workload,
+    );
+    const ratio = plain && {
+      deliveriesPerSecond: measured.deliveriesPerSecond / plain.deliveriesPerSecond,
+      rowsPerSecond: measured.rowsPerSecond / plain.rowsPerSecond,
+    };
+    return { ...measured, ratio };
+  });
+}
+
+const NUMBERS: Readonly<Record<string, (compared: Compared) => string>> = {
+  'deliveries/s': ({ deliveriesPerSecond }) => whole(deliveriesPerSecond),
+  'rows/s': ({ rowsPerSecond }) => whole(rowsPerSecond),
+  'p50 ms': ({ p50 }) => p50.toFixed(1),
+  'p99 ms': ({ p99 }) => p99.toFixed(1),
+  'peak MB': ({ peakMemory }) => whole(peakMemory),
+  'x deliveries': ({ ratio }) => ratio?.deliveriesPerSecond.toFixed(1) ?? '',
+  'x rows': ({ ratio }) => ratio?.rowsPerSecond.toFixed(1) ?? '',
+  'drain s': ({ drainSeconds }) => drainSeconds.toFixed(1),
+};
+
+/** One table for each workload. */
+export function formatComparison(compared: readonly Compared[]): string {
+  const tables = Map.groupBy(compared, ({ workload }) => workload)
+    .entries()
+    .map(([workload, rows]) => {
+      const { messageType, records, rows: rowsOfEach } = WORKLOADS[workload];
+      const heading = `${messageType}, ${plural(records, 'record')} (${plural(rowsOfEach, 'row')}) a delivery`;
+      return `${heading}\n${formatRows(rows)}`;
+    });
+  return [...tables].join('\n\n');
+}
+
+function formatRows(compared: readonly Compared[]): string {
+  const width = Math.max(...Object.keys(NUMBERS).map((name) => name.length));
+  const columns = Object.keys(NUMBERS).map((name) => name.padStart(width));
+  const rows = compared.map((one) => [
+    TARGETS[one.target].title,
+    ...Object.values(NUMBERS).map((format) => format(one).padStart(width)),
+    formatCheck(one),
+  ]);
+  return formatTable(['', ...columns, 'rows stored'], rows);
+}
+
+function formatCheck({ expectedRows, storedRows, refused, unanswered }: Measurement): string {
+  const failed = refused + unanswered > 0 ? `; ${refused} refused, ${unanswered} without answer` : '';
+  const count =
+    storedRows === expectedRows
+      ? `all ${whole(storedRows)}`
+      : `${whole(storedRows)} of ${whole(expectedRows)}`;
+  return count + failed;
+}
+
+/** One moment of a soak. */
+export function formatSample({ seconds, memory }: MemorySample): string {
+  return `${whole(seconds).padStart(6)} s  ${whole(memory).padStart(6)} MB`;
+}
+
+/** What a soak showed, in one line. */
+export function formatSoak({
+  flat,
+  earlier,
+  later,
+  peakMemory,
+  acknowledged,
+  deliveriesPerSecond,
+}: Soak): string {
+  const verdict = flat ? 'flat' : 'NOT flat';
+  return (
+    `memory is ${verdict}: median ${whole(earlier)} MB in the second third, ${whole(later)} MB in the last, ` +
+    `peak ${whole(peakMemory)} MB; ${whole(acknowledged)} deliveries, ${whole(deliveriesPerSecond)}/s`
+  );
+}
+
+const whole = (value: number) => Math.round(value).toLocaleString('en');
+
+const plural = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;

@@ -1,0 +1,113 @@
+import { writeFile } from 'node:fs/promises';
+import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import { describeError } from '../src/errors.ts';
+import { CONNECTIONS } from './apply-load.ts';
+import { describeMachine } from './machine.ts';
+import { measure } from './measure.ts';
+import type { Measurement } from './measure.ts';
+import { compare, formatComparison, formatMachine, formatSample, formatSoak } from './report.ts';
+import { soak } from './soak.ts';
+import { TARGET_NAMES, TARGETS } from './targets/all.ts';
+import { WORKLOAD_NAMES } from './workloads.ts';
+
+const program = new Command('npm run bench --')
+  .description(
+    'Compares xiq-sink, on Redis and on its embedded database, with a plain receiver under the same load. ' +
+      `The load is ${CONNECTIONS} connections that send as fast as they are answered; every body is new.`,
+  )
+  .option('--seconds <number>', 'length of each measured load', positive, 10)
+  .addOption(
+    new Option('--only <names...>', 'these targets and workloads only').choices([
+      ...TARGET_NAMES,
+      ...WORKLOAD_NAMES,
+    ]),
+  )
+  .option(
+    '--soak <minutes>',
+    'instead: load the program on Redis for so long and show whether its memory grows',
+    positive,
+  )
+  .option('--json <file>', 'also write everything that was measured to this file')
+  .action(async (options) => {
+    const signal = interruption();
+    try {
+      await (options.soak === undefined
+        ? runComparison(options, signal)
+        : runSoak(options.soak, options, signal));
+    } catch (error) {
+      console.error(signal.aborted ? 'stopped; everything is cleaned up' : describeError(error));
+      process.exitCode = 1;
+    }
+  });
+
+interface Output {
+  readonly json?: string | undefined;
+}
+
+interface Choice extends Output {
+  readonly seconds: number;
+  readonly only?: readonly string[] | undefined;
+}
+
+async function runComparison({ seconds, only, json }: Choice, signal: AbortSignal): Promise<void> {
+  const machine = await describeMachine(signal);
+  console.log(formatMachine(machine));
+  if (machine.redis === undefined) {
+    console.log('redis-server is not on PATH: measuring xiq-sink on its embedded database alone');
+  }
+  const targets = chosen(TARGET_NAMES, only).filter(
+    (target) => machine.redis !== undefined || !TARGETS[target].needsRedis,
+  );
+  const measurements: Measurement[] = [];
+  for (const workload of chosen(WORKLOAD_NAMES, only)) {
+    for (const target of targets) {
+      console.error(`${workload}: ${TARGETS[target].title} ...`);
+      measurements.push(await measure(target, workload, seconds, signal));
+    }
+  }
+  const compared = compare(measurements);
+  console.log(`\n${formatComparison(compared)}`);
+  await writeJson(json, { machine, load: { connections: CONNECTIONS, seconds }, measurements: compared });
+
+  const wrong = measurements.filter(
+    ({ target, storedRows, expectedRows }) => target !== 'plain' && storedRows !== expectedRows,
+  );
+  if (wrong.length > 0) {
+    throw new Error('the rows in Postgres are not those of the acknowledged deliveries: see "rows stored"');
+  }
+}
+
+async function runSoak(minutes: number, { json }: Output, signal: AbortSignal): Promise<void> {
+  const machine = await describeMachine(signal);
+  console.log(formatMachine(machine));
+  if (machine.redis === undefined) throw new Error('the soak needs redis-server on PATH');
+  const result = await soak(minutes, (sample) => console.log(formatSample(sample)), signal);
+  console.log(formatSoak(result));
+  await writeJson(json, { machine, load: { connections: CONNECTIONS, seconds: minutes * 60 }, soak: result });
+}
+
+async function writeJson(file: string | undefined, content: object): Promise<void> {
+  if (file === undefined) return;
+  await writeFile(file, `${JSON.stringify({ measuredAt: new Date(), ...content }, undefined, 2)}\n`);
+}
+
+/** The names that were asked for; all when none of this kind was. */
+function chosen<Name extends string>(names: readonly Name[], only: readonly string[] = []): readonly Name[] {
+  const asked = names.filter((name) => only.includes(name));
+  return asked.length > 0 ? asked : names;
+}
+
+/** Fires at Ctrl-C or SIGTERM. What runs is then stopped and thrown away in order; a further signal changes nothing. */
+function interruption(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => controller.abort());
+  return controller.signal;
+}
+
+function positive(text: string): number {
+  const value = Number(text);
+  if (!(value > 0 && value < Infinity)) throw new InvalidArgumentError('It takes a number above 0.');
+  return value;
+}
+
+await program.parseAsync();

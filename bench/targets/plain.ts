@@ -1,0 +1,41 @@
+import { randomBytes } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { checkAnswers, freePort, startChild } from './child.ts';
+import { connectDatabase, startPostgres } from './postgres.ts';
+import { startRedis } from './redis.ts';
+import type { Place, RunningTarget } from './target.ts';
+
+const PROGRAM = fileURLToPath(new URL('../plain-receiver.ts', import.meta.url));
+
+/** The plain receiver, on the same kind of Redis and Postgres as this program. */
+export async function startPlain(place: Place): Promise<RunningTarget> {
+  const databaseUrl = await startPostgres(place);
+  const redisUrl = await startRedis(place);
+  const port = await freePort();
+  const origin = `http://127.0.0.1:${port}`;
+  const secret = randomBytes(32).toString('hex');
+  const pid = await startChild(
+    {
+      name: 'plain-receiver',
+      command: process.execPath,
+      args: [PROGRAM],
+      env: {
+        NODE_ENV: 'production',
+        DATABASE_URL: databaseUrl,
+        REDIS_URL: redisUrl,
+        PORT: String(port),
+        WEBHOOK_SECRET: secret,
+      },
+      check: () => checkAnswers(`${origin}/readyz`),
+    },
+    place,
+  );
+  const ask = await connectDatabase(databaseUrl, place);
+  return {
+    origin,
+    secret,
+    pid,
+    countRows: async (messageType) =>
+      Number(await ask(`select count(*) from plain_events where message_type = '${messageType}'`)),
+  };
+}

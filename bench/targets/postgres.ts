@@ -1,0 +1,59 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { z } from 'zod';
+import { startEmbeddedPostgres } from '../../src/store/embedded-postgres.ts';
+import type { Place } from './target.ts';
+
+/** The data directory of a place's database. */
+export const dataDirOf = ({ directory }: Place) => path.join(directory, 'data');
+
+/** Starts a database for as long as the place lasts. Gives its connection string. */
+export async function startPostgres(place: Place): Promise<string> {
+  stopPostgresWith(place);
+  const { databaseUrl } = await startEmbeddedPostgres(dataDirOf(place));
+  return databaseUrl;
+}
+
+/**
+ * Makes sure that no database server outlives the place, whatever state its start or its program was in. To be
+ * called before whatever uses the server is started, which then ends first.
+ */
+export function stopPostgresWith(place: Place): void {
+  const pidFile = path.join(dataDirOf(place), 'postgres', 'cluster', 'postmaster.pid');
+  place.cleanup.defer(async () => {
+    const pid = Number((await readFile(pidFile, 'utf8').catch(() => '')).split('\n')[0]);
+    if (!(pid > 0)) return;
+    // SIGINT is the server's fast shutdown; signal 0 only asks whether it is there.
+    for (let running = send(pid, 'SIGINT'); running; running = send(pid, 0)) await sleep(50);
+  });
+}
+
+function send(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch {
+    return false;
+  }
+}
+
+const One = z.tuple([z.tuple([z.string()])]);
+
+/** Asks the database for one value, as text. */
+export type AskDatabase = (statement: string) => Promise<string>;
+
+/** Connects to the database for as long as the place lasts. */
+export async function connectDatabase(
+  databaseUrl: string,
+  { cleanup }: Pick<Place, 'cleanup'>,
+): Promise<AskDatabase> {
+  const client = new Client({ connectionString: databaseUrl });
+  client.on('error', () => undefined);
+  await client.connect();
+  cleanup.defer(() => client.end());
+  return async (text) => {
+    const { rows } = await client.query({ text, rowMode: 'array' });
+    return One.parse(rows)[0][0];
+  };
+}
