@@ -1,7 +1,6 @@
 import { FAMILY_OF } from '../domain.ts';
 import { describeError } from '../errors.ts';
 import { canonicalJson, isJsonObject, parseExactJson } from '../exact-json.ts';
-import type { JsonObject } from '../exact-json.ts';
 import { FIELDS, OCCURRED_AT, ORG_ID, OWNER_ID } from '../message-types.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
 import type { EventRow } from '../store/insert-events.ts';
@@ -73,7 +72,7 @@ function toEvent(
   };
 }
 
-const readValues = (columns: JsonObject, messageType: QueuedDelivery['messageType']) =>
+const readValues = (columns: RecordPart['columns'], messageType: QueuedDelivery['messageType']) =>
   FIELDS[messageType].map((field) => readField(columns, field));
 
 /** Numbers the identical contents of one delivery: the first is 0. */

@@ -13,11 +13,9 @@ const MAX_SPLIT_CHARACTERS = 32 * 1024 * 1024;
  * a record of 500 observations is not stored 500 times whole; its columns are the observation's and the record's.
  */
 export function splitObservations(record: JsonObject): readonly RecordPart[] {
-  const list = LISTS.find((member) => Object.hasOwn(record, member));
-  const observations = list === undefined ? undefined : record[list];
-  if (list === undefined || !Array.isArray(observations) || observations.length === 0) {
-    return [{ content: record, columns: record }];
-  }
+  const found = findObservations(record);
+  if (found === undefined) return [{ content: record, columns: [record] }];
+  const { list, observations } = found;
   const shared = canonicalJson({ ...record, [list]: [] }).length * observations.length;
   if (shared > MAX_SPLIT_CHARACTERS) {
     throw new Error(
@@ -27,9 +25,20 @@ export function splitObservations(record: JsonObject): readonly RecordPart[] {
   return observations.map((observation) => splitOne(record, list, observation));
 }
 
+/** The list that has observations: a sender with one class for both kinds leaves the other list null or empty. */
+function findObservations(
+  record: JsonObject,
+): { list: string; observations: readonly unknown[] } | undefined {
+  for (const list of LISTS) {
+    const observations = Object.hasOwn(record, list) ? record[list] : undefined;
+    if (Array.isArray(observations) && observations.length > 0) return { list, observations };
+  }
+  return undefined;
+}
+
 function splitOne(record: JsonObject, list: string, observation: unknown): RecordPart {
   return {
     content: { ...record, [list]: [observation] },
-    columns: isJsonObject(observation) ? { ...record, ...observation } : record,
+    columns: isJsonObject(observation) ? [observation, record] : [record],
   };
 }
