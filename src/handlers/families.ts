@@ -8,8 +8,8 @@ export interface RecordPart {
   readonly columns: readonly JsonObject[];
 }
 
-/** A family's handler: the parts of a record, each an event. Throws when the record cannot be split. */
-export type Handler = (record: JsonObject) => readonly RecordPart[];
+/** A family's handler: the parts of a record, each an event. Throws when they need more than `room` characters. */
+export type Handler = (record: JsonObject, room: number) => readonly RecordPart[];
 
 const oneEvent: Handler = (record) => [{ content: record, columns: [record] }];
 

@@ -5,19 +5,20 @@ import type { RecordPart } from './families.ts';
 /** Where the observations stand: of clients by one access point, or of one client by access points. */
 const LISTS = ['observations', 'deviceObservers', 'device_observers'];
 
-/** The record's own members are stored with each observation: together no more than this. */
-const MAX_SPLIT_CHARACTERS = 32 * 1024 * 1024;
+/** What an event takes beside the characters of its payload: its ids and columns. */
+export const EVENT_OVERHEAD = 128;
 
 /**
  * Location records: one event per observation. Its payload is the record with that observation alone, so that
  * a record of 500 observations is not stored 500 times whole; its columns are the observation's and the record's.
+ * Throws when the parts together would take more than `room` characters.
  */
-export function splitObservations(record: JsonObject): readonly RecordPart[] {
+export function splitObservations(record: JsonObject, room: number): readonly RecordPart[] {
   const found = findObservations(record);
   if (found === undefined) return [{ content: record, columns: [record] }];
   const { list, observations } = found;
-  const shared = canonicalJson({ ...record, [list]: [] }).length * observations.length;
-  if (shared > MAX_SPLIT_CHARACTERS) {
+  const shared = canonicalJson({ ...record, [list]: [] }).length;
+  if ((shared + EVENT_OVERHEAD) * observations.length > room) {
     throw new Error(
       `${observations.length} observations that share ${shared} characters are too many to split`,
     );
