@@ -10,6 +10,7 @@ import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { isMessageType, MESSAGE_TYPES } from '../domain.ts';
 import { describeError, RefusedError } from '../errors.ts';
+import { trackConnections } from './connections.ts';
 import { receiveDelivery } from './receive-delivery.ts';
 import type { ReceiveOptions } from './receive-delivery.ts';
 
@@ -19,7 +20,7 @@ export interface IngestServer {
   listen(port: number, host: string): Promise<number>;
   /** Serves new connections with another certificate. Throws when it is not one, or when the listener has no TLS. */
   useCertificate(tls: TlsCertificate): void;
-  /** Takes no further connection, finishes the requests in hand, closes. */
+  /** Takes no further connection, answers the requests in hand, ends every connection. */
   close(): Promise<void>;
 }
 
@@ -45,6 +46,9 @@ const CONNECTIONS_CHECK_INTERVAL_MS = 2_000;
 /** Longer than the idle time of common load balancers (60 s), so that they never reuse a closing connection. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 
+/** At the end, longer than the queue may take for what is in hand (5 s). */
+const CLOSE_GRACE_MS = 6_000;
+
 /** Builds the HTTP server that receives deliveries. */
 export function createIngestServer(options: IngestServerOptions): IngestServer {
   const app = createApp(options);
@@ -57,7 +61,7 @@ export function createIngestServer(options: IngestServerOptions): IngestServer {
   const server: Server | TlsServer =
     options.tls === undefined
       ? createHttpServer(serverOptions, app)
-      : createHttpsServer({ ...serverOptions, ...options.tls }, app);
+      : createHttpsServer({ ...serverOptions, ...options.tls, handshakeTimeout: HEADERS_TIMEOUT_MS }, app);
   return {
     listen: (port, host) =>
       new Promise((resolve, reject) => {
@@ -68,11 +72,7 @@ export function createIngestServer(options: IngestServerOptions): IngestServer {
       if (!('setSecureContext' in server)) throw new Error('the listener has no TLS');
       server.setSecureContext(tls);
     },
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeIdleConnections();
-      }),
+    close: trackConnections(server, CLOSE_GRACE_MS),
   };
 }
 
