@@ -87,7 +87,8 @@ function createApp(options: IngestServerOptions): Express {
   app
     .route('/ingest/:source/:messageType')
     .post((request, response) => answerDelivery(request, response, options))
-    .all(() => {
+    .all((_request, response) => {
+      response.set('Allow', 'POST');
       throw new RefusedError(405, 'METHOD_NOT_ALLOWED', 'deliveries come by POST');
     });
   app.use((request) => {
@@ -140,6 +141,8 @@ function errorAnswerer(logger: Logger): ErrorRequestHandler {
     else logger.warn(line, message);
     if (response.headersSent) return;
     if (retryAfter !== undefined) response.set('Retry-After', String(retryAfter));
+    // Many senders hold their password back until they are asked for it (RFC 9110, section 11.6.1).
+    if (status === 401) response.set('WWW-Authenticate', 'Basic realm="xiq-sink"');
     // What is left of a body that was not read would be taken for the next request.
     if (!request.complete) response.set('Connection', 'close');
     response.status(status).json({ error_code: code, error_id: errorId, error_message: message });
