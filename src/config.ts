@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { parse as parseYaml } from 'yaml';
+import { parse as parseYaml, YAMLParseError } from 'yaml';
 import { z } from 'zod';
 import { FAMILIES } from './domain.ts';
 import type { Family } from './domain.ts';
@@ -103,6 +103,9 @@ const SettingsFile = z.strictObject({
 
 type SettingsFile = z.infer<typeof SettingsFile>;
 
+/** The parser prints its warnings itself, with the lines they are about: those may hold a secret. */
+const YAML_OPTIONS = { logLevel: 'error' } as const;
+
 /** Settings whose value is itself secret: a problem with one never shows what it got. */
 const SECRET_SETTINGS = new Set(['WEBHOOK_SECRET', 'DATABASE_URL', 'REDIS_URL']);
 
@@ -178,15 +181,27 @@ function readSettingsFile(file: string | undefined, problems: string[]): Setting
   const empty: SettingsFile = { sources: [] };
   if (file === undefined) return empty;
   try {
-    const parsed = SettingsFile.safeParse(parseYaml(readFileSync(file, 'utf8')) ?? {});
+    const parsed = SettingsFile.safeParse(parseYaml(readFileSync(file, 'utf8'), YAML_OPTIONS) ?? {});
     if (parsed.success) return parsed.data;
     for (const issue of parsed.error.issues) {
       problems.push(`XIQ_SINK_CONFIG ${file}: ${issue.path.join('.') || 'the file'}: ${issue.message}`);
     }
   } catch (error) {
-    problems.push(`XIQ_SINK_CONFIG ${file}: cannot be read as YAML: ${describeError(error)}`);
+    problems.push(`XIQ_SINK_CONFIG ${file}: cannot be read as YAML: ${describeYamlError(error)}`);
   }
   return empty;
+}
+
+/** Where the mistake is and of which kind. The parser's own message quotes the text around it, secrets and all. */
+function describeYamlError(error: unknown): string {
+  if (error instanceof YAMLParseError) {
+    const { line, col } = error.linePos?.[0] ?? { line: '?', col: '?' };
+    return `line ${line}, column ${col}: ${error.code}`;
+  }
+  const isSystemError = error instanceof Error && 'syscall' in error;
+  return isSystemError
+    ? describeError(error)
+    : 'an alias (*name) has no anchor; quote a value that begins with *';
 }
 
 function mergeSources(

@@ -22,7 +22,7 @@ export type FieldKind =
 export interface Field {
   readonly column: string;
   readonly kind: FieldKind;
-  /** Members that may carry the value, the first that is present wins. */
+  /** Members that may carry the value; the first that does wins. */
   readonly members: readonly string[];
 }
 

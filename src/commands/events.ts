@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { styleText } from 'node:util';
+import { validate as isUuid } from 'uuid';
 import type { Db } from '../store/database.ts';
 import { endOfEvents, eventsStoredAfter, searchEvents } from '../store/search-events.ts';
 import type { EventFilter, EventPosition, FoundEvent } from '../store/search-events.ts';
-import { formatTable } from './table.ts';
+import { formatTable, oneLine } from './table.ts';
 
 /** New events appear within this time and that of one query. */
 const TAIL_INTERVAL_MS = 400;
@@ -63,11 +64,10 @@ function formatPosition({ occurred_at, event_id }: FoundEvent): string {
 
 /** Reads what `formatPosition` wrote. Undefined when it is nothing of the kind. */
 export function parsePosition(text: string): EventPosition | undefined {
-  const [time = '', eventId = ''] = text.split(',');
+  const [time = '', eventId = '', ...others] = text.split(',');
   const occurredAt = new Date(time);
-  return Number.isNaN(occurredAt.getTime()) || !/^[0-9a-f-]{36}$/.test(eventId)
-    ? undefined
-    : { occurredAt, eventId };
+  const isTime = !Number.isNaN(occurredAt.getTime()) && occurredAt.toISOString() === time;
+  return isTime && isUuid(eventId) && others.length === 0 ? { occurredAt, eventId } : undefined;
 }
 
 function toJson({ xid: _xid, ...event }: FoundEvent): string {
@@ -90,7 +90,7 @@ function toCells(event: FoundEvent): string[] {
 }
 
 function toLine(event: FoundEvent): string {
-  const [time = '', type = '', ...others] = toCells(event);
+  const [time = '', type = '', ...others] = toCells(event).map(oneLine);
   const rest = others.filter((cell) => cell !== '').join('  ');
   return `${styleText('dim', time)}  ${styleText('cyan', type.padEnd(23))}  ${rest}`;
 }

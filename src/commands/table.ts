@@ -11,7 +11,7 @@ export function formatTable(
   const limit = process.stdout.isTTY ? MAX_CELL_WIDTH : Number.POSITIVE_INFINITY;
   const cells = rows.map((row) => row.map((value) => cut(oneLine(value ?? ''), limit)));
   const widths = columns.map((name, index) =>
-    Math.max(name.length, ...cells.map((row) => row[index]?.length ?? 0)),
+    cells.reduce((width, row) => Math.max(width, row[index]?.length ?? 0), name.length),
   );
   const line = (row: readonly string[]) =>
     row
@@ -28,6 +28,8 @@ export function formatCsv(columns: readonly string[], rows: readonly (readonly (
   return [columns, ...rows].map((row) => row.map(quote).join(',')).join('\r\n');
 }
 
-const oneLine = (text: string) => text.replaceAll(/\s*[\r\n]+\s*/g, ' ');
+/** Text without line breaks and control characters: what a stranger sent must not steer the reader's terminal. */
+export const oneLine = (text: string) =>
+  text.replaceAll(/\s*[\r\n]+\s*/g, ' ').replaceAll(/\p{Cc}/gu, '\uFFFD');
 
 const cut = (text: string, limit: number) => (text.length > limit ? `${text.slice(0, limit - 1)}…` : text);

@@ -4,13 +4,17 @@ import type { JsonObject } from '../exact-json.ts';
 import type { Field, FieldKind } from '../message-types.ts';
 
 /**
- * Reads a field from a record, in the text form that Postgres reads for the field's kind. Null when no member
- * carries it, or when the value cannot be of that kind: the record itself stays whole in `payload`.
+ * Reads a field from the first object and member that carry a value of the field's kind, in the text form that
+ * Postgres reads for it. Null when none does: the record itself stays whole in `payload`.
  */
-export function readField(record: JsonObject, { members, kind }: Field): string | null {
-  for (const member of members) {
-    const value = record[member];
-    if (value !== undefined && value !== null && Object.hasOwn(record, member)) return coerce(value, kind);
+export function readField(objects: readonly JsonObject[], { members, kind }: Field): string | null {
+  for (const object of objects) {
+    for (const member of members) {
+      const value = object[member];
+      if (value === undefined || value === null || !Object.hasOwn(object, member)) continue;
+      const text = coerce(value, kind);
+      if (text !== null) return text;
+    }
   }
   return null;
 }
@@ -69,20 +73,24 @@ function toArray(value: unknown, toElement: (element: unknown) => string | null)
 const MIN_INT64 = -(2n ** 63n);
 const MAX_INT64 = 2n ** 63n - 1n;
 
+const SCIENTIFIC = /^[+-]?\d+(?:\.\d*)?e\+?\d+$/i;
+
 function toBigint(value: unknown): string | null {
   if (Number.isSafeInteger(value)) return String(value);
   const text = toText(value)?.trim() ?? '';
-  // Java prints a whole double as "12.0".
+  // Java prints a whole double as "12.0", and from ten million on as "1.2345678E7".
   const digits = /^([+-]?\d{1,19})(?:\.0+)?$/.exec(text)?.[1];
-  if (digits === undefined) return null;
+  if (digits === undefined) return SCIENTIFIC.test(text) ? toSafeInteger(Number(text)) : null;
   const integer = BigInt(digits);
   return integer >= MIN_INT64 && integer <= MAX_INT64 ? String(integer) : null;
 }
 
+const toSafeInteger = (number: number) => (Number.isSafeInteger(number) ? String(number) : null);
+
 function toDouble(value: unknown): string | null {
-  if (typeof value === 'boolean') return null;
   const text = toText(value)?.trim() ?? '';
-  const number = text === '' ? Number.NaN : Number(text);
+  // Number() reads "" and "0x10" as well.
+  const number = /^[-+.\de]+$/i.test(text) ? Number(text) : Number.NaN;
   return Number.isFinite(number) ? String(number) : null;
 }
 
@@ -91,9 +99,12 @@ const MIN_MILLISECONDS = 100_000_000_000;
 const MAX_MILLISECONDS = 253_402_300_799_999;
 const MIN_SECONDS = 100_000_000;
 
+/** The year 1, before which `toISOString` prints what Postgres does not read. */
+const FIRST_YEAR = Date.parse('0001-01-01T00:00:00Z');
+
 function toTimestamp(value: unknown): string | null {
   const text = toText(value)?.trim() ?? '';
-  if (/^\d+(\.\d+)?$/.test(text)) return epochToTimestamp(Number(text));
+  if (/^\d+(?:\.\d+)?$/.test(text) || SCIENTIFIC.test(text)) return epochToTimestamp(Number(text));
   const iso =
     /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)\s*(Z|[+-]\d\d(?::?\d\d)?)?)?$/i.exec(text);
   if (iso === null) return null;
@@ -101,13 +112,23 @@ function toTimestamp(value: unknown): string | null {
   const offset =
     zone.length === 5 ? `${zone.slice(0, 3)}:${zone.slice(3)}` : zone.length === 3 ? `${zone}:00` : zone;
   const milliseconds = Date.parse(`${date}T${time.replace(',', '.')}${offset.toUpperCase()}`);
-  return Number.isNaN(milliseconds) ? null : new Date(milliseconds).toISOString();
+  return isDay(date) ? printTime(milliseconds, FIRST_YEAR) : null;
+}
+
+/** Whether the calendar has that day: `Date` reads February 30 as March 2. */
+function isDay(date = ''): boolean {
+  const start = Date.parse(`${date}T00:00:00Z`);
+  return !Number.isNaN(start) && new Date(start).toISOString().startsWith(date);
+}
+
+function printTime(milliseconds: number, earliest: number): string | null {
+  const readable = milliseconds >= earliest && milliseconds <= MAX_MILLISECONDS;
+  return readable ? new Date(milliseconds).toISOString() : null;
 }
 
 function epochToTimestamp(number: number): string | null {
   const milliseconds = number >= MIN_SECONDS && number < MIN_MILLISECONDS ? number * 1000 : number;
-  const readable = milliseconds >= MIN_MILLISECONDS && milliseconds <= MAX_MILLISECONDS;
-  return readable ? new Date(Math.trunc(milliseconds)).toISOString() : null;
+  return printTime(Math.round(milliseconds), MIN_MILLISECONDS);
 }
 
 function toInet(value: unknown): string | null {

@@ -1,7 +1,6 @@
 import { FAMILY_OF } from '../domain.ts';
 import { describeError } from '../errors.ts';
 import { canonicalJson, isJsonObject, parseExactJson } from '../exact-json.ts';
-import type { JsonObject } from '../exact-json.ts';
 import { FIELDS, OCCURRED_AT, ORG_ID, OWNER_ID } from '../message-types.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
 import type { EventRow } from '../store/insert-events.ts';
@@ -9,6 +8,14 @@ import { makeStorable, readField } from './coerce.ts';
 import { HANDLERS } from './families.ts';
 import type { RecordPart } from './families.ts';
 import { eventId } from './identity.ts';
+import { EVENT_OVERHEAD } from './location.ts';
+
+/**
+ * Each observation is stored with its record's other members, so a hostile body of some kilobytes could become
+ * gigabytes of events. A delivery may grow this many times, and by a little more when it is small.
+ */
+const MAX_GROWTH = 16;
+const MIN_ROOM_CHARACTERS = 256 * 1024;
 
 /** Something of a delivery that becomes no event: why, and its bytes as they came. */
 export interface SetAside {
@@ -35,9 +42,14 @@ export function deliveryToEvents(delivery: QueuedDelivery): DeliveryEvents {
 
   const events: EventRow[] = [];
   const ordinalOf = countTwins();
+  let room = MIN_ROOM_CHARACTERS + MAX_GROWTH * delivery.records.length;
   for (const record of records) {
     try {
-      for (const part of splitRecord(delivery, record)) events.push(toEvent(delivery, part, ordinalOf));
+      for (const part of splitRecord(delivery, record, room)) {
+        const event = toEvent(delivery, part, ordinalOf);
+        room -= event.payload.length + EVENT_OVERHEAD;
+        events.push(event);
+      }
     } catch (error) {
       setAside.push({ reason: describeError(error), content: Buffer.from(canonicalJson(record)) });
     }
@@ -45,9 +57,9 @@ export function deliveryToEvents(delivery: QueuedDelivery): DeliveryEvents {
   return { delivery, events, setAside };
 }
 
-function splitRecord(delivery: QueuedDelivery, record: unknown): readonly RecordPart[] {
+function splitRecord(delivery: QueuedDelivery, record: unknown, room: number): readonly RecordPart[] {
   if (!isJsonObject(record)) throw new TypeError('the record is not a JSON object');
-  return HANDLERS[FAMILY_OF[delivery.messageType]](makeStorable(record));
+  return HANDLERS[FAMILY_OF[delivery.messageType]](makeStorable(record), room);
 }
 
 function toEvent(
@@ -73,7 +85,7 @@ function toEvent(
   };
 }
 
-const readValues = (columns: JsonObject, messageType: QueuedDelivery['messageType']) =>
+const readValues = (columns: RecordPart['columns'], messageType: QueuedDelivery['messageType']) =>
   FIELDS[messageType].map((field) => readField(columns, field));
 
 /** Numbers the identical contents of one delivery: the first is 0. */

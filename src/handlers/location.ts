@@ -5,21 +5,20 @@ import type { RecordPart } from './families.ts';
 /** Where the observations stand: of clients by one access point, or of one client by access points. */
 const LISTS = ['observations', 'deviceObservers', 'device_observers'];
 
-/** The record's own members are stored with each observation: together no more than this. */
-const MAX_SPLIT_CHARACTERS = 32 * 1024 * 1024;
+/** What an event takes beside the characters of its payload: its ids and columns. */
+export const EVENT_OVERHEAD = 128;
 
 /**
  * Location records: one event per observation. Its payload is the record with that observation alone, so that
  * a record of 500 observations is not stored 500 times whole; its columns are the observation's and the record's.
+ * Throws when the parts together would take more than `room` characters.
  */
-export function splitObservations(record: JsonObject): readonly RecordPart[] {
-  const list = LISTS.find((member) => Object.hasOwn(record, member));
-  const observations = list === undefined ? undefined : record[list];
-  if (list === undefined || !Array.isArray(observations) || observations.length === 0) {
-    return [{ content: record, columns: record }];
-  }
-  const shared = canonicalJson({ ...record, [list]: [] }).length * observations.length;
-  if (shared > MAX_SPLIT_CHARACTERS) {
+export function splitObservations(record: JsonObject, room: number): readonly RecordPart[] {
+  const found = findObservations(record);
+  if (found === undefined) return [{ content: record, columns: [record] }];
+  const { list, observations } = found;
+  const shared = canonicalJson({ ...record, [list]: [] }).length;
+  if ((shared + EVENT_OVERHEAD) * observations.length > room) {
     throw new Error(
       `${observations.length} observations that share ${shared} characters are too many to split`,
     );
@@ -27,9 +26,20 @@ export function splitObservations(record: JsonObject): readonly RecordPart[] {
   return observations.map((observation) => splitOne(record, list, observation));
 }
 
+/** The list that has observations: a sender with one class for both kinds leaves the other list null or empty. */
+function findObservations(
+  record: JsonObject,
+): { list: string; observations: readonly unknown[] } | undefined {
+  for (const list of LISTS) {
+    const observations = Object.hasOwn(record, list) ? record[list] : undefined;
+    if (Array.isArray(observations) && observations.length > 0) return { list, observations };
+  }
+  return undefined;
+}
+
 function splitOne(record: JsonObject, list: string, observation: unknown): RecordPart {
   return {
     content: { ...record, [list]: [observation] },
-    columns: isJsonObject(observation) ? { ...record, ...observation } : record,
+    columns: isJsonObject(observation) ? [observation, record] : [record],
   };
 }

@@ -10,6 +10,7 @@ import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { isMessageType, MESSAGE_TYPES } from '../domain.ts';
 import { describeError, RefusedError } from '../errors.ts';
+import { trackConnections } from './connections.ts';
 import { receiveDelivery } from './receive-delivery.ts';
 import type { ReceiveOptions } from './receive-delivery.ts';
 
@@ -19,7 +20,7 @@ export interface IngestServer {
   listen(port: number, host: string): Promise<number>;
   /** Serves new connections with another certificate. Throws when it is not one, or when the listener has no TLS. */
   useCertificate(tls: TlsCertificate): void;
-  /** Takes no further connection, finishes the requests in hand, closes. */
+  /** Takes no further connection, answers the requests in hand, ends every connection. */
   close(): Promise<void>;
 }
 
@@ -45,8 +46,8 @@ const CONNECTIONS_CHECK_INTERVAL_MS = 2_000;
 /** Longer than the idle time of common load balancers (60 s), so that they never reuse a closing connection. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 
-/** While closing, connections whose last answer came before the close are looked for this often. */
-const CLOSE_IDLE_INTERVAL_MS = 50;
+/** At the end, longer than the queue may take for what is in hand (5 s). */
+const CLOSE_GRACE_MS = 6_000;
 
 /** Builds the HTTP server that receives deliveries. */
 export function createIngestServer(options: IngestServerOptions): IngestServer {
@@ -60,7 +61,7 @@ export function createIngestServer(options: IngestServerOptions): IngestServer {
   const server: Server | TlsServer =
     options.tls === undefined
       ? createHttpServer(serverOptions, app)
-      : createHttpsServer({ ...serverOptions, ...options.tls }, app);
+      : createHttpsServer({ ...serverOptions, ...options.tls, handshakeTimeout: HEADERS_TIMEOUT_MS }, app);
   return {
     listen: (port, host) =>
       new Promise((resolve, reject) => {
@@ -71,16 +72,7 @@ export function createIngestServer(options: IngestServerOptions): IngestServer {
       if (!('setSecureContext' in server)) throw new Error('the listener has no TLS');
       server.setSecureContext(tls);
     },
-    close: () =>
-      new Promise((resolve) => {
-        // A sender that keeps its connection busy would keep the server open: each answer now ends its connection.
-        server.prependListener('request', (_request, response) => response.setHeader('Connection', 'close'));
-        const closeIdle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_INTERVAL_MS);
-        server.close(() => {
-          clearInterval(closeIdle);
-          resolve();
-        });
-      }),
+    close: trackConnections(server, CLOSE_GRACE_MS),
   };
 }
 
@@ -95,7 +87,8 @@ function createApp(options: IngestServerOptions): Express {
   app
     .route('/ingest/:source/:messageType')
     .post((request, response) => answerDelivery(request, response, options))
-    .all(() => {
+    .all((_request, response) => {
+      response.set('Allow', 'POST');
       throw new RefusedError(405, 'METHOD_NOT_ALLOWED', 'deliveries come by POST');
     });
   app.use((request) => {
@@ -148,6 +141,8 @@ function errorAnswerer(logger: Logger): ErrorRequestHandler {
     else logger.warn(line, message);
     if (response.headersSent) return;
     if (retryAfter !== undefined) response.set('Retry-After', String(retryAfter));
+    // Many senders hold their password back until they are asked for it (RFC 9110, section 11.6.1).
+    if (status === 401) response.set('WWW-Authenticate', 'Basic realm="xiq-sink"');
     // What is left of a body that was not read would be taken for the next request.
     if (!request.complete) response.set('Connection', 'close');
     response.status(status).json({ error_code: code, error_id: errorId, error_message: message });

@@ -12,12 +12,15 @@ export type NormalizedBody = Pick<QueuedDelivery, 'recordCount' | 'records' | 'u
 /** Postgres and every recursive reader end somewhere; no record of the cloud is deeper than a few levels. */
 const MAX_DEPTH = 200;
 
+/** A body of this many records is no webhook's; as rows, some millions of empty ones would fill the memory. */
+const MAX_RECORDS = 100_000;
+
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * Reads a body, one object or an array of objects, as records. The text of the records is kept as it was sent.
- * Elements that are not objects are set aside. Throws UnreadableError when the body is not JSON in UTF-8, or
- * neither an object nor an array.
+ * Elements that are not objects are set aside. Throws UnreadableError when the body is not JSON in UTF-8, neither
+ * an object nor an array, or out of all proportion.
  */
 export function normalizeBody(body: Buffer): NormalizedBody {
   const text = decode(body);
@@ -28,6 +31,7 @@ export function normalizeBody(body: Buffer): NormalizedBody {
     if (isJsonObject(value)) return { recordCount: 1, records: `[${text}]`, unreadable: [] };
     throw new UnreadableError('the body is neither a JSON object nor an array');
   }
+  if (value.length > MAX_RECORDS) throw new UnreadableError(`the body has more than ${MAX_RECORDS} records`);
   return value.every(isJsonObject)
     ? { recordCount: value.length, records: text, unreadable: [] }
     : setNonObjectsAside(text);

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
-import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib';
+import { brotliDecompress, gunzip, inflate, inflateRaw, zstdDecompress } from 'node:zlib';
 import rawBody from 'raw-body';
 import { RefusedError } from '../errors.ts';
 import { UnreadableError } from './normalize.ts';
@@ -10,10 +10,18 @@ export type Decoder = (body: Buffer, limit: number) => Promise<Buffer>;
 
 type Inflate = (body: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
 
+/** "deflate" means the zlib format (RFC 9110, section 8.4.1.2), but some senders leave its two header bytes out. */
+const inflateEither: Inflate = (body, options) =>
+  isZlib(body) ? promisify(inflate)(body, options) : promisify(inflateRaw)(body, options);
+
+/** RFC 1950, section 2.2: the method is 8, and both bytes as one number are a multiple of 31. */
+const isZlib = (body: Buffer) =>
+  body.length >= 2 && body.readUInt8(0) % 16 === 8 && body.readUInt16BE(0) % 31 === 0;
+
 const DECODERS: ReadonlyMap<string, Inflate> = new Map<string, Inflate>([
   ['gzip', promisify(gunzip)],
   ['x-gzip', promisify(gunzip)],
-  ['deflate', promisify(inflate)],
+  ['deflate', inflateEither],
   ['br', promisify(brotliDecompress)],
   ['zstd', promisify(zstdDecompress)],
 ]);

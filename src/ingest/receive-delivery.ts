@@ -48,7 +48,9 @@ export async function receiveDelivery(
   const receivedAt = Date.now();
   const formInHeaders = verifier.verifyHeaders(source, request.headers);
   if (formInHeaders === undefined && !verifier.isSigned(request.headers)) {
-    throw await wrongSecret(failedSecrets, remoteAddress);
+    throw verifier.isOffered(request.headers)
+      ? await wrongSecret(failedSecrets, remoteAddress)
+      : unauthorized();
   }
   const decode = chooseDecoder(request.headers['content-encoding']);
   const sent = await readBody(request, maxBodyBytes);
@@ -101,10 +103,15 @@ async function enqueueOrRefuse(enqueue: ReceiveOptions['enqueue'], delivery: Que
 }
 
 /** One answer whether the secret is missing or wrong or the source does not exist. */
+function unauthorized(): RefusedError {
+  const message = 'the secret is missing or wrong, or the source is not known';
+  return new RefusedError(401, 'UNAUTHORIZED', message);
+}
+
 async function wrongSecret(failedSecrets: FailedSecrets, remoteAddress: string): Promise<RefusedError> {
   const retryAfter = await failedSecrets.count(remoteAddress);
   return retryAfter === undefined
-    ? new RefusedError(401, 'UNAUTHORIZED', 'the secret is missing or wrong, or the source is not known')
+    ? unauthorized()
     : new RefusedError(429, 'TOO_MANY_WRONG_SECRETS', 'too many wrong secrets from this address', {
         retryAfter,
       });

@@ -18,6 +18,8 @@ interface OfferedSecret {
 export interface SecretVerifier {
   /** The form of the secret that is right, from the headers alone; undefined when none is. */
   verifyHeaders(source: string, headers: IncomingHttpHeaders): SecretForm | undefined;
+  /** Whether the headers carry anything that may be a secret. */
+  isOffered(headers: IncomingHttpHeaders): boolean;
   /** Whether the headers carry a signature, which can be checked only with the body. */
   isSigned(headers: IncomingHttpHeaders): boolean;
   /** Whether the signature over the body, as it came over the wire, is right. */
@@ -58,6 +60,7 @@ export function createSecretVerifier(
       }
       return form;
     },
+    isOffered: (headers) => offeredSecrets(headers).length > 0,
     isSigned: (headers) => typeof headers[SIGNATURE_HEADER] === 'string',
     verifySignature(source, headers, body) {
       const offered = Buffer.from(String(headers[SIGNATURE_HEADER]).replace(/^sha256=/, ''), 'hex');
@@ -86,12 +89,16 @@ function offeredSecrets(headers: IncomingHttpHeaders): OfferedSecret[] {
   return offered;
 }
 
-/** RFC 7617: the user name ends at the first colon, the password may hold more. A sender may also leave the name out. */
+/**
+ * RFC 7617: the user name ends at the first colon, the password may hold more. A sender may also leave the name out,
+ * or send a secret that is a name with its password.
+ */
 function basicSecrets(encoded: string): OfferedSecret[] {
   const decoded = Buffer.from(encoded, 'base64').toString();
   const password = decoded.slice(decoded.indexOf(':') + 1);
   return [
     { form: 'basic', value: password },
+    { form: 'basic', value: decoded },
     { form: 'basic', value: encoded },
   ];
 }

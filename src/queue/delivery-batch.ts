@@ -33,6 +33,14 @@ const QueuedDelivery = z.object({
 
 export type QueuedDelivery = z.infer<typeof QueuedDelivery>;
 
+/** What a delivery weighs in a batch, in characters: its records and what could not be read as one. */
+export function weighDelivery({ records, unreadable }: QueuedDelivery): number {
+  return unreadable.reduce(
+    (sum, { reason, content }) => sum + reason.length + content.length,
+    records.length,
+  );
+}
+
 /** The data of one job: the deliveries that one group commit took, in order of arrival. */
 export const DeliveryBatch = z.object({
   version: z.literal(1),

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { OutageError } from '../errors.ts';
+import { weighDelivery } from './delivery-batch.ts';
 import type { QueuedDelivery } from './delivery-batch.ts';
 import { engineAt } from './engine.ts';
 import type { QueueLocation } from './engine.ts';
@@ -49,7 +50,7 @@ export function openDeliveryQueue(location: QueueLocation, logger: Logger): Deli
   }, GROUP_BOUNDS);
 
   return {
-    enqueue: (delivery) => group.add(delivery, delivery.records.length),
+    enqueue: (delivery) => group.add(delivery, weighDelivery(delivery)),
     check: () => withinTimeout(producer.ping(), 'the queue did not answer'),
     close: async () => {
       await group.idle();

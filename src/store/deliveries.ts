@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Insertable } from 'kysely';
 import type { Database, Trx } from './database.ts';
+import { insertRows } from './insert-rows.ts';
 
 export type NewDelivery = Insertable<Database['deliveries']>;
 
@@ -27,16 +28,9 @@ const COLUMNS = [
   ['message_type', 'text'],
   ['origin', 'text'],
   ['secret_form', 'text'],
-] as const satisfies readonly (readonly [keyof NewDelivery, string])[];
+] as const;
 
 /** Inserts deliveries by one statement. One that another run of the same job has stored stays as it is. */
 export async function insertDeliveries(trx: Trx, deliveries: readonly NewDelivery[]): Promise<void> {
-  const columns = sql.join(COLUMNS.map(([column]) => sql.ref(column)));
-  const arrays = COLUMNS.map(
-    ([column, type]) => sql`${deliveries.map((row) => row[column])}::${sql.raw(type)}[]`,
-  );
-  await sql`
-    insert into deliveries (${columns})
-    select * from unnest(${sql.join(arrays)})
-    on conflict (delivery_id) do nothing`.execute(trx);
+  await insertRows(trx, 'deliveries', COLUMNS, deliveries);
 }

@@ -25,6 +25,8 @@ export function classifyFailure(error: unknown): Failure {
     return CONFLICT_CODES.has(code) ? 'conflict' : 'outage';
   }
   if (!(error instanceof Error)) return 'defect';
+  // Values that together make a longer text than V8 can hold: fewer of them fit.
+  if (error instanceof RangeError) return 'data';
   if ('syscall' in error || CONNECTION_MESSAGE.test(error.message)) return 'outage';
   return error instanceof AggregateError ? 'outage' : 'defect';
 }
