@@ -58,6 +58,7 @@ async function runComparison({ seconds, only, json }: Choice, signal: AbortSigna
   const targets = chosen(TARGET_NAMES, only).filter(
     (target) => machine.redis !== undefined || !TARGETS[target].needsRedis,
   );
+  if (targets.length === 0) throw new Error('nothing is left to measure without redis-server');
   const measurements: Measurement[] = [];
   for (const workload of chosen(WORKLOAD_NAMES, only)) {
     for (const target of targets) {
@@ -70,7 +71,7 @@ async function runComparison({ seconds, only, json }: Choice, signal: AbortSigna
   await writeJson(json, { machine, load: { connections: CONNECTIONS, seconds }, measurements: compared });
 
   const wrong = measurements.filter(
-    ({ target, storedRows, expectedRows }) => target !== 'plain' && storedRows !== expectedRows,
+    ({ storedRows, expectedRows, cutShort }) => storedRows !== expectedRows && !cutShort,
   );
   if (wrong.length > 0) {
     throw new Error('the rows in Postgres are not those of the acknowledged deliveries: see "rows stored"');
