@@ -25,7 +25,7 @@ const program = new Command('npm run bench --')
   .option(
     '--soak <minutes>',
     'instead: load the program on Redis for so long and show whether its memory grows',
-    positive,
+    minutes,
   )
   .option('--json <file>', 'also write everything that was measured to this file')
   .action(async (options) => {
@@ -108,6 +108,12 @@ function interruption(): AbortSignal {
 function positive(text: string): number {
   const value = Number(text);
   if (!(value > 0 && value < Infinity)) throw new InvalidArgumentError('It takes a number above 0.');
+  return value;
+}
+
+function minutes(text: string): number {
+  const value = positive(text);
+  if (value < 1) throw new InvalidArgumentError('It takes at least 1: less shows nothing about growth.');
   return value;
 }
 
