@@ -4,6 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface Drained {
   readonly rows: number;
   readonly at: number;
+  /** Whether rows still came when the time was over. */
+  readonly cutShort: boolean;
 }
 
 const POLL_MS = 200;
@@ -22,13 +24,18 @@ export async function drain(
   signal: AbortSignal,
 ): Promise<Drained> {
   const started = Date.now();
-  let last: Drained = { rows: 0, at: started };
+  let rows = 0;
+  let at = started;
   for (;;) {
-    const complete = last.rows >= expected;
-    const rows = await countRows();
+    const complete = rows >= expected;
+    const counted = await countRows();
     const now = Date.now();
-    if (rows > last.rows) last = { rows, at: now };
-    if (complete || now - started > limit * 1_000 || now - last.at > IDLE_MS) return last;
+    if (counted > rows) {
+      rows = counted;
+      at = now;
+    }
+    if (complete || now - at > IDLE_MS) return { rows, at, cutShort: false };
+    if (now - started > limit * 1_000) return { rows, at, cutShort: rows < expected };
     await sleep(POLL_MS, undefined, { signal });
   }
 }

@@ -27,7 +27,9 @@ export interface Measurement {
   /** Rows that the acknowledged deliveries come to, and rows in Postgres. */
   readonly expectedRows: number;
   readonly storedRows: number;
-  /** Seconds from the last answer to the last row (or to giving up, when rows are missing). */
+  /** Whether rows still came when the time to store them was over; the rates hold for what was stored by then. */
+  readonly cutShort: boolean;
+  /** Seconds from the last answer to the last row that was seen. */
   readonly drainSeconds: number;
 }
 
@@ -35,7 +37,7 @@ export interface Measurement {
 const WARM_UP_SECONDS = 2;
 
 /** A target gets this many times the load's own time to store what it has taken. */
-const DRAIN_FACTOR = 3;
+const DRAIN_FACTOR = 4;
 
 /** Measures one target, started for this and thrown away behind it, under one workload. */
 export async function measure(
@@ -56,7 +58,7 @@ export async function measure(
   const load = await applyLoad({ ...running, workload, seconds }, signal);
   const expectedRows = load.acknowledged * rowsOfEach;
   const limit = seconds * DRAIN_FACTOR;
-  const { rows, at } = await drain(countRows, before.rows + expectedRows, limit, signal);
+  const { rows, at, cutShort } = await drain(countRows, before.rows + expectedRows, limit, signal);
   return {
     target,
     workload,
@@ -70,6 +72,7 @@ export async function measure(
     unanswered: load.unanswered,
     expectedRows,
     storedRows: rows - before.rows,
+    cutShort,
     drainSeconds: (at - load.endedAt) / 1_000,
   };
 }

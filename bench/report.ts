@@ -65,13 +65,11 @@ function formatRows(compared: readonly Compared[]): string {
   return formatTable(['', ...columns, 'rows stored'], rows);
 }
 
-function formatCheck({ expectedRows, storedRows, refused, unanswered }: Measurement): string {
+function formatCheck({ expectedRows, storedRows, cutShort, refused, unanswered }: Measurement): string {
   const failed = refused + unanswered > 0 ? `; ${refused} refused, ${unanswered} without answer` : '';
-  const count =
-    storedRows === expectedRows
-      ? `all ${whole(storedRows)}`
-      : `${whole(storedRows)} of ${whole(expectedRows)}`;
-  return count + failed;
+  if (storedRows === expectedRows) return `all ${whole(storedRows)}${failed}`;
+  const reason = cutShort ? 'when the time was over' : 'WRONG';
+  return `${whole(storedRows)} of ${whole(expectedRows)}, ${reason}${failed}`;
 }
 
 /** One moment of a soak. */

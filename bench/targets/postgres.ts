@@ -22,17 +22,20 @@ export async function startPostgres(place: Place): Promise<string> {
  */
 export function stopPostgresWith(place: Place): void {
   const pidFile = path.join(dataDirOf(place), 'postgres', 'cluster', 'postmaster.pid');
+  const readPid = async () => Number((await readFile(pidFile, 'utf8').catch(() => '')).split('\n')[0]);
   place.cleanup.defer(async () => {
-    const pid = Number((await readFile(pidFile, 'utf8').catch(() => '')).split('\n')[0]);
-    if (!(pid > 0)) return;
-    // SIGINT is the server's fast shutdown; signal 0 only asks whether it is there.
-    for (let running = send(pid, 'SIGINT'); running; running = send(pid, 0)) await sleep(50);
+    // SIGINT is the server's fast shutdown, at whose end it removes the file; signal 0 only asks whether it is there.
+    let running = send(await readPid(), 'SIGINT');
+    while (running) {
+      await sleep(50);
+      running = send(await readPid(), 0);
+    }
   });
 }
 
 function send(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
-    return process.kill(pid, signal);
+    return pid > 0 && process.kill(pid, signal);
   } catch {
     return false;
   }
