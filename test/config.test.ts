@@ -1,0 +1,320 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { loadConfig, maskConfig } from '../src/config.ts';
+import { UsageError } from '../src/errors.ts';
+
+const SECRET = 'kPq7-first-secret-0001';
+const OTHER = 'kPq7-other-secret-0002';
+
+let directory: string;
+beforeAll(() => {
+  directory = mkdtempSync(path.join(os.tmpdir(), 'xiq-sink-config-'));
+});
+afterAll(() => rmSync(directory, { recursive: true }));
+
+/** Writes a settings file and gives its path. */
+function settingsFile(text: string): string {
+  const file = path.join(directory, 'settings.yaml');
+  writeFileSync(file, text);
+  return file;
+}
+
+/** The lines of the error, one a problem. */
+function problemsOf(env: Record<string, string>): string[] {
+  try {
+    loadConfig(env);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    const [, ...problems] = error.message.split('\n');
+    return problems.map((problem) => problem.trim());
+  }
+  return [];
+}
+
+describe('defaults', () => {
+  it('need no setting at all', () => {
+    expect(loadConfig({})).toEqual({
+      databaseUrl: undefined,
+      redisUrl: undefined,
+      dataDir: path.resolve('data'),
+      host: '0.0.0.0',
+      port: 8080,
+      tls: undefined,
+      sources: [{ name: 'default', secrets: [] }],
+      maxBodyBytes: 10 * 1024 * 1024,
+      retentionMonths: { audit: undefined, location: undefined, log: undefined },
+      logLevel: 'info',
+    });
+  });
+
+  it('stand for a setting that is set to nothing, and other variables are ignored', () => {
+    const nothing = Object.fromEntries(
+      ['DATABASE_URL', 'REDIS_URL', 'DATA_DIR', 'HOST', 'PORT', 'TLS_CERT_FILE', 'TLS_KEY_FILE']
+        .concat(['WEBHOOK_SECRET', 'MAX_BODY_BYTES', 'RETENTION_LOG_MONTHS', 'LOG_LEVEL', 'XIQ_SINK_CONFIG'])
+        .map((name) => [name, '']),
+    );
+    expect(loadConfig({ ...nothing, PATH: '/bin', UNSET: undefined })).toEqual(loadConfig({}));
+  });
+});
+
+describe('each setting', () => {
+  it.each([
+    [{ DATABASE_URL: 'postgres://u:p@db/x' }, { databaseUrl: 'postgres://u:p@db/x' }],
+    [
+      { DATABASE_URL: 'postgresql://db:5433/x?sslmode=require' },
+      { databaseUrl: 'postgresql://db:5433/x?sslmode=require' },
+    ],
+    [{ REDIS_URL: 'redis://cache:6379/1' }, { redisUrl: 'redis://cache:6379/1' }],
+    [{ REDIS_URL: 'rediss://:p@cache' }, { redisUrl: 'rediss://:p@cache' }],
+    [{ DATA_DIR: '/var/lib/x/../xiq' }, { dataDir: '/var/lib/xiq' }],
+    [{ DATA_DIR: 'here' }, { dataDir: path.resolve('here') }],
+    [{ HOST: '::1' }, { host: '::1' }],
+    [{ PORT: '0' }, { port: 0 }],
+    [{ PORT: '65535' }, { port: 65_535 }],
+    [{ TLS_CERT_FILE: 'c.pem', TLS_KEY_FILE: 'k.pem' }, { tls: { certFile: 'c.pem', keyFile: 'k.pem' } }],
+    [{ WEBHOOK_SECRET: SECRET }, { sources: [{ name: 'default', secrets: [SECRET] }] }],
+    [
+      { WEBHOOK_SECRET: ` ${SECRET} , ${OTHER}` },
+      { sources: [{ name: 'default', secrets: [SECRET, OTHER] }] },
+    ],
+    [
+      { WEBHOOK_SECRET: 'exactly16~chars!' },
+      { sources: [{ name: 'default', secrets: ['exactly16~chars!'] }] },
+    ],
+    [{ MAX_BODY_BYTES: '1024' }, { maxBodyBytes: 1024 }],
+    [{ MAX_BODY_BYTES: String(256 * 1024 * 1024) }, { maxBodyBytes: 256 * 1024 * 1024 }],
+    [
+      { RETENTION_AUDIT_MONTHS: '1200' },
+      { retentionMonths: { audit: 1200, location: undefined, log: undefined } },
+    ],
+    [
+      { RETENTION_LOCATION_MONTHS: '1' },
+      { retentionMonths: { audit: undefined, location: 1, log: undefined } },
+    ],
+    [{ RETENTION_LOG_MONTHS: '13' }, { retentionMonths: { audit: undefined, location: undefined, log: 13 } }],
+    [{ LOG_LEVEL: 'debug' }, { logLevel: 'debug' }],
+  ])('%o is read', (env, expected) => {
+    expect(loadConfig(env)).toEqual({ ...loadConfig({}), ...expected });
+  });
+
+  it.each([
+    [{ PORT: '65536' }, 'PORT takes a whole number from 0 to 65535 (got "65536")'],
+    [{ PORT: '-1' }, 'PORT takes a whole number from 0 to 65535 (got "-1")'],
+    [{ PORT: '80.5' }, 'PORT takes a whole number from 0 to 65535 (got "80.5")'],
+    [{ PORT: '1e3' }, 'PORT takes a whole number from 0 to 65535 (got "1e3")'],
+    [{ PORT: ' 80' }, 'PORT takes a whole number from 0 to 65535 (got " 80")'],
+    [{ PORT: '٨٠' }, 'PORT takes a whole number from 0 to 65535 (got "٨٠")'],
+    [{ MAX_BODY_BYTES: '1023' }, 'MAX_BODY_BYTES takes a whole number from 1024 to 268435456 (got "1023")'],
+    [
+      { MAX_BODY_BYTES: '268435457' },
+      'MAX_BODY_BYTES takes a whole number from 1024 to 268435456 (got "268435457")',
+    ],
+    [{ RETENTION_AUDIT_MONTHS: '0' }, 'RETENTION_AUDIT_MONTHS takes a whole number from 1 to 1200 (got "0")'],
+    [
+      { RETENTION_LOCATION_MONTHS: 'all' },
+      'RETENTION_LOCATION_MONTHS takes a whole number from 1 to 1200 (got "all")',
+    ],
+    [
+      { RETENTION_LOG_MONTHS: '1201' },
+      'RETENTION_LOG_MONTHS takes a whole number from 1 to 1200 (got "1201")',
+    ],
+    [
+      { LOG_LEVEL: 'loud' },
+      'LOG_LEVEL takes one of trace, debug, info, warn, error, fatal, silent (got "loud")',
+    ],
+    [{ DATABASE_URL: 'db' }, 'DATABASE_URL takes a URL that begins with postgres:// or postgresql://'],
+    [
+      { DATABASE_URL: 'mysql://db' },
+      'DATABASE_URL takes a URL that begins with postgres:// or postgresql://',
+    ],
+    [{ REDIS_URL: 'http://cache' }, 'REDIS_URL takes a URL that begins with redis:// or rediss://'],
+    [{ TLS_CERT_FILE: 'c.pem' }, 'TLS_CERT_FILE and TLS_KEY_FILE: set both or neither'],
+    [{ TLS_KEY_FILE: 'k.pem' }, 'TLS_CERT_FILE and TLS_KEY_FILE: set both or neither'],
+    [
+      { WEBHOOK_SECRET: 'only-15-letters' },
+      'WEBHOOK_SECRET takes secrets of at least 16 characters (try: openssl rand -hex 32)',
+    ],
+    [
+      { WEBHOOK_SECRET: `${SECRET},` },
+      'WEBHOOK_SECRET takes secrets of at least 16 characters (try: openssl rand -hex 32)',
+    ],
+    [
+      { WEBHOOK_SECRET: 'with a space in it' },
+      'WEBHOOK_SECRET takes secrets of printable ASCII characters without spaces',
+    ],
+    [
+      { WEBHOOK_SECRET: 'ein-schönes-geheimnis' },
+      'WEBHOOK_SECRET takes secrets of printable ASCII characters without spaces',
+    ],
+  ])('%o is refused, and the message says what it takes', (env, problem) => {
+    expect(problemsOf(env)).toContain(problem);
+  });
+});
+
+it('names every problem at once, of the environment and of the file', () => {
+  const file = settingsFile('sources:\n  - name: Shop\n    webhook_secrets: []\n');
+  const wrong = { PORT: 'x', LOG_LEVEL: 'y', DATABASE_URL: 'z', TLS_KEY_FILE: 'k', XIQ_SINK_CONFIG: file };
+  expect(problemsOf(wrong)).toEqual([
+    'DATABASE_URL takes a URL that begins with postgres:// or postgresql://',
+    'PORT takes a whole number from 0 to 65535 (got "x")',
+    'LOG_LEVEL takes one of trace, debug, info, warn, error, fatal, silent (got "y")',
+    `XIQ_SINK_CONFIG ${file}: sources.0.name: takes lower-case letters, digits, - and _ (it stands in the URL)`,
+    `XIQ_SINK_CONFIG ${file}: sources.0.webhook_secrets: takes at least one secret`,
+    'TLS_CERT_FILE and TLS_KEY_FILE: set both or neither',
+  ]);
+});
+
+describe('the settings file', () => {
+  const load = (text: string, env = {}) => loadConfig({ ...env, XIQ_SINK_CONFIG: settingsFile(text) });
+  const problems = (text: string, env = {}) => problemsOf({ ...env, XIQ_SINK_CONFIG: settingsFile(text) });
+
+  it('adds sources with their secrets, and then asks for none of the default source', () => {
+    const text = `sources:\n  - name: north\n    webhook_secrets: [${SECRET}, ${OTHER}]\n  - {name: south-2, webhook_secrets: ["${OTHER}"]}\n`;
+    expect(load(text).sources).toEqual([
+      { name: 'north', secrets: [SECRET, OTHER] },
+      { name: 'south-2', secrets: [OTHER] },
+    ]);
+  });
+
+  it('stands beside the default source of WEBHOOK_SECRET', () => {
+    const text = `sources:\n  - name: north\n    webhook_secrets: [${OTHER}]\n`;
+    expect(load(text, { WEBHOOK_SECRET: SECRET }).sources).toEqual([
+      { name: 'default', secrets: [SECRET] },
+      { name: 'north', secrets: [OTHER] },
+    ]);
+  });
+
+  it('may be empty', () => {
+    for (const text of ['', '# nothing\n', '{}', 'sources: []']) expect(load(text)).toEqual(loadConfig({}));
+  });
+
+  it('may name the default source, but not beside WEBHOOK_SECRET', () => {
+    const text = `sources:\n  - name: default\n    webhook_secrets: [${SECRET}]\n`;
+    expect(load(text).sources).toEqual([{ name: 'default', secrets: [SECRET] }]);
+    expect(problems(text, { WEBHOOK_SECRET: OTHER })).toEqual([
+      `WEBHOOK_SECRET: the file's source "default" has secrets of its own; set one of the two`,
+    ]);
+  });
+
+  it('may not name a source twice', () => {
+    const source = `  - name: north\n    webhook_secrets: [${SECRET}]\n`;
+    expect(problems(`sources:\n${source}${source}`)).toEqual([
+      'XIQ_SINK_CONFIG: two sources have the same name',
+    ]);
+  });
+
+  it.each(['../up', 'a/b', 'UPPER', '-dash', '', 'x'.repeat(64), 'é'])(
+    'refuses %j as the name of a source',
+    (name) => {
+      const text = `sources:\n  - name: ${JSON.stringify(name)}\n    webhook_secrets: [${SECRET}]\n`;
+      expect(problems(text)).toEqual([
+        expect.stringMatching(
+          /sources\.0\.name: takes lower-case letters, digits, - and _ \(it stands in the URL\)$/,
+        ),
+      ]);
+    },
+  );
+
+  it('refuses members that it does not know, and secrets that are not text', () => {
+    expect(
+      problems(`sources:\n  - name: a\n    secret: x\n    webhook_secrets: [1234567890123456]\n`),
+    ).toEqual([
+      expect.stringContaining('sources.0.webhook_secrets.0: '),
+      expect.stringContaining('"secret"'),
+    ]);
+    expect(problems('source: []')).toEqual([expect.stringContaining('"source"')]);
+    expect(problems('[]')).toEqual([expect.stringContaining('the file: ')]);
+  });
+
+  it('that cannot be read is named with the reason', () => {
+    const missing = path.join(directory, 'missing.yaml');
+    expect(problemsOf({ XIQ_SINK_CONFIG: missing })).toEqual([
+      expect.stringMatching(/^XIQ_SINK_CONFIG .*missing\.yaml: .*ENOENT/),
+    ]);
+    expect(problems('sources:\n  - name: [a\n')).toEqual([
+      expect.stringMatching(/settings\.yaml: .*line 3, column 1/),
+    ]);
+  });
+});
+
+describe('secrets', () => {
+  const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+  afterEach(() => warn.mockClear());
+
+  const SECRETS = [SECRET, 'hunter2hunter2hunter2'];
+
+  function expectNoSecret(text: string): void {
+    for (const secret of [...SECRETS, 'hunter2']) expect(text).not.toContain(secret);
+  }
+
+  it.each([
+    { WEBHOOK_SECRET: 'hunter2' },
+    { WEBHOOK_SECRET: `${SECRET},hunter2` },
+    { WEBHOOK_SECRET: 'hunter2hunter2hunter2 é' },
+    { DATABASE_URL: 'mysql://root:hunter2@db' },
+    { DATABASE_URL: 'hunter2hunter2hunter2' },
+    { REDIS_URL: 'http://:hunter2@cache' },
+  ])('are not in the message about a wrong setting (%#)', (env) => {
+    const problems = problemsOf(env);
+    expect(problems).not.toEqual([]);
+    expectNoSecret(problems.join('\n'));
+  });
+
+  it.each([
+    'webhook_secrets: ["hunter2hunter2hunter2',
+    'webhook_secrets: [*hunter2hunter2hunter2]',
+    'webhook_secrets: [!hunter2hunter2hunter2]',
+    'webhook_secrets: [@hunter2hunter2hunter2]',
+    'webhook_secrets: [%hunter2hunter2hunter2]',
+    'webhook_secrets: hunter2hunter2hunter2',
+    'webhook_secrets: [hunter2]',
+    'webhook_secrets: hunter2: hunter2hunter2hunter2',
+    'webhook_secrets:\n    - &hunter2hunter2hunter2\n    - *hunter2hunter2hunter2',
+    'webhook_secrets: ["hunter2hunter2hunter2\\q"]',
+    'webhook_secrets: {hunter2hunter2hunter2}}',
+    'webhook_secrets:\n\t- hunter2hunter2hunter2',
+  ])('are not in the message about a mistake in the file, nor in a warning of its parser: %s', (line) => {
+    const problems = problemsOf({ XIQ_SINK_CONFIG: settingsFile(`sources:\n  - name: a\n    ${line}\n`) });
+    expect(problems).not.toEqual([]);
+    expectNoSecret(problems.join('\n'));
+    expect(warn).not.toHaveBeenCalled();
+  });
+
+  it('are masked in what the start-up log shows, which else says what was decided', () => {
+    const config = loadConfig({
+      DATABASE_URL: 'postgresql://xiq:hunter2hunter2hunter2@db:5432/sink?password=hunter2',
+      REDIS_URL: 'rediss://:hunter2@cache:6380/2?password=hunter2',
+      WEBHOOK_SECRET: SECRETS.join(','),
+      RETENTION_LOCATION_MONTHS: '6',
+      TLS_CERT_FILE: 'c.pem',
+      TLS_KEY_FILE: 'k.pem',
+      DATA_DIR: '/d',
+    });
+    const masked = maskConfig(config);
+    expectNoSecret(JSON.stringify(masked));
+    expect(masked).toEqual({
+      database: 'postgresql://xiq:***@db:5432/sink?password=***',
+      queue: 'rediss://:***@cache:6380/2?password=***',
+      dataDir: '/d',
+      listen: 'https://0.0.0.0:8080',
+      sources: ['default (2 secrets)'],
+      maxBodyBytes: 10 * 1024 * 1024,
+      retentionMonths: 'audit: all, location: 6, log: all',
+      logLevel: 'info',
+    });
+  });
+
+  it('absent, the log shows where database and queue are by default', () => {
+    expect(maskConfig(loadConfig({}))).toMatchObject({
+      database: 'embedded',
+      queue: 'in Postgres',
+      listen: 'http://0.0.0.0:8080',
+    });
+  });
+});
+
+it('gives settings that nobody can change', () => {
+  expect(Object.isFrozen(loadConfig({}))).toBe(true);
+});
