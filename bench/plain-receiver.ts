@@ -9,9 +9,6 @@ import { Pool } from 'pg';
  * at that moment; it does not recognise a delivery that comes again, nor keep what it cannot read.
  */
 
-/** As many jobs at a time as the pool has connections; BullMQ's own default is one, which is slower. */
-const CONCURRENCY = 10;
-
 interface AuditRecord {
   ownerId: number;
   orgId: number;
@@ -43,9 +40,12 @@ type Delivery =
   | { type: 'AUDIT_LOG_ALL'; receivedAt: number; records: AuditRecord[] }
   | { type: 'LOCATION_CLIENT_CENTRIC'; receivedAt: number; records: LocationRecord[] };
 
-const { DATABASE_URL = '', REDIS_URL = '', PORT = '', WEBHOOK_SECRET = '' } = process.env;
+const { DATABASE_URL = '', REDIS_URL = '', PORT = '', WEBHOOK_SECRET = '', CONCURRENCY = '' } = process.env;
 
-const pool = new Pool({ connectionString: DATABASE_URL, max: CONCURRENCY });
+/** Jobs at a time. */
+const concurrency = Number(CONCURRENCY);
+
+const pool = new Pool({ connectionString: DATABASE_URL, max: concurrency });
 
 await pool.query(`
   create table plain_events (
@@ -84,7 +84,7 @@ const queue = new Queue<Delivery>('deliveries', { connection: new Redis(REDIS_UR
 
 const worker = new Worker<Delivery>('deliveries', async ({ data }) => store(data), {
   connection: new Redis(REDIS_URL, { maxRetriesPerRequest: null }),
-  concurrency: CONCURRENCY,
+  concurrency,
 });
 worker.on('error', (error) => console.error(error));
 worker.on('failed', (_job, error) => console.error(error));

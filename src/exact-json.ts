@@ -61,15 +61,14 @@ function exactNumber(_key: string, value: unknown, context: { readonly source?: 
   return storable ? JSON.rawJSON(source) : source;
 }
 
-/** One text for equal values: keys sorted, no white space, numbers as sent. */
+/** One text for equal values: keys sorted by UTF-16 code units, no white space, numbers as sent. */
 export function canonicalJson(value: unknown): string {
-  if (typeof value !== 'object' || value === null || isRawNumber(value)) return JSON.stringify(value);
+  if (typeof value === 'number') return String(value);
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
-  const members = Object.entries(value).sort(byKey);
-  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`).join(',')}}`;
-}
-
-/** Order of UTF-16 code units, the same in every locale. */
-function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
-  return a < b ? -1 : 1;
+  if (!isJsonObject(value)) return JSON.stringify(value);
+  let members = '';
+  for (const key of Object.keys(value).sort()) {
+    members += `${members === '' ? '' : ','}${JSON.stringify(key)}:${canonicalJson(value[key])}`;
+  }
+  return `{${members}}`;
 }

@@ -2,7 +2,7 @@ import { startPlain } from './plain.ts';
 import type { Place, RunningTarget } from './target.ts';
 import { startOnEmbedded, startOnRedis } from './xiq-sink.ts';
 
-export const TARGET_NAMES = ['redis', 'embedded', 'plain'] as const;
+export const TARGET_NAMES = ['redis', 'embedded', 'plain', 'plain-tuned'] as const;
 
 export type TargetName = (typeof TARGET_NAMES)[number];
 
@@ -14,9 +14,22 @@ export interface Target {
   readonly start: (place: Place) => Promise<RunningTarget>;
 }
 
+/** Jobs at a time: what BullMQ's worker does unless it is told otherwise, and what pg's pool has connections for. */
+const BULLMQ_DEFAULT = 1;
+const POOL_DEFAULT = 10;
+
 /** The receivers that are compared. */
 export const TARGETS: Readonly<Record<TargetName, Target>> = {
   redis: { title: 'xiq-sink on Redis', needsRedis: true, start: startOnRedis },
   embedded: { title: 'xiq-sink on its embedded database', needsRedis: false, start: startOnEmbedded },
-  plain: { title: 'plain receiver on Redis', needsRedis: true, start: startPlain },
+  plain: {
+    title: 'plain receiver, as first written',
+    needsRedis: true,
+    start: (place) => startPlain(place, BULLMQ_DEFAULT),
+  },
+  'plain-tuned': {
+    title: 'plain receiver, 10 jobs at a time',
+    needsRedis: true,
+    start: (place) => startPlain(place, POOL_DEFAULT),
+  },
 };

@@ -7,8 +7,8 @@ import type { Place, RunningTarget } from './target.ts';
 
 const PROGRAM = fileURLToPath(new URL('../plain-receiver.ts', import.meta.url));
 
-/** The plain receiver, on the same kind of Redis and Postgres as this program. */
-export async function startPlain(place: Place): Promise<RunningTarget> {
+/** The plain receiver, on the same kind of Redis and Postgres as this program, with so many jobs at a time. */
+export async function startPlain(place: Place, concurrency: number): Promise<RunningTarget> {
   const databaseUrl = await startPostgres(place);
   const redisUrl = await startRedis(place);
   const port = await freePort();
@@ -25,6 +25,7 @@ export async function startPlain(place: Place): Promise<RunningTarget> {
         REDIS_URL: redisUrl,
         PORT: String(port),
         WEBHOOK_SECRET: secret,
+        CONCURRENCY: String(concurrency),
       },
       check: () => checkAnswers(`${origin}/readyz`),
     },

@@ -57,8 +57,13 @@ export async function startService(config: Config, role: Role, logger: Logger): 
     const queueLocation = locateQueue(config, store?.databaseUrl ?? '');
     if (role !== 'ingest' && store !== undefined) {
       await startMaintenance(config, store.db, logger, opened);
-      const worker = startDeliveryWorker(queueLocation, createBatchStore(store.db, logger), logger);
-      opened.push('worker', () => worker.close());
+      const giveUp = new AbortController();
+      const storeBatch = createBatchStore(store.db, logger, giveUp.signal);
+      const worker = startDeliveryWorker(queueLocation, storeBatch, logger);
+      opened.push('worker', () => {
+        giveUp.abort();
+        return worker.close();
+      });
     }
     let secrets: SourceSecrets | undefined;
     let port: number | undefined;

@@ -67,12 +67,12 @@ export async function storeDeliveries(
       trx,
       accounts.flatMap(({ quarantined }) => quarantined),
     );
-    if (rows.length > 0) await insertDeliveries(trx, rows);
+    await insertDeliveries(trx, rows);
     return {
       deliveries: rows.length,
-      events: sum(rows, 'event_count'),
-      duplicates: sum(rows, 'duplicate_count'),
-      quarantined: sum(rows, 'quarantined_count'),
+      events: sum(rows, 'eventCount'),
+      duplicates: sum(rows, 'duplicateCount'),
+      quarantined: sum(rows, 'quarantinedCount'),
     };
   });
 }
@@ -130,36 +130,36 @@ function accountFor(
   { delivery, events, setAside }: DeliveryEvents,
   written: number,
   rejected: readonly SetAside[],
-): { row: NewDelivery & Record<CountColumn, number>; quarantined: NewQuarantined[] } {
-  const common = {
-    delivery_id: delivery.deliveryId,
-    received_at: new Date(delivery.receivedAt),
-    source: delivery.source,
-    message_type: delivery.messageType,
-  };
+): { row: NewDelivery; quarantined: NewQuarantined[] } {
+  const { deliveryId, source, messageType, origin, secretForm, bodyBytes, recordCount } = delivery;
+  const receivedAt = new Date(delivery.receivedAt).toISOString();
   const allSetAside = [...setAside, ...rejected];
   return {
     row: {
-      ...common,
-      origin: delivery.origin,
-      secret_form: delivery.secretForm,
-      body_bytes: delivery.bodyBytes,
-      record_count: delivery.recordCount,
-      expected_count: events.length + setAside.length,
-      event_count: written,
-      duplicate_count: events.length - rejected.length - written,
-      quarantined_count: allSetAside.length,
+      deliveryId,
+      source,
+      messageType,
+      receivedAt,
+      origin,
+      secretForm,
+      bodyBytes,
+      recordCount,
+      expectedCount: events.length + setAside.length,
+      eventCount: written,
+      duplicateCount: events.length - rejected.length - written,
+      quarantinedCount: allSetAside.length,
     },
     quarantined: allSetAside.map(({ reason, content }, ordinal) => ({
-      ...common,
-      quarantine_id: quarantineId(delivery.deliveryId, ordinal),
+      quarantineId: quarantineId(deliveryId, ordinal),
+      deliveryId,
+      source,
+      messageType,
+      receivedAt,
       reason,
       content,
     })),
   };
 }
 
-type CountColumn = 'event_count' | 'duplicate_count' | 'quarantined_count';
-
-const sum = (rows: readonly Readonly<Record<CountColumn, number>>[], column: CountColumn) =>
-  rows.reduce((total, row) => total + row[column], 0);
+const sum = (rows: readonly NewDelivery[], count: 'eventCount' | 'duplicateCount' | 'quarantinedCount') =>
+  rows.reduce((total, row) => total + row[count], 0);

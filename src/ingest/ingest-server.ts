@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import express from 'express';
 import type { ErrorRequestHandler, Express, Request, Response } from 'express';
 import helmet from 'helmet';
+import type { HelmetOptions } from 'helmet';
 import type { Logger } from 'pino';
 import { isMessageType, MESSAGE_TYPES } from '../domain.ts';
 import { describeError, RefusedError } from '../errors.ts';
@@ -76,12 +77,32 @@ export function createIngestServer(options: IngestServerOptions): IngestServer {
   };
 }
 
+/**
+ * No browser shows these answers: what tells one to run and frame nothing stays, the headers about pages go. They
+ * were 700 bytes an answer, and a fifth of what an answer cost sender and receiver.
+ */
+const HEADERS: HelmetOptions = {
+  contentSecurityPolicy: {
+    useDefaults: false,
+    directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
+  },
+  crossOriginOpenerPolicy: false,
+  crossOriginResourcePolicy: false,
+  originAgentCluster: false,
+  referrerPolicy: false,
+  xDnsPrefetchControl: false,
+  xDownloadOptions: false,
+  xFrameOptions: false,
+  xPermittedCrossDomainPolicies: false,
+  xXssProtection: false,
+};
+
 function createApp(options: IngestServerOptions): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', false);
-  app.use(helmet());
+  app.use(helmet(HEADERS));
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
   app.get('/readyz', (_request, response) => answerReadiness(options.checks, response));
   app

@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
-import { v7 as uuidv7 } from 'uuid';
+
 import type { MessageType } from '../domain.ts';
 import { OutageError, RefusedError } from '../errors.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
+import { newDeliveryId } from './delivery-id.ts';
 import type { FailedSecrets } from './failed-secrets.ts';
 import { normalizeBody, unreadableBody, UnreadableError } from './normalize.ts';
 import type { NormalizedBody } from './normalize.ts';
@@ -59,7 +60,7 @@ export async function receiveDelivery(
   }
 
   const { body, unreadable } = await normalize(sent, decode, maxBodyBytes);
-  const deliveryId = uuidv7({ msecs: receivedAt });
+  const deliveryId = newDeliveryId(receivedAt);
   await enqueueOrRefuse(enqueue, {
     deliveryId,
     source,

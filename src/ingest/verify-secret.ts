@@ -80,9 +80,18 @@ function offeredSecrets(headers: IncomingHttpHeaders): OfferedSecret[] {
   const { authorization } = headers;
   if (authorization !== undefined) {
     const [, scheme = '', rest = ''] = /^(\S+) +(.*)$/.exec(authorization) ?? [];
-    if (scheme.toLowerCase() === 'basic') offered.push(...basicSecrets(rest));
-    if (scheme.toLowerCase() === 'bearer') offered.push({ form: 'bearer', value: rest });
-    offered.push({ form: 'raw', value: authorization });
+    switch (scheme.toLowerCase()) {
+      case 'basic':
+        offered.push(...basicSecrets(rest));
+        break;
+      case 'bearer':
+        offered.push({ form: 'bearer', value: rest });
+        break;
+      // A secret holds no space, so the whole header is one only when it has no scheme.
+      case '':
+        offered.push({ form: 'raw', value: authorization });
+        break;
+    }
   }
   const header = headers['x-webhook-secret'];
   if (typeof header === 'string') offered.push({ form: 'header', value: header });

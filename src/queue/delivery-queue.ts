@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { OutageError } from '../errors.ts';
 import { weighDelivery } from './delivery-batch.ts';
@@ -61,16 +60,16 @@ export function openDeliveryQueue(location: QueueLocation, logger: Logger): Deli
 }
 
 async function withinTimeout(work: Promise<unknown>, failure: string): Promise<void> {
-  const timer = new AbortController();
-  const timeout = sleep(ENQUEUE_TIMEOUT_MS, undefined, { signal: timer.signal, ref: false }).then(() => {
-    throw new OutageError(`${failure} within ${ENQUEUE_TIMEOUT_MS} ms`);
-  });
+  const { promise: timeout, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(new OutageError(`${failure} within ${ENQUEUE_TIMEOUT_MS} ms`)),
+    ENQUEUE_TIMEOUT_MS,
+  );
   try {
     await Promise.race([work, timeout]);
   } catch (error) {
     throw error instanceof OutageError ? error : new OutageError(failure, { cause: error });
   } finally {
-    timer.abort();
-    timeout.catch(() => undefined);
+    clearTimeout(timer);
   }
 }

@@ -9,18 +9,18 @@ import { logOutages } from './log-outages.ts';
 
 /** The consuming end: runs until closed. */
 export interface DeliveryWorker {
-  /** Takes no further job, finishes those in hand (or gives them back during an outage), disconnects. */
+  /** Takes no further job, finishes those in hand or gives them back, disconnects. */
   close(): Promise<void>;
 }
 
 /**
- * Stores one batch. It waits out an outage itself (a waiting job keeps its lock), and throws OutageError
- * only when `signal` tells it to give up waiting.
+ * Stores one batch. It waits out an outage itself (a waiting job keeps its lock), and throws OutageError only when
+ * it was told to give up waiting.
  */
-export type StoreBatch = (batch: DeliveryBatch, signal: AbortSignal) => Promise<void>;
+export type StoreBatch = (batch: DeliveryBatch) => Promise<void>;
 
-/** Batches stored at the same time by one process: while Postgres works on one, Node.js prepares the next. */
-const CONCURRENCY = 2;
+/** Jobs in hand at the same time in one process: those that wait for a transaction go together in the next. */
+const CONCURRENCY = 16;
 
 const WORKER_OPTIONS = {
   concurrency: CONCURRENCY,
@@ -40,13 +40,12 @@ export function startDeliveryWorker(
   storeBatch: StoreBatch,
   logger: Logger,
 ): DeliveryWorker {
-  const giveUp = new AbortController();
   const onError = logOutages(logger, 'queue worker');
   const worker = engineAt(location).connectWorker(
     QUEUE_NAME,
     async (job, token) => {
       try {
-        await storeBatch(DeliveryBatch.parse(job.data), giveUp.signal);
+        await storeBatch(DeliveryBatch.parse(job.data));
       } catch (error) {
         if (error instanceof OutageError) {
           await job.moveToDelayed(Date.now() + GIVE_BACK_DELAY_MS, token);
@@ -62,7 +61,6 @@ export function startDeliveryWorker(
   worker.bullmq.on('error', onError);
   return {
     close: async () => {
-      giveUp.abort();
       await worker.bullmq.close();
       await worker.disconnect();
     },

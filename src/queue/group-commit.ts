@@ -45,9 +45,9 @@ export function createGroupCommit<T>(
   }
 
   async function commitGroups(): Promise<void> {
-    // What arrived in the same turn of the event loop goes together.
-    await new Promise(setImmediate);
     while (waiting.length > 0) {
+      // What arrives in the same turn of the event loop goes together.
+      await new Promise(setImmediate);
       const group = takeGroup();
       try {
         await commit(group.map(({ item }) => item));

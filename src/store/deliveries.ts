@@ -1,36 +1,53 @@
 import { sql } from 'kysely';
-import type { Insertable } from 'kysely';
-import type { Database, Trx } from './database.ts';
-import { insertRows } from './insert-rows.ts';
+import type { MessageType, Origin, SecretForm } from '../domain.ts';
+import type { Trx } from './database.ts';
+import { arrayLiteral, insertRows, insertStatement } from './insert-rows.ts';
+import type { Column } from './insert-rows.ts';
 
-export type NewDelivery = Insertable<Database['deliveries']>;
+/** A delivery with its account: what it must come to, and what it came to. */
+export interface NewDelivery {
+  readonly deliveryId: string;
+  readonly source: string;
+  readonly messageType: MessageType;
+  /** ISO 8601. */
+  readonly receivedAt: string;
+  readonly origin: Origin;
+  readonly secretForm: SecretForm | null;
+  readonly bodyBytes: number;
+  readonly recordCount: number;
+  readonly expectedCount: number;
+  readonly eventCount: number;
+  readonly duplicateCount: number;
+  readonly quarantinedCount: number;
+}
 
 /** Which of these deliveries are in the tables already, because their job ran before. */
 export async function findStoredDeliveries(trx: Trx, deliveryIds: readonly string[]): Promise<Set<string>> {
-  const rows = await trx
-    .selectFrom('deliveries')
-    .select('delivery_id')
-    .where('delivery_id', '=', sql<string>`any(${deliveryIds}::uuid[])`)
-    .execute();
+  const { rows } = await sql<{ delivery_id: string }>`
+    select delivery_id from deliveries where delivery_id = any(${arrayLiteral(deliveryIds)}::uuid[])`.execute(
+    trx,
+  );
   return new Set(rows.map((row) => row.delivery_id));
 }
 
-const COLUMNS = [
-  ['delivery_id', 'uuid'],
-  ['received_at', 'timestamptz'],
-  ['body_bytes', 'integer'],
-  ['record_count', 'integer'],
-  ['expected_count', 'integer'],
-  ['event_count', 'integer'],
-  ['duplicate_count', 'integer'],
-  ['quarantined_count', 'integer'],
-  ['source', 'text'],
-  ['message_type', 'text'],
-  ['origin', 'text'],
-  ['secret_form', 'text'],
-] as const;
+const COLUMNS: readonly Column<NewDelivery>[] = [
+  { name: 'delivery_id', type: 'uuid', value: (row) => row.deliveryId },
+  { name: 'source', type: 'text', value: (row) => row.source },
+  { name: 'message_type', type: 'text', value: (row) => row.messageType },
+  { name: 'received_at', type: 'timestamptz', value: (row) => row.receivedAt },
+  { name: 'origin', type: 'text', value: (row) => row.origin },
+  { name: 'secret_form', type: 'text', value: (row) => row.secretForm },
+  { name: 'body_bytes', type: 'integer', value: (row) => row.bodyBytes },
+  { name: 'record_count', type: 'integer', value: (row) => row.recordCount },
+  { name: 'expected_count', type: 'integer', value: (row) => row.expectedCount },
+  { name: 'event_count', type: 'integer', value: (row) => row.eventCount },
+  { name: 'duplicate_count', type: 'integer', value: (row) => row.duplicateCount },
+  { name: 'quarantined_count', type: 'integer', value: (row) => row.quarantinedCount },
+];
 
-/** Inserts deliveries by one statement. One that another run of the same job has stored stays as it is. */
+const STATEMENT = insertStatement('deliveries', COLUMNS);
+
+/** Inserts deliveries. One that another run of the same job has stored stays as it is. */
 export async function insertDeliveries(trx: Trx, deliveries: readonly NewDelivery[]): Promise<void> {
-  await insertRows(trx, 'deliveries', COLUMNS, deliveries);
+  if (deliveries.length > 0) await insertRows(trx, STATEMENT, COLUMNS, deliveries);
 }

@@ -1,8 +1,9 @@
-import { CompiledQuery } from 'kysely';
+import { MESSAGE_TYPES } from '../domain.ts';
 import type { MessageType, Origin } from '../domain.ts';
 import { FIELDS, tableOf } from '../message-types.ts';
-import type { FieldKind } from '../message-types.ts';
 import type { Trx } from './database.ts';
+import { insertRows, insertStatement } from './insert-rows.ts';
+import type { Column } from './insert-rows.ts';
 
 /** One event, ready to be stored: every value in the text form that Postgres reads for its type. */
 export interface EventRow {
@@ -21,24 +22,39 @@ export interface EventRow {
   readonly values: readonly (string | null)[];
 }
 
-const ENVELOPE: readonly {
-  column: string;
-  kind: FieldKind | 'uuid';
-  value: (row: EventRow) => string | null;
-}[] = [
-  { column: 'event_id', kind: 'uuid', value: (row) => row.eventId },
-  { column: 'delivery_id', kind: 'uuid', value: (row) => row.deliveryId },
-  { column: 'source', kind: 'text', value: (row) => row.source },
-  { column: 'message_type', kind: 'text', value: (row) => row.messageType },
-  { column: 'occurred_at', kind: 'timestamptz', value: (row) => row.occurredAt },
-  { column: 'received_at', kind: 'timestamptz', value: (row) => row.receivedAt },
-  { column: 'owner_id', kind: 'bigint', value: (row) => row.ownerId },
-  { column: 'org_id', kind: 'bigint', value: (row) => row.orgId },
-  { column: 'origin', kind: 'text', value: (row) => row.origin },
-  { column: 'payload', kind: 'jsonb', value: (row) => row.payload },
+const ENVELOPE: readonly Column<EventRow>[] = [
+  { name: 'event_id', type: 'uuid', value: (row) => row.eventId },
+  { name: 'delivery_id', type: 'uuid', value: (row) => row.deliveryId },
+  { name: 'source', type: 'text', value: (row) => row.source },
+  { name: 'message_type', type: 'text', value: (row) => row.messageType },
+  { name: 'occurred_at', type: 'timestamptz', value: (row) => row.occurredAt },
+  { name: 'received_at', type: 'timestamptz', value: (row) => row.receivedAt },
+  { name: 'owner_id', type: 'bigint', value: (row) => row.ownerId },
+  { name: 'org_id', type: 'bigint', value: (row) => row.orgId },
+  { name: 'origin', type: 'text', value: (row) => row.origin },
+  { name: 'payload', type: 'jsonb', value: (row) => row.payload },
 ];
 
-const statements = new Map<MessageType, string>();
+interface Insert {
+  readonly columns: readonly Column<EventRow>[];
+  readonly statement: string;
+}
+
+/** How the events of each message type are inserted. */
+const INSERTS = new Map<MessageType, Insert>(
+  MESSAGE_TYPES.map((messageType) => {
+    const typed = FIELDS[messageType].map(({ column, kind }, index): Column<EventRow> => ({
+      name: column,
+      type: kind.replace('key', 'text'),
+      value: ({ values }) => values[index] ?? null,
+    }));
+    const columns = [...ENVELOPE, ...typed];
+    return [
+      messageType,
+      { columns, statement: insertStatement(tableOf(messageType), columns, 'returning delivery_id') },
+    ];
+  }),
+);
 
 /**
  * Inserts events of one message type by one statement, whatever their number. An event that is there already
@@ -49,35 +65,15 @@ export async function insertEvents(
   messageType: MessageType,
   rows: readonly EventRow[],
 ): Promise<string[]> {
+  const insert = INSERTS.get(messageType);
+  if (insert === undefined) throw new Error(`no table for ${messageType}`);
   // All transactions insert in one order, so that two that bring the same events cannot deadlock.
-  const ordered = [...rows].sort((a, b) => (a.eventId < b.eventId ? -1 : 1));
-  const columns = [
-    ...ENVELOPE.map(({ value }) => ordered.map(value)),
-    ...FIELDS[messageType].map((_, index) => ordered.map(({ values }) => values[index] ?? null)),
-  ];
-  let statement = statements.get(messageType);
-  if (statement === undefined) {
-    statement = insertStatement(messageType);
-    statements.set(messageType, statement);
-  }
-  const query = CompiledQuery.raw(statement, columns);
-  const result = await trx.executeQuery<{ delivery_id: string }>(query);
-  return result.rows.map((row) => row.delivery_id);
-}
-
-function insertStatement(messageType: MessageType): string {
-  const columns = [...ENVELOPE, ...FIELDS[messageType]];
-  const names = columns.map(({ column }) => column).join(', ');
-  const arrays = columns.map(({ kind }, index) => `$${index + 1}::${sqlType(kind)}[]`).join(', ');
-  // Arrays of arrays would be flattened by unnest, so an array value travels as text.
-  const selected = columns.map(({ column, kind }) =>
-    kind.endsWith('[]') ? `${column}::${arrayType(kind)}` : column,
+  const ordered = rows.toSorted((a, b) => (a.eventId < b.eventId ? -1 : 1));
+  const written = await insertRows<EventRow, { delivery_id: string }>(
+    trx,
+    insert.statement,
+    insert.columns,
+    ordered,
   );
-  return `insert into ${tableOf(messageType)} (${names})
-    select ${selected.join(', ')} from unnest(${arrays}) as rows (${names})
-    on conflict (occurred_at, event_id) do nothing returning delivery_id`;
+  return written.map((row) => row.delivery_id);
 }
-
-const sqlType = (kind: FieldKind | 'uuid') => (kind === 'key' || kind.endsWith('[]') ? 'text' : kind);
-
-const arrayType = (kind: FieldKind | 'uuid') => (kind === 'key[]' ? 'text[]' : kind);

@@ -1,20 +1,33 @@
-import type { Insertable } from 'kysely';
-import type { Database, Trx } from './database.ts';
-import { insertRows } from './insert-rows.ts';
+import type { MessageType } from '../domain.ts';
+import type { Trx } from './database.ts';
+import { insertRows, insertStatement } from './insert-rows.ts';
+import type { Column } from './insert-rows.ts';
 
-export type NewQuarantined = Insertable<Database['quarantine']>;
+/** Something set aside: where it came from, why, and its bytes as they came. */
+export interface NewQuarantined {
+  readonly quarantineId: string;
+  readonly deliveryId: string;
+  readonly source: string;
+  readonly messageType: MessageType;
+  /** ISO 8601. */
+  readonly receivedAt: string;
+  readonly reason: string;
+  readonly content: Buffer;
+}
 
-const COLUMNS = [
-  ['quarantine_id', 'uuid'],
-  ['delivery_id', 'uuid'],
-  ['received_at', 'timestamptz'],
-  ['source', 'text'],
-  ['message_type', 'text'],
-  ['reason', 'text'],
-  ['content', 'bytea'],
-] as const;
+const COLUMNS: readonly Column<NewQuarantined>[] = [
+  { name: 'quarantine_id', type: 'uuid', value: (row) => row.quarantineId },
+  { name: 'delivery_id', type: 'uuid', value: (row) => row.deliveryId },
+  { name: 'source', type: 'text', value: (row) => row.source },
+  { name: 'message_type', type: 'text', value: (row) => row.messageType },
+  { name: 'received_at', type: 'timestamptz', value: (row) => row.receivedAt },
+  { name: 'reason', type: 'text', value: (row) => row.reason },
+  { name: 'content', type: 'bytea', value: (row) => `\\x${row.content.toString('hex')}` },
+];
+
+const STATEMENT = insertStatement('quarantine', COLUMNS);
 
 /** Sets bytes or records aside. What another run of the same job has set aside stays as it is. */
 export async function insertQuarantine(trx: Trx, rows: readonly NewQuarantined[]): Promise<void> {
-  if (rows.length > 0) await insertRows(trx, 'quarantine', COLUMNS, rows);
+  if (rows.length > 0) await insertRows(trx, STATEMENT, COLUMNS, rows);
 }

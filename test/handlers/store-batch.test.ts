@@ -20,7 +20,7 @@ const logger = pino({ level: 'silent' });
 const forever = new AbortController().signal;
 
 const store = (...deliveries: QueuedDelivery[]) =>
-  createBatchStore(test.db, logger)({ version: 1, deliveries }, forever);
+  createBatchStore(test.db, logger, forever)({ version: 1, deliveries });
 
 const audits = async () =>
   (await sql<Record<string, unknown>>`select * from audit_log order by id`.execute(test.db)).rows;

@@ -25,16 +25,17 @@ beforeAll(async () => {
   const sightings = [
     { clientMac: 'AABBCCDDEEFF', seenEpoch: START, deviceObservers: [{ apMac: '001122334455' }] },
   ];
-  await createBatchStore(test.db, pino({ level: 'silent' }))(
-    {
-      version: 1,
-      deliveries: [
-        queuedDelivery('AUDIT_LOG_ALL', audits),
-        queuedDelivery('LOCATION_CLIENT_CENTRIC', sightings, { source: 'branch' }),
-      ],
-    },
+  await createBatchStore(
+    test.db,
+    pino({ level: 'silent' }),
     new AbortController().signal,
-  );
+  )({
+    version: 1,
+    deliveries: [
+      queuedDelivery('AUDIT_LOG_ALL', audits),
+      queuedDelivery('LOCATION_CLIENT_CENTRIC', sightings, { source: 'branch' }),
+    ],
+  });
 });
 afterAll(() => test.drop());
 
