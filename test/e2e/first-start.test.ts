@@ -30,10 +30,13 @@ describe('the first start, without any settings', () => {
     const began = performance.now();
     program = await startProgram(settings);
     expect(performance.now() - began).toBeLessThan(10_000);
-    const curl = /^ +(curl .*)$/m.exec(program.output())?.[1] ?? '';
+    const { output } = program;
+    const curl = await waitFor(() => /^ +(curl .*)$/m.exec(output())?.[1]);
     const { stdout } = await run('sh', ['-c', curl.replace('curl', 'curl -sS')]);
     expect(JSON.parse(stdout)).toMatchObject({ records: 1, quarantined: 0, durability: 'queued' });
-    await waitFor(async () => (await search()).includes('User admin@example.com logged in'));
+    await waitFor(async () =>
+      (await search('--type', 'AUDIT_LOG_ALL')).includes('User admin@example.com logged in'),
+    );
   });
 
   it('shows the secret it has generated, and keeps it in a file that only its owner reads', async () => {
@@ -44,7 +47,7 @@ describe('the first start, without any settings', () => {
   });
 
   it('prints a connection string that psql takes as it is', async () => {
-    const url = /psql "(.*)"/.exec(program?.output() ?? '')?.[1] ?? '';
+    const url = await waitFor(() => /psql "(.*)"/.exec(program?.output() ?? '')?.[1]);
     expect(url).toContain('xiq_reader@127.0.0.1');
     expect(url).not.toMatch(/:[0-9a-f]{20,}@/);
   });
@@ -82,7 +85,7 @@ describe('the first start, without any settings', () => {
     await program?.end('SIGKILL');
     program = await startProgram(settings);
     expect(secretShown.test(program.output())).toBe(false);
-    expect(await search()).toContain('User admin@example.com logged in');
+    expect(await search('--type', 'AUDIT_LOG_ALL')).toContain('User admin@example.com logged in');
     expect(await program.end('SIGTERM')).toBe(0);
     program = undefined;
   });
@@ -98,7 +101,7 @@ describe('the first start, without any settings', () => {
     const pidFile = path.join(directory, 'data', 'postgres', 'cluster', 'postmaster.pid');
     await writeFile(pidFile, `${process.pid}\n/nowhere\n0\n1\n\n\n`, { mode: 0o600 });
     program = await startProgram(settings);
-    expect(await search()).toContain('User admin@example.com logged in');
+    expect(await search('--type', 'AUDIT_LOG_ALL')).toContain('User admin@example.com logged in');
   });
 });
 

@@ -16,7 +16,7 @@ export const SECRET = 'a-secret-of-the-tests-0123456789';
 export interface Program {
   readonly url: string;
   /** All it printed so far. */
-  output(): string;
+  readonly output: () => string;
   /** Sends a signal and resolves with the exit code (null when the signal ended it) once it is gone. */
   end(signal: NodeJS.Signals): Promise<number | null>;
   signal(signal: NodeJS.Signals): void;
