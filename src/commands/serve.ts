@@ -4,13 +4,14 @@ import type { Config } from '../config.ts';
 import { describeError, UsageError } from '../errors.ts';
 import { createBatchStore } from '../handlers/store-batch.ts';
 import { createFailedSecrets } from '../ingest/failed-secrets.ts';
-import { createIngestServer } from '../ingest/ingest-server.ts';
-import type { TlsCertificate } from '../ingest/ingest-server.ts';
+import type { HttpListener, TlsCertificate } from '../ingest/http-listener.ts';
+import { createHealthServer, createIngestServer } from '../ingest/ingest-server.ts';
+import type { HealthOptions } from '../ingest/ingest-server.ts';
 import { readTlsFiles, watchTlsFiles } from '../ingest/tls-files.ts';
 import { createSecretVerifier } from '../ingest/verify-secret.ts';
 import { openDeliveryQueue } from '../queue/delivery-queue.ts';
-import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import { startDeliveryWorker } from '../queue/delivery-worker.ts';
+import type { QueueLocation } from '../queue/engine.ts';
 import { checkDatabase, openDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { startEmbeddedPostgres } from '../store/embedded-postgres.ts';
@@ -30,9 +31,10 @@ const MAINTENANCE_INTERVAL_MS = 60 * 60 * 1000;
 
 /** The running service. */
 export interface Service {
+  /** What deliveries must carry; none in the role `worker`. */
   readonly secrets: SourceSecrets | undefined;
-  /** The port that ingest listens on; none in the role `worker`. */
-  readonly port: number | undefined;
+  /** Where it listens: for deliveries, or in the role `worker` for questions about its health alone. */
+  readonly port: number;
   /** What a person gives to psql; only of the embedded database. */
   readonly readerUrl: string | undefined;
   /** Stops in reverse order of the start: takes nothing new, finishes what was taken, closes. */
@@ -45,39 +47,63 @@ interface Opened {
   closeAll(): Promise<void>;
 }
 
-/** Starts the service. Resolves once it takes deliveries; when it cannot start, it closes what it had opened. */
+/** Starts the service. Resolves once it works; when it cannot start, it closes what it had opened. */
 export async function startService(config: Config, role: Role, logger: Logger): Promise<Service> {
   logger.info({ ...maskConfig(config), role }, 'starting');
   const opened = createOpened(logger);
   try {
-    const store =
-      role === 'ingest' && config.redisUrl !== undefined
-        ? undefined
-        : await openStore(config, logger, opened);
-    const queueLocation = locateQueue(config, store?.databaseUrl ?? '');
-    if (role !== 'ingest' && store !== undefined) {
-      await startMaintenance(config, store.db, logger, opened);
-      const giveUp = new AbortController();
-      const storeBatch = createBatchStore(store.db, logger, giveUp.signal);
-      const worker = startDeliveryWorker(queueLocation, storeBatch, logger);
-      opened.push('worker', () => {
-        giveUp.abort();
-        return worker.close();
-      });
-    }
-    let secrets: SourceSecrets | undefined;
-    let port: number | undefined;
-    if (role !== 'worker') {
-      secrets = await completeSecrets(config);
-      const queue = openDeliveryQueue(queueLocation, logger);
-      opened.push('queue', () => queue.close());
-      port = await startIngest(config, secrets, queue, store?.db, logger, opened);
-    }
-    return { secrets, port, readerUrl: store?.readerUrl, stop: () => opened.closeAll() };
+    const started = await startParts(config, role, logger, opened);
+    return { ...started, stop: () => opened.closeAll() };
   } catch (error) {
     await opened.closeAll();
     throw error;
   }
+}
+
+/** Starts what the role needs: what takes from the queue first, what deliveries come in by last. */
+async function startParts(
+  config: Config,
+  role: Role,
+  logger: Logger,
+  opened: Opened,
+): Promise<Omit<Service, 'stop'>> {
+  const needsStore = role !== 'ingest' || config.redisUrl === undefined;
+  const store = needsStore ? await openStore(config, logger, opened) : undefined;
+  const queueLocation = locateQueue(config, store?.databaseUrl ?? '');
+  const health: HealthOptions = {
+    checks: store === undefined ? {} : { database: () => checkDatabase(store.db) },
+    tls: config.tls === undefined ? undefined : readTlsFiles(config.tls),
+    logger,
+  };
+  if (role !== 'ingest' && store !== undefined) {
+    await startMaintenance(config, store.db, logger, opened);
+    startWorker(store.db, queueLocation, logger, opened);
+  }
+  if (role === 'worker') {
+    const port = await listen(config, createHealthServer(health), logger, opened);
+    return { secrets: undefined, port, readerUrl: store?.readerUrl };
+  }
+  const secrets = await completeSecrets(config);
+  const queue = openDeliveryQueue(queueLocation, logger);
+  opened.push('queue', () => queue.close());
+  const server = createIngestServer({
+    ...health,
+    checks: { queue: () => queue.check(), ...health.checks },
+    verifier: createSecretVerifier(secrets.sources),
+    failedSecrets: createFailedSecrets(),
+    enqueue: (delivery) => queue.enqueue(delivery),
+    maxBodyBytes: config.maxBodyBytes,
+  });
+  return { secrets, port: await listen(config, server, logger, opened), readerUrl: store?.readerUrl };
+}
+
+function startWorker(db: Db, queueLocation: QueueLocation, logger: Logger, opened: Opened): void {
+  const giveUp = new AbortController();
+  const worker = startDeliveryWorker(queueLocation, createBatchStore(db, logger, giveUp.signal), logger);
+  opened.push('worker', () => {
+    giveUp.abort();
+    return worker.close();
+  });
 }
 
 function createOpened(logger: Logger): Opened {
@@ -148,29 +174,10 @@ async function startMaintenance(config: Config, db: Db, logger: Logger, opened: 
   });
 }
 
-async function startIngest(
-  config: Config,
-  { sources }: SourceSecrets,
-  queue: DeliveryQueue,
-  db: Db | undefined,
-  logger: Logger,
-  opened: Opened,
-): Promise<number> {
-  const ingest = createIngestServer({
-    verifier: createSecretVerifier(sources),
-    failedSecrets: createFailedSecrets(),
-    enqueue: (delivery) => queue.enqueue(delivery),
-    maxBodyBytes: config.maxBodyBytes,
-    checks: {
-      queue: () => queue.check(),
-      ...(db === undefined ? {} : { database: () => checkDatabase(db) }),
-    },
-    tls: config.tls === undefined ? undefined : readTlsFiles(config.tls),
-    logger,
-  });
-  const port = await ingest.listen(config.port, config.host);
-  opened.push('ingest listener', () => ingest.close());
-  if (config.tls !== undefined) reloadTls(config.tls, (tls) => ingest.useCertificate(tls), logger, opened);
+async function listen(config: Config, server: HttpListener, logger: Logger, opened: Opened): Promise<number> {
+  const port = await server.listen(config.port, config.host);
+  opened.push('listener', () => server.close());
+  if (config.tls !== undefined) reloadTls(config.tls, (tls) => server.useCertificate(tls), logger, opened);
   return port;
 }
 

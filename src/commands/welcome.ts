@@ -22,8 +22,9 @@ const sample = (timeStamp: number) =>
 
 /** What a person reads once the service takes deliveries: where it is, how to try it, how to ask it. */
 export function welcome({ secrets, port, readerUrl }: Service, config: Config): string {
-  if (port === undefined || secrets === undefined) return 'xiq-sink stores deliveries from the queue.';
   const address = `${config.tls === undefined ? 'http' : 'https'}://localhost:${port}`;
+  if (secrets === undefined)
+    return `xiq-sink stores deliveries from the queue; its health: ${address}/readyz`;
   const source = secrets.sources[0]?.name ?? '';
   const { secretFile, generated } = secrets;
   const secret = secretFile === undefined ? '$WEBHOOK_SECRET' : `$(cat ${relative(secretFile)})`;

@@ -1,5 +1,5 @@
 import { readFileSync, unwatchFile, watchFile } from 'node:fs';
-import type { TlsCertificate } from './ingest-server.ts';
+import type { TlsCertificate } from './http-listener.ts';
 
 /** Where the certificate (with its full chain) and its key are. */
 export interface TlsFiles {

@@ -1,0 +1,34 @@
+import { randomUUID } from 'node:crypto';
+import type { ErrorRequestHandler } from 'express';
+import type { Logger } from 'pino';
+import { RefusedError } from '../errors.ts';
+
+/** Answers every error in the shape of the cloud's own (specification, "Error body"), and logs it under its id. */
+export function answerErrors(logger: Logger): ErrorRequestHandler {
+  // Express tells an error handler by its four parameters.
+  return (error: unknown, request, response, _next) => {
+    const errorId = randomUUID();
+    const { status, code, message, retryAfter } = asRefused(error);
+    const remote = request.socket.remoteAddress;
+    const line = { errorId, status, method: request.method, path: request.path, remote };
+    if (status >= 500) logger.error({ ...line, err: error }, message);
+    else logger.warn(line, message);
+    if (response.headersSent) return;
+    if (retryAfter !== undefined) response.set('Retry-After', String(retryAfter));
+    // Many senders hold their password back until they are asked for it (RFC 9110, section 11.6.1).
+    if (status === 401) response.set('WWW-Authenticate', 'Basic realm="xiq-sink"');
+    // What is left of a body that was not read would be taken for the next request.
+    if (!request.complete) response.set('Connection', 'close');
+    response.status(status).json({ error_code: code, error_id: errorId, error_message: message });
+  };
+}
+
+function asRefused(error: unknown): RefusedError {
+  if (error instanceof RefusedError) return error;
+  // Express reports a malformed path parameter so.
+  if (error instanceof URIError) {
+    return new RefusedError(400, 'BAD_REQUEST', 'the path is not valid', { cause: error });
+  }
+  const message = 'the delivery was not taken; send it again';
+  return new RefusedError(500, 'INTERNAL_ERROR', message, { cause: error });
+}
