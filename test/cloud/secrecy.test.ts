@@ -13,7 +13,7 @@ const PASSWORD = 'correct"horse\\battery';
 const LOGIN_TOKEN = 'eyJhbGciOiJIUzI1NiJ9.login';
 const API_TOKEN = 'eyJhbGciOiJIUzI1NiJ9.apitoken';
 const CHECKED_TOKEN = 'eyJhbGciOiJIUzI1NiJ9.checked';
-const WEBHOOK_SECRET = 'webhook-shared-secret';
+const WEBHOOK_SECRET = 'Wh5ecret'; // short enough for a SyntaxError to quote it whole
 const SECRETS = [PASSWORD, LOGIN_TOKEN, API_TOKEN, CHECKED_TOKEN, WEBHOOK_SECRET];
 
 /** What the cloud may answer to any call: failures that quote all they were sent, broken bodies, cut connections. */
