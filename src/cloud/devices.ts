@@ -14,7 +14,7 @@ import type { Request } from './request.ts';
 interface Selection {
   fields?: readonly DeviceField[];
   views?: readonly DeviceView[];
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** The devices of the account. */

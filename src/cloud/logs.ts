@@ -9,7 +9,7 @@ interface LogQuery {
   kind: LogKind;
   from: number;
   to: number;
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** Reads back what the cloud logged. */

@@ -4,13 +4,6 @@ import type { Answer, Call } from './exchange.ts';
 import { readJson } from './read-json.ts';
 import type { Request } from './request.ts';
 
-interface Page<T> {
-  items: T[];
-  /** Items of all pages, and the number of pages, as far as the cloud tells. */
-  total: number | undefined;
-  pages: number | undefined;
-}
-
 interface ListCall<Item extends z.ZodType> {
   path: string;
   query?: Call['query'];
@@ -32,30 +25,22 @@ export async function* listAll<Item extends z.ZodType>(
   let seen = 0;
   for (let page = 1; ; page++) {
     const answer: Answer = await request({ method: 'GET', path, query: { ...query, page, limit }, signal });
-    const { items, total, pages } = readJson(schema, answer);
-    yield* items;
-    seen += items.length;
-    const isLast =
-      pages === undefined && total === undefined
-        ? items.length < limit
-        : page >= (pages ?? Infinity) || seen >= (total ?? Infinity);
-    if (items.length === 0 || isLast) return;
+    const { data, total_count: total, total_pages: pages } = readJson(schema, answer);
+    yield* data;
+    seen += data.length;
+    const isTold = typeof (pages ?? total) === 'number';
+    const isLast = isTold ? page >= (pages ?? Infinity) || seen >= (total ?? Infinity) : data.length < limit;
+    if (data.length === 0 || isLast) return;
   }
 }
 
+/** Both shapes and the bare array, read as the flat one, so that an error names the member that is wrong. */
 function pageSchema<Item extends z.ZodType>(item: Item) {
-  type Items = z.output<Item>;
-  return z.union([
-    z.array(item).transform((items): Page<Items> => ({ items, total: items.length, pages: 1 })),
-    nestedPageSchema(item).transform(({ data, pagination }): Page<Items> => ({
-      items: data,
-      total: pagination.total,
-      pages: undefined,
-    })),
-    flatPageSchema(item).transform(({ data, total_count, total_pages }): Page<Items> => ({
-      items: data,
-      total: total_count ?? undefined,
-      pages: total_pages ?? undefined,
-    })),
-  ]);
+  return z.preprocess(flattened, flatPageSchema(item));
+}
+
+function flattened(body: unknown): unknown {
+  if (Array.isArray(body)) return { total_pages: 1, data: body };
+  const nested = nestedPageSchema(z.unknown()).safeParse(body);
+  return nested.success ? { ...nested.data, total_count: nested.data.pagination.total } : body;
 }

@@ -10,7 +10,7 @@ import type { Request } from './request.ts';
 import type { Secrets } from './secrets.ts';
 
 /** The subscriptions the cloud holds; not available where this version of the service does not list them. */
-export type SubscriptionList =
+type SubscriptionList =
   { available: true; subscriptions: Subscription[] } | { available: false; status: 404 | 405 };
 
 /** Webhook subscriptions, `secret` in clear both ways. */

@@ -75,6 +75,12 @@ describe('waiting for a long-running operation', () => {
     });
   });
 
+  test('one that failed with an error of an unknown shape still says that it failed', async () => {
+    await using cloud = await startTestClient(inTurn({ json: operation('FAILED', { error: { code: 13 } }) }));
+    const waiting = cloud.client.operations.wait({ path: '/operations/op-1', retryAfterMs: 0 });
+    await expect(waiting).rejects.toThrow('operation op-1 ended FAILED');
+  });
+
   test('an abort ends the polling', async () => {
     const controller = new AbortController();
     const reason = new Error('enough');

@@ -70,3 +70,10 @@ test('pages are fetched only as far as they are consumed', async () => {
   }
   expect(cloud.received).toHaveLength(2);
 });
+
+test('an item that lacks what we need is named by its place', async () => {
+  await using cloud = await startTestClient(() => ({
+    json: { pagination: { total: 2 }, data: [{ id: 1 }, { id: 1.5 }] },
+  }));
+  await expect(Array.fromAsync(cloud.client.devices.list())).rejects.toThrow(/data\[1\]\.id/);
+});

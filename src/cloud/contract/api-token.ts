@@ -13,15 +13,18 @@ export const createApiTokenRequestSchema = z.object({
 
 export type CreateApiTokenRequest = z.output<typeof createApiTokenRequestSchema>;
 
-/** Answer of `POST /auth/apitoken`; times as `YYYY-MM-DDThh:mm:ss.SSS+0000`. */
+/**
+ * Answer of `POST /auth/apitoken`; times as `YYYY-MM-DDThh:mm:ss.SSS+0000`. Only the token is demanded: it is shown
+ * this once and must not be lost over another member.
+ */
 export const createdApiTokenSchema = z.looseObject({
   access_token: z.string().min(1),
-  create_time: z.string(),
+  create_time: z.string().nullish(),
   expire_time: z.string().nullish(),
-  creator_id: idSchema,
+  creator_id: idSchema.nullish(),
   customer_id: idSchema.nullish(),
   description: z.string().nullish(),
-  permissions: z.array(z.string()),
+  permissions: z.array(z.string()).nullish(),
 });
 
 export type CreatedApiToken = z.output<typeof createdApiTokenSchema>;

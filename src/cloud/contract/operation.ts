@@ -38,7 +38,7 @@ export const operationSchema = z.looseObject({
   metadata: operationMetadataSchema,
   done: z.boolean(),
   response: z.unknown().optional(),
-  error: z.union([errorBodySchema, legacyErrorBodySchema]).nullish(),
+  error: z.union([errorBodySchema, legacyErrorBodySchema, z.looseObject({})]).nullish(),
 });
 
 export type Operation = z.output<typeof operationSchema>;
