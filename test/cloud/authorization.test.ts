@@ -38,7 +38,7 @@ test('token information tells the owner exactly', async () => {
 });
 
 test('a token is validated as plain text, without presenting our own', async () => {
-  await using cloud = await startTestClient(inTurn({}, { status: 400 }, { status: 401 }));
+  await using cloud = await startTestClient(inTurn({ status: 503 }, {}, { status: 400 }, { status: 401 }));
   expect(await cloud.client.authorization.validateToken('some.jwt')).toBe(true);
   expect(await cloud.client.authorization.validateToken('some.jwt')).toBe(false);
   expect(await cloud.client.authorization.validateToken('some.jwt')).toBe(false);

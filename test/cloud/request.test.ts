@@ -1,6 +1,7 @@
 import { createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { createCloudClient } from '../../src/cloud/client.ts';
+import { systemClock } from '../../src/cloud/clock.ts';
 import { CloudApiError } from '../../src/cloud/cloud-api-error.ts';
 import { createFakeClock } from './fake-clock.ts';
 import { inTurn, startScriptedCloud } from './scripted-cloud.ts';
@@ -71,6 +72,12 @@ describe('errors', () => {
     const error = await errorOf(cloud.client.account.home());
     expect(error).toMatchObject({ status: 404, errorCode: 'NOT_FOUND', errorId: 'u-1' });
     expect(error.message).toContain('No such thing');
+  });
+
+  test('a description stands in where there is no message', async () => {
+    const body = { error_code: 'BAD_REQUEST', error_message_description: 'limit is too large' };
+    await using cloud = await startTestClient(inTurn({ status: 400, json: body }));
+    expect((await errorOf(cloud.client.account.home())).message).toContain('limit is too large');
   });
 
   test('an error page that is no JSON still gives its status', async () => {
@@ -222,6 +229,7 @@ describe('time-out and abort', () => {
     const controller = new AbortController();
     const reason = new Error('enough');
     await using cloud = await startTestClient(inTurn({ status: 503, headers: { 'retry-after': '60' } }), {
+      clock: systemClock,
       logger: { debug: () => {}, warn: () => {}, info: () => controller.abort(reason) },
     });
     await expect(cloud.client.account.home(controller.signal)).rejects.toBe(reason);

@@ -6,8 +6,9 @@ import { expect, test } from 'vitest';
 import { createCloudClient } from '../../src/cloud/client.ts';
 import type { CloudClient } from '../../src/cloud/client.ts';
 import { createFakeClock } from './fake-clock.ts';
-import { startScriptedCloud } from './scripted-cloud.ts';
+import { inTurn, startScriptedCloud } from './scripted-cloud.ts';
 import type { Received, Reply } from './scripted-cloud.ts';
+import { startTestClient } from './test-client.ts';
 
 const PASSWORD = 'correct"horse\\battery';
 const LOGIN_TOKEN = 'eyJhbGciOiJIUzI1NiJ9.login';
@@ -121,6 +122,15 @@ test.each(Object.keys(OPERATIONS))(
     for (const secret of SECRETS.flatMap(spellings)) expect(all).not.toContain(secret);
   },
 );
+
+test('a token that was just created is not printed by what follows', async () => {
+  const created = { access_token: 'created.token', permissions: [] };
+  await using cloud = await startTestClient(
+    inTurn({ json: created }, { status: 400, json: { error_code: 'X', error_message: 'no created.token' } }),
+  );
+  await cloud.client.authorization.createApiToken({});
+  await expect(cloud.client.account.home()).rejects.toThrow('no [hidden]');
+});
 
 test.each(['with space', 'line\nbreak', 'ümlaut', ''])(
   'a token no header can carry is refused unseen: %j',

@@ -78,6 +78,15 @@ describe('user name and password', () => {
     expect(cloud.received).toHaveLength(1);
   });
 
+  test('a login that found the cloud unavailable is repeated', async () => {
+    const login = { json: { access_token: 't1', expires_in: 60 } };
+    await using cloud = await startTestClient(inTurn({ status: 503 }, { cut: true }, login, HOME), {
+      credentials,
+    });
+    await cloud.client.account.home();
+    expect(callsTo(cloud.received, '/login')).toHaveLength(3);
+  });
+
   test('a login that failed does not stand in the way of the next', async () => {
     await using cloud = await startTestClient(
       inTurn({ status: 400 }, { json: { access_token: 't1', expires_in: 60 } }, HOME),
