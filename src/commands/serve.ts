@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
+import { systemClock } from '../cloud/clock.ts';
 import { maskConfig } from '../config.ts';
-import type { Config } from '../config.ts';
+import type { Config, SourceConfig } from '../config.ts';
 import { describeError, UsageError } from '../errors.ts';
 import { createBatchStore } from '../handlers/store-batch.ts';
 import { createFailedSecrets } from '../ingest/failed-secrets.ts';
@@ -16,7 +17,9 @@ import type { Db } from '../store/database.ts';
 import { startEmbeddedPostgres } from '../store/embedded-postgres.ts';
 import { takeInstanceLock } from '../store/instance-lock.ts';
 import { maintainPartitions } from '../store/partitions.ts';
+import { watchSubscriptions } from '../subscribe/watch.ts';
 import { migrateAll, locateQueue } from './open-store.ts';
+import { createSubscribers } from './subscribers.ts';
 import { completeSecrets } from './webhook-secret.ts';
 import type { SourceSecrets } from './webhook-secret.ts';
 
@@ -67,6 +70,9 @@ export async function startService(config: Config, role: Role, logger: Logger): 
       const queue = openDeliveryQueue(queueLocation, logger);
       opened.push('queue', () => queue.close());
       port = await startIngest(config, secrets, queue, store?.db, logger, opened);
+    }
+    if (role !== 'ingest' && store !== undefined) {
+      startSubscriptionWatch(config, secrets?.sources ?? config.sources, store.db, logger, opened);
     }
     return { secrets, port, readerUrl: store?.readerUrl, stop: () => opened.closeAll() };
   } catch (error) {
@@ -141,6 +147,28 @@ async function startMaintenance(config: Config, db: Db, logger: Logger, opened: 
     clearInterval(timer);
     await running;
   });
+}
+
+/** Watches the subscriptions of the sources that have an API: last of all, for the cloud then begins to send. */
+function startSubscriptionWatch(
+  { publicUrl, subscribe }: Config,
+  sources: readonly SourceConfig[],
+  db: Db,
+  logger: Logger,
+  opened: Opened,
+): void {
+  if (sources.every(({ cloud }) => cloud === undefined)) return;
+  if (publicUrl === undefined) {
+    logger.info('PUBLIC_URL is not set: the subscriptions in the cloud are not checked');
+    return;
+  }
+  const watch = watchSubscriptions({
+    subscribers: createSubscribers({ sources, publicUrl, db, logger }),
+    repairs: subscribe === 'auto',
+    logger,
+    clock: systemClock,
+  });
+  opened.push('subscription watch', () => watch.stop());
 }
 
 async function startIngest(
