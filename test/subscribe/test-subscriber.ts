@@ -1,4 +1,5 @@
 import { createCloudClient } from '../../src/cloud/client.ts';
+import type { CloudClient } from '../../src/cloud/client.ts';
 import type { MessageType } from '../../src/domain.ts';
 import type { Db } from '../../src/store/database.ts';
 import { desiredSubscriptions } from '../../src/subscribe/desired.ts';
@@ -16,19 +17,18 @@ interface TestSubscriberOptions {
   source?: string;
   secret?: string;
   clock?: FakeClock;
+  /** By default one that presents an API token. */
+  client?: CloudClient;
 }
 
 /** A subscriber at the cloud of this address, on a clock of its own whose waits take no time. */
 export function testSubscriber(baseUrl: string, options: TestSubscriberOptions): Subscriber {
-  const {
-    db,
-    messageTypes,
-    source = 'default',
-    secret = 'webhook-secret-1',
-    clock = createFakeClock(),
-  } = options;
+  const { db, messageTypes, source = 'default', secret = 'webhook-secret-1' } = options;
+  const { clock = createFakeClock() } = options;
+  const { client = createCloudClient({ baseUrl, credentials: { apiToken: 'api-token-1' }, clock }) } =
+    options;
   return createSubscriber({
-    client: createCloudClient({ baseUrl, credentials: { apiToken: 'api-token-1' }, clock }),
+    client,
     db,
     source,
     clock,
