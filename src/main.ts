@@ -4,15 +4,18 @@ import { withStore } from './commands/open-store.ts';
 import { ROLES } from './commands/serve.ts';
 import { serveUntilSignal } from './commands/serve-until-signal.ts';
 import { printQuery } from './commands/sql.ts';
+import { applySubscriptions, printList, printPlan, removeSubscriptions } from './commands/subscribe.ts';
+import type { SubscribeContext } from './commands/subscribe.ts';
 import { parseTime } from './commands/time.ts';
 import { loadConfig } from './config.ts';
 import { MESSAGE_TYPES } from './domain.ts';
 import { describeError, UsageError } from './errors.ts';
 import { createLogger } from './logger.ts';
 
-/** Exit codes of every command: 0 good, 1 failed, 2 wrong usage or configuration. */
+/** Exit codes of every command: 0 good, 1 failed, 2 wrong usage or configuration; 3 when a check finds a difference. */
 const FAILED = 1;
 const WRONG_USAGE = 2;
+const DIFFERENT = 3;
 
 const program = new Command('xiq-sink')
   .description(
@@ -64,6 +67,48 @@ program
     const format = csv === true ? 'csv' : json === true ? 'json' : 'table';
     await withStore(settings(), logger(), ({ databaseUrl }) => printQuery(databaseUrl, statement, format));
   });
+
+const subscribe = program
+  .command('subscribe')
+  .description("keep this program's webhook subscriptions in the cloud");
+
+subscribe
+  .command('plan')
+  .description('what apply would create, update and delete')
+  .addOption(sourceOption())
+  .option('--check', 'exit with 3 when there is a difference')
+  .option('--json', 'print JSON')
+  .addHelpText('after', examples('xiq-sink subscribe plan', 'xiq-sink subscribe plan --check --json'))
+  .action(async ({ source, check, json }) => {
+    const isInOrder = await printPlan(subscribing(source), json === true);
+    if (check === true && !isInOrder) process.exitCode = DIFFERENT;
+  });
+
+subscribe
+  .command('apply')
+  .description('make the subscriptions what the settings say; doing it again changes nothing')
+  .addOption(sourceOption())
+  .addHelpText(
+    'after',
+    examples('xiq-sink subscribe apply', 'WEBHOOK_SECRET=new,old xiq-sink subscribe apply'),
+  )
+  .action(({ source }) => applySubscriptions(subscribing(source)));
+
+subscribe
+  .command('list')
+  .description('the subscriptions that the cloud holds, those of other applications included')
+  .addOption(sourceOption())
+  .option('--json', 'print JSON')
+  .addHelpText('after', examples('xiq-sink subscribe list'))
+  .action(({ source, json }) => printList(subscribing(source), json === true));
+
+subscribe
+  .command('remove')
+  .description("delete this program's subscriptions, and no others")
+  .addOption(sourceOption())
+  .option('--yes', 'do it; without, only show what would be deleted')
+  .addHelpText('after', examples('xiq-sink subscribe remove', 'xiq-sink subscribe remove --yes'))
+  .action(({ source, yes }) => removeSubscriptions(subscribing(source), yes === true));
 
 const events = program.command('events').description('find stored events, or follow them');
 
@@ -125,6 +170,15 @@ function settings() {
 /** A one-off command speaks by its output; its log holds only what went wrong. */
 function logger() {
   return createLogger('warn');
+}
+
+/** What a `subscribe` command works with; its log also tells of calls that are repeated, for they take time. */
+function subscribing(source: string | undefined): SubscribeContext {
+  return { config: settings(), logger: createLogger('info'), source };
+}
+
+function sourceOption() {
+  return new Option('--source <name>', 'only this source');
 }
 
 function typeOption() {

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
+import { systemClock } from '../cloud/clock.ts';
 import { maskConfig } from '../config.ts';
-import type { Config } from '../config.ts';
+import type { Config, SourceConfig } from '../config.ts';
 import { describeError, UsageError } from '../errors.ts';
 import { createBatchStore } from '../handlers/store-batch.ts';
 import { createFailedSecrets } from '../ingest/failed-secrets.ts';
@@ -17,7 +18,9 @@ import type { Db } from '../store/database.ts';
 import { startEmbeddedPostgres } from '../store/embedded-postgres.ts';
 import { takeInstanceLock } from '../store/instance-lock.ts';
 import { maintainPartitions } from '../store/partitions.ts';
+import { watchSubscriptions } from '../subscribe/watch.ts';
 import { migrateAll, locateQueue } from './open-store.ts';
+import { createSubscribers } from './subscribers.ts';
 import { completeSecrets } from './webhook-secret.ts';
 import type { SourceSecrets } from './webhook-secret.ts';
 
@@ -79,9 +82,11 @@ async function startParts(
     await startMaintenance(config, store.db, logger, opened);
     startWorker(store.db, queueLocation, logger, opened);
   }
+  const readerUrl = store?.readerUrl;
   if (role === 'worker') {
     const port = await listen(config, createHealthServer(health), logger, opened);
-    return { secrets: undefined, port, readerUrl: store?.readerUrl };
+    startSubscriptionWatch(config, config.sources, store?.db, logger, opened);
+    return { secrets: undefined, port, readerUrl };
   }
   const secrets = await completeSecrets(config);
   const queue = openDeliveryQueue(queueLocation, logger);
@@ -94,7 +99,9 @@ async function startParts(
     enqueue: (delivery) => queue.enqueue(delivery),
     maxBodyBytes: config.maxBodyBytes,
   });
-  return { secrets, port: await listen(config, server, logger, opened), readerUrl: store?.readerUrl };
+  const port = await listen(config, server, logger, opened);
+  if (role === 'all') startSubscriptionWatch(config, secrets.sources, store?.db, logger, opened);
+  return { secrets, port, readerUrl };
 }
 
 function startWorker(db: Db, queueLocation: QueueLocation, logger: Logger, opened: Opened): void {
@@ -172,6 +179,28 @@ async function startMaintenance(config: Config, db: Db, logger: Logger, opened: 
     clearInterval(timer);
     await running;
   });
+}
+
+/** Watches the subscriptions of the sources that have an API: last of all, for the cloud then begins to send. */
+function startSubscriptionWatch(
+  { publicUrl, subscribe }: Config,
+  sources: readonly SourceConfig[],
+  db: Db | undefined,
+  logger: Logger,
+  opened: Opened,
+): void {
+  if (db === undefined || sources.every(({ cloud }) => cloud === undefined)) return;
+  if (publicUrl === undefined) {
+    logger.info('PUBLIC_URL is not set: the subscriptions in the cloud are not checked');
+    return;
+  }
+  const watch = watchSubscriptions({
+    subscribers: createSubscribers({ sources, publicUrl, db, logger }),
+    repairs: subscribe === 'auto',
+    logger,
+    clock: systemClock,
+  });
+  opened.push('subscription watch', () => watch.stop());
 }
 
 async function listen(config: Config, server: HttpListener, logger: Logger, opened: Opened): Promise<number> {

@@ -27,7 +27,7 @@ export async function completeSecrets({ sources, dataDir }: Config): Promise<Sou
   if (secret === '')
     throw new Error(`${secretFile} is empty: delete it, and the next start makes a new secret`);
   return {
-    sources: sources.map(({ name, secrets }) => ({ name, secrets: secrets.length > 0 ? secrets : [secret] })),
+    sources: sources.map((source) => (source.secrets.length > 0 ? source : { ...source, secrets: [secret] })),
     secretFile,
     generated,
   };

@@ -1,5 +1,5 @@
 import { Kysely, PostgresDialect, sql } from 'kysely';
-import type { Generated, Transaction } from 'kysely';
+import type { Generated, GeneratedAlways, Transaction } from 'kysely';
 import { Pool } from 'pg';
 import type { MessageType, Origin, SecretForm } from '../domain.ts';
 
@@ -28,6 +28,18 @@ export interface Database {
     message_type: MessageType;
     reason: string;
     content: Buffer;
+  };
+  subscriptions: {
+    id: GeneratedAlways<string>;
+    subscription_id: string | null;
+    source: string;
+    message_type: string;
+    url: string;
+    application: string;
+    status: string;
+    secret_digest: string | null;
+    created_at: Generated<Date>;
+    updated_at: Generated<Date>;
   };
   /** The view over the three families' tables. */
   events: {

@@ -1,0 +1,43 @@
+import { z } from 'zod';
+// oxlint-disable-next-line no-restricted-imports -- domain.ts, which the pattern for other rooms also hits here
+import { MESSAGE_TYPES } from '../../domain.ts';
+import { idSchema } from './id.ts';
+
+/** Whether the cloud sends what a subscription asks for. */
+export const SUBSCRIPTION_STATUSES = ['ENABLED', 'DISABLED'] as const;
+
+/**
+ * One webhook subscription as a subscriber asks for it. `status` is not in the specification but required by newer
+ * versions of the service, so our client always sends it.
+ */
+export const subscriptionRequestSchema = z.object({
+  application: z.string().min(1),
+  url: z.url({ protocol: /^https?$/ }),
+  secret: z.string(),
+  message_type: z.enum(MESSAGE_TYPES),
+  status: z.enum(SUBSCRIPTION_STATUSES).optional(),
+});
+
+export type SubscriptionRequest = z.output<typeof subscriptionRequestSchema>;
+
+/** Body of `POST /subscriptions/webhook`. */
+export const createSubscriptionsRequestSchema = z.array(subscriptionRequestSchema).min(1);
+
+/** Body of `PUT /subscriptions/webhook/{id}`: its shape is not shown anywhere, so no member is demanded. */
+export const updateSubscriptionRequestSchema = subscriptionRequestSchema.partial();
+
+/**
+ * A subscription as the cloud holds it, its secret in clear. Message type and status stay plain text: other
+ * applications may hold subscriptions of kinds we do not know.
+ */
+export const subscriptionSchema = z.looseObject({
+  id: idSchema,
+  application: z.string().nullish(),
+  url: z.string().nullish(),
+  secret: z.string().nullish(),
+  message_type: z.string().nullish(),
+  status: z.string().nullish(),
+  data_type: z.string().nullish(),
+});
+
+export type Subscription = z.output<typeof subscriptionSchema>;

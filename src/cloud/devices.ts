@@ -1,0 +1,58 @@
+import type { Clock } from './clock.ts';
+import type { DeviceField, DeviceView } from './contract/device-views.ts';
+import { deviceSchema } from './contract/device.ts';
+import type { Device } from './contract/device.ts';
+import type { Call } from './exchange.ts';
+import { readStartedOperation } from './operations.ts';
+import type { StartedOperation } from './operations.ts';
+import { listAll } from './paging.ts';
+import { path } from './path.ts';
+import { readJson } from './read-json.ts';
+import type { Request } from './request.ts';
+
+/** What a device record is to hold: the union of both, the basic view when neither is given. */
+interface Selection {
+  fields?: readonly DeviceField[];
+  views?: readonly DeviceView[];
+  signal?: AbortSignal | undefined;
+}
+
+/** The devices of the account. */
+export interface Devices {
+  list(selection?: Selection): AsyncGenerator<Device, void, undefined>;
+  get(id: string, selection?: Selection): Promise<Device>;
+  /** Lists as a long-running operation: its `response` is what the plain call answers. */
+  startList(selection?: Selection): Promise<StartedOperation>;
+}
+
+const PAGE_LIMIT = 100;
+
+export function createDevices(request: Request<Call>, baseUrl: string, clock: Clock): Devices {
+  return {
+    list: (selection = {}) =>
+      listAll(request, {
+        path: '/devices',
+        query: queryOf(selection),
+        limit: PAGE_LIMIT,
+        item: deviceSchema,
+        signal: selection.signal,
+      }),
+    async get(id, selection = {}) {
+      const query = queryOf(selection);
+      const at = path`/devices/${id}`;
+      return readJson(
+        deviceSchema,
+        await request({ method: 'GET', path: at, query, signal: selection.signal }),
+      );
+    },
+    async startList(selection = {}) {
+      const query = { ...queryOf(selection), async: true };
+      const answer = await request({ method: 'GET', path: '/devices', query, signal: selection.signal });
+      return readStartedOperation(answer, baseUrl, clock.now());
+    },
+  };
+}
+
+function queryOf({ fields, views }: Selection): Record<string, string | undefined> {
+  return { fields: fields?.join(','), views: views?.join(',') };
+}

@@ -1,0 +1,106 @@
+import { CloudApiError, readErrorBody } from './cloud-api-error.ts';
+import type { Clock } from './clock.ts';
+import { MIN_POLL_INTERVAL_MS, operationSchema } from './contract/operation.ts';
+import type { Operation } from './contract/operation.ts';
+import type { Answer, Call } from './exchange.ts';
+import { path } from './path.ts';
+import { readRetryAfter } from './rate-limit.ts';
+import { readJson } from './read-json.ts';
+import type { Request } from './request.ts';
+import type { Secrets } from './secrets.ts';
+
+/** A long-running operation that was accepted: where to ask for it, and how long to wait before, in milliseconds. */
+export interface StartedOperation {
+  path: string;
+  retryAfterMs: number | undefined;
+}
+
+interface WaitOptions {
+  onProgress?: (operation: Operation) => void;
+  signal?: AbortSignal | undefined;
+}
+
+/** Long-running operations (specification, Asynchronous mode). */
+export interface Operations {
+  get(id: string, signal?: AbortSignal): Promise<Operation>;
+  /** Asks for cancellation; a `CloudApiError` with UNIMPLEMENTED or FAILED_PRECONDITION says it cannot be. */
+  cancel(id: string, signal?: AbortSignal): Promise<void>;
+  /** Removes the record of an operation that is not in progress. */
+  remove(id: string, signal?: AbortSignal): Promise<void>;
+  /**
+   * Polls until the operation is done, as often as the cloud asks for and never faster than it allows. Resolves when
+   * it succeeded; rejects with a `CloudApiError` when it failed, was cancelled or its record is gone.
+   */
+  wait(started: StartedOperation, options?: WaitOptions): Promise<Operation>;
+}
+
+export function createOperations(request: Request<Call>, clock: Clock, secrets: Secrets): Operations {
+  async function poll(at: string, signal: AbortSignal | undefined): Promise<[Operation, Answer]> {
+    const answer = await request({ method: 'GET', path: at, signal });
+    return [readJson(operationSchema, answer), answer];
+  }
+
+  return {
+    async get(id, signal) {
+      const [operation] = await poll(path`/operations/${id}`, signal);
+      return operation;
+    },
+    async cancel(id, signal) {
+      await request({ method: 'POST', path: path`/operations/${id}/:cancel`, signal });
+    },
+    async remove(id, signal) {
+      await request({ method: 'DELETE', path: path`/operations/${id}`, signal });
+    },
+    async wait(started, { onProgress, signal } = {}) {
+      let pauseMs = started.retryAfterMs ?? 0;
+      for (;;) {
+        await clock.sleep(Math.max(pauseMs, MIN_POLL_INTERVAL_MS), signal);
+        const [operation, answer] = await poll(started.path, signal);
+        onProgress?.(operation);
+        if (operation.done) return successOf(operation, answer, secrets);
+        pauseMs = readRetryAfter(answer.headers, clock.now()) ?? pauseMs;
+      }
+    },
+  };
+}
+
+function successOf(operation: Operation, { method, path, status }: Answer, secrets: Secrets): Operation {
+  if (operation.metadata.status === 'SUCCEEDED') return operation;
+  const { code, id, message } = readErrorBody(operation.error);
+  const reason = [code, message, id === undefined ? undefined : `error id ${id}`];
+  const text = [`operation ${operation.id} ended ${operation.metadata.status}`, ...reason];
+  throw new CloudApiError(secrets.hide(text.filter((part) => part !== undefined).join('; ')), {
+    method,
+    path,
+    status,
+    errorCode: code,
+    errorId: id,
+  });
+}
+
+/**
+ * Reads the 202 that accepts an asynchronous call. Only the address under our own base address is followed: elsewhere
+ * the token must not go, so another address that ends in `/operations/{id}` is looked up at ours.
+ */
+export function readStartedOperation(answer: Answer, baseUrl: string, now: number): StartedOperation {
+  const { method, path: calledPath, status, headers } = answer;
+  const location = headers.get('location');
+  const pollPath = location === null ? undefined : pathBelow(baseUrl, location, baseUrl + calledPath);
+  if (status !== 202 || pollPath === undefined) {
+    const what = status === 202 ? 'without an address to poll' : 'instead of starting an operation (202)';
+    throw new CloudApiError(`${method} ${calledPath} answered ${status} ${what}`, {
+      method,
+      path: calledPath,
+      status,
+    });
+  }
+  return { path: pollPath, retryAfterMs: readRetryAfter(headers, now) };
+}
+
+function pathBelow(baseUrl: string, location: string, calledUrl: string): string | undefined {
+  const url = URL.parse(location, calledUrl);
+  if (url === null) return undefined;
+  const address = url.origin + url.pathname;
+  if (address.startsWith(`${baseUrl}/`)) return address.slice(baseUrl.length) + url.search;
+  return /\/operations\/[^/]+$/.exec(url.pathname)?.[0];
+}

@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import {
+  baseUrl,
+  bearerToken,
+  commaSeparated,
+  integer,
+  messageTypes,
+  urlOf,
+  webhookSecret,
+} from './setting-types.ts';
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+/** What `serve` does about subscriptions that are not as the settings say: report them, or repair them as well. */
+const SUBSCRIBE_MODES = ['report', 'auto'] as const;
+
+const retention = integer(1, 1200).optional();
+
+/** The settings that the environment may hold. */
+const environmentSchema = z.object({
+  DATABASE_URL: urlOf('postgres:', 'postgresql:').optional(),
+  REDIS_URL: urlOf('redis:', 'rediss:').optional(),
+  DATA_DIR: z.string().default('./data'),
+  HOST: z.string().default('0.0.0.0'),
+  PORT: integer(0, 65_535).default(8080),
+  TLS_CERT_FILE: z.string().optional(),
+  TLS_KEY_FILE: z.string().optional(),
+  WEBHOOK_SECRET: commaSeparated.pipe(z.array(webhookSecret)).optional(),
+  PUBLIC_URL: baseUrl.optional(),
+  CLOUD_API_URL: baseUrl.optional(),
+  CLOUD_API_TOKEN: bearerToken.optional(),
+  CLOUD_USERNAME: z.string().optional(),
+  CLOUD_PASSWORD: z.string().optional(),
+  MESSAGE_TYPES: commaSeparated.pipe(messageTypes).optional(),
+  SUBSCRIBE: z.enum(SUBSCRIBE_MODES, `takes one of ${SUBSCRIBE_MODES.join(', ')}`).default('report'),
+  MAX_BODY_BYTES: integer(1024, 256 * 1024 * 1024).default(10 * 1024 * 1024),
+  RETENTION_AUDIT_MONTHS: retention,
+  RETENTION_LOCATION_MONTHS: retention,
+  RETENTION_LOG_MONTHS: retention,
+  LOG_LEVEL: z.enum(LOG_LEVELS, `takes one of ${LOG_LEVELS.join(', ')}`).default('info'),
+  XIQ_SINK_CONFIG: z.string().optional(),
+});
+
+export type Environment = z.output<typeof environmentSchema>;
+
+/** Settings whose value is itself secret: a problem with one never shows what it got. */
+const SECRET_SETTINGS = new Set([
+  'WEBHOOK_SECRET',
+  'DATABASE_URL',
+  'REDIS_URL',
+  'CLOUD_API_TOKEN',
+  'CLOUD_PASSWORD',
+]);
+
+/**
+ * Reads the settings of an environment; one that is set to nothing counts as not set. Undefined when any is wrong:
+ * then `problems` has gained a line for each, with what it got and what it takes.
+ */
+export function readEnvironment(
+  env: Readonly<Record<string, string | undefined>>,
+  problems: string[],
+): Environment | undefined {
+  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  const { data, error } = environmentSchema.safeParse(set);
+  for (const { path, message } of error?.issues ?? []) {
+    const setting = String(path[0]);
+    const got = SECRET_SETTINGS.has(setting) ? '' : ` (got ${JSON.stringify(shown(set[setting] ?? ''))})`;
+    problems.push(`${setting} ${message}${got}`);
+  }
+  return data;
+}
+
+/** A wrong value as it may be shown: an address may hold a password before its last @, or a token in its query. */
+function shown(value: string): string {
+  return value.replace(/^.*@/s, '…@').replace(/([?#]).*$/s, '$1…');
+}

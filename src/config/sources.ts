@@ -1,0 +1,121 @@
+import { MESSAGE_TYPES } from '../domain.ts';
+import type { MessageType } from '../domain.ts';
+import type { Environment } from './environment.ts';
+import type { SettingsFile } from './settings-file.ts';
+
+/** Where the API of a source's cloud is, and what to prove ourselves with. */
+export interface CloudAccess {
+  /** Without a trailing slash; may have a path prefix. */
+  readonly apiUrl: string;
+  readonly credentials:
+    { readonly apiToken: string } | { readonly username: string; readonly password: string };
+}
+
+/** A cloud account that sends to us, with the secrets its deliveries may carry. */
+export interface SourceConfig {
+  readonly name: string;
+  /** Every one is accepted, the first is registered. Empty only before the default source's own was generated. */
+  readonly secrets: readonly string[];
+  /** Undefined: its subscriptions are somebody else's business. */
+  readonly cloud: CloudAccess | undefined;
+  /** What to subscribe to; deliveries of any type are accepted. */
+  readonly messageTypes: readonly MessageType[];
+}
+
+/** The source that the environment's own settings belong to. */
+const DEFAULT_SOURCE = 'default';
+
+/**
+ * The sources of the file, and the default one of the environment, unless the file alone tells of sources. Where
+ * they contradict each other `problems` gains a line.
+ */
+export function mergeSources(
+  environment: Environment | undefined,
+  file: SettingsFile,
+  problems: string[],
+): readonly SourceConfig[] {
+  const { WEBHOOK_SECRET: secrets, MESSAGE_TYPES: messageTypes = MESSAGE_TYPES } = environment ?? {};
+  const cloud = environmentCloud(environment, problems);
+  const sources = file.sources.map((source, index) => ({
+    name: source.name,
+    secrets: source.webhook_secrets,
+    cloud: fileCloud(source.cloud, index, problems),
+    messageTypes: source.message_types ?? messageTypes,
+  }));
+  if (new Set(sources.map(({ name }) => name)).size < sources.length) {
+    problems.push('XIQ_SINK_CONFIG: two sources have the same name');
+  }
+  const inFile = sources.find(({ name }) => name === DEFAULT_SOURCE);
+  if (inFile !== undefined) {
+    if (secrets !== undefined) problems.push(twice('WEBHOOK_SECRET', 'secrets'));
+    if (cloud !== undefined && inFile.cloud !== undefined) problems.push(twice('CLOUD_API_URL', 'a cloud'));
+    return sources.map((source) =>
+      source === inFile ? { ...source, cloud: source.cloud ?? cloud } : source,
+    );
+  }
+  if (secrets === undefined && sources.length > 0) {
+    if (cloud !== undefined) {
+      problems.push(
+        `CLOUD_API_URL: it belongs to the source "${DEFAULT_SOURCE}", which the file does not have; give its sources a cloud each`,
+      );
+    }
+    return sources;
+  }
+  return [{ name: DEFAULT_SOURCE, secrets: secrets ?? [], cloud, messageTypes }, ...sources];
+}
+
+const twice = (setting: string, what: string) =>
+  `${setting}: the file's source "${DEFAULT_SOURCE}" has ${what} of its own; set one of the two`;
+
+/** What is given of a cloud, with the name of each setting for the problems with it. */
+type GivenCloud = Readonly<
+  Record<'url' | 'token' | 'username' | 'password', { name: string; value: string | undefined }>
+>;
+
+function environmentCloud(environment: Environment | undefined, problems: string[]): CloudAccess | undefined {
+  const given = {
+    url: { name: 'CLOUD_API_URL', value: environment?.CLOUD_API_URL },
+    token: { name: 'CLOUD_API_TOKEN', value: environment?.CLOUD_API_TOKEN },
+    username: { name: 'CLOUD_USERNAME', value: environment?.CLOUD_USERNAME },
+    password: { name: 'CLOUD_PASSWORD', value: environment?.CLOUD_PASSWORD },
+  };
+  const nothingIsSet = Object.values(given).every(({ value }) => value === undefined);
+  return nothingIsSet ? undefined : cloudAccess(given, problems);
+}
+
+function fileCloud(
+  cloud: SettingsFile['sources'][number]['cloud'],
+  index: number,
+  problems: string[],
+): CloudAccess | undefined {
+  if (cloud === undefined) return undefined;
+  const at = `XIQ_SINK_CONFIG: sources.${index}.cloud`;
+  const given = {
+    url: { name: `${at}.api_url`, value: cloud.api_url },
+    token: { name: `${at}.api_token`, value: cloud.api_token },
+    username: { name: `${at}.username`, value: cloud.username },
+    password: { name: `${at}.password`, value: cloud.password },
+  };
+  return cloudAccess(given, problems);
+}
+
+function cloudAccess(
+  { url, token, username, password }: GivenCloud,
+  problems: string[],
+): CloudAccess | undefined {
+  const problem = (text: string) => {
+    problems.push(text);
+    return undefined;
+  };
+  if (url.value === undefined) return problem(`${url.name}: is needed beside the credentials`);
+  if (token.value !== undefined) {
+    if (username.value !== undefined || password.value !== undefined) {
+      return problem(`${token.name}: set it, or ${username.name} and ${password.name}, not both`);
+    }
+    return { apiUrl: url.value, credentials: { apiToken: token.value } };
+  }
+  if (username.value === undefined || password.value === undefined) {
+    return problem(`${url.name}: needs ${token.name}, or both ${username.name} and ${password.name}`);
+  }
+  return { apiUrl: url.value, credentials: { username: username.value, password: password.value } };
+}

@@ -1,0 +1,87 @@
+import type { ActualSubscription } from './actual.ts';
+import { digestOf } from './desired.ts';
+import type { DesiredSubscription } from './desired.ts';
+import type { Ownership } from './ownership.ts';
+
+/** A member that is not as desired. Of a secret no more than that is told. */
+export type Difference =
+  | { readonly member: 'application' | 'url' | 'status'; readonly from: string; readonly to: string }
+  | { readonly member: 'secret' };
+
+/** What is to be done, or nothing, about one subscription. */
+export type Step =
+  | { readonly action: 'keep'; readonly actual: ActualSubscription }
+  | { readonly action: 'create'; readonly desired: DesiredSubscription }
+  | {
+      readonly action: 'update';
+      readonly actual: ActualSubscription;
+      readonly desired: DesiredSubscription;
+      readonly differences: readonly Difference[];
+    }
+  | {
+      readonly action: 'delete';
+      readonly actual: ActualSubscription;
+      readonly reason: 'duplicate' | 'not wanted';
+    };
+
+/** A step that changes something in the cloud. */
+export type Change = Exclude<Step, { action: 'keep' }>;
+
+/**
+ * How to get from the actual subscriptions to the desired ones, in the order to do it: nothing is deleted before
+ * what stays is as it should be. Of several for one message type the nearest to the desired one stays, and of those
+ * the oldest. What is not ours does not appear.
+ */
+export function planSubscriptions(
+  desired: readonly DesiredSubscription[],
+  actual: readonly ActualSubscription[],
+  isOurs: Ownership,
+): Step[] {
+  const ours = actual.filter(isOurs);
+  const kept = desired.map((wanted) => keepOne(wanted, ours));
+  const spared = new Set(kept.map((step) => ('actual' in step ? step.actual : undefined)));
+  const wantedTypes = new Set<string>(desired.map(({ messageType }) => messageType));
+  const surplus = ours
+    .filter((subscription) => !spared.has(subscription))
+    .map((subscription): Step => ({
+      action: 'delete',
+      actual: subscription,
+      reason: wantedTypes.has(subscription.messageType) ? 'duplicate' : 'not wanted',
+    }));
+  return [...kept, ...surplus];
+}
+
+/** The steps that change something. */
+export function changesOf(steps: readonly Step[]): Change[] {
+  return steps.filter((step) => step.action !== 'keep');
+}
+
+/** The message type that a step is about, as the cloud spells it. */
+export function messageTypeOf(step: Step): string {
+  return step.action === 'create' ? step.desired.messageType : step.actual.messageType;
+}
+
+function keepOne(desired: DesiredSubscription, ours: readonly ActualSubscription[]): Step {
+  const [nearest] = ours
+    .filter(({ messageType }) => messageType === desired.messageType)
+    .map((actual) => ({ actual, differences: differencesOf(desired, actual) }))
+    .sort((a, b) => a.differences.length - b.differences.length || byAge(a.actual, b.actual));
+  if (nearest === undefined) return { action: 'create', desired };
+  const { actual, differences } = nearest;
+  return differences.length === 0
+    ? { action: 'keep', actual }
+    : { action: 'update', actual, desired, differences };
+}
+
+function differencesOf(desired: DesiredSubscription, actual: ActualSubscription): Difference[] {
+  const members = (['application', 'url', 'status'] as const)
+    .filter((member) => actual[member] !== desired[member])
+    .map((member): Difference => ({ member, from: actual[member], to: desired[member] }));
+  return actual.secretDigest === digestOf(desired.secret) ? members : [...members, { member: 'secret' }];
+}
+
+/** Smaller ids first, which have more digits than a number holds; one without an id cannot be changed, so it is last. */
+function byAge({ id: a }: ActualSubscription, { id: b }: ActualSubscription): number {
+  if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined);
+  return a.length - b.length || (a < b ? -1 : 1);
+}

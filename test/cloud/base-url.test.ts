@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { parseBaseUrl } from '../../src/cloud/base-url.ts';
+
+test.each([
+  ['https://api.cloud.test', 'https://api.cloud.test'],
+  ['https://api.cloud.test/', 'https://api.cloud.test'],
+  ['http://127.0.0.1:8099/xapi/v1//', 'http://127.0.0.1:8099/xapi/v1'],
+])('%s is the address %s', (text, address) => {
+  expect(parseBaseUrl(text)).toBe(address);
+});
+
+test.each(['api.cloud.test', 'ftp://api.cloud.test', '', 'https://h.test/?a=1', 'https://h.test/#a'])(
+  'what is not a plain http address is refused: %j',
+  (text) => {
+    expect(() => parseBaseUrl(text)).toThrow(TypeError);
+  },
+);
+
+test.each(['https://admin:hunter2@h.test/', 'admin:hunter2@h.test', 'ftp://admin:hunter2@h.test'])(
+  'a password in the address is refused and not repeated: %s',
+  (text) => {
+    expect(() => parseBaseUrl(text)).toThrow(expect.not.stringContaining('hunter2'));
+    expect(() => parseBaseUrl(text)).toThrow(/cloud's address/);
+  },
+);

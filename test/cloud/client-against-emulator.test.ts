@@ -1,0 +1,183 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { createCloudClient } from '../../src/cloud/client.ts';
+import { LOG_KINDS, LOG_RECORD_SCHEMAS } from '../../src/cloud/contract/logs.ts';
+import { EMULATOR_LOGINS } from '../../src/emulator/accounts.ts';
+import { createEmulator } from '../../src/emulator/emulator.ts';
+import type { EmulatorSetup } from '../../src/emulator/emulator.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { createFakeClock } from './fake-clock.ts';
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
+});
+
+/** An emulator and its administrator's client, whose waits take no time. */
+async function start(setup: EmulatorSetup = {}) {
+  const emulator = createEmulator({ rate: 0, scale: { devices: 250, clients: 10, users: 10 }, ...setup });
+  const baseUrl = await emulator.listen(0);
+  cleanUps.push(() => emulator.close());
+  const { username, password } = EMULATOR_LOGINS.administrator;
+  const clientOf = (credentials: Parameters<typeof createCloudClient>[0]['credentials']) =>
+    createCloudClient({ baseUrl, credentials, clock: createFakeClock(Date.now()) });
+  return { emulator, baseUrl, clientOf, client: clientOf({ username, password }) };
+}
+
+const times = (runningMs: number) => ({ pendingMs: 0, runningMs, cancelingMs: 0, keptMs: 60_000 });
+
+describe('tokens', () => {
+  it('come by login and end by logout', async () => {
+    const { client } = await start();
+    await client.login();
+    expect(await client.authorization.tokenInfo()).toMatchObject({
+      user_name: EMULATOR_LOGINS.administrator.username,
+      role: 'Administrator',
+    });
+    await expect(client.logout()).resolves.toBeUndefined();
+  });
+
+  it('are not to be had for a wrong password', async () => {
+    const { clientOf } = await start();
+    const attempt = clientOf({ username: EMULATOR_LOGINS.administrator.username, password: 'wrong' }).login();
+    await expect(attempt).rejects.toMatchObject({ status: 400, errorCode: 'BAD_REQUEST' });
+  });
+
+  it('of an API are made with permissions of their own, and validated', async () => {
+    const { client, clientOf } = await start();
+    const { access_token: apiToken } = await client.authorization.createApiToken({
+      permissions: ['auth:r', 'log:r'],
+      expire_time: Math.floor(Date.now() / 1000) + 600,
+    });
+    expect(await client.authorization.validateToken(apiToken)).toBe(true);
+    expect(await client.authorization.validateToken('nonsense')).toBe(false);
+    const limited = clientOf({ apiToken });
+    expect((await limited.authorization.tokenInfo()).scopes).toEqual(['auth:r', 'log:r']);
+    await expect(limited.subscriptions.list()).rejects.toMatchObject({ status: 403 });
+  });
+
+  it('that were revoked are replaced by a login, and told apart where there is none', async () => {
+    const { baseUrl, client, clientOf } = await start();
+    const { access_token: apiToken } = await client.authorization.createApiToken({ permissions: ['auth:r'] });
+    await fetch(`${baseUrl}/emulator/faults`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ revoke_token: '*' }),
+    });
+    await expect(clientOf({ apiToken }).authorization.tokenInfo()).rejects.toMatchObject({
+      status: 401,
+      errorCode: 'AUTH_TOKEN_REVOKED',
+    });
+    await expect(client.authorization.tokenInfo()).resolves.toMatchObject({ role: 'Administrator' });
+  });
+});
+
+describe('permissions', () => {
+  it('are listed, and asked for by the call', async () => {
+    const { client } = await start();
+    const names = (await client.authorization.listPermissions()).map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['subscriptions-webhook', 'subscriptions-webhook:r']));
+    const check = { uri: '/subscriptions/webhook', method: 'post' };
+    const { permissions, roles } = await client.authorization.checkPermission(check);
+    expect(permissions.map(({ name }) => name)).toEqual(['subscriptions-webhook']);
+    expect(roles).toEqual(['Administrator']);
+  });
+});
+
+describe('subscriptions', () => {
+  const request = {
+    application: 'a',
+    url: 'https://sink.test/x',
+    secret: 'a-secret',
+    message_type: 'AUDIT_LOG_ALL',
+  } as const;
+
+  it('are created, listed, updated and removed', async () => {
+    const { client } = await start();
+    const [created] = await client.subscriptions.create([request]);
+    const id = created?.id ?? '';
+    expect(created).toMatchObject({ ...request, status: 'ENABLED' });
+    expect(await client.subscriptions.update(id, { ...request, status: 'DISABLED' })).toMatchObject({
+      id,
+      status: 'DISABLED',
+    });
+    expect(await client.subscriptions.list()).toMatchObject({
+      available: true,
+      subscriptions: [{ id, status: 'DISABLED' }],
+    });
+    await client.subscriptions.remove(id);
+    expect(await client.subscriptions.list()).toEqual({ available: true, subscriptions: [] });
+    await expect(client.subscriptions.remove(id)).rejects.toMatchObject({ status: 404 });
+  });
+
+  it('are listed over several pages', async () => {
+    const { client } = await start();
+    await client.subscriptions.create(Array.from({ length: 205 }, () => request));
+    const list = await client.subscriptions.list();
+    const ids = list.available ? list.subscriptions.map(({ id }) => id) : [];
+    expect(new Set(ids).size).toBe(205);
+  });
+});
+
+describe('devices', () => {
+  it('are listed over all pages and got one by one, with the members asked for', async () => {
+    const { client } = await start();
+    const devices = await Array.fromAsync(
+      client.devices.list({ fields: ['serial_number'], views: ['status'] }),
+    );
+    expect(devices).toHaveLength(250);
+    expect(devices[0]).toMatchObject({
+      serial_number: expect.any(String) as unknown,
+      connected: expect.any(Boolean) as unknown,
+    });
+    const [first] = await Array.fromAsync(client.devices.list({ views: ['full'] }));
+    const id = first?.id ?? '';
+    expect(await client.devices.get(id, { fields: ['hostname'] })).toMatchObject({
+      hostname: first?.['hostname'],
+    });
+  });
+});
+
+describe('operations', () => {
+  it('are waited for with their progress, and removed', async () => {
+    const { client } = await start({ operationTimes: times(50) });
+    const started = await client.devices.startList();
+    const seen: string[] = [];
+    const done = await client.operations.wait(started, {
+      onProgress: ({ metadata }) => seen.push(metadata.status),
+    });
+    expect(seen.at(-1)).toBe('SUCCEEDED');
+    expect(await client.operations.get(done.id)).toMatchObject({ done: true });
+    await client.operations.remove(done.id);
+    await expect(client.operations.get(done.id)).rejects.toMatchObject({ status: 404 });
+  });
+
+  it('are cancelled, but not removed while they run', async () => {
+    const { client } = await start({ operationTimes: times(60_000) });
+    const started = await client.devices.startList();
+    const id = started.path.split('/').at(-1) ?? '';
+    await expect(client.operations.remove(id)).rejects.toMatchObject({ errorCode: 'FAILED_PRECONDITION' });
+    await client.operations.cancel(id);
+    await expect(client.operations.wait(started)).rejects.toThrow('CANCELED');
+    await expect(client.operations.cancel(id)).rejects.toMatchObject({ errorCode: 'FAILED_PRECONDITION' });
+  });
+});
+
+describe('logs and account', () => {
+  it('every log is read back, each record of the published shape', async () => {
+    const { emulator, client } = await start({ rate: 500 });
+    await client.login();
+    await waitFor(() => LOG_KINDS.every((kind) => (emulator.status().logs[kind] ?? 0) > 0));
+    for (const kind of LOG_KINDS) {
+      const span = { from: Date.now() - 3_600_000, to: Date.now() + 1000 };
+      const records = await Array.fromAsync(client.logs.read({ kind, ...span }));
+      expect(records.length).toBeGreaterThan(0);
+      for (const record of records) expect(LOG_RECORD_SCHEMAS[kind].safeParse(record).error).toBeUndefined();
+    }
+  });
+
+  it('the account and its instance are told', async () => {
+    const { client } = await start();
+    await expect(client.account.home()).resolves.toBeDefined();
+    await expect(client.account.viq()).resolves.toBeDefined();
+  });
+});

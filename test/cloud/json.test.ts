@@ -1,0 +1,38 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { parseJson } from '../../src/cloud/json.ts';
+
+test('an integer beyond 2^53 comes back as its exact digits, wherever it stands', () => {
+  expect(parseJson('{"id":9223372036854775807,"ids":[-9007199254740993,1]}')).toEqual({
+    id: '9223372036854775807',
+    ids: ['-9007199254740993', 1],
+  });
+});
+
+test('numbers that JavaScript holds exactly, fractions and exponents stay numbers', () => {
+  expect(parseJson('[9007199254740991, 0.1, 1e300, -5]')).toEqual([9007199254740991, 0.1, 1e300, -5]);
+});
+
+test('every int64 survives as text or as the same number', () => {
+  fc.assert(
+    fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (id) => {
+      expect(String(parseJson(String(id)))).toBe(String(id));
+    }),
+  );
+});
+
+test('JSON without such numbers reads as JSON.parse reads it', () => {
+  const value = fc.oneof(
+    fc.maxSafeInteger(),
+    fc.double({ min: -1e6, max: 1e6 }),
+    fc.string(),
+    fc.boolean(),
+    fc.constant(null),
+  );
+  fc.assert(
+    fc.property(fc.array(fc.dictionary(fc.string(), value)), (records) => {
+      const text = JSON.stringify(records);
+      expect(parseJson(text)).toEqual(JSON.parse(text));
+    }),
+  );
+});

@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest';
+import { LOG_KINDS } from '../../src/cloud/contract/logs.ts';
+import { inTurn } from './scripted-cloud.ts';
+import type { Received } from './scripted-cloud.ts';
+import { startTestClient } from './test-client.ts';
+
+const DAY = 86_400_000;
+const EMPTY = { json: { page: 1, count: 0, total_pages: 0, total_count: 0, data: [] } };
+
+const queriesOf = (received: Received[]) =>
+  received.map(({ url }) => Object.fromEntries(new URL(url, 'http://cloud.test').searchParams));
+
+test.each(LOG_KINDS)('%s records come as sent, ids exact, odd members and all', async (kind) => {
+  const record =
+    '{"id":9223372036854775807,"org_id":0,"timestamp":1633024800123,"username":42,"new_member":[1.5]}';
+  await using cloud = await startTestClient(inTurn({ raw: `{"pagination":{"total":1},"data":[${record}]}` }));
+  expect(await Array.fromAsync(cloud.client.logs.read({ kind, from: 0, to: DAY }))).toEqual([
+    { id: '9223372036854775807', org_id: 0, timestamp: 1633024800123, username: 42, new_member: [1.5] },
+  ]);
+  expect(cloud.received[0]?.url).toMatch(new RegExp(`^/logs/${kind}\\?`));
+});
+
+describe('the span asked for', () => {
+  test('of the audit log goes in windows of at most 30 days, without a gap', async () => {
+    await using cloud = await startTestClient(inTurn(EMPTY));
+    await Array.fromAsync(cloud.client.logs.read({ kind: 'audit', from: 5, to: 5 + 70 * DAY }));
+    expect(queriesOf(cloud.received)).toEqual(
+      [
+        [5, 5 + 30 * DAY],
+        [5 + 30 * DAY, 5 + 60 * DAY],
+        [5 + 60 * DAY, 5 + 70 * DAY],
+      ].map(([start, end]) => ({ startTime: String(start), endTime: String(end), page: '1', limit: '500' })),
+    );
+  });
+
+  test('of the other logs goes at once, in pages of 100', async () => {
+    await using cloud = await startTestClient(inTurn(EMPTY));
+    await Array.fromAsync(cloud.client.logs.read({ kind: 'sms', from: 0, to: 70 * DAY }));
+    expect(queriesOf(cloud.received)).toEqual([
+      { startTime: '0', endTime: String(70 * DAY), page: '1', limit: '100' },
+    ]);
+  });
+
+  test('that is empty asks nothing', async () => {
+    await using cloud = await startTestClient(inTurn(EMPTY));
+    expect(await Array.fromAsync(cloud.client.logs.read({ kind: 'audit', from: DAY, to: DAY }))).toEqual([]);
+    expect(cloud.received).toEqual([]);
+  });
+});
+
+test('all pages of all windows are read', async () => {
+  await using cloud = await startTestClient((call, index) => {
+    const [query] = queriesOf([call]);
+    return { json: { page: Number(query?.['page']), total_pages: 2, data: [{ id: index }] } };
+  });
+  const records = await Array.fromAsync(cloud.client.logs.read({ kind: 'audit', from: 0, to: 31 * DAY }));
+  expect(records.map((record) => record.id)).toEqual([0, 1, 2, 3]);
+});

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest';
+import { createPacer, readRateLimit, readRetryAfter } from '../../src/cloud/rate-limit.ts';
+import { createFakeClock } from './fake-clock.ts';
+
+describe('reading the rate limit', () => {
+  test.each([
+    [{ ratelimit: '"default";r=42' }, { remaining: 42, resetMs: undefined }],
+    [{ ratelimit: '"default"; r=42; t=30' }, { remaining: 42, resetMs: 30_000 }],
+    [{ ratelimit: '"default";r=42, "burst";r=3;t=1' }, { remaining: 3, resetMs: 1000 }],
+    [
+      { 'ratelimit-limit': '7500;w=3600', 'ratelimit-remaining': '12', 'ratelimit-reset': '60' },
+      { remaining: 12, resetMs: 60_000 },
+    ],
+    [{ 'ratelimit-remaining': '12' }, { remaining: 12, resetMs: undefined }],
+    [{ ratelimit: 'nonsense' }, undefined],
+    [{}, undefined],
+  ])('%j', (headers, limit) => {
+    expect(readRateLimit(new Headers(Object.entries(headers)))).toEqual(limit);
+  });
+});
+
+describe('reading Retry-After', () => {
+  const now = Date.parse('2026-01-01T00:00:00Z');
+
+  test.each([
+    ['7', 7000],
+    ['0', 0],
+    ['Thu, 01 Jan 2026 00:00:30 GMT', 30_000],
+    ['Wed, 31 Dec 2025 00:00:00 GMT', 0],
+    ['soon', undefined],
+  ])('%s', (value, ms) => {
+    expect(readRetryAfter(new Headers({ 'retry-after': value }), now)).toBe(ms);
+  });
+
+  test('an answer without it asks for nothing', () => {
+    expect(readRetryAfter(new Headers(), now)).toBeUndefined();
+  });
+});
+
+/** How long the turns wait that are taken after an answer with these headers. */
+async function sleepsAfter(headers: Record<string, string>, turns: number): Promise<number[]> {
+  const clock = createFakeClock();
+  const pacer = createPacer(clock);
+  await pacer.turn(undefined);
+  pacer.observe(new Headers(headers));
+  for (let turn = 0; turn < turns; turn++) await pacer.turn(undefined);
+  return clock.sleeps;
+}
+
+describe('pacing', () => {
+  test('calls go freely while many are left', async () => {
+    expect(await sleepsAfter({ ratelimit: '"default";r=5000' }, 5)).toEqual([]);
+  });
+
+  test('the last calls are spread over the time until the quota renews', async () => {
+    expect(await sleepsAfter({ 'ratelimit-remaining': '9', 'ratelimit-reset': '20' }, 3)).toEqual([
+      2000, 2000, 2000,
+    ]);
+  });
+
+  test('without a known renewal calls slow down the more, the fewer are left', async () => {
+    const [some = 0] = await sleepsAfter({ ratelimit: '"default";r=40' }, 1);
+    const [few = 0] = await sleepsAfter({ ratelimit: '"default";r=5' }, 1);
+    expect(some).toBeGreaterThan(0);
+    expect(few).toBeGreaterThan(some);
+  });
+
+  test('no pause grows beyond ten seconds', async () => {
+    expect(await sleepsAfter({ 'ratelimit-remaining': '0', 'ratelimit-reset': '3600' }, 1)).toEqual([10_000]);
+  });
+
+  test('calls go freely again once the quota is renewed', async () => {
+    const clock = createFakeClock();
+    const pacer = createPacer(clock);
+    pacer.observe(new Headers({ ratelimit: '"default";r=0' }));
+    pacer.observe(new Headers({ ratelimit: '"default";r=7499' }));
+    await pacer.turn(undefined);
+    await pacer.turn(undefined);
+    expect(clock.sleeps).toEqual([]);
+  });
+});

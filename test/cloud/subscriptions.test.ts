@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest';
+import type { SubscriptionRequest } from '../../src/cloud/contract/subscription.ts';
+import { inTurn } from './scripted-cloud.ts';
+import type { Received, Reply } from './scripted-cloud.ts';
+import { startTestClient } from './test-client.ts';
+
+const REQUEST: SubscriptionRequest = {
+  application: 'xiq-sink',
+  url: 'https://sink.test/ingest/default/AUDIT_LOG_ALL',
+  secret: 's3cret',
+  message_type: 'AUDIT_LOG_ALL',
+};
+
+const calls = (received: Received[]) => received.map(({ method, url }) => `${method} ${url}`);
+
+function page(number: number): Reply {
+  return { json: { page: number, total_pages: 2, data: [{ id: number, url: `https://${number}.test` }] } };
+}
+
+describe('list', () => {
+  const body =
+    '[{"id":9007199254740993,"application":"other","message_type":"SOMETHING_NEW","added":{"a":1}}]';
+
+  test('reads a bare array, keeps members and kinds we do not know, and ids exactly', async () => {
+    await using cloud = await startTestClient(inTurn({ raw: body }));
+    expect(await cloud.client.subscriptions.list()).toEqual({
+      available: true,
+      subscriptions: [
+        { id: '9007199254740993', application: 'other', message_type: 'SOMETHING_NEW', added: { a: 1 } },
+      ],
+    });
+  });
+
+  test('reads pages', async () => {
+    await using cloud = await startTestClient(inTurn(page(1), page(2)));
+    expect(await cloud.client.subscriptions.list()).toMatchObject({
+      subscriptions: [{ id: '1' }, { id: '2' }],
+    });
+    expect(calls(cloud.received)).toEqual([
+      'GET /subscriptions/webhook?page=1&limit=100',
+      'GET /subscriptions/webhook?page=2&limit=100',
+    ]);
+  });
+
+  test.each([404, 405] as const)('says that there is no list when the cloud answers %i', async (status) => {
+    await using cloud = await startTestClient(inTurn({ status }));
+    expect(await cloud.client.subscriptions.list()).toEqual({ available: false, status });
+  });
+
+  test('other refusals are errors', async () => {
+    await using cloud = await startTestClient(inTurn({ status: 403 }));
+    await expect(cloud.client.subscriptions.list()).rejects.toMatchObject({ status: 403 });
+  });
+});
+
+describe('create', () => {
+  test('sends an array and always a status', async () => {
+    await using cloud = await startTestClient(inTurn({ status: 202 }));
+    await cloud.client.subscriptions.create([REQUEST, { ...REQUEST, status: 'DISABLED' }]);
+    expect(cloud.received[0]).toMatchObject({
+      method: 'POST',
+      url: '/subscriptions/webhook',
+      headers: { 'content-type': 'application/json' },
+    });
+    expect(JSON.parse(cloud.received[0]?.body ?? '')).toEqual([
+      { ...REQUEST, status: 'ENABLED' },
+      { ...REQUEST, status: 'DISABLED' },
+    ]);
+  });
+
+  test.each([
+    ['200 with the subscriptions', { json: [{ id: 7, ...REQUEST }] }, ['7']],
+    ['201 with one subscription', { status: 201, json: { id: 7, ...REQUEST } }, ['7']],
+    ['200 without a body', {}, []],
+    ['202 without a body', { status: 202 }, []],
+    ['a body of another kind', { status: 202, raw: 'accepted' }, []],
+  ])('takes %s', async (_name, reply, ids) => {
+    await using cloud = await startTestClient(inTurn(reply));
+    const created = await cloud.client.subscriptions.create([REQUEST]);
+    expect(created.map((subscription) => subscription.id)).toEqual(ids);
+  });
+});
+
+describe('update', () => {
+  test('puts one object to the subscription', async () => {
+    await using cloud = await startTestClient(inTurn({ json: { id: 7, ...REQUEST, status: 'ENABLED' } }, {}));
+    expect(await cloud.client.subscriptions.update('7', REQUEST)).toMatchObject({
+      id: '7',
+      status: 'ENABLED',
+    });
+    expect(await cloud.client.subscriptions.update('7', REQUEST)).toBeUndefined();
+    expect(calls(cloud.received)[0]).toBe('PUT /subscriptions/webhook/7');
+    expect(JSON.parse(cloud.received[0]?.body ?? '')).toEqual({ ...REQUEST, status: 'ENABLED' });
+  });
+});
+
+describe('remove', () => {
+  test('deletes by path', async () => {
+    await using cloud = await startTestClient(inTurn({}));
+    await cloud.client.subscriptions.remove('9223372036854775807');
+    expect(calls(cloud.received)).toEqual(['DELETE /subscriptions/webhook/9223372036854775807']);
+  });
+
+  test.each([404, 405])('deletes by the other route where the path answers %i', async (status) => {
+    await using cloud = await startTestClient(inTurn({ status }, {}));
+    await cloud.client.subscriptions.remove('7');
+    expect(calls(cloud.received)).toEqual([
+      'DELETE /subscriptions/webhook/7',
+      'DELETE /subscriptions/webhook/:delete?ids=7',
+    ]);
+  });
+
+  test.each([
+    ['the subscription is not there', 404, 404, 404],
+    ['the other route is taken for an id', 404, 400, 404],
+    ['the subscription is not there on the other route', 405, 404, 404],
+    ['the other route refuses', 404, 403, 403],
+  ])('when %s the error that tells is thrown', async (_name, first, second, thrown) => {
+    await using cloud = await startTestClient(inTurn({ status: first }, { status: second }));
+    await expect(cloud.client.subscriptions.remove('7')).rejects.toMatchObject({ status: thrown });
+  });
+
+  test('any other refusal is not tried elsewhere', async () => {
+    await using cloud = await startTestClient(inTurn({ status: 403 }));
+    await expect(cloud.client.subscriptions.remove('7')).rejects.toMatchObject({ status: 403 });
+    expect(cloud.received).toHaveLength(1);
+  });
+});

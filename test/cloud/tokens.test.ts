@@ -1,0 +1,192 @@
+import { describe, expect, test } from 'vitest';
+import type { Received, Reply, Script } from './scripted-cloud.ts';
+import { inTurn } from './scripted-cloud.ts';
+import { startTestClient } from './test-client.ts';
+
+const credentials = { username: 'admin@example.test', password: 'hunter2' };
+const HOME = { json: { name: 'Home' } };
+const REVOKED = { status: 401, json: { error_code: 'AUTH_TOKEN_REVOKED', error_id: 'e-1' } };
+
+/** Gives out the tokens t1, t2, ... by login; everything else answers `reply`, given the token presented. */
+function loggingIn(reply: (token: string, call: Received) => Reply, lifetimeSeconds = 86_400): Script {
+  let logins = 0;
+  return (call) => {
+    if (call.url !== '/login') return reply(call.headers.authorization ?? '', call);
+    logins++;
+    return { json: { access_token: `t${logins}`, token_type: 'Bearer', expires_in: lifetimeSeconds } };
+  };
+}
+
+function callsTo(received: Received[], url: string): Received[] {
+  return received.filter((call) => call.url === url);
+}
+
+describe('user name and password', () => {
+  test('log in once for many calls that wait', async () => {
+    await using cloud = await startTestClient(
+      loggingIn(() => HOME),
+      { credentials },
+    );
+    await Promise.all(Array.from({ length: 20 }, () => cloud.client.account.home()));
+    expect(callsTo(cloud.received, '/login').map((call) => call.body)).toEqual([JSON.stringify(credentials)]);
+    expect(callsTo(cloud.received, '/account/home').map((call) => call.headers.authorization)).toEqual(
+      Array.from({ length: 20 }, () => 'Bearer t1'),
+    );
+  });
+
+  test('log in again before the token ends, and not sooner', async () => {
+    await using cloud = await startTestClient(
+      loggingIn(() => HOME, 3600),
+      { credentials },
+    );
+    await cloud.client.account.home();
+    cloud.clock.advance(54 * 60_000);
+    await cloud.client.account.home();
+    expect(callsTo(cloud.received, '/login')).toHaveLength(1);
+    cloud.clock.advance(2 * 60_000);
+    await cloud.client.account.home();
+    expect(callsTo(cloud.received, '/login')).toHaveLength(2);
+    expect(cloud.received.at(-1)?.headers.authorization).toBe('Bearer t2');
+  });
+
+  test('log in again when the token is refused, once for all calls it is refused to', async () => {
+    await using cloud = await startTestClient(
+      loggingIn((token) => (token === 'Bearer t1' ? REVOKED : HOME)),
+      { credentials },
+    );
+    await Promise.all(Array.from({ length: 5 }, () => cloud.client.account.home()));
+    expect(callsTo(cloud.received, '/login')).toHaveLength(2);
+  });
+
+  test('give up when the fresh token is refused as well', async () => {
+    await using cloud = await startTestClient(
+      loggingIn(() => REVOKED),
+      { credentials },
+    );
+    await expect(cloud.client.account.home()).rejects.toMatchObject({
+      status: 401,
+      errorCode: 'AUTH_TOKEN_REVOKED',
+      errorId: 'e-1',
+    });
+    expect(callsTo(cloud.received, '/login')).toHaveLength(2);
+  });
+
+  test('a refused login says what to check and is not repeated', async () => {
+    const body = { error_code: 'BAD_REQUEST', error_id: 'e-2', error_message: 'Login failed' };
+    await using cloud = await startTestClient(inTurn({ status: 400, json: body }), { credentials });
+    await expect(cloud.client.login()).rejects.toThrow(/BAD_REQUEST.*check the user name and password/);
+    expect(cloud.received).toHaveLength(1);
+  });
+
+  test('a login that found the cloud unavailable is repeated', async () => {
+    const login = { json: { access_token: 't1', expires_in: 60 } };
+    await using cloud = await startTestClient(inTurn({ status: 503 }, { cut: true }, login, HOME), {
+      credentials,
+    });
+    await cloud.client.account.home();
+    expect(callsTo(cloud.received, '/login')).toHaveLength(3);
+  });
+
+  test('a login that failed does not stand in the way of the next', async () => {
+    await using cloud = await startTestClient(
+      inTurn({ status: 400 }, { json: { access_token: 't1', expires_in: 60 } }, HOME),
+      { credentials },
+    );
+    await expect(cloud.client.account.home()).rejects.toMatchObject({ status: 400, path: '/login' });
+    await cloud.client.account.home();
+  });
+
+  test('a caller that gives up does not end the login others wait for', async () => {
+    const controller = new AbortController();
+    const reason = new Error('enough');
+    const answer = loggingIn(() => HOME);
+    await using cloud = await startTestClient(
+      (call, index) => {
+        controller.abort(reason);
+        return answer(call, index);
+      },
+      { credentials },
+    );
+    const impatient = cloud.client.account.home(controller.signal);
+    const patient = cloud.client.account.home();
+    await expect(impatient).rejects.toBe(reason);
+    expect(await patient).toMatchObject({ name: 'Home' });
+    expect(callsTo(cloud.received, '/login')).toHaveLength(1);
+  });
+});
+
+describe('logout', () => {
+  test('revokes the token of a login, and the next call logs in anew', async () => {
+    await using cloud = await startTestClient(
+      loggingIn(() => HOME),
+      { credentials },
+    );
+    await cloud.client.login();
+    await cloud.client.logout();
+    expect(cloud.received.at(-1)).toMatchObject({
+      method: 'POST',
+      url: '/logout',
+      body: '',
+      headers: { authorization: 'Bearer t1' },
+    });
+    await cloud.client.account.home();
+    expect(cloud.received.at(-1)?.headers.authorization).toBe('Bearer t2');
+  });
+
+  test('waits for a login under way, so that no token is left behind', async () => {
+    await using cloud = await startTestClient(
+      loggingIn(() => HOME),
+      { credentials },
+    );
+    const login = cloud.client.login();
+    await cloud.client.logout();
+    await login;
+    expect(cloud.received.map((call) => call.url)).toEqual(['/login', '/logout']);
+  });
+
+  test('sends nothing without a login', async () => {
+    await using cloud = await startTestClient(
+      loggingIn(() => HOME),
+      { credentials },
+    );
+    await cloud.client.logout();
+    expect(cloud.received).toEqual([]);
+  });
+
+  test('of a token that is revoked already is no news; of another failure only a warning', async () => {
+    const warnings: unknown[] = [];
+    const replies: Reply[] = [REVOKED, { status: 500 }];
+    await using cloud = await startTestClient(
+      loggingIn(() => replies.shift() ?? HOME),
+      {
+        credentials,
+        logger: { debug: () => {}, info: () => {}, warn: (line: unknown) => warnings.push(line) },
+      },
+    );
+    await cloud.client.login();
+    await cloud.client.logout();
+    expect(warnings).toEqual([]);
+    await cloud.client.login();
+    await cloud.client.logout();
+    expect(warnings).toHaveLength(1);
+  });
+});
+
+describe('an API token', () => {
+  test('is used as it is, never logged out', async () => {
+    await using cloud = await startTestClient(inTurn(HOME), { credentials: { apiToken: 'long-lived' } });
+    await cloud.client.login();
+    await cloud.client.account.home();
+    await cloud.client.logout();
+    expect(cloud.received.map((call) => [call.url, call.headers.authorization])).toEqual([
+      ['/account/home', 'Bearer long-lived'],
+    ]);
+  });
+
+  test('that was revoked is told apart from one that is not accepted', async () => {
+    await using cloud = await startTestClient(inTurn(REVOKED, { status: 401 }));
+    await expect(cloud.client.account.home()).rejects.toThrow(/AUTH_TOKEN_REVOKED.*was revoked/);
+    await expect(cloud.client.account.home()).rejects.toThrow(/not accepted/);
+    expect(cloud.received).toHaveLength(2);
+  });
+});

@@ -1,0 +1,125 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createCloudClient } from '../../src/cloud/client.ts';
+import type { CloudClient } from '../../src/cloud/client.ts';
+import type { Subscription } from '../../src/cloud/contract/subscription.ts';
+import { MESSAGE_TYPES } from '../../src/domain.ts';
+import { EMULATOR_LOGINS } from '../../src/emulator/accounts.ts';
+import { createEmulator } from '../../src/emulator/emulator.ts';
+import { changesOf } from '../../src/subscribe/plan.ts';
+import { createFakeClock } from '../cloud/fake-clock.ts';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { testSubscriber } from './test-subscriber.ts';
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+
+let emulator: ReturnType<typeof createEmulator>;
+let apiUrl: string;
+let client: CloudClient;
+beforeEach(async () => {
+  await test.db.deleteFrom('subscriptions').execute();
+  emulator = createEmulator({ rate: 0 });
+  apiUrl = await emulator.listen(0);
+  client = clientOf('administrator');
+});
+afterEach(() => emulator.close());
+
+function clientOf(login: keyof typeof EMULATOR_LOGINS): CloudClient {
+  const { username, password } = EMULATOR_LOGINS[login];
+  return createCloudClient({
+    baseUrl: apiUrl,
+    credentials: { username, password },
+    clock: createFakeClock(),
+  });
+}
+
+function subscriber(options: { secret?: string; client?: CloudClient } = {}) {
+  return testSubscriber(apiUrl, { db: test.db, messageTypes: MESSAGE_TYPES, client, ...options });
+}
+
+/** The subscriptions in the cloud, whether or not it lists them at the moment. */
+async function held(): Promise<Subscription[]> {
+  const { hide_subscriptions } = emulator.faults.current();
+  emulator.faults.change({ hide_subscriptions: false });
+  const list = await client.subscriptions.list();
+  emulator.faults.change({ hide_subscriptions });
+  if (!list.available) throw new Error('the emulator lists no subscriptions');
+  return list.subscriptions;
+}
+
+const heldTypes = async () => (await held()).map(({ message_type }) => message_type ?? '').sort();
+
+const ALL_TYPES = [...MESSAGE_TYPES].sort();
+
+describe('apply, twice', () => {
+  it.each([
+    ['by default', {}],
+    ['where the cloud only queues what is created', { queue_creates: true }],
+    ['where the cloud has no list', { hide_subscriptions: true }],
+    ['without a list, only queueing', { hide_subscriptions: true, queue_creates: true }],
+  ])('makes nine subscriptions and then changes nothing, %s', async (_where, faults) => {
+    emulator.faults.change(faults);
+    expect(await subscriber().apply('subscribed')).toMatchObject({ unfinished: [] });
+    const made = await held();
+    expect(await heldTypes()).toEqual(ALL_TYPES);
+    expect((await subscriber().apply('subscribed')).outcomes).toEqual([]);
+    expect(changesOf((await subscriber().plan('subscribed')).steps)).toEqual([]);
+    expect(await held()).toEqual(made);
+  });
+
+  it.each([
+    ['undone', { fail_creates: 'unstored' } as const, 5],
+    ['done all the same', { fail_creates: 'stored' } as const, 0],
+    ['undone, without a list', { fail_creates: 'unstored', hide_subscriptions: true } as const, 5],
+  ])('finishes when half of the creates failed with 503, %s', async (_how, faults, unfinished) => {
+    emulator.faults.change(faults);
+    expect((await subscriber().apply('subscribed')).unfinished).toHaveLength(unfinished);
+    emulator.faults.change({ fail_creates: null });
+    expect(await subscriber().apply('subscribed')).toMatchObject({ unfinished: [] });
+    expect(await heldTypes()).toEqual(ALL_TYPES);
+  });
+});
+
+describe('what is there already', () => {
+  it("stays as it was when it is another application's", async () => {
+    await client.subscriptions.create([
+      {
+        application: 'siem',
+        url: 'https://siem.test/hook',
+        secret: 'secret-of-the-siem',
+        message_type: 'AUDIT_LOG_ALL',
+        status: 'DISABLED',
+      },
+    ]);
+    const before = await held();
+    await subscriber().apply('subscribed');
+    await subscriber({ secret: 'webhook-secret-2' }).apply('subscribed');
+    expect(await held()).toHaveLength(10);
+    await subscriber().apply('removed');
+    expect(await held()).toEqual(before);
+  });
+
+  it('may be read, but not changed, by an operator, who is told what is missing', async () => {
+    const operator = subscriber({ client: clientOf('operator') });
+    await expect(operator.apply('subscribed')).rejects.toThrow('lacks the permission subscriptions-webhook:');
+    await expect(operator.list()).resolves.toMatchObject({ subscriptions: [] });
+    expect(await held()).toEqual([]);
+  });
+
+  it('is changed with an API token that may do this and nothing else', async () => {
+    const { access_token: apiToken } = await client.authorization.createApiToken({
+      permissions: ['subscriptions-webhook'],
+    });
+    const limited = createCloudClient({
+      baseUrl: apiUrl,
+      credentials: { apiToken },
+      clock: createFakeClock(),
+    });
+    expect(await subscriber({ client: limited }).apply('subscribed')).toMatchObject({ unfinished: [] });
+    expect(await heldTypes()).toEqual(ALL_TYPES);
+  });
+});

@@ -1,0 +1,38 @@
+import { createCloudClient } from '../../src/cloud/client.ts';
+import type { CloudClient } from '../../src/cloud/client.ts';
+import type { MessageType } from '../../src/domain.ts';
+import type { Db } from '../../src/store/database.ts';
+import { desiredSubscriptions } from '../../src/subscribe/desired.ts';
+import { createOwnership } from '../../src/subscribe/ownership.ts';
+import { createSubscriber } from '../../src/subscribe/subscriber.ts';
+import type { Subscriber } from '../../src/subscribe/subscriber.ts';
+import { createFakeClock } from '../cloud/fake-clock.ts';
+import type { FakeClock } from '../cloud/fake-clock.ts';
+
+export const PUBLIC_URL = 'https://sink.test';
+
+interface TestSubscriberOptions {
+  db: Db;
+  messageTypes: readonly MessageType[];
+  source?: string;
+  secret?: string;
+  clock?: FakeClock;
+  /** By default one that presents an API token. */
+  client?: CloudClient;
+}
+
+/** A subscriber at the cloud of this address, on a clock of its own whose waits take no time. */
+export function testSubscriber(baseUrl: string, options: TestSubscriberOptions): Subscriber {
+  const { db, messageTypes, source = 'default', secret = 'webhook-secret-1' } = options;
+  const { clock = createFakeClock() } = options;
+  const { client = createCloudClient({ baseUrl, credentials: { apiToken: 'api-token-1' }, clock }) } =
+    options;
+  return createSubscriber({
+    client,
+    db,
+    source,
+    clock,
+    isOurs: createOwnership({ publicUrl: PUBLIC_URL, otherSources: [] }),
+    desired: desiredSubscriptions({ source, publicUrl: PUBLIC_URL, secret, messageTypes }),
+  });
+}

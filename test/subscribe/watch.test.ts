@@ -1,0 +1,131 @@
+import { Writable } from 'node:stream';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { watchSubscriptions } from '../../src/subscribe/watch.ts';
+import type { SubscriptionWatch } from '../../src/subscribe/watch.ts';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { startStandIn } from './stand-in.ts';
+import type { StandIn } from './stand-in.ts';
+import { testSubscriber } from './test-subscriber.ts';
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+
+let cloud: StandIn;
+let watch: SubscriptionWatch;
+beforeEach(async () => {
+  await test.db.deleteFrom('subscriptions').execute();
+  cloud = await startStandIn();
+});
+afterEach(async () => {
+  await watch.stop();
+  await cloud[Symbol.asyncDispose]();
+});
+
+/** A clock on which ten minutes pass when the test says so; other waits are not asked of it here. */
+function createTicker() {
+  const sleeps: number[] = [];
+  let wake: (() => void) | undefined;
+  return {
+    sleeps,
+    now: Date.now,
+    sleep: (ms: number, signal?: AbortSignal) =>
+      new Promise<void>((resolve, reject) => {
+        if (signal?.aborted === true) reject(new Error('stopped'));
+        sleeps.push(ms);
+        wake = resolve;
+        signal?.addEventListener('abort', () => reject(new Error('stopped')));
+      }),
+    tick: () => wake?.(),
+  };
+}
+
+const lineSchema = z.looseObject({ level: z.number(), msg: z.string() });
+
+/** A watch of one source, and what it has logged. */
+function start(repairs: boolean) {
+  const lines: z.output<typeof lineSchema>[] = [];
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(lineSchema.parse(JSON.parse(String(chunk))));
+      done();
+    },
+  });
+  const clock = createTicker();
+  const subscriber = testSubscriber(cloud.baseUrl, {
+    db: test.db,
+    messageTypes: ['AUDIT_LOG_ALL', 'SMS_LOG_ALL'],
+  });
+  watch = watchSubscriptions({ subscribers: [subscriber], repairs, logger: pino(stream), clock });
+  const checks = (number: number) => waitFor(() => clock.sleeps.length >= number);
+  return { lines, clock, checks, warnings: () => lines.filter(({ level }) => level === 40) };
+}
+
+describe('the watch', () => {
+  it('reports what differs at once and every ten minutes, and changes nothing', async () => {
+    const { clock, checks, warnings } = start(false);
+    await checks(1);
+    expect(clock.sleeps).toEqual([600_000]);
+    expect(warnings()).toMatchObject([{ source: 'default', create: ['AUDIT_LOG_ALL', 'SMS_LOG_ALL'] }]);
+    clock.tick();
+    await checks(2);
+    expect(warnings()).toHaveLength(2);
+    expect(cloud.changes()).toEqual([]);
+  });
+
+  it('repairs what differs where it may, and is silent when nothing does', async () => {
+    const { clock, checks, lines, warnings } = start(true);
+    await checks(1);
+    expect(cloud.held).toHaveLength(2);
+    expect(lines.map(({ level }) => level)).toEqual([40, 30]);
+    Object.assign(cloud.held[0] ?? {}, { status: 'DISABLED', secret: 'another' });
+    cloud.held.push(...cloud.held.slice(1).map((one) => ({ ...one, id: 1 })));
+    clock.tick();
+    await checks(2);
+    expect(warnings().at(-1)).toMatchObject({
+      update: ['AUDIT_LOG_ALL: status, secret'],
+      delete: ['SMS_LOG_ALL: duplicate'],
+    });
+    expect(cloud.held.map(({ status }) => status)).toEqual(['ENABLED', 'ENABLED']);
+    const before = lines.length;
+    clock.tick();
+    await checks(3);
+    expect(lines).toHaveLength(before);
+  });
+
+  it('says what could not be repaired, and tries it again', async () => {
+    cloud.behaviour.failCreate = (index) => (index === 0 ? { status: 400, isDone: false } : undefined);
+    const { clock, checks, warnings } = start(true);
+    await checks(1);
+    expect(warnings().at(-1)).toMatchObject({ msg: 'not repaired', messageType: 'AUDIT_LOG_ALL' });
+    expect(warnings().at(-1)?.['reason']).toContain('answered 400');
+    clock.tick();
+    await checks(2);
+    expect(cloud.held).toHaveLength(2);
+  });
+
+  it('goes on after a check that failed', async () => {
+    cloud.behaviour.intercept = () => ({ status: 403 });
+    const { clock, checks, warnings } = start(true);
+    await checks(1);
+    expect(warnings().map(({ msg }) => msg)).toEqual([expect.stringContaining('were not checked')]);
+    cloud.behaviour.intercept = () => undefined;
+    clock.tick();
+    await checks(2);
+    expect(cloud.held).toHaveLength(2);
+  });
+
+  it('breaks off a check under way when it is stopped, without a word', async () => {
+    cloud.behaviour.intercept = () => ({ silent: true });
+    const { lines } = start(true);
+    await waitFor(() => cloud.received.length > 0);
+    await watch.stop();
+    expect(lines).toEqual([]);
+  });
+});
