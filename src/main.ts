@@ -1,14 +1,18 @@
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import { runDemo } from './commands/demo.ts';
+import { printEmulator } from './commands/emulator.ts';
 import { followEvents, parsePosition, printSearch } from './commands/events.ts';
 import { withStore } from './commands/open-store.ts';
 import { ROLES } from './commands/serve.ts';
 import { serveUntilSignal } from './commands/serve-until-signal.ts';
 import { printQuery } from './commands/sql.ts';
+import { stopSignal } from './commands/stop-signal.ts';
 import { applySubscriptions, printList, printPlan, removeSubscriptions } from './commands/subscribe.ts';
 import type { SubscribeContext } from './commands/subscribe.ts';
 import { parseTime } from './commands/time.ts';
 import { loadConfig } from './config.ts';
 import { MESSAGE_TYPES } from './domain.ts';
+import { EMULATOR_OPTIONS } from './emulator/run-emulator.ts';
 import { describeError, UsageError } from './errors.ts';
 import { createLogger } from './logger.ts';
 
@@ -112,20 +116,11 @@ subscribe
 
 const events = program.command('events').description('find stored events, or follow them');
 
-events
-  .command('search')
-  .description('events that match, newest first')
-  .addOption(typeOption())
-  .option('--user <name>', 'user name, exactly')
-  .option('--code <code>', "the audit record's event code", wholeNumber)
-  .option('--mac <address>', 'MAC address of a client or an access point, in any notation', macAddress)
+eventsCommand('search', 'events that match, newest first')
   .option('--since <time>', 'from this time on: 2026-01-31, 2026-01-31T08:00Z, or 90m, 12h, 7d ago', time)
   .option('--until <time>', 'before this time', time)
-  .option('--text <text>', "any part of the record's text")
-  .option('--source <name>', 'source, exactly')
   .option('--limit <number>', 'how many at most', wholeNumber, '50')
   .option('--after <position>', 'go on behind the last event of a page', position)
-  .option('--json', 'print one JSON object a line')
   .addHelpText(
     'after',
     examples(
@@ -140,27 +135,45 @@ events
     );
   });
 
-events
-  .command('tail')
-  .description('events as they are stored, until Ctrl-C')
-  .addOption(typeOption())
-  .option('--user <name>', 'user name, exactly')
-  .option('--code <code>', "the audit record's event code", wholeNumber)
-  .option('--mac <address>', 'MAC address of a client or an access point, in any notation', macAddress)
-  .option('--text <text>', "any part of the record's text")
-  .option('--source <name>', 'source, exactly')
-  .option('--json', 'print one JSON object a line')
+eventsCommand('tail', 'events as they are stored, until Ctrl-C')
   .addHelpText(
     'after',
     examples('xiq-sink events tail --type AUTHENTICATION_LOG_ALL', 'xiq-sink events tail --json | jq .'),
   )
   .action(async ({ type, json, ...filter }) => {
-    const stop = new AbortController();
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
+    const signal = stopSignal();
     await withStore(settings(), logger(), ({ db }) =>
-      followEvents(db, { ...filter, messageType: type }, json === true, stop.signal),
+      followEvents(db, { ...filter, messageType: type }, json === true, signal),
     );
   });
+
+program
+  .command('demo')
+  .description('an emulated cloud and this program subscribed to it, to look at, until Ctrl-C')
+  .action(() => runDemo(process.env, logger(), stopSignal()));
+
+const emulator = program
+  .command('emulator')
+  .description('a stand-in for the cloud, to try and to test with, until Ctrl-C')
+  .addHelpText('after', examples('xiq-sink emulator', 'xiq-sink emulator --rate 200 --secret-form hmac'))
+  .action((options) => printEmulator(options, logger(), stopSignal()));
+for (const { name, meaning, default: usual } of EMULATOR_OPTIONS) {
+  emulator.option(`--${kebabCase(name)} <value>`, meaning, usual);
+}
+
+/** A command about events, with the conditions that all of them take. */
+function eventsCommand(name: string, description: string) {
+  return events
+    .command(name)
+    .description(description)
+    .addOption(typeOption())
+    .option('--user <name>', 'user name, exactly')
+    .option('--code <code>', "the audit record's event code", wholeNumber)
+    .option('--mac <address>', 'MAC address of a client or an access point, in any notation', macAddress)
+    .option('--text <text>', "any part of the record's text")
+    .option('--source <name>', 'source, exactly')
+    .option('--json', 'print one JSON object a line');
+}
 
 /** The settings of this process's environment. */
 function settings() {
@@ -179,6 +192,10 @@ function subscribing(source: string | undefined): SubscribeContext {
 
 function sourceOption() {
   return new Option('--source <name>', 'only this source');
+}
+
+function kebabCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
 function typeOption() {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { checkAnswers, freePort, startChild } from './child.ts';
+import { freePort } from '../../src/store/free-port.ts';
+import { checkAnswers, startChild } from './child.ts';
 import { connectDatabase, startPostgres } from './postgres.ts';
 import { startRedis } from './redis.ts';
 import type { Place, RunningTarget } from './target.ts';

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
-import { freePort, startChild } from './child.ts';
+import { freePort } from '../../src/store/free-port.ts';
+import { startChild } from './child.ts';
 import type { Place } from './target.ts';
 
 /** Starts a Redis in which a write is on disk before it is answered. Gives its URL. */

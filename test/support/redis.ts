@@ -2,9 +2,9 @@ import { spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { freePort } from '../../src/store/free-port.ts';
 import { waitFor } from './wait-for.ts';
 
 /** A Redis of the tests' own, which keeps what it has acknowledged (append-only file, synced always). */
@@ -50,15 +50,4 @@ async function outputContains(child: ChildProcess, text: string): Promise<void> 
   let output = '';
   child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()));
   await waitFor(() => output.includes(text));
-}
-
-/** A port that nothing listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
