@@ -150,7 +150,7 @@ eventsCommand('tail', 'events as they are stored, until Ctrl-C')
 program
   .command('demo')
   .description('an emulated cloud and this program subscribed to it, to look at, until Ctrl-C')
-  .action(() => runDemo(process.env, logger(), stopSignal()));
+  .action(() => runDemo(process.env, createLogger('error'), stopSignal()));
 
 const emulator = program
   .command('emulator')
