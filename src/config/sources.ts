@@ -4,7 +4,7 @@ import type { Environment } from './environment.ts';
 import type { SettingsFile } from './settings-file.ts';
 
 /** Where the API of a source's cloud is, and what to prove ourselves with. */
-export interface CloudAccess {
+interface CloudAccess {
   /** Without a trailing slash; may have a path prefix. */
   readonly apiUrl: string;
   readonly credentials:
