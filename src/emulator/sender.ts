@@ -1,5 +1,5 @@
-import type { Clock } from './clock.ts';
 import { MESSAGE_TYPES } from '../domain.ts';
+import type { Clock } from './clock.ts';
 import type { FaultSwitch } from './faults.ts';
 import type { Network } from './network.ts';
 import type { Outbox, OutgoingDelivery } from './outbox.ts';
@@ -65,8 +65,11 @@ export function createSender(options: SenderOptions): Sender {
       return;
     }
     const { subscription, beginsRound } = next;
-    // Audit entries seldom lack, since so much leaves one: without this nobody would ever log in.
-    if (beginsRound) network.happen('AUDIT_LOG_ALL');
+    if (beginsRound) {
+      // What nobody subscribed to happens too, and users log in though audit entries of other kinds abound.
+      network.happen(random.pick(MESSAGE_TYPES));
+      network.happen('AUDIT_LOG_ALL');
+    }
     const waiting = outbox.take(subscription);
     if (waiting === undefined) network.happen(subscription.message_type);
     const delivery = waiting ?? outbox.take(subscription);

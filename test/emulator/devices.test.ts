@@ -168,8 +168,8 @@ describe('a device', () => {
     const clients = z.object({ data: z.array(z.object({ id: z.int(), device_id: z.int() })) });
     const { data } = clients.parse((await call('GET', '/clients/active?fields=device_id')).body);
     await call('DELETE', `/devices/${data[0]?.device_id}`);
-    expect((await call('GET', `/clients/${data[0]?.id}?views=status`)).body).toMatchObject({
-      connected: false,
-    });
+    const client = await call('GET', `/clients/${data[0]?.id}?views=status`);
+    expect(client.body).toMatchObject({ connected: false });
+    expect(await idsOf(call, '/clients/active')).not.toContain(data[0]?.id);
   });
 });

@@ -1,97 +1,22 @@
 import { z } from 'zod';
-import type { Call } from './harness.ts';
-import { idsOf, onlineDevice } from './harness.ts';
-
-/** The shape of a body: the three of the specification, a bare value, or none. */
-export type Shape = 'object' | 'array' | 'page' | 'value' | 'empty';
-
-/** What a call of a row is made of. */
-export interface Request {
-  /** Where the path has a parameter: what stands there. */
-  id?: number | string;
-  query?: string;
-  body?: unknown;
-  raw?: string;
-  headers?: Record<string, string>;
-}
-
-/** One row (or one method of a row) of the specification's endpoint tables. */
-export interface EndpointRow {
-  table: string;
-  method: string;
-  /** As the specification writes it. */
-  path: string;
-  status: number;
-  shape: Shape;
-  /** Makes what the call needs and says how to call. */
-  request: (call: Call) => Request | Promise<Request>;
-  /** Calls without a token are not refused. */
-  isOpen?: true;
-}
-
-type Prepare = EndpointRow['request'];
-
-const nothing: Prepare = () => ({});
-const device: Prepare = async (call) => ({ id: await onlineDevice(call) });
-const first = (path: string) => async (call: Call) => (await idsOf(call, path))[0] ?? '';
-const devices = async (call: Call) => ({ ids: (await idsOf(call, '/devices')).slice(0, 2) });
-const listed: Prepare = async (call) => ({ body: await devices(call) });
-
-async function created(call: Call, path: string, body: unknown): Promise<number | string> {
-  const answer = await call('POST', path, { body });
-  const schema = z.union([z.object({ id: z.int() }), z.array(z.object({ id: z.int() })).min(1)]);
-  return [schema.parse(answer.body)].flat()[0]?.id ?? '';
-}
-
-const newUser = () => ({ login_name: `new-${crypto.randomUUID()}@emulator.test` });
-const user: Prepare = async (call) => ({ id: await created(call, '/users', newUser()) });
-const externalUser: Prepare = async (call) => ({ id: await created(call, '/users/external', newUser()) });
-const endUser: Prepare = async (call) => ({ id: await created(call, '/endusers', { user_name: 'new' }) });
-const policy: Prepare = async (call) => ({ id: await created(call, '/network-policies', { name: 'new' }) });
-const ssid: Prepare = async (call) => ({ id: await first('/ssids')(call) });
-
-const subscription = {
-  application: 'test',
-  url: 'http://127.0.0.1:9/',
-  secret: 's',
-  message_type: 'AUDIT_LOG_ALL',
-  status: 'DISABLED',
-};
-const webhook: Prepare = async (call) => ({
-  id: await created(call, '/subscriptions/webhook', [subscription]),
-});
-
-async function operation(call: Call): Promise<string> {
-  const answer = await call('GET', '/devices?async=true');
-  return new URL(answer.headers.get('location') ?? '').pathname.split('/').at(-1) ?? '';
-}
-const anOperation: Prepare = async (call) => ({ id: await operation(call) });
-
-async function location(call: Call): Promise<number> {
-  const answer = await call('GET', '/devices?fields=location_id');
-  const schema = z.object({ data: z.array(z.object({ location_id: z.int().nullable() })) });
-  return z
-    .int()
-    .parse(schema.parse(answer.body).data.find(({ location_id: id }) => id !== null)?.location_id);
-}
-
-async function organization(call: Call): Promise<number> {
-  return z.int().parse((await call('GET', '/hiq/context/creating')).body);
-}
-
-/** A preparation with more to send. */
-function plus(prepare: Prepare, more: (call: Call) => Request | Promise<Request>): Prepare {
-  return async (call) => ({ ...(await prepare(call)), ...(await more(call)) });
-}
-
-function rows(table: string, list: readonly (readonly [string, number, Shape, Prepare])[]): EndpointRow[] {
-  return list.map(([operationName, status, shape, request]) => {
-    const [method = '', path = ''] = operationName.split(' ');
-    return { table, method, path, status, shape, request };
-  });
-}
-
-const open = (list: EndpointRow[]): EndpointRow[] => list.map((row) => ({ ...row, isOpen: true }));
+import { deviceRows, policyRows } from './device-rows.ts';
+import {
+  anOperation,
+  endUser,
+  externalUser,
+  first,
+  newUser,
+  nothing,
+  open,
+  organization,
+  plus,
+  rows,
+  ssid,
+  subscription,
+  user,
+  webhook,
+} from './endpoint-row.ts';
+import type { EndpointRow, Prepare, Shape } from './endpoint-row.ts';
 
 const LOGIN = { username: 'admin@emulator.test', password: 'emulated-admin' };
 
@@ -176,99 +101,6 @@ const hiq = rows('HIQ context', [
   ['GET /hiq/context/reading', 200, 'array', nothing],
 ]);
 
-const placedDevice: Prepare = async (call) => {
-  const id = await onlineDevice(call);
-  await call('PUT', `/devices/${id}/location`, { body: { location_id: await location(call) } });
-  return { id };
-};
-const configuredDevice: Prepare = async (call) => {
-  const id = await onlineDevice(call);
-  await call('PUT', `/devices/${id}/network-policy?networkPolicyId=${(await policy(call)).id}`);
-  return { id };
-};
-const onSsid = async (call: Call) => ({ ssid_id: await first('/ssids')(call) });
-
-const deviceRows = rows('Devices', [
-  ['GET /devices', 200, 'page', () => ({ query: 'views=basic,location&fields=hostname&async=false' })],
-  [
-    'POST /devices/:cli',
-    200,
-    'object',
-    async (call) => ({ body: { devices: await devices(call), clis: ['show'] } }),
-  ],
-  ['POST /devices/:delete', 200, 'empty', listed],
-  ['POST /devices/:manage', 200, 'empty', listed],
-  ['POST /devices/:unmanage', 200, 'empty', listed],
-  ['POST /devices/:onboard', 202, 'empty', () => ({ body: { extreme: { sns: ['12345678901234'] } } })],
-  ['POST /devices/:reboot', 200, 'empty', listed],
-  [
-    'POST /devices/country-code/:assign',
-    200,
-    'empty',
-    async (call) => ({ body: { devices: await devices(call), country_code: 276 } }),
-  ],
-  ['GET /devices/{id}', 200, 'object', plus(device, () => ({ query: 'views=full' }))],
-  ['DELETE /devices/{id}', 200, 'empty', device],
-  ['POST /devices/{id}/:cli', 200, 'object', plus(device, () => ({ body: ['show version'] }))],
-  ['POST /devices/{id}/:manage', 200, 'empty', device],
-  ['POST /devices/{id}/:unmanage', 200, 'empty', device],
-  ['POST /devices/{id}/:reboot', 200, 'empty', device],
-  ['POST /devices/{id}/:reset', 200, 'empty', device],
-  ['GET /devices/{id}/alarms', 200, 'page', device],
-  ['GET /devices/{id}/history/cpu-mem', 200, 'array', device],
-  ['PUT /devices/{id}/hostname', 200, 'empty', plus(device, () => ({ query: 'hostname=renamed' }))],
-  ['GET /devices/{id}/location', 200, 'object', placedDevice],
-  [
-    'PUT /devices/{id}/location',
-    200,
-    'empty',
-    plus(device, async (call) => ({ body: { location_id: await location(call), x: 1, y: 2 } })),
-  ],
-  ['DELETE /devices/{id}/location', 200, 'empty', device],
-  ['GET /devices/{id}/network-policy', 200, 'object', configuredDevice],
-  [
-    'PUT /devices/{id}/network-policy',
-    200,
-    'empty',
-    plus(device, async (call) => ({ query: `networkPolicyId=${(await policy(call)).id}` })),
-  ],
-  ['DELETE /devices/{id}/network-policy', 200, 'empty', device],
-  [
-    'POST /devices/{id}/ssid/:override',
-    200,
-    'empty',
-    plus(device, async (call) => ({ body: await onSsid(call) })),
-  ],
-  ['GET /devices/{id}/ssid/status', 200, 'object', device],
-  [
-    'POST /devices/{id}/ssid/status/:change',
-    200,
-    'empty',
-    plus(device, async (call) => ({
-      body: { ssid_ids: [(await onSsid(call)).ssid_id], if_names: ['WIFI0'], enabled: false },
-    })),
-  ],
-  [
-    'POST /devices/location/:assgin',
-    200,
-    'empty',
-    async (call) => ({
-      body: { devices: await devices(call), device_location: { location_id: await location(call) } },
-    }),
-  ],
-  ['POST /devices/location/:query', 200, 'object', listed],
-  ['POST /devices/location/:revoke', 200, 'empty', listed],
-]);
-
-const policies = rows('Network policy', [
-  ['POST /network-policies', 201, 'object', () => ({ body: { name: 'new' } })],
-  ['GET /network-policies/{id}', 200, 'object', policy],
-  ['PUT /network-policies/{id}', 200, 'object', plus(policy, () => ({ body: { name: 'renamed' } }))],
-  ['DELETE /network-policies/{id}', 200, 'empty', policy],
-  ['GET /network-policies/{id}/ssids', 200, 'page', policy],
-  ['GET /ssids', 200, 'page', nothing],
-]);
-
 const PUT_BODY = { name: 'kept', description: 'as given' };
 
 /** A row whose resource keeps what it is given: PUT makes it, GET answers it, DELETE removes it. */
@@ -334,6 +166,8 @@ const operations = rows('Asynchronous mode', [
 ]);
 
 /** The rows of the endpoint tables of the specification. */
+
+/** The rows of the endpoint tables of the specification. */
 export const SPECIFIED_ROWS: readonly EndpointRow[] = [
   ...operations,
   ...authentication,
@@ -341,7 +175,7 @@ export const SPECIFIED_ROWS: readonly EndpointRow[] = [
   ...users,
   ...hiq,
   ...deviceRows,
-  ...policies,
+  ...policyRows,
   ...configuration,
 ];
 
@@ -368,8 +202,3 @@ export const FURTHER_ROWS: readonly EndpointRow[] = [
     ]),
   ),
 ];
-
-/** The address of a call of a row. */
-export function addressOf({ path }: EndpointRow, { id = '', query }: Request): string {
-  return path.replace(/\{\w+\}/, String(id)) + (query === undefined ? '' : `?${query}`);
-}

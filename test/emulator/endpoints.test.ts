@@ -1,9 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { addressOf, FURTHER_ROWS, SPECIFIED_ROWS } from './endpoint-rows.ts';
-import type { EndpointRow, Shape } from './endpoint-rows.ts';
+import { addressOf } from './endpoint-row.ts';
+import { FURTHER_ROWS, SPECIFIED_ROWS } from './endpoint-rows.ts';
+import type { Shape } from './endpoint-row.ts';
 import type { Answered } from './harness.ts';
-import { createCall, errorCode, logIn, startEmulator } from './harness.ts';
+import { createCall, errorCode, logIn, openEmulator, startEmulator } from './harness.ts';
 
 const ROWS = [...SPECIFIED_ROWS, ...FURTHER_ROWS];
 
@@ -18,14 +19,6 @@ const SHAPES: Readonly<Record<Shape, z.ZodType>> = {
   empty: z.undefined(),
 };
 
-async function callRow(
-  row: EndpointRow,
-  setup: Awaited<ReturnType<typeof startEmulator>>,
-): Promise<Answered> {
-  const request = await row.request(setup.call);
-  return await setup.call(row.method, addressOf(row, request), request);
-}
-
 function hasHardeningHeaders({ headers }: Answered): boolean {
   return (
     headers.get('x-content-type-options') === 'nosniff' &&
@@ -35,8 +28,16 @@ function hasHardeningHeaders({ headers }: Answered): boolean {
 }
 
 describe('each row of the endpoint tables answers as it says', () => {
+  let shared: Awaited<ReturnType<typeof openEmulator>>;
+  beforeAll(async () => {
+    shared = await openEmulator({ scale: { devices: 40, clients: 20, users: 10 } });
+  });
+  afterAll(() => shared.emulator.close());
+
   it.each(ROWS)('$table: $method $path answers $status, $shape', async (row) => {
-    const answer = await callRow(row, await startEmulator());
+    const call = createCall(shared.url, await logIn(shared.url, 'administrator'));
+    const request = await row.request(call);
+    const answer = await call(row.method, addressOf(row, request), request);
     expect(answer).toMatchObject({ status: row.status });
     expect(SHAPES[row.shape].safeParse(answer.body).error?.issues).toBeUndefined();
     expect(hasHardeningHeaders(answer)).toBe(true);

@@ -80,10 +80,15 @@ export function createCall(url: string, token?: string): Call {
   };
 }
 
-/** Starts an emulator that sends nothing unless told to, and stops it after the test. */
-export async function startEmulator(setup: EmulatorSetup = {}) {
+/** Starts an emulator that sends nothing unless told to; the caller stops it. */
+export async function openEmulator(setup: EmulatorSetup = {}) {
   const emulator = createEmulator({ rate: 0, scale: { devices: 10, clients: 20, users: 10 }, ...setup });
-  const url = await emulator.listen(0);
+  return { emulator, url: await emulator.listen(0) };
+}
+
+/** Starts an emulator for one test, logged in as the administrator. */
+export async function startEmulator(setup: EmulatorSetup = {}) {
+  const { emulator, url } = await openEmulator(setup);
   onTestFinished(() => emulator.close());
   const token = await logIn(url, 'administrator');
   return { emulator, url, token, call: createCall(url, token) };
@@ -141,7 +146,10 @@ export interface Received {
 const bodySchema = z.union([z.array(z.record(z.string(), z.unknown())), z.record(z.string(), z.unknown())]);
 
 /** A receiver of deliveries; answers 200 unless told otherwise. */
-export async function startReceiver(answer: (delivery: Received) => number | Promise<number> = () => 200) {
+export async function startReceiver(
+  answer: (delivery: Received) => number | Promise<number> = () => 200,
+  headers: Record<string, string> = {},
+) {
   const received: Received[] = [];
   const server = createServer((req, res) => {
     const chunks: Buffer[] = [];
@@ -158,7 +166,7 @@ export async function startReceiver(answer: (delivery: Received) => number | Pro
         isArray: Array.isArray(body),
       };
       received.push(delivery);
-      void Promise.resolve(answer(delivery)).then((status) => res.writeHead(status).end());
+      void Promise.resolve(answer(delivery)).then((status) => res.writeHead(status, headers).end());
     });
   });
   const { promise, resolve } = Promise.withResolvers<undefined>();

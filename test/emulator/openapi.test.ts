@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { addressOf, FURTHER_ROWS, SPECIFIED_ROWS } from './endpoint-rows.ts';
+import { DEVICE_VIEWS } from '../../src/cloud/contract/device-views.ts';
+import { addressOf } from './endpoint-row.ts';
+import { FURTHER_ROWS, SPECIFIED_ROWS } from './endpoint-rows.ts';
 import { createCall, logIn, startEmulator } from './harness.ts';
 
 const ROWS = [...SPECIFIED_ROWS, ...FURTHER_ROWS];
@@ -111,4 +113,23 @@ it('tells which calls can be asynchronous, and what they answer then', async () 
     'post /devices/{id}/:reset',
   ]);
   for (const { accepted } of asynchronous) expect(accepted).toBeDefined();
+});
+
+it('describes parameters as what they are, not as the text they are read from', async () => {
+  const { document } = await describedApi();
+  const parametersOf = (path: string) =>
+    Object.fromEntries(document.paths[path]?.['get']?.parameters.map((each) => [each.name, each]) ?? []);
+  expect(parametersOf('/devices')).toMatchObject({
+    page: { required: false, schema: { type: 'integer', minimum: 1, default: 1 } },
+    limit: { required: false, schema: { type: 'integer', minimum: 1, maximum: 100, default: 10 } },
+    views: { required: false, schema: { type: 'array', items: { enum: Object.keys(DEVICE_VIEWS) } } },
+    async: { required: false, schema: { type: 'boolean', default: false } },
+  });
+  expect(parametersOf('/devices/{id}')).toMatchObject({
+    id: { in: 'path', required: true, schema: { type: 'integer', format: 'int64' } },
+  });
+  expect(parametersOf('/logs/audit')).toMatchObject({
+    startTime: { required: true, schema: { type: 'integer' } },
+    limit: { schema: { maximum: 500 } },
+  });
 });

@@ -1,0 +1,99 @@
+import { device, devices, first, listed, location, nothing, plus, policy, rows } from './endpoint-row.ts';
+import type { Prepare } from './endpoint-row.ts';
+import type { Call } from './harness.ts';
+import { onlineDevice } from './harness.ts';
+
+const placedDevice: Prepare = async (call) => {
+  const id = await onlineDevice(call);
+  await call('PUT', `/devices/${id}/location`, { body: { location_id: await location(call) } });
+  return { id };
+};
+const configuredDevice: Prepare = async (call) => {
+  const id = await onlineDevice(call);
+  await call('PUT', `/devices/${id}/network-policy?networkPolicyId=${(await policy(call)).id}`);
+  return { id };
+};
+const onSsid = async (call: Call) => ({ ssid_id: await first('/ssids')(call) });
+
+/** Specification, Devices. */
+export const deviceRows = rows('Devices', [
+  ['GET /devices', 200, 'page', () => ({ query: 'views=basic,location&fields=hostname&async=false' })],
+  [
+    'POST /devices/:cli',
+    200,
+    'object',
+    async (call) => ({ body: { devices: await devices(call), clis: ['show'] } }),
+  ],
+  ['POST /devices/:delete', 200, 'empty', listed],
+  ['POST /devices/:manage', 200, 'empty', listed],
+  ['POST /devices/:unmanage', 200, 'empty', listed],
+  ['POST /devices/:onboard', 202, 'empty', () => ({ body: { extreme: { sns: ['12345678901234'] } } })],
+  ['POST /devices/:reboot', 200, 'empty', listed],
+  [
+    'POST /devices/country-code/:assign',
+    200,
+    'empty',
+    async (call) => ({ body: { devices: await devices(call), country_code: 276 } }),
+  ],
+  ['GET /devices/{id}', 200, 'object', plus(device, () => ({ query: 'views=full' }))],
+  ['DELETE /devices/{id}', 200, 'empty', device],
+  ['POST /devices/{id}/:cli', 200, 'object', plus(device, () => ({ body: ['show version'] }))],
+  ['POST /devices/{id}/:manage', 200, 'empty', device],
+  ['POST /devices/{id}/:unmanage', 200, 'empty', device],
+  ['POST /devices/{id}/:reboot', 200, 'empty', device],
+  ['POST /devices/{id}/:reset', 200, 'empty', device],
+  ['GET /devices/{id}/alarms', 200, 'page', device],
+  ['GET /devices/{id}/history/cpu-mem', 200, 'array', device],
+  ['PUT /devices/{id}/hostname', 200, 'empty', plus(device, () => ({ query: 'hostname=renamed' }))],
+  ['GET /devices/{id}/location', 200, 'object', placedDevice],
+  [
+    'PUT /devices/{id}/location',
+    200,
+    'empty',
+    plus(device, async (call) => ({ body: { location_id: await location(call), x: 1, y: 2 } })),
+  ],
+  ['DELETE /devices/{id}/location', 200, 'empty', device],
+  ['GET /devices/{id}/network-policy', 200, 'object', configuredDevice],
+  [
+    'PUT /devices/{id}/network-policy',
+    200,
+    'empty',
+    plus(device, async (call) => ({ query: `networkPolicyId=${(await policy(call)).id}` })),
+  ],
+  ['DELETE /devices/{id}/network-policy', 200, 'empty', device],
+  [
+    'POST /devices/{id}/ssid/:override',
+    200,
+    'empty',
+    plus(device, async (call) => ({ body: await onSsid(call) })),
+  ],
+  ['GET /devices/{id}/ssid/status', 200, 'object', device],
+  [
+    'POST /devices/{id}/ssid/status/:change',
+    200,
+    'empty',
+    plus(device, async (call) => ({
+      body: { ssid_ids: [(await onSsid(call)).ssid_id], if_names: ['WIFI0'], enabled: false },
+    })),
+  ],
+  [
+    'POST /devices/location/:assgin',
+    200,
+    'empty',
+    async (call) => ({
+      body: { devices: await devices(call), device_location: { location_id: await location(call) } },
+    }),
+  ],
+  ['POST /devices/location/:query', 200, 'object', listed],
+  ['POST /devices/location/:revoke', 200, 'empty', listed],
+]);
+
+/** Specification, Network policy. */
+export const policyRows = rows('Network policy', [
+  ['POST /network-policies', 201, 'object', () => ({ body: { name: 'new' } })],
+  ['GET /network-policies/{id}', 200, 'object', policy],
+  ['PUT /network-policies/{id}', 200, 'object', plus(policy, () => ({ body: { name: 'renamed' } }))],
+  ['DELETE /network-policies/{id}', 200, 'empty', policy],
+  ['GET /network-policies/{id}/ssids', 200, 'page', policy],
+  ['GET /ssids', 200, 'page', nothing],
+]);
