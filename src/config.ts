@@ -104,8 +104,6 @@ function contradictions(settings: Environment, sources: readonly SourceConfig[])
   const apis = sources.flatMap(({ cloud }) => (cloud === undefined ? [] : [cloud.apiUrl]));
   const isAllHere = apis.length > 0 && apis.every(isLoopback);
   return [
-    (settings.TLS_CERT_FILE === undefined) !== (settings.TLS_KEY_FILE === undefined) &&
-      'TLS_CERT_FILE and TLS_KEY_FILE: set both or neither',
     publicUrl?.startsWith('http:') === true &&
       !isAllHere &&
       `PUBLIC_URL takes an https:// address, since the cloud is not on this machine (got "${publicUrl}")`,

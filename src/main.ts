@@ -231,6 +231,11 @@ function position(text: string) {
   return parsed;
 }
 
+// A reader that has seen enough (`| head`) is no failure: the command ends as usual and cleans up behind it.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
+
 try {
   await program.parseAsync();
 } catch (error) {

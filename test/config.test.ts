@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { loadConfig, maskConfig } from '../src/config.ts';
+import { MESSAGE_TYPES } from '../src/domain.ts';
 import { UsageError } from '../src/errors.ts';
 
 const SECRET = 'kPq7-first-secret-0001';
@@ -13,6 +14,14 @@ beforeAll(() => {
   directory = mkdtempSync(path.join(os.tmpdir(), 'xiq-sink-config-'));
 });
 afterAll(() => rmSync(directory, { recursive: true }));
+
+/** A source of these secrets, without an API, that subscribes to everything. */
+const source = (name: string, ...secrets: string[]) => ({
+  name,
+  secrets,
+  cloud: undefined,
+  messageTypes: MESSAGE_TYPES,
+});
 
 /** Writes a settings file and gives its path. */
 function settingsFile(text: string): string {
@@ -42,7 +51,9 @@ describe('defaults', () => {
       host: '0.0.0.0',
       port: 8080,
       tls: undefined,
-      sources: [{ name: 'default', secrets: [] }],
+      sources: [source('default')],
+      publicUrl: undefined,
+      subscribe: 'report',
       maxBodyBytes: 10 * 1024 * 1024,
       retentionMonths: { audit: undefined, location: undefined, log: undefined },
       logLevel: 'info',
@@ -74,15 +85,9 @@ describe('each setting', () => {
     [{ PORT: '0' }, { port: 0 }],
     [{ PORT: '65535' }, { port: 65_535 }],
     [{ TLS_CERT_FILE: 'c.pem', TLS_KEY_FILE: 'k.pem' }, { tls: { certFile: 'c.pem', keyFile: 'k.pem' } }],
-    [{ WEBHOOK_SECRET: SECRET }, { sources: [{ name: 'default', secrets: [SECRET] }] }],
-    [
-      { WEBHOOK_SECRET: ` ${SECRET} , ${OTHER}` },
-      { sources: [{ name: 'default', secrets: [SECRET, OTHER] }] },
-    ],
-    [
-      { WEBHOOK_SECRET: 'exactly16~chars!' },
-      { sources: [{ name: 'default', secrets: ['exactly16~chars!'] }] },
-    ],
+    [{ WEBHOOK_SECRET: SECRET }, { sources: [source('default', SECRET)] }],
+    [{ WEBHOOK_SECRET: ` ${SECRET} , ${OTHER}` }, { sources: [source('default', SECRET, OTHER)] }],
+    [{ WEBHOOK_SECRET: 'exactly16~chars!' }, { sources: [source('default', 'exactly16~chars!')] }],
     [{ MAX_BODY_BYTES: '1024' }, { maxBodyBytes: 1024 }],
     [{ MAX_BODY_BYTES: String(256 * 1024 * 1024) }, { maxBodyBytes: 256 * 1024 * 1024 }],
     [
@@ -160,9 +165,9 @@ it('names every problem at once, of the environment and of the file', () => {
     'DATABASE_URL takes a URL that begins with postgres:// or postgresql://',
     'PORT takes a whole number from 0 to 65535 (got "x")',
     'LOG_LEVEL takes one of trace, debug, info, warn, error, fatal, silent (got "y")',
+    'TLS_CERT_FILE and TLS_KEY_FILE: set both or neither',
     `XIQ_SINK_CONFIG ${file}: sources.0.name: takes lower-case letters, digits, - and _ (it stands in the URL)`,
     `XIQ_SINK_CONFIG ${file}: sources.0.webhook_secrets: takes at least one secret`,
-    'TLS_CERT_FILE and TLS_KEY_FILE: set both or neither',
   ]);
 });
 
@@ -172,17 +177,14 @@ describe('the settings file', () => {
 
   it('adds sources with their secrets, and then asks for none of the default source', () => {
     const text = `sources:\n  - name: north\n    webhook_secrets: [${SECRET}, ${OTHER}]\n  - {name: south-2, webhook_secrets: ["${OTHER}"]}\n`;
-    expect(load(text).sources).toEqual([
-      { name: 'north', secrets: [SECRET, OTHER] },
-      { name: 'south-2', secrets: [OTHER] },
-    ]);
+    expect(load(text).sources).toEqual([source('north', SECRET, OTHER), source('south-2', OTHER)]);
   });
 
   it('stands beside the default source of WEBHOOK_SECRET', () => {
     const text = `sources:\n  - name: north\n    webhook_secrets: [${OTHER}]\n`;
     expect(load(text, { WEBHOOK_SECRET: SECRET }).sources).toEqual([
-      { name: 'default', secrets: [SECRET] },
-      { name: 'north', secrets: [OTHER] },
+      source('default', SECRET),
+      source('north', OTHER),
     ]);
   });
 
@@ -192,17 +194,15 @@ describe('the settings file', () => {
 
   it('may name the default source, but not beside WEBHOOK_SECRET', () => {
     const text = `sources:\n  - name: default\n    webhook_secrets: [${SECRET}]\n`;
-    expect(load(text).sources).toEqual([{ name: 'default', secrets: [SECRET] }]);
+    expect(load(text).sources).toEqual([source('default', SECRET)]);
     expect(problems(text, { WEBHOOK_SECRET: OTHER })).toEqual([
       `WEBHOOK_SECRET: the file's source "default" has secrets of its own; set one of the two`,
     ]);
   });
 
   it('may not name a source twice', () => {
-    const source = `  - name: north\n    webhook_secrets: [${SECRET}]\n`;
-    expect(problems(`sources:\n${source}${source}`)).toEqual([
-      'XIQ_SINK_CONFIG: two sources have the same name',
-    ]);
+    const one = `  - name: north\n    webhook_secrets: [${SECRET}]\n`;
+    expect(problems(`sources:\n${one}${one}`)).toEqual(['XIQ_SINK_CONFIG: two sources have the same name']);
   });
 
   it.each(['../up', 'a/b', 'UPPER', '-dash', '', 'x'.repeat(64), 'é'])(
@@ -299,7 +299,9 @@ describe('secrets', () => {
       queue: 'rediss://:***@cache:6380/2?password=***',
       dataDir: '/d',
       listen: 'https://0.0.0.0:8080',
-      sources: ['default (2 secrets)'],
+      publicUrl: undefined,
+      sources: ['default (2 secrets, 9 message types, no API)'],
+      subscribe: 'report',
       maxBodyBytes: 10 * 1024 * 1024,
       retentionMonths: 'audit: all, location: 6, log: all',
       logLevel: 'info',

@@ -67,6 +67,9 @@ export function readEnvironment(
     const got = SECRET_SETTINGS.has(setting) ? '' : ` (got ${JSON.stringify(shown(set[setting] ?? ''))})`;
     problems.push(`${setting} ${message}${got}`);
   }
+  if ((set['TLS_CERT_FILE'] === undefined) !== (set['TLS_KEY_FILE'] === undefined)) {
+    problems.push('TLS_CERT_FILE and TLS_KEY_FILE: set both or neither');
+  }
   return data;
 }
 

@@ -96,7 +96,7 @@ describe.each(BACKENDS)('hostile input, $backend', ({ available, usesRedis }) =>
     });
 
   /** Posts a good delivery and waits until it is a row. */
-  async function goodDeliveryGoesThrough(userName: string): Promise<void> {
+  async function expectGoodDelivery(userName: string): Promise<void> {
     const response = await post(json(JSON.stringify(auditRecord({ userName }))));
     expect(response.status).toBe(200);
     await waitFor(async () => {
@@ -111,7 +111,7 @@ describe.each(BACKENDS)('hostile input, $backend', ({ available, usesRedis }) =>
       const response = await post(hostile.body, hostile.headers);
       expect(response.status).toBe(hostile.status);
       await response.text();
-      await goodDeliveryGoesThrough(`behind ${hostile.what}`);
+      await expectGoodDelivery(`behind ${hostile.what}`);
     },
   );
 
@@ -122,7 +122,7 @@ describe.each(BACKENDS)('hostile input, $backend', ({ available, usesRedis }) =>
     slow.write(
       `POST /ingest/default/AUDIT_LOG_ALL HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${SECRET}\r\nContent-Length: 1000\r\n\r\n[`,
     );
-    await goodDeliveryGoesThrough('behind a slow sender');
+    await expectGoodDelivery('behind a slow sender');
     slow.destroy();
   });
 

@@ -9,8 +9,6 @@ export const errorBodySchema = z.looseObject({
   error_message_description: z.string().nullish(),
 });
 
-export type ErrorBody = z.output<typeof errorBodySchema>;
-
 /** The older documented error body: other names for the same three meanings. */
 export const legacyErrorBodySchema = z.looseObject({
   error: z.string(),

@@ -9,5 +9,3 @@ export const loginResponseSchema = z.looseObject({
   token_type: z.string().optional(),
   expires_in: z.number().nonnegative(),
 });
-
-export type LoginResponse = z.output<typeof loginResponseSchema>;

@@ -2,14 +2,7 @@ import { z } from 'zod';
 import { errorBodySchema, legacyErrorBodySchema } from './error-body.ts';
 
 /** States of a long-running operation (specification, States and transitions). */
-export const OPERATION_STATUSES = [
-  'PENDING',
-  'RUNNING',
-  'CANCELING',
-  'SUCCEEDED',
-  'FAILED',
-  'CANCELED',
-] as const;
+const OPERATION_STATUSES = ['PENDING', 'RUNNING', 'CANCELING', 'SUCCEEDED', 'FAILED', 'CANCELED'] as const;
 
 export type OperationStatus = (typeof OPERATION_STATUSES)[number];
 
@@ -17,7 +10,7 @@ export type OperationStatus = (typeof OPERATION_STATUSES)[number];
 export const MIN_POLL_INTERVAL_MS = 500;
 
 /** Progress of an operation: times in ISO 8601, `percentage` 0 to 100, `expires_in` seconds until it is removed. */
-export const operationMetadataSchema = z.looseObject({
+const operationMetadataSchema = z.looseObject({
   status: z.enum(OPERATION_STATUSES),
   cancelable: z.boolean(),
   percentage: z.number().min(0).max(100).nullish(),

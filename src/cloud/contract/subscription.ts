@@ -4,13 +4,13 @@ import { MESSAGE_TYPES } from '../../domain.ts';
 import { idSchema } from './id.ts';
 
 /** Whether the cloud sends what a subscription asks for. */
-export const SUBSCRIPTION_STATUSES = ['ENABLED', 'DISABLED'] as const;
+const SUBSCRIPTION_STATUSES = ['ENABLED', 'DISABLED'] as const;
 
 /**
  * One webhook subscription as a subscriber asks for it. `status` is not in the specification but required by newer
  * versions of the service, so our client always sends it.
  */
-export const subscriptionRequestSchema = z.object({
+const subscriptionRequestSchema = z.object({
   application: z.string().min(1),
   url: z.url({ protocol: /^https?$/ }),
   secret: z.string(),
