@@ -51,7 +51,7 @@ export function deliveryToEvents(delivery: QueuedDelivery): DeliveryEvents {
         events.push(event);
       }
     } catch (error) {
-      setAside.push({ reason: describeError(error), content: Buffer.from(canonicalJson(record)) });
+      setAside.push({ reason: describeError(error), content: Buffer.from(JSON.stringify(record)) });
     }
   }
   return { delivery, events, setAside };

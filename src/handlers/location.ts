@@ -31,7 +31,7 @@ function findObservations(
   record: JsonObject,
 ): { list: string; observations: readonly unknown[] } | undefined {
   for (const list of LISTS) {
-    const observations = Object.hasOwn(record, list) ? record[list] : undefined;
+    const observations = record[list];
     if (Array.isArray(observations) && observations.length > 0) return { list, observations };
   }
   return undefined;

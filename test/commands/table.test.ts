@@ -1,0 +1,120 @@
+import * as fc from 'fast-check';
+import { afterEach, describe, expect, it } from 'vitest';
+import { formatCsv, formatTable, oneLine } from '../../src/commands/table.ts';
+
+const { isTTY } = process.stdout;
+afterEach(() => {
+  process.stdout.isTTY = isTTY;
+});
+
+/** Formats as if standard output were a terminal, or not. */
+function format(columns: string[], rows: (string | null)[][], onTerminal = false): string {
+  process.stdout.isTTY = onTerminal;
+  return formatTable(columns, rows);
+}
+
+const BOLD = '\u001b[1m';
+
+describe('a table in a pipe', () => {
+  it('aligns its columns, and leaves no blanks at the end of a line', () => {
+    expect(
+      format(
+        ['id', 'a name', ''],
+        [
+          ['1', 'x', null],
+          ['22', 'a longer name', 'y'],
+        ],
+      ),
+    ).toBe(['id  a name', '1   x', '22  a longer name  y'].join('\n'));
+  });
+
+  it('has its headings alone where there are no rows', () => {
+    expect(format(['a', 'b'], [])).toBe('a  b');
+  });
+
+  it('has a row in one line, whatever its cells hold', () => {
+    expect(format(['a'], [['one\r\n  two\n\n\nthree']])).toBe('a\none two three');
+    fc.assert(
+      fc.property(
+        fc.array(fc.array(fc.string({ unit: 'binary' }), { minLength: 2, maxLength: 2 })),
+        (rows) => {
+          expect(format(['a', 'b'], rows).split(/[\n\r]/)).toHaveLength(rows.length + 1);
+        },
+      ),
+    );
+  });
+
+  it('cuts nothing, colours nothing', () => {
+    const long = 'x'.repeat(500);
+    expect(format(['a'], [[long]])).toBe(`a\n${long}`);
+  });
+
+  it('may have hundreds of thousands of rows', () => {
+    const rows = Array.from({ length: 300_000 }, (_, n) => [String(n)]);
+    expect(format(['n'], rows).split('\n')).toHaveLength(300_001);
+  });
+});
+
+describe('a table on a terminal', () => {
+  it('cuts long cells with an ellipsis', () => {
+    const [, line = ''] = format(['a', 'b'], [['x'.repeat(81), 'y'.repeat(80)]], true).split('\n');
+    expect(line).toBe(`${'x'.repeat(79)}…  ${'y'.repeat(80)}`);
+  });
+
+  it('lets no text of an event steer the terminal', () => {
+    const escape = '\u001b]0;owned\u0007\u001b[2J\u009b31m\u0000\u007f\b';
+    const [, line] = format(['a'], [[`before${escape}after`]], true).split('\n');
+    expect(line).toBe('before\uFFFD]0;owned\uFFFD\uFFFD[2J\uFFFD31m\uFFFD\uFFFD\uFFFDafter');
+  });
+});
+
+it('text of one line holds no control character', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: fc.integer({ min: 0, max: 0x100 }).map((code) => String.fromCodePoint(code)) }),
+      (text) => {
+        expect(oneLine(text)).not.toMatch(/\p{Cc}/u);
+      },
+    ),
+  );
+  expect(oneLine('naïve 日本 😀 x')).toBe('naïve 日本 😀 x');
+});
+
+describe('CSV', () => {
+  /** Reads CSV as RFC 4180 defines it, written for this test. */
+  function parseCsv(text: string): string[][] {
+    const rows: string[][] = [[]];
+    for (const [, quoted, plain = '', end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n|$)/g)) {
+      rows.at(-1)?.push(quoted?.replaceAll('""', '"') ?? plain);
+      if (end === '\r\n') rows.push([]);
+      if (end === '') break;
+    }
+    return rows;
+  }
+
+  it('is what RFC 4180 reads back as the same', () => {
+    const cell = fc.oneof(fc.string(), fc.constantFrom('"', ',', '\n', '\r\n', '""', ' x ', 'a"b,c\r\nd'));
+    fc.assert(
+      fc.property(fc.array(fc.array(cell, { minLength: 3, maxLength: 3 })), (rows) => {
+        expect(parseCsv(formatCsv(['a', 'b "c"', 'd,e'], rows))).toEqual([['a', 'b "c"', 'd,e'], ...rows]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('quotes only what needs it, and leaves null empty', () => {
+    expect(
+      formatCsv(
+        ['a', 'b'],
+        [
+          [null, 'x'],
+          ['', 'y,z'],
+        ],
+      ),
+    ).toBe('a,b\r\n,x\r\n,"y,z"');
+  });
+});
+
+it('a heading is bold on a terminal only', () => {
+  expect(format(['a'], [])).not.toContain(BOLD);
+});

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import { deliveryToEvents } from '../../src/handlers/delivery-to-events.ts';
+import { queuedDelivery } from '../support/deliveries.ts';
+
+/** The events of a body's text. */
+const eventsOf = (records: string) =>
+  deliveryToEvents(queuedDelivery('LOCATION_AP_CENTRIC', [], { records }));
+
+describe('a delivery made to fill the memory', () => {
+  const bomb = (shared: number, count: number) =>
+    `{"shared":"${'x'.repeat(shared)}","observations":[${Array(count).fill('0').join(',')}]}`;
+
+  it('has the records that would grow beyond all proportion set aside, as they came, and the others stored', () => {
+    const { events, setAside } = eventsOf(`[${bomb(10_000, 5_000)},{"apMac":"aabbcc001122"}]`);
+    expect(events.map(({ payload }) => payload)).toEqual(['{"apMac":"aabbcc001122"}']);
+    expect(setAside).toHaveLength(1);
+    expect(setAside[0]?.reason).toBe('5000 observations that share 10031 characters are too many to split');
+    expect(String(setAside[0]?.content)).toBe(bomb(10_000, 5_000));
+  });
+
+  it.each([
+    ['many records that each stay within the limit', Array(100).fill(bomb(5_000, 1_000))],
+    ['many records of nothing but observations', Array(200).fill(bomb(0, 1_000))],
+    ['one record of nothing but observations', [bomb(0, 200_000)]],
+  ])('grows no more than 16 times and 256 KiB: %s', (_, records) => {
+    const body = `[${records.join(',')}]`;
+    const { events, setAside } = eventsOf(body);
+    const stored = events.reduce((sum, { payload }) => sum + payload.length, 0);
+    expect(stored).toBeLessThanOrEqual(16 * body.length + 256 * 1024);
+    expect(setAside.length).toBeGreaterThan(0);
+  });
+
+  it('is told from a small one whose record has much to say, which is stored whole', () => {
+    const { events, setAside } = eventsOf(`[${bomb(2_000, 100)}]`);
+    expect([events.length, setAside.length]).toEqual([100, 0]);
+  });
+
+  it('is told from one of many clients seen by several access points each, which is stored whole', () => {
+    const seen = {
+      seenTime: '2018-05-01T10:20:30.000+0000',
+      lat: 51.512345,
+      lng: 0.123456,
+      ipv4: '10.100.200.30',
+    };
+    const deviceObservers = Array.from({ length: 10 }, (_, n) => ({ apMac: `AABBCC00110${n}`, rssi: -70 }));
+    const records = Array.from({ length: 500 }, (_, x) => ({
+      clientMac: '0A1B2C3D4E5F',
+      ...seen,
+      x,
+      deviceObservers,
+    }));
+    const { events, setAside } = eventsOf(JSON.stringify(records));
+    expect([events.length, setAside.length]).toEqual([5_000, 0]);
+  });
+
+  it('is told from a large one of the usual kind, which is stored whole', () => {
+    const seen = {
+      clientMac: '0a1b2c3d4e5f',
+      ipv4: '10.1.2.3',
+      seenEpoch: 1_769_846_400_123,
+      rssi: -60,
+      ssid: 'x',
+    };
+    const record = {
+      ownerId: 1,
+      apMac: 'aabbcc001122',
+      observations: Array.from({ length: 5_000 }, (_, n) => ({ ...seen, x: n })),
+    };
+    const { events, setAside } = eventsOf(JSON.stringify([record, record]));
+    expect([events.length, setAside.length]).toEqual([10_000, 0]);
+  });
+});

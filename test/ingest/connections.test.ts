@@ -1,0 +1,121 @@
+import { once } from 'node:events';
+import { Agent, createServer, request } from 'node:http';
+import type { ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { trackConnections } from '../../src/ingest/connections.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { connectRaw, head } from './serve.ts';
+
+/** Longer than any test may take: only what does not wait for it ends in time. */
+const NEVER = 1_000_000;
+
+/** A server whose requests stay in hand until the test answers them. */
+async function holding(graceMs: number, server = createServer()) {
+  const inHand: ServerResponse[] = [];
+  let accepted = 0;
+  server.on('connection', () => {
+    accepted += 1;
+  });
+  const close = trackConnections(server, graceMs);
+  server.on('request', (_request, response) => void inHand.push(response));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => server.closeAllConnections());
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the server does not listen');
+  return { close, inHand, accepted: () => accepted, port: address.port };
+}
+
+const POST = head('Content-Length: 2') + '{}';
+
+describe('closing', () => {
+  it('takes no further connection', async () => {
+    const { close, port } = await holding(NEVER);
+    await close();
+    const late = connectRaw(port);
+    await late.closed;
+    expect(late.received()).toBe('');
+  });
+
+  it('answers what is in hand, and lets its sender know that the connection ends', async () => {
+    const { close, inHand, port } = await holding(NEVER);
+    const sender = connectRaw(port, POST);
+    await waitFor(() => inHand.length === 1);
+    let closed = false;
+    const closing = close().finally(() => {
+      closed = true;
+    });
+    await new Promise(setImmediate);
+    expect(closed).toBe(false);
+    inHand[0]?.end('answered');
+    await closing;
+    await sender.closed;
+    expect(sender.received()).toMatch(/^HTTP\/1\.1 200 OK\r\nConnection: close\r\n[^]*answered/);
+  });
+
+  it('answers a request that comes over an open connection while others are in hand', async () => {
+    const { close, inHand, accepted, port } = await holding(NEVER);
+    const first = connectRaw(port, POST);
+    await waitFor(() => inHand.length === 1);
+    const half = connectRaw(port, POST.slice(0, 20));
+    await waitFor(() => accepted() === 2);
+    const closing = close();
+    half.socket.write(POST.slice(20));
+    await waitFor(() => inHand.length === 2);
+    inHand[0]?.end('one');
+    inHand[1]?.end('two');
+    await closing;
+    await Promise.all([first.closed, half.closed]);
+    expect([first.received(), half.received()]).toEqual([
+      expect.stringMatching(/one$/),
+      expect.stringMatching(/two$/),
+    ]);
+  });
+
+  it.each([
+    ['says nothing', []],
+    ['has sent part of its headers', [POST.slice(0, 20)]],
+  ])('does not wait for a connection that %s', async (_, pieces) => {
+    const { close, accepted, port } = await holding(NEVER);
+    const silent = connectRaw(port, ...pieces);
+    await waitFor(() => accepted() === 1);
+    await close();
+    await silent.closed;
+    expect(silent.received()).toBe('');
+  });
+
+  it('does not wait for a connection that is kept for a later request', async () => {
+    const { close, inHand, port } = await holding(NEVER);
+    const agent = new Agent({ keepAlive: true });
+    onTestFinished(() => agent.destroy());
+    const answered = new Promise((resolve) => {
+      const posted = request({ port, host: '127.0.0.1', agent, method: 'POST' }, (response) => {
+        response.resume().once('end', () => resolve(response.headers.connection));
+      });
+      posted.end('{}');
+    });
+    await waitFor(() => inHand.length === 1);
+    inHand[0]?.end();
+    expect(await answered).toBe('keep-alive');
+    await close();
+  });
+
+  it('does not wait for a TLS handshake that never comes', async () => {
+    const { close, accepted, port } = await holding(NEVER, createTlsServer());
+    const silent = connectRaw(port);
+    await waitFor(() => accepted() === 1);
+    await close();
+    await silent.closed;
+    expect(silent.received()).toBe('');
+  });
+
+  it('cuts off what is still in hand when the grace is over', async () => {
+    const { close, inHand, port } = await holding(50);
+    const stalled = connectRaw(port, head('Content-Length: 100'), '{');
+    await waitFor(() => inHand.length === 1);
+    await close();
+    await stalled.closed;
+    expect(stalled.received()).toBe('');
+  });
+});

@@ -1,0 +1,45 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { createFailedSecrets } from '../../src/ingest/failed-secrets.ts';
+import type { FailedSecrets } from '../../src/ingest/failed-secrets.ts';
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+/** Counts some failures one after another: what each was answered. */
+async function count(failed: FailedSecrets, address: string, times: number) {
+  const answers: (number | undefined)[] = [];
+  for (let n = 0; n < times; n += 1) answers.push(await failed.count(address));
+  return answers;
+}
+
+it('lets an address fail 20 times in a minute, then says how long to wait', async () => {
+  const failed = createFailedSecrets();
+  expect(await count(failed, '192.0.2.1', 20)).toEqual(Array(20).fill(undefined));
+  expect(await count(failed, '192.0.2.1', 2)).toEqual([60, 60]);
+  await vi.advanceTimersByTimeAsync(45_000);
+  expect(await failed.count('192.0.2.1')).toBe(15);
+});
+
+it('counts each address for itself', async () => {
+  const failed = createFailedSecrets();
+  await count(failed, '192.0.2.1', 25);
+  expect(await failed.count('192.0.2.2')).toBeUndefined();
+  expect(await failed.count('2001:db8::1')).toBeUndefined();
+  expect(await failed.count('')).toBeUndefined();
+});
+
+it('begins anew a minute after the first failure, also for who never stopped', async () => {
+  const failed = createFailedSecrets();
+  await count(failed, '192.0.2.1', 25);
+  await vi.advanceTimersByTimeAsync(60_001);
+  expect(await count(failed, '192.0.2.1', 20)).toEqual(Array(20).fill(undefined));
+  expect(await failed.count('192.0.2.1')).toBe(60);
+});
+
+it('forgets addresses that have stopped', async () => {
+  const failed = createFailedSecrets();
+  for (let n = 0; n < 1_000; n += 1) await failed.count(`2001:db8::${n}`);
+  expect(vi.getTimerCount()).toBe(1_000);
+  await vi.advanceTimersByTimeAsync(60_001);
+  expect(vi.getTimerCount()).toBe(0);
+});

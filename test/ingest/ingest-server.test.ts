@@ -1,0 +1,189 @@
+import { createHmac } from 'node:crypto';
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { version } from 'uuid';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { MESSAGE_TYPES } from '../../src/domain.ts';
+import { auditRecord } from '../support/deliveries.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { AUDIT, connectRaw, head, SECOND_SECRET, SECRET, serve } from './serve.ts';
+
+const Receipt = z.strictObject({
+  delivery_id: z.uuid(),
+  records: z.number(),
+  quarantined: z.number(),
+  durability: z.literal('queued'),
+});
+
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+const sign = (secret: string, body: string | Buffer) =>
+  `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
+
+const BODY = JSON.stringify([auditRecord(), auditRecord({ code: 10_002 })]);
+
+describe('200', () => {
+  it('gives the receipt of what went to the queue', async () => {
+    const { post, deliveries } = await serve();
+    const before = Date.now();
+    const response = await post(BODY);
+    expect(response.status).toBe(200);
+    const receipt = Receipt.parse(await response.json());
+    expect(receipt).toMatchObject({ records: 2, quarantined: 0 });
+    expect(version(receipt.delivery_id)).toBe(7);
+    const [delivery] = deliveries;
+    expect(delivery?.receivedAt).toBeGreaterThanOrEqual(before);
+    expect(delivery?.receivedAt).toBeLessThanOrEqual(Date.now());
+    expect(deliveries).toEqual([
+      {
+        deliveryId: receipt.delivery_id,
+        source: 'default',
+        messageType: 'AUDIT_LOG_ALL',
+        receivedAt: delivery?.receivedAt,
+        origin: 'webhook',
+        secretForm: 'bearer',
+        bodyBytes: Buffer.byteLength(BODY),
+        recordCount: 2,
+        records: BODY,
+        unreadable: [],
+      },
+    ]);
+  });
+
+  it('comes only once the queue has the delivery', async () => {
+    let release = () => undefined as void;
+    const queue = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let handedOver = false;
+    const { post } = await serve({
+      enqueue: async () => {
+        handedOver = true;
+        await queue;
+      },
+    });
+    let answered = false;
+    const answer = post(BODY).finally(() => {
+      answered = true;
+    });
+    await waitFor(() => handedOver);
+    expect(answered).toBe(false);
+    release();
+    expect((await answer).status).toBe(200);
+  });
+
+  it.each(MESSAGE_TYPES)('is for deliveries of %s', async (messageType) => {
+    const { post, deliveries } = await serve();
+    expect((await post('{}', {}, `/ingest/default/${messageType}`)).status).toBe(200);
+    expect(deliveries).toMatchObject([{ messageType, recordCount: 1, records: '[{}]' }]);
+  });
+
+  it('counts what is set aside beside the records', async () => {
+    const { post, deliveries } = await serve();
+    const receipt = Receipt.parse(await (await post('[{"a":1.0},7,null]')).json());
+    expect(receipt).toMatchObject({ records: 3, quarantined: 2 });
+    expect(deliveries).toMatchObject([{ recordCount: 3, records: '[{"a":1.0}]', unreadable: [{}, {}] }]);
+  });
+
+  it.each([
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'application/json; charset=latin1',
+    'nonsense',
+    '',
+  ])('does not mind the content type %j', async (type) => {
+    const { post } = await serve();
+    expect((await post(BODY, { 'content-type': type })).status).toBe(200);
+  });
+
+  it('does not mind a query, a trailing slash, nor parts of the path in percent escapes', async () => {
+    const { post } = await serve();
+    for (const path of [`${AUDIT}?a[b]=c&__proto__=d`, `${AUDIT}/`, '/ingest/d%65fault/AUDIT%5FLOG_ALL']) {
+      expect((await post(BODY, {}, path)).status).toBe(200);
+    }
+  });
+
+  it.each([SECRET, SECOND_SECRET])(
+    'is for every form of the secret %s, and the form is recorded',
+    async (secret) => {
+      const forms = {
+        basic: { authorization: `Basic ${base64(`any user:${secret}`)}` },
+        bearer: { authorization: `Bearer ${secret}` },
+        raw: { authorization: secret },
+        header: { authorization: '', 'x-webhook-secret': secret },
+        hmac: { authorization: '', 'x-hub-signature-256': sign(secret, BODY) },
+      };
+      const { post, deliveries } = await serve();
+      for (const headers of Object.values(forms)) expect((await post(BODY, headers)).status).toBe(200);
+      expect(deliveries.map(({ secretForm }) => secretForm)).toEqual(Object.keys(forms));
+    },
+  );
+
+  it.each([
+    ['gzip', gzipSync],
+    ['x-gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['deflate', deflateRawSync],
+    ['br', brotliCompressSync],
+    ['zstd', zstdCompressSync],
+    ['identity', (body: Buffer<ArrayBuffer>) => body],
+  ])('is for bodies of encoding %s; a signature is over the bytes on the wire', async (encoding, encode) => {
+    const { post, deliveries } = await serve();
+    const sent = Buffer.from(encode(Buffer.from(BODY)));
+    const headers = { 'content-encoding': encoding };
+    const signed = { ...headers, authorization: '', 'x-hub-signature-256': sign(SECRET, sent) };
+    expect((await post(sent, headers)).status).toBe(200);
+    expect((await post(sent, signed)).status).toBe(200);
+    expect(deliveries.map(({ records }) => records)).toEqual([BODY, BODY]);
+    expect(deliveries.map(({ bodyBytes }) => bodyBytes)).toEqual([sent.length, sent.length]);
+  });
+
+  it('is for a body in chunks, its pieces cut anywhere', async () => {
+    const { port, deliveries } = await serve();
+    const sender = connectRaw(port, head('Transfer-Encoding: chunked'));
+    for (const byte of Buffer.from('{"ü":"é"}'))
+      sender.socket.write(Buffer.concat([Buffer.from('1\r\n'), Buffer.of(byte), Buffer.from('\r\n')]));
+    sender.socket.write('0\r\n\r\n');
+    await waitFor(() => sender.received().startsWith('HTTP/1.1 200 '));
+    expect(deliveries).toMatchObject([{ records: '[{"ü":"é"}]', bodyBytes: 11 }]);
+  });
+});
+
+describe('health', () => {
+  it('/healthz answers whatever the parts do', async () => {
+    const { request } = await serve({ checks: { queue: () => Promise.reject(new Error('away')) } });
+    const response = await request('/healthz', {});
+    expect([response.status, await response.json()]).toEqual([200, { status: 'ok' }]);
+  });
+
+  it('/readyz is ready when every part is', async () => {
+    const { request } = await serve({
+      checks: { queue: async () => undefined, database: async () => undefined },
+    });
+    const response = await request('/readyz', {});
+    expect([response.status, await response.json()]).toEqual([
+      200,
+      { status: 'ok', checks: { queue: 'ok', database: 'ok' } },
+    ]);
+  });
+
+  it('/readyz names the part that is not', async () => {
+    const { request } = await serve({
+      checks: { queue: () => Promise.reject(new Error('no answer')), database: async () => undefined },
+    });
+    const response = await request('/readyz', {});
+    expect([response.status, await response.json()]).toEqual([
+      503,
+      { status: 'unavailable', checks: { queue: 'no answer', database: 'ok' } },
+    ]);
+  });
+});
+
+it('sends the headers that harden an answer, and none that tells what it runs on', async () => {
+  const { post, request } = await serve();
+  for (const response of [await post(BODY), await post('x'), await request('/healthz', {})]) {
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+    expect(response.headers.get('strict-transport-security')).toContain('max-age=');
+    expect(response.headers.get('x-powered-by')).toBeNull();
+    expect(response.headers.get('server')).toBeNull();
+  }
+});

@@ -1,0 +1,274 @@
+import { createHmac } from 'node:crypto';
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { MESSAGE_TYPES } from '../../src/domain.ts';
+import { OutageError } from '../../src/errors.ts';
+import { auditRecord } from '../support/deliveries.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { AUDIT, chunk, connectRaw, ErrorBody, head, refusal, SECRET, serve } from './serve.ts';
+
+const sign = (secret: string, body: string) =>
+  `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
+
+const BODY = JSON.stringify([auditRecord()]);
+
+describe('400', () => {
+  it.each([
+    ['nothing', ''],
+    ['no JSON', '{"a":'],
+    ['a scalar', '12345678901234567890'],
+    ['no UTF-8', Buffer.from([0x7b, 0xff, 0x7d])],
+  ])('is the answer to %s; the bytes are kept, and the answer says as which delivery', async (_, body) => {
+    const { post, deliveries } = await serve();
+    const { status, code, message } = await refusal(await post(body));
+    expect({ status, code }).toEqual({ status: 400, code: 'UNREADABLE_BODY' });
+    expect(deliveries).toHaveLength(1);
+    const [kept] = deliveries;
+    expect(message).toContain(`it is kept in quarantine as delivery ${kept?.deliveryId}`);
+    expect(kept).toMatchObject({ recordCount: 1, records: '[]', bodyBytes: Buffer.from(body).length });
+    expect(kept?.unreadable.map(({ content }) => content)).toEqual([Buffer.from(body).toString('base64')]);
+  });
+
+  it('is the answer to a body that is not of its encoding, which is kept as it came over the wire', async () => {
+    const { post, deliveries } = await serve();
+    const body = gzipSync(BODY).subarray(0, 40);
+    expect(await refusal(await post(body, { 'content-encoding': 'gzip' }))).toMatchObject({
+      status: 400,
+      code: 'UNREADABLE_BODY',
+    });
+    expect(deliveries[0]?.unreadable.map(({ content }) => content)).toEqual([body.toString('base64')]);
+  });
+
+  it.each(['/ingest/%ff/AUDIT_LOG_ALL', '/ingest/default/%', '/ingest/default/%c3%28'])(
+    'is the answer to the malformed path %s; nothing is kept',
+    async (path) => {
+      const { post, deliveries } = await serve();
+      expect(await refusal(await post(BODY, {}, path))).toMatchObject({ status: 400, code: 'BAD_REQUEST' });
+      expect(deliveries).toEqual([]);
+    },
+  );
+});
+
+describe('401', () => {
+  const refused = [
+    ['no secret', '/ingest/default/AUDIT_LOG_ALL', {}],
+    ['a wrong secret', '/ingest/default/AUDIT_LOG_ALL', { authorization: 'Bearer wrong-wrong-wrong-wrong' }],
+    [
+      'a wrong signature',
+      '/ingest/default/AUDIT_LOG_ALL',
+      { 'x-hub-signature-256': sign(SECRET, `${BODY} `) },
+    ],
+    ['an unknown source', '/ingest/nowhere/AUDIT_LOG_ALL', { authorization: `Bearer ${SECRET}` }],
+    [
+      'a signature for an unknown source',
+      '/ingest/nowhere/AUDIT_LOG_ALL',
+      { 'x-hub-signature-256': sign(SECRET, BODY) },
+    ],
+    ['the source __proto__', '/ingest/__proto__/AUDIT_LOG_ALL', { authorization: `Bearer ${SECRET}` }],
+  ] as const;
+
+  it.each(refused)(
+    'is the answer to %s: the same answer as to the others, and nothing is kept',
+    async (_, path, headers) => {
+      const { request, deliveries, log } = await serve();
+      const response = await request(path, { method: 'POST', headers, body: BODY });
+      expect(response.headers.get('www-authenticate')).toBe('Basic realm="xiq-sink"');
+      expect(await refusal(response)).toEqual({
+        status: 401,
+        code: 'UNAUTHORIZED',
+        message: 'the secret is missing or wrong, or the source is not known',
+      });
+      expect(deliveries).toEqual([]);
+      for (const told of [SECRET, 'wrong-wrong', 'sha256=', 'admin@example.com'])
+        expect(log()).not.toContain(told);
+    },
+  );
+
+  it('comes before the body, unless the body is signed', async () => {
+    const { port } = await serve();
+    const unsigned = connectRaw(port, `POST ${AUDIT} HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n`);
+    await waitFor(() => unsigned.received() !== '');
+    expect(unsigned.received()).toMatch(/^HTTP\/1\.1 401 /);
+  });
+});
+
+describe('404 and 405', () => {
+  it.each([
+    '/',
+    '/ingest',
+    '/ingest/default',
+    `${AUDIT}/more`,
+    '/ingest//AUDIT_LOG_ALL',
+    '/metrics',
+    '/../etc/passwd',
+  ])('404 is at %s', async (path) => {
+    const { post } = await serve();
+    expect(await refusal(await post(BODY, {}, path))).toMatchObject({ status: 404, code: 'NOT_FOUND' });
+  });
+
+  it.each(['AUDIT_LOG', 'audit_log_all', '__proto__', 'AUDIT_LOG_ALL%20', '%00'])(
+    '404 is for the message type %s, and names the nine',
+    async (messageType) => {
+      const { post, deliveries } = await serve();
+      expect(await refusal(await post(BODY, {}, `/ingest/default/${messageType}`))).toEqual({
+        status: 404,
+        code: 'NO_SUCH_MESSAGE_TYPE',
+        message: `message types are ${MESSAGE_TYPES.join(', ')}`,
+      });
+      expect(deliveries).toEqual([]);
+    },
+  );
+
+  it.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])(
+    '405 is for %s, and says what is allowed',
+    async (method) => {
+      const { request, deliveries } = await serve();
+      const response = await request(AUDIT, { method, headers: { authorization: `Bearer ${SECRET}` } });
+      expect(response.headers.get('allow')).toBe('POST');
+      expect(await refusal(response)).toMatchObject({ status: 405, code: 'METHOD_NOT_ALLOWED' });
+      expect(deliveries).toEqual([]);
+    },
+  );
+});
+
+describe('413 and 415', () => {
+  const LIMIT = 1_000;
+  const fits = `"${'x'.repeat(LIMIT - 7)}"`;
+  const body = (extra = '') => `{"":${fits}${extra}}`;
+
+  it('a body of exactly the limit is taken', async () => {
+    const { post } = await serve({ maxBodyBytes: LIMIT });
+    expect(body()).toHaveLength(LIMIT);
+    expect((await post(body())).status).toBe(200);
+  });
+
+  it('413 is for one byte more by Content-Length, before the body has come', async () => {
+    const { port, deliveries } = await serve({ maxBodyBytes: LIMIT });
+    const sender = connectRaw(port, head(`Content-Length: ${LIMIT + 1}`));
+    await waitFor(() => sender.received().startsWith('HTTP/1.1 413 '));
+    expect(sender.received()).toContain('BODY_TOO_LARGE');
+    expect(deliveries).toEqual([]);
+  });
+
+  it('413 is for one byte more in chunks, without waiting for their end', async () => {
+    const { port, deliveries } = await serve({ maxBodyBytes: LIMIT });
+    const sender = connectRaw(port, head('Transfer-Encoding: chunked'), chunk(body()), chunk(' '));
+    await waitFor(() => sender.received().startsWith('HTTP/1.1 413 '));
+    expect(deliveries).toEqual([]);
+  });
+
+  it('413 reaches a sender that goes on sending, and names the setting', async () => {
+    const { post, deliveries } = await serve({ maxBodyBytes: LIMIT });
+    expect(await refusal(await post(Buffer.alloc(5_000_000, 0x20)))).toEqual({
+      status: 413,
+      code: 'BODY_TOO_LARGE',
+      message: 'the body is larger than 1000 bytes (setting MAX_BODY_BYTES)',
+    });
+    expect(deliveries).toEqual([]);
+  });
+
+  it.each([
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+    ['zstd', zstdCompressSync],
+  ])(
+    '413 is for what %s inflates beyond the limit; the limit itself is taken',
+    async (encoding, compress) => {
+      const { post, deliveries } = await serve({ maxBodyBytes: LIMIT });
+      const headers = { 'content-encoding': encoding };
+      expect((await post(compress(body()), headers)).status).toBe(200);
+      expect(await refusal(await post(compress(body(' ')), headers))).toMatchObject({ status: 413 });
+      expect(await refusal(await post(compress(Buffer.alloc(10_000_000)), headers))).toMatchObject({
+        status: 413,
+      });
+      expect(deliveries).toHaveLength(1);
+    },
+  );
+
+  it.each(['compress', 'gzip, br', 'x'])(
+    '415 is for the encoding %j, and names the known',
+    async (encoding) => {
+      const { post, deliveries } = await serve();
+      const { status, code, message } = await refusal(await post(BODY, { 'content-encoding': encoding }));
+      expect({ status, code }).toEqual({ status: 415, code: 'UNSUPPORTED_ENCODING' });
+      expect(message).toBe('Content-Encoding takes one of identity, gzip, x-gzip, deflate, br, zstd');
+      expect(deliveries).toEqual([]);
+    },
+  );
+
+  it('neither is told to who has no secret', async () => {
+    const { request } = await serve({ maxBodyBytes: LIMIT });
+    const headers = { 'content-encoding': 'x', authorization: 'Bearer wrong-wrong-wrong-wrong' };
+    const response = await request(AUDIT, { method: 'POST', headers, body: body('  ') });
+    expect(await refusal(response)).toMatchObject({ status: 401 });
+  });
+});
+
+describe('429', () => {
+  it('is for the 21st wrong secret of an address in a minute, while right ones are taken as ever', async () => {
+    const { post, deliveries } = await serve();
+    const wrong = () => post(BODY, { authorization: 'Bearer wrong-wrong-wrong-wrong' });
+    for (let n = 0; n < 20; n += 1) expect((await wrong()).status).toBe(401);
+    const response = await wrong();
+    expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(await refusal(response)).toMatchObject({ status: 429, code: 'TOO_MANY_WRONG_SECRETS' });
+    const signed = { authorization: '', 'x-hub-signature-256': sign('wrong', BODY) };
+    expect((await post(BODY, signed)).status).toBe(429);
+    expect((await post(BODY)).status).toBe(200);
+    expect(deliveries).toHaveLength(1);
+  });
+
+  it('is never for a request without a secret: a sender may ask first which kind is wanted', async () => {
+    const { request, post } = await serve();
+    for (let n = 0; n < 25; n += 1) {
+      expect((await request(AUDIT, { method: 'POST', body: BODY })).status).toBe(401);
+    }
+    expect((await post(BODY, { authorization: 'Bearer wrong-wrong-wrong-wrong' })).status).toBe(401);
+  });
+});
+
+describe('503 and 500', () => {
+  it.each([BODY, 'not JSON'])(
+    '503 is for %j while the queue is away, and says when to come back',
+    async (body) => {
+      const { post } = await serve({
+        enqueue: () => Promise.reject(new OutageError('redis://:hunter2@cache is away')),
+      });
+      const response = await post(body);
+      expect(response.headers.get('retry-after')).toBe('10');
+      expect(await refusal(response)).toEqual({
+        status: 503,
+        code: 'QUEUE_UNAVAILABLE',
+        message: 'the queue cannot take the delivery now',
+      });
+    },
+  );
+
+  it('500 is for a defect: the sender learns its number, the log the reason', async () => {
+    const { post, log } = await serve({
+      enqueue: () => Promise.reject(new TypeError('x is not a function')),
+    });
+    const response = await post(BODY);
+    expect(response.status).toBe(500);
+    const body = ErrorBody.parse(await response.json());
+    expect(body).toMatchObject({
+      error_code: 'INTERNAL_ERROR',
+      error_message: 'the delivery was not taken; send it again',
+    });
+    expect(log()).toContain(body.error_id);
+    expect(log()).toContain('x is not a function');
+  });
+
+  it('the next delivery is taken once the queue is back', async () => {
+    let away = true;
+    const { post } = await serve({
+      enqueue: async () => {
+        if (away) throw new OutageError('away');
+      },
+    });
+    expect((await post(BODY)).status).toBe(503);
+    away = false;
+    expect((await post(BODY)).status).toBe(200);
+  });
+});

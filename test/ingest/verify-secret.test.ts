@@ -1,0 +1,150 @@
+import { createHmac } from 'node:crypto';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createSecretVerifier } from '../../src/ingest/verify-secret.ts';
+
+const ROTATED = 'old-secret-0123456789';
+const CURRENT = 'new:secret:0123456789';
+const SOUTH = 'south-secret-01234567';
+
+const verifier = createSecretVerifier([
+  { name: 'north', secrets: [CURRENT, ROTATED] },
+  { name: 'south', secrets: [SOUTH] },
+]);
+
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+const sign = (secret: string, body: string) => createHmac('sha256', secret).update(body).digest('hex');
+
+/** A configured secret: printable ASCII, at least 16 characters. */
+const secret = fc.string({
+  unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCodePoint(code)),
+  minLength: 16,
+  maxLength: 40,
+});
+
+describe.each([CURRENT, ROTATED])('the configured secret %s', (own) => {
+  it.each([
+    ['basic', { authorization: `Basic ${base64(`anybody:${own}`)}` }],
+    ['basic', { authorization: `Basic ${base64(`:${own}`)}` }],
+    ['basic', { authorization: `Basic ${base64(own)}` }],
+    ['basic', { authorization: `Basic ${own}` }],
+    ['basic', { authorization: `basic  ${base64(`ünïcode:${own}`)}` }],
+    ['bearer', { authorization: `Bearer ${own}` }],
+    ['bearer', { authorization: `BEARER   ${own}` }],
+    ['raw', { authorization: own }],
+    ['header', { 'x-webhook-secret': own }],
+    ['header', { authorization: 'Bearer wrong-wrong-wrong-wrong', 'x-webhook-secret': own }],
+  ])('is recognised as %s in %o', (form, headers) => {
+    expect(verifier.verifyHeaders('north', headers)).toBe(form);
+    expect(verifier.verifyHeaders('south', headers)).toBeUndefined();
+    expect(verifier.verifyHeaders('nowhere', headers)).toBeUndefined();
+    expect(verifier.isOffered(headers)).toBe(true);
+  });
+
+  it.each([`sha256=${sign(own, 'body')}`, sign(own, 'body'), `sha256=${sign(own, 'body').toUpperCase()}`])(
+    'is recognised by the signature %s',
+    (signature) => {
+      const headers = { 'x-hub-signature-256': signature };
+      expect(verifier.isSigned(headers)).toBe(true);
+      expect(verifier.verifyHeaders('north', headers)).toBeUndefined();
+      expect(verifier.verifySignature('north', headers, Buffer.from('body'))).toBe(true);
+      expect(verifier.verifySignature('north', headers, Buffer.from('body '))).toBe(false);
+      expect(verifier.verifySignature('south', headers, Buffer.from('body'))).toBe(false);
+      expect(verifier.verifySignature('nowhere', headers, Buffer.from('body'))).toBe(false);
+    },
+  );
+});
+
+describe('any secret', () => {
+  it('is recognised in every form, and none of its neighbours is', () => {
+    fc.assert(
+      fc.property(secret, fc.string(), fc.nat(), (own, user, at) => {
+        const one = createSecretVerifier([{ name: 'a', secrets: [own] }]);
+        const wrong = `${own.slice(0, at % own.length)}\u0001${own.slice((at % own.length) + 1)}`;
+        const name = `${user.replaceAll(':', '')}.`;
+        for (const [given, right] of [
+          [own, true],
+          [wrong, false],
+          [own.slice(1), false],
+          [`${own}x`, false],
+          [own + own, false],
+        ] as const) {
+          const forms = [
+            one.verifyHeaders('a', { authorization: `Basic ${base64(`${name}:${given}`)}` }),
+            one.verifyHeaders('a', { authorization: `Bearer ${given}` }),
+            one.verifyHeaders('a', { authorization: given }),
+            one.verifyHeaders('a', { 'x-webhook-secret': given }),
+          ];
+          expect(forms).toEqual(right ? ['basic', 'bearer', 'raw', 'header'] : Array(4).fill(undefined));
+          const signed = { 'x-hub-signature-256': `sha256=${sign(given, 'b')}` };
+          expect(one.verifySignature('a', signed, Buffer.from('b'))).toBe(right);
+        }
+      }),
+    );
+  });
+});
+
+describe('nothing else', () => {
+  it.each([
+    {},
+    { authorization: '' },
+    { authorization: 'Bearer' },
+    { authorization: 'Bearer ' },
+    { authorization: `Bearer ${CURRENT} x` },
+    { authorization: `Digest ${CURRENT}` },
+    { authorization: `Bearer ${CURRENT.toUpperCase()}` },
+    { authorization: 'Basic' },
+    { authorization: 'Basic ====' },
+    { authorization: `Basic ${base64(`${CURRENT}:user`)}` },
+    { authorization: `Basic ${base64(`user:${CURRENT} `)}` },
+    { 'x-webhook-secret': '' },
+    { 'x-webhook-secret': `${CURRENT}, ${CURRENT}` },
+    { 'x-webhook-secret': [CURRENT] },
+    { cookie: CURRENT, 'proxy-authorization': CURRENT },
+  ])('passes: %o', (headers) => {
+    expect(verifier.verifyHeaders('north', headers)).toBeUndefined();
+  });
+
+  it.each([
+    '',
+    'sha256=',
+    'sha256=zz',
+    `sha1=${sign(CURRENT, 'body')}`,
+    `sha256=${sign(CURRENT, 'body').slice(2)}`,
+    `sha256=${sign('', 'body')}`,
+    `sha256=${'0'.repeat(64)}`,
+    sign(SOUTH, 'body'),
+  ])('passes as a signature: %j', (signature) => {
+    for (const source of ['north', 'nowhere', '__proto__', 'constructor', '']) {
+      expect(
+        verifier.verifySignature(source, { 'x-hub-signature-256': signature }, Buffer.from('body')),
+      ).toBe(false);
+    }
+  });
+
+  it('passes for a source that is not configured, whatever its name', () => {
+    for (const source of ['', 'North', 'north/', '__proto__', 'constructor', 'toString']) {
+      expect(verifier.verifyHeaders(source, { authorization: CURRENT })).toBeUndefined();
+      expect(verifier.verifyHeaders(source, { authorization: '' })).toBeUndefined();
+    }
+  });
+
+  it('passes where no source is configured at all', () => {
+    const none = createSecretVerifier([]);
+    expect(none.verifyHeaders('default', { authorization: 'Bearer x' })).toBeUndefined();
+    expect(none.verifySignature('default', { 'x-hub-signature-256': sign('', 'b') }, Buffer.from('b'))).toBe(
+      false,
+    );
+  });
+});
+
+it('tells what is offered from what is not', () => {
+  expect(verifier.isOffered({})).toBe(false);
+  expect(verifier.isOffered({ 'content-type': 'application/json', 'x-hub-signature-256': 'x' })).toBe(false);
+  expect(verifier.isOffered({ authorization: 'x' })).toBe(true);
+  expect(verifier.isSigned({})).toBe(false);
+});
+
+it('refuses to check a source that has no secret, instead of letting everybody in', () => {
+  expect(() => createSecretVerifier([{ name: 'open', secrets: [] }])).toThrow('source "open" has no secret');
+});

@@ -1,0 +1,50 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ZodError } from 'zod';
+import { DeliveryBatch, weighDelivery } from '../../src/queue/delivery-batch.ts';
+import { queuedDelivery } from '../support/deliveries.ts';
+
+const delivery = queuedDelivery('AUDIT_LOG_ALL', [{ id: 1 }], {
+  unreadable: [{ reason: 'not JSON', content: 'AA==' }],
+});
+
+describe('a batch', () => {
+  it('comes out of the queue as it went in', () => {
+    const batch = {
+      version: 1,
+      deliveries: [delivery, { ...delivery, secretForm: null, origin: 'backfill' }],
+    };
+    expect(DeliveryBatch.parse(JSON.parse(JSON.stringify(batch)))).toEqual(batch);
+  });
+
+  it.each([
+    { deliveries: [delivery] },
+    { version: 2, deliveries: [delivery] },
+    { version: 1, deliveries: [{ ...delivery, messageType: 'OTHER' }] },
+    { version: 1, deliveries: [{ ...delivery, records: [{}] }] },
+    { version: 1, deliveries: [{ ...delivery, deliveryId: 'x' }] },
+    { version: 1 },
+    null,
+  ])('of another shape or version is refused: %#', (data) => {
+    expect(() => DeliveryBatch.parse(data)).toThrow(ZodError);
+  });
+});
+
+describe('the weight of a delivery', () => {
+  it('counts the records and everything set aside beside them', () => {
+    expect(weighDelivery(queuedDelivery('AUDIT_LOG_ALL', [{ id: 1 }]))).toBe('[{"id":1}]'.length);
+    expect(weighDelivery(delivery)).toBe('[{"id":1}]'.length + 'not JSON'.length + 'AA=='.length);
+  });
+
+  it('is never less than the bytes that a body kept whole brought', () => {
+    fc.assert(
+      fc.property(fc.uint8Array(), (bytes) => {
+        const content = Buffer.from(bytes).toString('base64');
+        const unreadable = [{ reason: 'not JSON', content }];
+        expect(weighDelivery({ ...delivery, records: '[]', unreadable })).toBeGreaterThanOrEqual(
+          bytes.length,
+        );
+      }),
+    );
+  });
+});
