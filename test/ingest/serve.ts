@@ -4,8 +4,9 @@ import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { createFailedSecrets } from '../../src/ingest/failed-secrets.ts';
+import type { HttpListener } from '../../src/ingest/http-listener.ts';
 import { createIngestServer } from '../../src/ingest/ingest-server.ts';
-import type { IngestServer, IngestServerOptions } from '../../src/ingest/ingest-server.ts';
+import type { IngestServerOptions } from '../../src/ingest/ingest-server.ts';
 import { createSecretVerifier } from '../../src/ingest/verify-secret.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 
@@ -18,7 +19,7 @@ type Body = string | Buffer<ArrayBuffer>;
 
 /** A listener of one test, with what it has handed to the queue. */
 export interface Serving {
-  readonly server: IngestServer;
+  readonly server: HttpListener;
   readonly port: number;
   readonly deliveries: QueuedDelivery[];
   /** Everything logged, as text. */
