@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { runDemo } from './commands/demo.ts';
-import { printEmulator } from './commands/emulator.ts';
+import { flagOf, printEmulator } from './commands/emulator.ts';
 import { followEvents, parsePosition, printSearch } from './commands/events.ts';
 import { withStore } from './commands/open-store.ts';
 import { ROLES } from './commands/serve.ts';
@@ -158,7 +158,7 @@ const emulator = program
   .addHelpText('after', examples('xiq-sink emulator', 'xiq-sink emulator --rate 200 --secret-form hmac'))
   .action((options) => printEmulator(options, logger(), stopSignal()));
 for (const { name, meaning, default: usual } of EMULATOR_OPTIONS) {
-  emulator.option(`--${kebabCase(name)} <value>`, meaning, usual);
+  emulator.option(`${flagOf(name)} <value>`, meaning, usual);
 }
 
 /** A command about events, with the conditions that all of them take. */
@@ -192,10 +192,6 @@ function subscribing(source: string | undefined): SubscribeContext {
 
 function sourceOption() {
   return new Option('--source <name>', 'only this source');
-}
-
-function kebabCase(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
 function typeOption() {

@@ -1,14 +1,14 @@
 import { styleText } from 'node:util';
-import { UsageError } from '../errors.ts';
-import type { EmulatorStarted } from '../emulator/run-emulator.ts';
-import { emulatorOptionsSchema, runEmulator } from '../emulator/run-emulator.ts';
 import type { Logger } from 'pino';
+import { emulatorOptionsSchema, runEmulator } from '../emulator/run-emulator.ts';
+import type { EmulatorStarted } from '../emulator/run-emulator.ts';
+import { UsageError } from '../errors.ts';
 
 /** `emulator`: a stand-in for the cloud, until the signal fires. Throws a UsageError that names every wrong option. */
 export async function printEmulator(options: unknown, logger: Logger, signal: AbortSignal): Promise<void> {
   const { data, error } = emulatorOptionsSchema.safeParse(options);
   if (data === undefined) {
-    const problems = error.issues.map(({ path, message }) => `  ${path.join('.')}: ${message}`);
+    const problems = error.issues.map(({ path, message }) => `  ${flagOf(String(path[0]))}: ${message}`);
     throw new UsageError(`wrong options:\n${problems.join('\n')}`);
   }
   await runEmulator(data, {
@@ -16,6 +16,11 @@ export async function printEmulator(options: unknown, logger: Logger, signal: Ab
     logger,
     onStarted: (started) => void process.stdout.write(`${startedScreen(started)}\n`),
   });
+}
+
+/** An option's name as it is typed: `secretForm` is `--secret-form`. */
+export function flagOf(name: string): string {
+  return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 function startedScreen({ url, logins }: EmulatorStarted): string {

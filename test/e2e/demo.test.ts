@@ -1,0 +1,77 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { freePort } from '../../src/store/free-port.ts';
+import { PROGRAM, runProgram, temporaryDirectory } from '../support/program.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
+});
+
+/** Starts a command that runs until it is told to stop. */
+function start(args: readonly string[], env: Record<string, string>) {
+  const child = spawn(PROGRAM, args, { env: { PATH: process.env['PATH'], ...env } });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const exited = once(child, 'exit');
+  const stop = async () => {
+    child.kill('SIGINT');
+    await exited;
+    return child.exitCode;
+  };
+  cleanUps.push(stop);
+  return { output: () => output, stop };
+}
+
+describe('the demo', () => {
+  it('brings events of all nine types into the tables within 30 s, and stops all of it', async () => {
+    const directory = await temporaryDirectory();
+    cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+    const settings = { DATA_DIR: directory, PORT: String(await freePort()) };
+    const demo = start(['demo'], settings);
+    await waitFor(() => demo.output().includes('9 of 9 message types have arrived'), 30_000);
+
+    const question = /sql "(select message_type.*)"/.exec(demo.output())?.[1] ?? '';
+    const demoSettings = { DATA_DIR: path.join(directory, 'demo') };
+    const answer: unknown = JSON.parse(await runProgram(demoSettings, 'sql', '--json', question));
+    expect(answer).toHaveLength(9);
+
+    expect(await demo.stop()).toBe(0);
+    const conservation = await runProgram(
+      demoSettings,
+      'sql',
+      '--json',
+      'select * from conservation where not adds_up',
+    );
+    expect(JSON.parse(conservation)).toEqual([]);
+  });
+});
+
+describe('the emulator', () => {
+  it('says where it is and who can log in, and ends well', async () => {
+    const emulator = start(['emulator', '--port', '0'], {});
+    const url = await waitFor(() => /emulated cloud is at (http:\S+)/.exec(emulator.output())?.[1]);
+    const [, username = '', password = ''] =
+      /^ {2}(\S+) {2}(\S+) {2}Administrator$/m.exec(emulator.output()) ?? [];
+    const login = await fetch(`${url}/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username, password }),
+    });
+    expect(await login.json()).toMatchObject({ token_type: 'Bearer' });
+    expect(await emulator.stop()).toBe(0);
+  });
+
+  it('names every wrong option at once and exits with 2', async () => {
+    const attempt = runProgram({}, 'emulator', '--rate', 'fast', '--secret-form', 'morse');
+    await expect(attempt).rejects.toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/--rate[\s\S]*--secret-form/),
+    });
+  });
+});
