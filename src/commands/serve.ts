@@ -162,7 +162,7 @@ async function openServer(config: Config, opened: Opened): Promise<Omit<OpenStor
 async function startMaintenance(config: Config, db: Db, logger: Logger, opened: Opened): Promise<void> {
   const maintain = async () => {
     const { created, dropped, inDefault } = await maintainPartitions(db, new Date(), config.retentionMonths);
-    if (created.length > 0) logger.info({ created }, 'partitions created');
+    if (created.length > 0) logger.info(`${created.length} month partitions created`);
     if (dropped.length > 0) logger.info({ dropped }, 'retention dropped partitions');
     for (const { partition, rows } of inDefault) {
       logger.warn({ partition, rows }, 'events lie outside every month that has a partition');

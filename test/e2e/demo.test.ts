@@ -69,9 +69,7 @@ describe('the emulator', () => {
 
   it('names every wrong option at once and exits with 2', async () => {
     const attempt = runProgram({}, 'emulator', '--rate', 'fast', '--secret-form', 'morse');
-    await expect(attempt).rejects.toMatchObject({
-      code: 2,
-      stderr: expect.stringMatching(/--rate[\s\S]*--secret-form/),
-    });
+    await expect(attempt).rejects.toMatchObject({ code: 2 });
+    await expect(attempt).rejects.toThrow(/--rate[\s\S]*--secret-form/);
   });
 });
