@@ -20,7 +20,7 @@ export interface DeliveryWorker {
 export type StoreBatch = (batch: DeliveryBatch) => Promise<void>;
 
 /** Jobs in hand at the same time in one process: those that wait for a transaction go together in the next. */
-const CONCURRENCY = 8;
+const CONCURRENCY = 16;
 
 const WORKER_OPTIONS = {
   concurrency: CONCURRENCY,
