@@ -101,7 +101,10 @@ describe('CSV', () => {
   }
 
   it('is what RFC 4180 reads back as the same', () => {
-    const cell = fc.oneof(fc.string(), fc.constantFrom('"', ',', '\n', '\r', '\r\n', '""', ' x ', 'a"b,c\r\nd'));
+    const cell = fc.oneof(
+      fc.string(),
+      fc.constantFrom('"', ',', '\n', '\r', '\r\n', '""', ' x ', 'a"b,c\r\nd'),
+    );
     fc.assert(
       fc.property(fc.array(fc.array(cell, { minLength: 3, maxLength: 3 })), (rows) => {
         expect(parseCsv(formatCsv(['a', 'b "c"', 'd,e'], rows))).toEqual([['a', 'b "c"', 'd,e'], ...rows]);
