@@ -17,7 +17,7 @@ export function answerErrors(logger: Logger): ErrorRequestHandler {
     if (retryAfter !== undefined) response.set('Retry-After', String(retryAfter));
     // Many senders hold their password back until they are asked for it (RFC 9110, section 11.6.1).
     if (status === 401) response.set('WWW-Authenticate', 'Basic realm="xiq-sink"');
-    // What is left of a body that was not read would be taken for the next request.
+    // The rest of a body that was refused is not worth waiting for.
     if (!request.complete) response.set('Connection', 'close');
     response.status(status).json({ error_code: code, error_id: errorId, error_message: message });
   };

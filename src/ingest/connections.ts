@@ -24,7 +24,6 @@ export function trackConnections(server: Server | TlsServer, graceMs: number): (
     const closed = new Promise<void>((resolve) => {
       server.close(() => resolve());
     });
-    server.closeIdleConnections();
     const grace = AbortSignal.timeout(graceMs);
     // A set is walked to its end, whatever is added on the way.
     for (const response of inHand) {

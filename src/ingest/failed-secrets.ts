@@ -17,10 +17,8 @@ export function createFailedSecrets(): FailedSecrets {
   const limiter = new RateLimiterMemory({ points: FAILURES_PER_MINUTE, duration: 60 });
   return {
     async count(address) {
-      const { remainingPoints, consumedPoints, msBeforeNext } = await limiter.penalty(address);
-      return remainingPoints === 0 && consumedPoints > FAILURES_PER_MINUTE
-        ? Math.ceil(msBeforeNext / 1000)
-        : undefined;
+      const { consumedPoints, msBeforeNext } = await limiter.penalty(address);
+      return consumedPoints > FAILURES_PER_MINUTE ? Math.ceil(msBeforeNext / 1000) : undefined;
     },
   };
 }

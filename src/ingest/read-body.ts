@@ -14,9 +14,8 @@ type Inflate = (body: Buffer, options: { maxOutputLength: number }) => Promise<B
 const inflateEither: Inflate = (body, options) =>
   isZlib(body) ? promisify(inflate)(body, options) : promisify(inflateRaw)(body, options);
 
-/** RFC 1950, section 2.2: the method is 8, and both bytes as one number are a multiple of 31. */
-const isZlib = (body: Buffer) =>
-  body.length >= 2 && body.readUInt8(0) % 16 === 8 && body.readUInt16BE(0) % 31 === 0;
+/** RFC 1950, section 2.2: the method in the low half of the first byte is 8, which begins no raw stream (RFC 1951). */
+const isZlib = (body: Buffer) => body.length > 0 && body.readUInt8(0) % 16 === 8;
 
 const DECODERS: ReadonlyMap<string, Inflate> = new Map<string, Inflate>([
   ['gzip', promisify(gunzip)],

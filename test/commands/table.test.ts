@@ -1,10 +1,14 @@
 import * as fc from 'fast-check';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { formatCsv, formatTable, oneLine } from '../../src/commands/table.ts';
 
 const { isTTY } = process.stdout;
+beforeEach(() => {
+  for (const name of ['FORCE_COLOR', 'NO_COLOR', 'NODE_DISABLE_COLORS']) vi.stubEnv(name, undefined);
+});
 afterEach(() => {
   process.stdout.isTTY = isTTY;
+  vi.unstubAllEnvs();
 });
 
 /** Formats as if standard output were a terminal, or not. */
@@ -26,6 +30,10 @@ describe('a table in a pipe', () => {
         ],
       ),
     ).toBe(['id  a name', '1   x', '22  a longer name  y'].join('\n'));
+  });
+
+  it('is as wide as its headings where the cells are narrower', () => {
+    expect(format(['heading', 'b'], [['1', '2']])).toBe('heading  b\n1        2');
   });
 
   it('has its headings alone where there are no rows', () => {
@@ -93,7 +101,10 @@ describe('CSV', () => {
   }
 
   it('is what RFC 4180 reads back as the same', () => {
-    const cell = fc.oneof(fc.string(), fc.constantFrom('"', ',', '\n', '\r\n', '""', ' x ', 'a"b,c\r\nd'));
+    const cell = fc.oneof(
+      fc.string(),
+      fc.constantFrom('"', ',', '\n', '\r', '\r\n', '""', ' x ', 'a"b,c\r\nd'),
+    );
     fc.assert(
       fc.property(fc.array(fc.array(cell, { minLength: 3, maxLength: 3 })), (rows) => {
         expect(parseCsv(formatCsv(['a', 'b "c"', 'd,e'], rows))).toEqual([['a', 'b "c"', 'd,e'], ...rows]);
@@ -116,5 +127,6 @@ describe('CSV', () => {
 });
 
 it('a heading is bold on a terminal only', () => {
-  expect(format(['a'], [])).not.toContain(BOLD);
+  expect(format(['a'], [], true)).toContain(BOLD);
+  expect(format(['a'], [])).toBe('a');
 });

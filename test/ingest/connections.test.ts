@@ -14,6 +14,10 @@ const NEVER = 1_000_000;
 async function holding(graceMs: number, server = createServer()) {
   const inHand: ServerResponse[] = [];
   let accepted = 0;
+  let ended = false;
+  server.once('close', () => {
+    ended = true;
+  });
   server.on('connection', () => {
     accepted += 1;
   });
@@ -24,7 +28,7 @@ async function holding(graceMs: number, server = createServer()) {
   onTestFinished(() => server.closeAllConnections());
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the server does not listen');
-  return { close, inHand, accepted: () => accepted, port: address.port };
+  return { close, inHand, accepted: () => accepted, ended: () => ended, port: address.port };
 }
 
 const POST = head('Content-Length: 2') + '{}';
@@ -39,7 +43,7 @@ describe('closing', () => {
   });
 
   it('answers what is in hand, and lets its sender know that the connection ends', async () => {
-    const { close, inHand, port } = await holding(NEVER);
+    const { close, inHand, ended, port } = await holding(NEVER);
     const sender = connectRaw(port, POST);
     await waitFor(() => inHand.length === 1);
     let closed = false;
@@ -50,6 +54,7 @@ describe('closing', () => {
     expect(closed).toBe(false);
     inHand[0]?.end('answered');
     await closing;
+    expect(ended()).toBe(true);
     await sender.closed;
     expect(sender.received()).toMatch(/^HTTP\/1\.1 200 OK\r\nConnection: close\r\n[^]*answered/);
   });
@@ -67,6 +72,7 @@ describe('closing', () => {
     inHand[1]?.end('two');
     await closing;
     await Promise.all([first.closed, half.closed]);
+    expect(half.received()).toMatch(/\r\nConnection: close\r\n/);
     expect([first.received(), half.received()]).toEqual([
       expect.stringMatching(/one$/),
       expect.stringMatching(/two$/),

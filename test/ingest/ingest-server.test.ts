@@ -178,6 +178,28 @@ describe('health', () => {
   });
 });
 
+it('closes by answering the delivery in hand, and waits for nobody else', async () => {
+  let release = () => undefined as void;
+  const taken = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let handedOver = false;
+  const { server, port, post } = await serve({
+    enqueue: async () => {
+      handedOver = true;
+      await taken;
+    },
+  });
+  const silent = connectRaw(port);
+  const answer = post(BODY);
+  await waitFor(() => handedOver);
+  const closing = server.close();
+  release();
+  expect((await answer).status).toBe(200);
+  await closing;
+  await silent.closed;
+});
+
 it('sends the headers that harden an answer, and none that tells what it runs on', async () => {
   const { post, request } = await serve();
   for (const response of [await post(BODY), await post('x'), await request('/healthz', {})]) {

@@ -55,6 +55,11 @@ describe.each([CURRENT, ROTATED])('the configured secret %s', (own) => {
   );
 });
 
+it('that comes in several forms at once is known by the first of them', () => {
+  const headers = { authorization: `Bearer ${CURRENT}`, 'x-webhook-secret': ROTATED };
+  expect(verifier.verifyHeaders('north', headers)).toBe('bearer');
+});
+
 describe('any secret', () => {
   it('is recognised in every form, and none of its neighbours is', () => {
     fc.assert(
