@@ -120,8 +120,13 @@ function createOpened(logger: Logger): Opened {
     async closeAll() {
       for (let last = closers.pop(); last !== undefined; last = closers.pop()) {
         const started = performance.now();
-        await last.close();
-        logger.debug({ ms: Math.round(performance.now() - started) }, `closed ${last.what}`);
+        try {
+          await last.close();
+          logger.debug({ ms: Math.round(performance.now() - started) }, `closed ${last.what}`);
+        } catch (error) {
+          // What was opened before it still has to be closed.
+          logger.error({ err: error }, `${last.what} was not closed: ${describeError(error)}`);
+        }
       }
     },
   };

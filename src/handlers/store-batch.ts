@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { describeError, OutageError } from '../errors.ts';
+import { weighDelivery } from '../queue/delivery-batch.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
 import type { StoreBatch } from '../queue/delivery-worker.ts';
 import { createGroupCommit } from '../queue/group-commit.ts';
@@ -34,8 +35,8 @@ export function createBatchStore(db: Db, logger: Logger, giveUp: AbortSignal): S
     await storeThroughFailures(db, deliveries, logger, giveUp);
   }, TRANSACTION_BOUNDS);
   return ({ deliveries }) => {
-    const characters = deliveries.reduce((sum, { records }) => sum + records.length, 0);
-    return transactions.add(deliveries, characters);
+    const weight = deliveries.reduce((sum, delivery) => sum + weighDelivery(delivery), 0);
+    return transactions.add(deliveries, weight);
   };
 }
 
