@@ -20,7 +20,7 @@ function readPem(setting: string, file: string): Buffer {
   try {
     return readFileSync(file);
   } catch (error) {
-    throw new UsageError(`${setting} cannot be read`, { cause: error });
+    throw new UsageError(`${setting} ${file} cannot be read`, { cause: error });
   }
 }
 

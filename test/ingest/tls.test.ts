@@ -134,6 +134,6 @@ describe.skipIf(!hasOpenssl)('TLS (needs openssl on PATH to make certificates)',
   }, 15_000);
 
   it('files that cannot be read are named', () => {
-    expect(() => load('missing')).toThrow(/ENOENT.*missing\.crt/);
+    expect(() => load('missing')).toThrow(/^TLS_CERT_FILE .*missing\.crt cannot be read$/);
   });
 });
