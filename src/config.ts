@@ -26,6 +26,9 @@ export interface Config {
   readonly publicUrl: string | undefined;
   /** What `serve` does about subscriptions that are not as these settings say. */
   readonly subscribe: Environment['SUBSCRIBE'];
+  /** `strict`: every delivery is in the spool until its rows are committed. */
+  readonly durability: Environment['DURABILITY'];
+  readonly spool: { readonly directory: string; readonly maxBytes: number; readonly minFreeBytes: number };
   readonly maxBodyBytes: number;
   /** Months an event is kept, by family; undefined keeps all. */
   readonly retentionMonths: Readonly<Record<Family, number | undefined>>;
@@ -45,10 +48,11 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   if (settings === undefined || problems.length > 0) {
     throw new UsageError(`wrong settings:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
   }
+  const dataDir = path.resolve(settings.DATA_DIR);
   return Object.freeze({
     databaseUrl: settings.DATABASE_URL,
     redisUrl: settings.REDIS_URL,
-    dataDir: path.resolve(settings.DATA_DIR),
+    dataDir,
     host: settings.HOST,
     port: settings.PORT,
     tls:
@@ -58,6 +62,12 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     sources,
     publicUrl: settings.PUBLIC_URL,
     subscribe: settings.SUBSCRIBE,
+    durability: settings.DURABILITY,
+    spool: {
+      directory: path.join(dataDir, 'spool'),
+      maxBytes: settings.SPOOL_MAX_BYTES,
+      minFreeBytes: settings.SPOOL_MIN_FREE_BYTES,
+    },
     maxBodyBytes: settings.MAX_BODY_BYTES,
     retentionMonths: {
       audit: settings.RETENTION_AUDIT_MONTHS,
@@ -79,6 +89,8 @@ export function maskConfig(config: Config): Record<string, unknown> {
     publicUrl: config.publicUrl,
     sources: config.sources.map(describeSource),
     subscribe: config.subscribe,
+    durability: config.durability,
+    spool: `${config.spool.directory}, at most ${config.spool.maxBytes} bytes`,
     maxBodyBytes: config.maxBodyBytes,
     retentionMonths: kept,
     logLevel: config.logLevel,

@@ -9,6 +9,7 @@
  * record        one JSON object of a delivery (a body is one object or an array of them)
  * event         one stored row; a record gives one, a location record one per observation
  * receipt       what the sender gets back: delivery id, record count, how durable it is by then
+ * spool         files on our own disk that hold deliveries while the queue cannot take them
  * quarantine    authenticated bytes or records that could not be read as events, kept as they came
  * subscription  what the cloud holds: application, url, secret, message type, status
  * destination   a SIEM or other system that events are forwarded to
@@ -51,6 +52,9 @@ export type Origin = 'webhook' | 'backfill';
 
 /** The form in which a delivery carried its secret; the cloud's own is not documented. */
 export type SecretForm = 'basic' | 'bearer' | 'raw' | 'header' | 'hmac';
+
+/** Where a delivery is safe when its sender gets the receipt: in the queue, or in the spool on our own disk. */
+export type Durability = 'queued' | 'spooled';
 
 const messageTypes: ReadonlySet<string> = new Set(MESSAGE_TYPES);
 

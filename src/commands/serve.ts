@@ -3,7 +3,6 @@ import { systemClock } from '../cloud/clock.ts';
 import { maskConfig } from '../config.ts';
 import type { Config, SourceConfig } from '../config.ts';
 import { describeError, UsageError } from '../errors.ts';
-import { createBatchStore } from '../handlers/store-batch.ts';
 import { createFailedSecrets } from '../ingest/failed-secrets.ts';
 import type { HttpListener, TlsCertificate } from '../ingest/http-listener.ts';
 import { createHealthServer, createIngestServer } from '../ingest/ingest-server.ts';
@@ -11,15 +10,18 @@ import type { HealthOptions } from '../ingest/ingest-server.ts';
 import { readTlsFiles, watchTlsFiles } from '../ingest/tls-files.ts';
 import { createSecretVerifier } from '../ingest/verify-secret.ts';
 import { openDeliveryQueue } from '../queue/delivery-queue.ts';
-import { startDeliveryWorker } from '../queue/delivery-worker.ts';
+import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import type { QueueLocation } from '../queue/engine.ts';
 import { checkDatabase, openDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
+import { findStoredDeliveries } from '../store/deliveries.ts';
 import { startEmbeddedPostgres } from '../store/embedded-postgres.ts';
 import { takeInstanceLock } from '../store/instance-lock.ts';
-import { maintainPartitions } from '../store/partitions.ts';
 import { watchSubscriptions } from '../subscribe/watch.ts';
-import { migrateAll, locateQueue } from './open-store.ts';
+import { locateQueue } from './open-store.ts';
+import { createOpened } from './opened.ts';
+import type { Opened } from './opened.ts';
+import { startStoring } from './serve-storing.ts';
 import { createSubscribers } from './subscribers.ts';
 import { completeSecrets } from './webhook-secret.ts';
 import type { SourceSecrets } from './webhook-secret.ts';
@@ -29,9 +31,6 @@ export const ROLES = ['all', 'ingest', 'worker'] as const;
 /** Which parts one process runs; a larger set-up runs many of each on one queue and one database. */
 export type Role = (typeof ROLES)[number];
 
-/** Months are created and retention is applied this often. */
-const MAINTENANCE_INTERVAL_MS = 60 * 60 * 1000;
-
 /** The running service. */
 export interface Service {
   /** What deliveries must carry; none in the role `worker`. */
@@ -40,14 +39,8 @@ export interface Service {
   readonly port: number;
   /** What a person gives to psql; only of the embedded database. */
   readonly readerUrl: string | undefined;
-  /** Stops in reverse order of the start: takes nothing new, finishes what was taken, closes. */
+  /** Takes nothing new, finishes what was taken, closes. */
   stop(): Promise<void>;
-}
-
-/** What was opened, to be closed in reverse order. */
-interface Opened {
-  push(what: string, close: () => Promise<unknown>): void;
-  closeAll(): Promise<void>;
 }
 
 /** Starts the service. Resolves once it works; when it cannot start, it closes what it had opened. */
@@ -63,99 +56,67 @@ export async function startService(config: Config, role: Role, logger: Logger): 
   }
 }
 
-/** Starts what the role needs: what takes from the queue first, what deliveries come in by last. */
+/**
+ * Starts what the role needs. Deliveries are taken first of all, whether or not queue and database answer: what
+ * nobody can take is kept in the spool. What stores is closed last, so that it finishes what was taken.
+ */
 async function startParts(
   config: Config,
   role: Role,
   logger: Logger,
   opened: Opened,
 ): Promise<Omit<Service, 'stop'>> {
-  const needsStore = role !== 'ingest' || config.redisUrl === undefined;
-  const store = needsStore ? await openStore(config, logger, opened) : undefined;
-  const queueLocation = locateQueue(config, store?.databaseUrl ?? '');
+  const database = needsDatabase(config, role) ? await openServer(config, logger, opened) : undefined;
+  const storing = createOpened(logger);
+  opened.push('what stores', () => storing.closeAll());
+  const queueLocation = locateQueue(config, database?.databaseUrl ?? '');
+  const secrets = role === 'worker' ? undefined : await completeSecrets(config);
   const health: HealthOptions = {
-    checks: store === undefined ? {} : { database: () => checkDatabase(store.db) },
+    checks: database === undefined ? {} : { database: () => checkDatabase(database.db) },
     tls: config.tls === undefined ? undefined : readTlsFiles(config.tls),
     logger,
   };
-  if (role !== 'ingest' && store !== undefined) {
-    await startMaintenance(config, store.db, logger, opened);
-    startWorker(store.db, queueLocation, logger, opened);
-  }
-  const readerUrl = store?.readerUrl;
-  if (role === 'worker') {
-    const port = await listen(config, createHealthServer(health), logger, opened);
-    startSubscriptionWatch(config, config.sources, store?.db, logger, opened);
-    return { secrets: undefined, port, readerUrl };
-  }
-  const secrets = await completeSecrets(config);
-  const queue = openDeliveryQueue(queueLocation, logger);
-  opened.push('queue', () => queue.close());
-  const server = createIngestServer({
-    ...health,
-    checks: { queue: () => queue.check(), ...health.checks },
-    verifier: createSecretVerifier(secrets.sources),
-    failedSecrets: createFailedSecrets(),
-    enqueue: (delivery) => queue.enqueue(delivery),
-    maxBodyBytes: config.maxBodyBytes,
-  });
+  const server =
+    secrets === undefined
+      ? createHealthServer(health)
+      : createIngest(config, secrets, openQueue(config, queueLocation, database?.db, logger, opened), health);
   const port = await listen(config, server, logger, opened);
-  if (role === 'all') startSubscriptionWatch(config, secrets.sources, store?.db, logger, opened);
-  return { secrets, port, readerUrl };
+  if (role !== 'ingest' && database !== undefined) {
+    await startStoring({ config, ...database, queueLocation, logger }, storing);
+    startSubscriptionWatch(config, secrets?.sources ?? config.sources, database.db, logger, opened);
+  }
+  return { secrets, port, readerUrl: database?.readerUrl };
 }
 
-function startWorker(db: Db, queueLocation: QueueLocation, logger: Logger, opened: Opened): void {
-  const giveUp = new AbortController();
-  const worker = startDeliveryWorker(queueLocation, createBatchStore(db, logger, giveUp.signal), logger);
-  opened.push('worker', () => {
-    giveUp.abort();
-    return worker.close();
-  });
+/** An ingest process needs none, unless its queue is there or it keeps deliveries until their rows are committed. */
+function needsDatabase({ redisUrl, durability }: Config, role: Role): boolean {
+  return role !== 'ingest' || redisUrl === undefined || durability === 'strict';
 }
 
-function createOpened(logger: Logger): Opened {
-  const closers: { what: string; close: () => Promise<unknown> }[] = [];
-  return {
-    push: (what, close) => closers.push({ what, close }),
-    async closeAll() {
-      for (let last = closers.pop(); last !== undefined; last = closers.pop()) {
-        const started = performance.now();
-        try {
-          await last.close();
-          logger.debug({ ms: Math.round(performance.now() - started) }, `closed ${last.what}`);
-        } catch (error) {
-          // What was opened before it still has to be closed.
-          logger.error({ err: error }, `${last.what} was not closed: ${describeError(error)}`);
-        }
-      }
-    },
-  };
-}
-
-interface OpenStore {
+interface OpenServer {
   readonly db: Db;
   readonly databaseUrl: string;
   readonly readerUrl: string | undefined;
 }
 
-async function openStore(config: Config, logger: Logger, opened: Opened): Promise<OpenStore> {
-  const { databaseUrl, readerUrl } = await openServer(config, opened);
+async function openServer(config: Config, logger: Logger, opened: Opened): Promise<OpenServer> {
+  const { databaseUrl, readerUrl } =
+    config.databaseUrl === undefined
+      ? await startEmbedded(config, opened)
+      : { databaseUrl: config.databaseUrl, readerUrl: undefined };
   const db = openDatabase(databaseUrl, (error) =>
     logger.warn(`a database connection was lost: ${describeError(error)}`),
   );
   opened.push('database', () => db.destroy());
-  const applied = await migrateAll(config, databaseUrl, db);
-  if (applied.length > 0) logger.info({ applied }, 'database migrated');
   return { db, databaseUrl, readerUrl };
 }
 
-async function openServer(config: Config, opened: Opened): Promise<Omit<OpenStore, 'db'>> {
-  if (config.databaseUrl !== undefined) return { databaseUrl: config.databaseUrl, readerUrl: undefined };
-  const embedded = await startEmbeddedPostgres(config.dataDir);
+async function startEmbedded({ dataDir }: Config, opened: Opened): Promise<Omit<OpenServer, 'db'>> {
+  const embedded = await startEmbeddedPostgres(dataDir);
   const lock = await takeInstanceLock(embedded.databaseUrl);
   if (lock === undefined) {
     throw new UsageError(
-      `another xiq-sink serves on ${config.dataDir} already: stop it first, or set DATA_DIR to a directory of its own`,
+      `another xiq-sink serves on ${dataDir} already: stop it first, or set DATA_DIR to a directory of its own`,
     );
   }
   opened.push('embedded Postgres', () => embedded.stop());
@@ -163,26 +124,35 @@ async function openServer(config: Config, opened: Opened): Promise<Omit<OpenStor
   return embedded;
 }
 
-/** Maintains the partitions now, so that the first row finds its month, and from then on every hour. */
-async function startMaintenance(config: Config, db: Db, logger: Logger, opened: Opened): Promise<void> {
-  const maintain = async () => {
-    const { created, dropped, inDefault } = await maintainPartitions(db, new Date(), config.retentionMonths);
-    if (created.length > 0) logger.info(`${created.length} month partitions created`);
-    if (dropped.length > 0) logger.info({ dropped }, 'retention dropped partitions');
-    for (const { partition, rows } of inDefault) {
-      logger.warn({ partition, rows }, 'events lie outside every month that has a partition');
-    }
-  };
-  await maintain();
-  let running = Promise.resolve();
-  const timer = setInterval(() => {
-    running = maintain().catch((error: unknown) => {
-      logger.error({ err: error }, `partitions were not maintained: ${describeError(error)}`);
-    });
-  }, MAINTENANCE_INTERVAL_MS);
-  opened.push('maintenance', async () => {
-    clearInterval(timer);
-    await running;
+function openQueue(
+  { durability, spool }: Config,
+  location: QueueLocation,
+  db: Db | undefined,
+  logger: Logger,
+  opened: Opened,
+): DeliveryQueue {
+  const findStored =
+    durability === 'strict' && db !== undefined
+      ? (ids: readonly string[]) => findStoredDeliveries(db, ids)
+      : undefined;
+  const queue = openDeliveryQueue({ location, spool, findStored, logger });
+  opened.push('queue', () => queue.close());
+  return queue;
+}
+
+function createIngest(
+  config: Config,
+  secrets: SourceSecrets,
+  queue: DeliveryQueue,
+  health: HealthOptions,
+): HttpListener {
+  return createIngestServer({
+    ...health,
+    checks: { queue: async () => void (await queue.check()), ...health.checks },
+    verifier: createSecretVerifier(secrets.sources),
+    failedSecrets: createFailedSecrets(),
+    enqueue: (delivery) => queue.enqueue(delivery),
+    maxBodyBytes: config.maxBodyBytes,
   });
 }
 
@@ -190,11 +160,11 @@ async function startMaintenance(config: Config, db: Db, logger: Logger, opened: 
 function startSubscriptionWatch(
   { publicUrl, subscribe }: Config,
   sources: readonly SourceConfig[],
-  db: Db | undefined,
+  db: Db,
   logger: Logger,
   opened: Opened,
 ): void {
-  if (db === undefined || sources.every(({ cloud }) => cloud === undefined)) return;
+  if (sources.every(({ cloud }) => cloud === undefined)) return;
   if (publicUrl === undefined) {
     logger.info('PUBLIC_URL is not set: the subscriptions in the cloud are not checked');
     return;

@@ -14,6 +14,12 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'
 /** What `serve` does about subscriptions that are not as the settings say: report them, or repair them as well. */
 const SUBSCRIBE_MODES = ['report', 'auto'] as const;
 
+/**
+ * How long the disk spool keeps a delivery: until the queue has taken it, and only when the queue is away; or, always,
+ * until its rows are committed.
+ */
+const DURABILITIES = ['normal', 'strict'] as const;
+
 const retention = integer(1, 1200).optional();
 
 /** The settings that the environment may hold. */
@@ -33,6 +39,9 @@ const environmentSchema = z.object({
   CLOUD_PASSWORD: z.string().optional(),
   MESSAGE_TYPES: commaSeparated.pipe(messageTypes).optional(),
   SUBSCRIBE: z.enum(SUBSCRIBE_MODES, `takes one of ${SUBSCRIBE_MODES.join(', ')}`).default('report'),
+  DURABILITY: z.enum(DURABILITIES, `takes one of ${DURABILITIES.join(', ')}`).default('normal'),
+  SPOOL_MAX_BYTES: integer(1024 * 1024, 2 ** 50).default(10 * 1024 ** 3),
+  SPOOL_MIN_FREE_BYTES: integer(0, 2 ** 50).default(512 * 1024 ** 2),
   MAX_BODY_BYTES: integer(1024, 256 * 1024 * 1024).default(10 * 1024 * 1024),
   RETENTION_AUDIT_MONTHS: retention,
   RETENTION_LOCATION_MONTHS: retention,

@@ -30,7 +30,7 @@ const MAX_PAUSE_MS = 5_000;
  * tried again at once; a value that Postgres cannot hold is isolated.
  */
 export function createBatchStore(db: Db, logger: Logger, giveUp: AbortSignal): StoreBatch {
-  const transactions = createGroupCommit<readonly QueuedDelivery[]>(async (batches) => {
+  const transactions = createGroupCommit(async (batches: readonly (readonly QueuedDelivery[])[]) => {
     const deliveries = await toEvents(batches.flat());
     await storeThroughFailures(db, deliveries, logger, giveUp);
   }, TRANSACTION_BOUNDS);

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-import type { MessageType } from '../domain.ts';
+import type { Durability, MessageType } from '../domain.ts';
 import { OutageError, RefusedError } from '../errors.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
 import { newDeliveryId } from './delivery-id.ts';
@@ -16,14 +16,14 @@ export interface Receipt {
   readonly delivery_id: string;
   readonly records: number;
   readonly quarantined: number;
-  readonly durability: 'queued';
+  readonly durability: Durability;
 }
 
 /** What receiving a delivery needs. */
 export interface ReceiveOptions {
   readonly verifier: SecretVerifier;
   readonly failedSecrets: FailedSecrets;
-  readonly enqueue: (delivery: QueuedDelivery) => Promise<void>;
+  readonly enqueue: (delivery: QueuedDelivery) => Promise<Durability>;
   readonly maxBodyBytes: number;
 }
 
@@ -34,12 +34,12 @@ export interface Addressed {
   readonly remoteAddress: string;
 }
 
-/** Seconds after which a sender should come back when the queue cannot take its delivery. */
+/** Seconds after which a sender should come back when neither queue nor spool can take its delivery. */
 const RETRY_AFTER_OUTAGE = 10;
 
 /**
  * Receives one delivery, from its headers to the receipt. It returns only once every record is durable in the
- * queue; otherwise it throws the RefusedError to answer with.
+ * queue or in the spool; otherwise it throws the RefusedError to answer with.
  */
 export async function receiveDelivery(
   request: IncomingMessage,
@@ -61,7 +61,7 @@ export async function receiveDelivery(
 
   const { body, unreadable } = await normalize(sent, decode, maxBodyBytes);
   const deliveryId = newDeliveryId(receivedAt);
-  await enqueueOrRefuse(enqueue, {
+  const durability = await enqueueOrRefuse(enqueue, {
     deliveryId,
     source,
     messageType,
@@ -76,7 +76,7 @@ export async function receiveDelivery(
     delivery_id: deliveryId,
     records: body.recordCount,
     quarantined: body.unreadable.length,
-    durability: 'queued',
+    durability,
   };
 }
 
@@ -93,13 +93,16 @@ async function normalize(
   }
 }
 
-async function enqueueOrRefuse(enqueue: ReceiveOptions['enqueue'], delivery: QueuedDelivery): Promise<void> {
+async function enqueueOrRefuse(
+  enqueue: ReceiveOptions['enqueue'],
+  delivery: QueuedDelivery,
+): Promise<Durability> {
   try {
-    await enqueue(delivery);
+    return await enqueue(delivery);
   } catch (error) {
     if (!(error instanceof OutageError)) throw error;
     const options = { cause: error, retryAfter: RETRY_AFTER_OUTAGE };
-    throw new RefusedError(503, 'QUEUE_UNAVAILABLE', 'the queue cannot take the delivery now', options);
+    throw new RefusedError(503, 'QUEUE_UNAVAILABLE', 'the delivery cannot be kept now', options);
   }
 }
 

@@ -48,3 +48,16 @@ export const DeliveryBatch = z.object({
 });
 
 export type DeliveryBatch = z.infer<typeof DeliveryBatch>;
+
+/** One job: at most 512 deliveries or 1 MiB of them; a delivery larger than that goes alone. */
+export const GROUP_BOUNDS = { maxItems: 512, maxBytes: 1024 * 1024 };
+
+/** A batch as the bytes that the spool keeps. */
+export function encodeBatch(deliveries: readonly QueuedDelivery[]): Buffer {
+  return Buffer.from(JSON.stringify({ version: 1, deliveries }));
+}
+
+/** Reads what `encodeBatch` made. Throws when it is no batch, or one of a version that is not known here. */
+export function decodeBatch(bytes: Buffer): DeliveryBatch {
+  return DeliveryBatch.parse(JSON.parse(bytes.toString()));
+}

@@ -1,75 +1,100 @@
 import type { Logger } from 'pino';
-import { OutageError } from '../errors.ts';
-import { weighDelivery } from './delivery-batch.ts';
+import type { Durability } from '../domain.ts';
+import { describeError, OutageError } from '../errors.ts';
+import { openBatchQueue } from './batch-queue.ts';
+import { encodeBatch, GROUP_BOUNDS, weighDelivery } from './delivery-batch.ts';
 import type { QueuedDelivery } from './delivery-batch.ts';
-import { engineAt } from './engine.ts';
 import type { QueueLocation } from './engine.ts';
 import { createGroupCommit } from './group-commit.ts';
-import { logOutages } from './log-outages.ts';
+import { startReplay } from './spool/replay.ts';
+import type { FindStored } from './spool/replay.ts';
+import { openSpool } from './spool/spool.ts';
+import type { SpoolSettings } from './spool/spool.ts';
 
-/** The producing end: what the ingest endpoint hands deliveries to. */
+/** What the ingest endpoint hands deliveries to. */
 export interface DeliveryQueue {
-  /** Resolves once the delivery is durable in the queue. Throws OutageError when the queue cannot take it. */
-  enqueue(delivery: QueuedDelivery): Promise<void>;
-  /** Throws OutageError when the queue's engine does not answer. */
-  check(): Promise<void>;
+  /** Resolves once the delivery is durable, and says where. Throws OutageError when nothing can take it. */
+  enqueue(delivery: QueuedDelivery): Promise<Durability>;
+  /** Resolves with where deliveries go now. Throws OutageError when nothing could take one. */
+  check(): Promise<Durability>;
   /** Waits for what was handed over, then disconnects. */
   close(): Promise<void>;
 }
 
-/** The BullMQ queue that deliveries go through. */
-export const QUEUE_NAME = 'deliveries';
-
-/** BullMQ writes two events a job to a stream that nothing here reads. */
-const QUEUE_OPTIONS = { streams: { events: { maxLen: 100 } }, skipMetasUpdate: true };
-
-/** One job: at most 512 deliveries or 1 MiB of them; a delivery larger than that goes alone. */
-const GROUP_BOUNDS = { maxItems: 512, maxBytes: 1024 * 1024 };
-
-/** How long a sender waits for the queue before it is told to come back. */
-const ENQUEUE_TIMEOUT_MS = 5_000;
-
-const JOB_OPTIONS = {
-  removeOnComplete: true,
-  removeOnFail: false,
-  // An error that no rule of the worker foresees must not end a job: it comes back until somebody mends it.
-  attempts: 2 ** 31 - 1,
-  backoff: { type: 'fixed', delay: 5_000 },
-  stackTraceLimit: 1,
-};
-
-/** Opens the queue for writing. Deliveries that arrive during one write go together in the next. */
-export function openDeliveryQueue(location: QueueLocation, logger: Logger): DeliveryQueue {
-  const onError = logOutages(logger, 'queue');
-  const producer = engineAt(location).connectProducer(QUEUE_NAME, QUEUE_OPTIONS, onError);
-  producer.bullmq.on('error', onError);
-  const group = createGroupCommit<QueuedDelivery>(async (deliveries) => {
-    const job = producer.bullmq.add('batch', { version: 1, deliveries: [...deliveries] }, JOB_OPTIONS);
-    await withinTimeout(job, 'the queue did not take a batch');
-  }, GROUP_BOUNDS);
-
-  return {
-    enqueue: (delivery) => group.add(delivery, weighDelivery(delivery)),
-    check: () => withinTimeout(producer.ping(), 'the queue did not answer'),
-    close: async () => {
-      await group.idle();
-      await producer.bullmq.close();
-      await producer.disconnect();
-    },
-  };
+export interface DeliveryQueueOptions {
+  readonly location: QueueLocation;
+  readonly spool: SpoolSettings;
+  /**
+   * Asks the database which deliveries it has. With it (`DURABILITY=strict`) every delivery is in the spool before
+   * it is answered, and stays there until its rows are committed, whatever becomes of the queue.
+   */
+  readonly findStored: FindStored | undefined;
+  readonly logger: Logger;
 }
 
-async function withinTimeout(work: Promise<unknown>, failure: string): Promise<void> {
-  const { promise: timeout, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => reject(new OutageError(`${failure} within ${ENQUEUE_TIMEOUT_MS} ms`)),
-    ENQUEUE_TIMEOUT_MS,
-  );
-  try {
-    await Promise.race([work, timeout]);
-  } catch (error) {
-    throw error instanceof OutageError ? error : new OutageError(failure, { cause: error });
-  } finally {
-    clearTimeout(timer);
+/**
+ * Opens the way into the queue. Deliveries that arrive during one write go together in the next. While the queue
+ * cannot take them they go to the spool, which is replayed into the queue when it can.
+ */
+export function openDeliveryQueue({
+  location,
+  spool: settings,
+  findStored,
+  logger,
+}: DeliveryQueueOptions): DeliveryQueue {
+  const queue = openBatchQueue(location, logger);
+  const spool = openSpool(settings, logger);
+  let queueWorks = true;
+  const replay = startReplay({
+    spool,
+    queue,
+    findStored,
+    logger,
+    onQueueWorks() {
+      if (!queueWorks) logger.info('the queue takes deliveries again');
+      queueWorks = true;
+    },
+  });
+
+  /** After one failure the queue is not asked again until the replay has found it working: no sender waits for it. */
+  async function tryQueue(deliveries: readonly QueuedDelivery[]): Promise<boolean> {
+    if (!queueWorks) return false;
+    try {
+      await queue.add(deliveries);
+      return true;
+    } catch (error) {
+      if (!(error instanceof OutageError)) throw error;
+      queueWorks = false;
+      logger.warn(`deliveries go to the spool until the queue works: ${describeError(error)}`);
+      return false;
+    }
   }
+
+  const spoolBatch = (deliveries: readonly QueuedDelivery[]) => spool.append(encodeBatch(deliveries));
+
+  async function commit(deliveries: readonly QueuedDelivery[]): Promise<Durability> {
+    if (findStored !== undefined) {
+      const [queued] = await Promise.all([tryQueue(deliveries), spoolBatch(deliveries)]);
+      return queued ? 'queued' : 'spooled';
+    }
+    if (await tryQueue(deliveries)) return 'queued';
+    await spoolBatch(deliveries);
+    return 'spooled';
+  }
+
+  const group = createGroupCommit(commit, GROUP_BOUNDS);
+  return {
+    enqueue: (delivery) => group.add(delivery, weighDelivery(delivery)),
+    async check() {
+      if (queueWorks && findStored === undefined) return 'queued';
+      await spool.check();
+      return queueWorks ? 'queued' : 'spooled';
+    },
+    async close() {
+      await group.idle();
+      await replay.stop();
+      await spool.close();
+      await queue.close();
+    },
+  };
 }

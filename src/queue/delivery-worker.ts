@@ -2,7 +2,7 @@ import { DelayedError } from 'bullmq';
 import type { Logger } from 'pino';
 import { OutageError } from '../errors.ts';
 import { DeliveryBatch } from './delivery-batch.ts';
-import { QUEUE_NAME } from './delivery-queue.ts';
+import { QUEUE_NAME } from './batch-queue.ts';
 import { engineAt } from './engine.ts';
 import type { QueueLocation } from './engine.ts';
 import { logOutages } from './log-outages.ts';

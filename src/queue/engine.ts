@@ -1,4 +1,4 @@
-import type { Processor, QueueOptions, WorkerOptions } from 'bullmq';
+import type { JobsOptions, Processor, QueueOptions, WorkerOptions } from 'bullmq';
 import type { DeliveryBatch } from './delivery-batch.ts';
 import { createPostgresEngine } from './postgres-engine.ts';
 import { createRedisEngine } from './redis-engine.ts';
@@ -21,7 +21,15 @@ interface Connected<T> {
 }
 
 interface Producer {
-  add(name: string, data: DeliveryBatch, options: QueueOptions['defaultJobOptions']): Promise<unknown>;
+  /** Resolves once jobs can be added; what has failed once fails for ever. */
+  waitUntilReady(): Promise<unknown>;
+  add(name: string, data: DeliveryBatch, options: JobsOptions): Promise<unknown>;
+  getWaitingCount(): Promise<number>;
+}
+
+export interface ConnectedProducer extends Connected<Producer> {
+  /** The engine's own settings under which it may lose what it has taken, each in a sentence. */
+  weaknesses(): Promise<string[]>;
 }
 
 /** One engine behind BullMQ. Neither call waits for the engine, which may come up later. */
@@ -30,7 +38,7 @@ export interface Engine {
     name: string,
     options: Omit<QueueOptions, 'connection'>,
     onError: OnError,
-  ): Connected<Producer>;
+  ): ConnectedProducer;
   connectWorker(
     name: string,
     processor: Processor<DeliveryBatch>,

@@ -14,7 +14,12 @@ export function createPostgresEngine(databaseUrl: string): Engine {
     connectProducer(name, options, onError) {
       const pool = createPool(databaseUrl, onError);
       const bullmq = new Queue<DeliveryBatch>(name, { ...options, connection: pool });
-      return { bullmq, ping: () => pool.query('select 1'), disconnect: () => pool.end() };
+      return {
+        bullmq,
+        ping: () => pool.query('select 1'),
+        weaknesses: () => findWeaknesses(pool),
+        disconnect: () => pool.end(),
+      };
     },
     connectWorker(name, processor, options, onError) {
       const pool = createPool(databaseUrl, onError);
@@ -22,6 +27,18 @@ export function createPostgresEngine(databaseUrl: string): Engine {
       return { bullmq, ping: () => pool.query('select 1'), disconnect: () => pool.end() };
     },
   };
+}
+
+/** PostgreSQL manual, section 28.3 and "Write Ahead Log": what a commit promises under these settings. */
+async function findWeaknesses(pool: Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ name: string; setting: string }>(
+    "select name, setting from pg_settings where name in ('fsync', 'synchronous_commit', 'full_page_writes')",
+  );
+  return rows
+    .filter(({ setting }) => setting === 'off')
+    .map(
+      ({ name }) => `Postgres has ${name} off: what it has acknowledged can be lost in a crash; set it to on`,
+    );
 }
 
 /** Brings BullMQ's tables up to date, under BullMQ's own advisory lock. */
@@ -35,7 +52,7 @@ export async function migrateQueue(databaseUrl: string): Promise<void> {
   }
 }
 
-function createPool(databaseUrl: string, onError: OnError): PgPool {
+function createPool(databaseUrl: string, onError: OnError): Pool & PgPool {
   const pool = new Pool({
     connectionString: databaseUrl,
     options: `-c search_path=${SCHEMA}`,

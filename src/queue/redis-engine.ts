@@ -3,15 +3,27 @@ import { Redis } from 'ioredis';
 import type { DeliveryBatch } from './delivery-batch.ts';
 import type { Engine } from './engine.ts';
 
+/** A connection that leaves a command unanswered for so long is dead; another one is made. */
+const SILENCE_TIMEOUT_MS = 10_000;
+
 /** BullMQ on Redis. */
 export function createRedisEngine(url: string): Engine {
   return {
     connectProducer(name, options, onError) {
       // A producer answers a waiting sender: without a connection a command fails at once.
-      const redis = new Redis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 1 });
+      const redis = new Redis(url, {
+        enableOfflineQueue: false,
+        maxRetriesPerRequest: 1,
+        socketTimeout: SILENCE_TIMEOUT_MS,
+      });
       redis.on('error', onError);
       const bullmq = new Queue<DeliveryBatch>(name, { ...options, connection: redis });
-      return { bullmq, ping: () => redis.ping(), disconnect: async () => redis.disconnect() };
+      return {
+        bullmq,
+        ping: () => redis.ping(),
+        weaknesses: () => findWeaknesses(redis),
+        disconnect: async () => redis.disconnect(),
+      };
     },
     connectWorker(name, processor, options, onError) {
       const redis = new Redis(url, { maxRetriesPerRequest: null });
@@ -20,4 +32,33 @@ export function createRedisEngine(url: string): Engine {
       return { bullmq, ping: () => redis.ping(), disconnect: async () => redis.disconnect() };
     },
   };
+}
+
+/** Redis documentation, "Redis persistence" and "Key eviction". */
+async function findWeaknesses(redis: Redis): Promise<string[]> {
+  const info = `${await redis.info('persistence')}\n${await redis.info('memory')}`;
+  const valueOf = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1];
+  const weaknesses: string[] = [];
+  if (valueOf('aof_enabled') === '0') {
+    weaknesses.push(
+      'Redis keeps no append-only file: its restart loses what waits in the queue; set appendonly yes',
+    );
+  } else if ((await syncPolicy(redis)) !== 'always') {
+    weaknesses.push(
+      'Redis syncs its append-only file later than it answers: a failure of its machine loses about a second; set appendfsync always',
+    );
+  }
+  const policy = valueOf('maxmemory_policy');
+  if (policy !== undefined && policy !== 'noeviction') {
+    weaknesses.push(
+      `Redis evicts queued deliveries when its memory is full (maxmemory-policy ${policy}); set maxmemory-policy noeviction`,
+    );
+  }
+  return weaknesses;
+}
+
+/** Undefined where CONFIG is not allowed, as with many managed services. */
+async function syncPolicy(redis: Redis): Promise<string | undefined> {
+  const reply: unknown = await redis.config('GET', 'appendfsync').catch(() => undefined);
+  return Array.isArray(reply) && typeof reply[1] === 'string' ? reply[1] : undefined;
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { MessageType, Origin, SecretForm } from '../domain.ts';
-import type { Trx } from './database.ts';
+import type { Db, Trx } from './database.ts';
 import { arrayLiteral, insertRows, insertStatement } from './insert-rows.ts';
 import type { Column } from './insert-rows.ts';
 
@@ -21,11 +21,11 @@ export interface NewDelivery {
   readonly quarantinedCount: number;
 }
 
-/** Which of these deliveries are in the tables already, because their job ran before. */
-export async function findStoredDeliveries(trx: Trx, deliveryIds: readonly string[]): Promise<Set<string>> {
+/** Which of these deliveries are in the tables. */
+export async function findStoredDeliveries(db: Db, deliveryIds: readonly string[]): Promise<Set<string>> {
   const { rows } = await sql<{ delivery_id: string }>`
     select delivery_id from deliveries where delivery_id = any(${arrayLiteral(deliveryIds)}::uuid[])`.execute(
-    trx,
+    db,
   );
   return new Set(rows.map((row) => row.delivery_id));
 }

@@ -59,6 +59,7 @@ describe('200', () => {
       enqueue: async () => {
         handedOver = true;
         await queue;
+        return 'queued';
       },
     });
     let answered = false;
@@ -188,6 +189,7 @@ it('closes by answering the delivery in hand, and waits for nobody else', async 
     enqueue: async () => {
       handedOver = true;
       await taken;
+      return 'queued';
     },
   });
   const silent = connectRaw(port);

@@ -230,7 +230,7 @@ describe('429', () => {
 
 describe('503 and 500', () => {
   it.each([BODY, 'not JSON'])(
-    '503 is for %j while the queue is away, and says when to come back',
+    '503 is for %j while neither queue nor spool takes it, and says when to come back',
     async (body) => {
       const { post } = await serve({
         enqueue: () => Promise.reject(new OutageError('redis://:hunter2@cache is away')),
@@ -240,7 +240,7 @@ describe('503 and 500', () => {
       expect(await refusal(response)).toEqual({
         status: 503,
         code: 'QUEUE_UNAVAILABLE',
-        message: 'the queue cannot take the delivery now',
+        message: 'the delivery cannot be kept now',
       });
     },
   );
@@ -265,6 +265,7 @@ describe('503 and 500', () => {
     const { post } = await serve({
       enqueue: async () => {
         if (away) throw new OutageError('away');
+        return 'queued';
       },
     });
     expect((await post(BODY)).status).toBe(503);

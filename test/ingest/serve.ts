@@ -36,7 +36,10 @@ export async function serve(overrides: Partial<IngestServerOptions> = {}): Promi
   const server = createIngestServer({
     verifier: createSecretVerifier([{ name: 'default', secrets: [SECRET, SECOND_SECRET] }]),
     failedSecrets: createFailedSecrets(),
-    enqueue: async (delivery) => void deliveries.push(delivery),
+    enqueue: async (delivery) => {
+      deliveries.push(delivery);
+      return 'queued';
+    },
     maxBodyBytes: 100_000,
     checks: {},
     tls: undefined,

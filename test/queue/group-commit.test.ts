@@ -25,7 +25,7 @@ function controlled(bounds: GroupBounds) {
   const begun: Begun[] = [];
   const outcomes = new Map<number, 'stored' | Error>();
   let inFlight = 0;
-  const group = createGroupCommit<Item>((items) => {
+  const group = createGroupCommit((items: readonly Item[]) => {
     inFlight += 1;
     expect(inFlight).toBe(1);
     return new Promise<void>((resolve, reject) => {
@@ -180,8 +180,8 @@ describe('group commit', () => {
   it('takes a commit that throws for one that failed', async () => {
     const error = new Error('thrown, not rejected');
     let calls = 0;
-    const group = createGroupCommit<string>(
-      (items) => {
+    const group = createGroupCommit(
+      (items: readonly string[]) => {
         calls += 1;
         if (items.includes('bad')) throw error;
         return Promise.resolve();
