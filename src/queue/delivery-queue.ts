@@ -50,9 +50,9 @@ export function openDeliveryQueue({
     queue,
     findStored,
     logger,
-    onQueueWorks() {
-      if (!queueWorks) logger.info('the queue takes deliveries again');
-      queueWorks = true;
+    onQueueState(works) {
+      if (works && !queueWorks) logger.info('the queue takes deliveries again');
+      queueWorks = works;
     },
   });
 
@@ -94,6 +94,8 @@ export function openDeliveryQueue({
       await group.idle();
       await replay.stop();
       await spool.close();
+      if (spool.bytes > 0)
+        logger.info({ bytes: spool.bytes }, 'the spool keeps deliveries until the next start');
       await queue.close();
     },
   };

@@ -17,8 +17,8 @@ export interface ReplayOptions {
   readonly queue: Pick<BatchQueue, 'add' | 'countWaiting' | 'check'>;
   /** With it a segment stays until all of its deliveries are committed; without, until the queue has taken them. */
   readonly findStored: FindStored | undefined;
-  /** Told whenever the queue has shown that it takes deliveries. */
-  readonly onQueueWorks: () => void;
+  /** Told whenever the queue has shown that it works, or that it does not. */
+  readonly onQueueState: (works: boolean) => void;
   readonly logger: Logger;
 }
 
@@ -56,8 +56,8 @@ async function replayUntil(signal: AbortSignal, options: ReplayOptions): Promise
   const round = options.findStored === undefined ? replayOnce : confirmRounds(options.findStored);
   while (!signal.aborted) {
     try {
+      await findQueueWorking(options);
       await round(options, signal);
-      options.onQueueWorks();
     } catch (error) {
       onOutage(error instanceof Error ? error : new Error(describeError(error)));
     }
@@ -65,10 +65,20 @@ async function replayUntil(signal: AbortSignal, options: ReplayOptions): Promise
   }
 }
 
+async function findQueueWorking({ queue, spool, onQueueState }: ReplayOptions): Promise<void> {
+  try {
+    await queue.check();
+  } catch (error) {
+    onQueueState(false);
+    throw error;
+  }
+  // With a backlog, only its first batch shows that the queue takes one: a full Redis answers, too.
+  if (spool.bytes === 0) onQueueState(true);
+}
+
 /** Hands every segment to the queue. What stops half-way is handed over again as a whole: it is stored once. */
 async function replayOnce(options: ReplayOptions, signal: AbortSignal): Promise<void> {
-  const { spool, queue, logger } = options;
-  await queue.check();
+  const { spool, logger } = options;
   for (const segment of await spool.segments()) {
     if (signal.aborted) return;
     const began = performance.now();
@@ -95,8 +105,7 @@ async function replayOnce(options: ReplayOptions, signal: AbortSignal): Promise<
 function confirmRounds(findStored: FindStored) {
   const queuedAt = new Map<string, number>();
   return async (options: ReplayOptions, signal: AbortSignal): Promise<void> => {
-    const { spool, queue, logger } = options;
-    await queue.check();
+    const { spool, logger, onQueueState } = options;
     const segments = await spool.segments();
     for (const segment of segments) queuedAt.set(segment, queuedAt.get(segment) ?? performance.now());
     for (const segment of segments.slice(0, MAX_UNCONFIRMED_SEGMENTS)) {
@@ -115,6 +124,7 @@ function confirmRounds(findStored: FindStored) {
         logger.info({ segment, deliveries: missing.length }, 'queued again what has no rows yet');
       }
     }
+    onQueueState(true);
   };
 }
 
@@ -164,12 +174,12 @@ function* groupsOf(deliveries: readonly QueuedDelivery[]): Generator<readonly Qu
 
 async function addWhenThereIsRoom(
   group: readonly QueuedDelivery[],
-  { queue, onQueueWorks }: ReplayOptions,
+  { queue, onQueueState }: ReplayOptions,
 ): Promise<void> {
   for (let held = 0; held < LONGEST_HOLD_MS; held += HOLD_STEP_MS) {
     if ((await queue.countWaiting()) < MAX_WAITING_JOBS) break;
     await sleep(HOLD_STEP_MS);
   }
   await queue.add(group);
-  onQueueWorks();
+  onQueueState(true);
 }
