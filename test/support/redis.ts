@@ -15,10 +15,10 @@ export interface TestRedis {
 
 export const hasRedisServer = () => spawnSync('redis-server', ['--version']).status === 0;
 
-/** Starts redis-server on a free port. */
-export async function startRedis(): Promise<TestRedis> {
+/** Starts redis-server, on a free port unless told which. */
+export async function startRedis(at?: number): Promise<TestRedis> {
   const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-redis-'));
-  const port = await freePort();
+  const port = at ?? (await freePort());
   const child = spawn(
     'redis-server',
     [

@@ -39,17 +39,20 @@ export function ownDirectory(root: string): OwnDirectory {
   }, SIGN_OF_LIFE_INTERVAL_MS);
   signOfLife.unref();
 
+  async function ensure(): Promise<void> {
+    await mkdir(own, { recursive: true, mode: 0o700 });
+    await writeFile(ownerFile, `${process.pid}\n`, { mode: 0o600 });
+  }
+
   return {
     path: own,
-    async ensure() {
-      await mkdir(own, { recursive: true, mode: 0o700 });
-      await writeFile(ownerFile, `${process.pid}\n`, { mode: 0o600 });
-    },
+    ensure,
     async adopt() {
       const adopted: string[] = [];
       for (const entry of await directoriesIn(root)) {
         const other = path.join(root, entry);
         if (other === own || !(await isAbandoned(other))) continue;
+        await ensure();
         adopted.push(...(await moveSegments(other, own)));
         await rm(path.join(other, OWNER_FILE), { force: true });
         await rmdir(other).catch(() => undefined);
@@ -68,10 +71,8 @@ export function ownDirectory(root: string): OwnDirectory {
 }
 
 async function moveSegments(from: string, to: string): Promise<string[]> {
-  const segments = await segmentsIn(from);
-  if (segments.length > 0) await mkdir(to, { recursive: true, mode: 0o700 });
   const moved: string[] = [];
-  for (const name of segments) {
+  for (const name of await segmentsIn(from)) {
     try {
       await rename(path.join(from, name), path.join(to, name));
       moved.push(name);

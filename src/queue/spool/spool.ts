@@ -39,6 +39,9 @@ export interface Spool {
 /** Small enough to be read at once, large enough that making and removing files costs little. */
 const SEGMENT_BYTES = 8 * 1024 * 1024;
 
+/** A spool with less room than this is full: most batches of a busy hour would not fit. */
+const ROOM_FOR_A_BATCH = 1024 * 1024;
+
 /** Opens the spool. Nothing is written to the disk before the first payload. */
 export function openSpool({ directory, maxBytes, minFreeBytes }: SpoolSettings, logger: Logger): Spool {
   const own = ownDirectory(directory);
@@ -95,23 +98,18 @@ export function openSpool({ directory, maxBytes, minFreeBytes }: SpoolSettings, 
 
   async function append(payload: Buffer): Promise<void> {
     const record = frameRecord(payload);
+    await assertRoom(record.length);
     try {
-      await assertRoom(record.length);
-      try {
-        await appendTo(record);
-      } catch (error) {
-        if (!(error instanceof SegmentTakenError)) throw error;
-        logger.warn(`${error.message}: writing into a new segment`);
-        await appendTo(record);
-      }
+      await appendTo(record);
     } catch (error) {
-      if (error instanceof OutageError) throw error;
-      throw new OutageError('the spool could not be written', { cause: error });
+      if (!(error instanceof SegmentTakenError)) throw error;
+      logger.warn(`${error.message}: writing into a new segment`);
+      await appendTo(record);
     }
   }
 
   return {
-    append: (payload) => inTurn(() => append(payload)),
+    append: (payload) => asOutage(inTurn(() => append(payload))),
     segments: () =>
       inTurn(async () => {
         await adopt();
@@ -143,13 +141,22 @@ export function openSpool({ directory, maxBytes, minFreeBytes }: SpoolSettings, 
     get bytes() {
       return totalBytes();
     },
-    check: () => assertRoom(0),
+    check: () => asOutage(assertRoom(ROOM_FOR_A_BATCH)),
     close: () =>
       inTurn(async () => {
         await endSegment();
         await own.release();
       }),
   };
+}
+
+async function asOutage(work: Promise<void>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof OutageError) throw error;
+    throw new OutageError('the spool could not be written', { cause: error });
+  }
 }
 
 /** A segment that another process has taken over since is empty: that process replays it. */

@@ -1,0 +1,265 @@
+import {
+  appendFile,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import * as fc from 'fast-check';
+import { pino } from 'pino';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { OutageError } from '../../../src/errors.ts';
+import { frameRecord } from '../../../src/queue/spool/record-format.ts';
+import { openSpool } from '../../../src/queue/spool/spool.ts';
+import type { Spool } from '../../../src/queue/spool/spool.ts';
+
+const MIB = 1024 * 1024;
+
+const opened: Spool[] = [];
+afterEach(async () => {
+  for (const spool of opened.splice(0)) await spool.close();
+});
+
+async function newDirectory(): Promise<string> {
+  const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-spool-'));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+function open(directory: string, limits: { maxBytes?: number; minFreeBytes?: number } = {}) {
+  const lines: string[] = [];
+  const logger = pino({}, { write: (line) => void lines.push(line) });
+  const spool = openSpool({ directory, maxBytes: 100 * MIB, minFreeBytes: 0, ...limits }, logger);
+  opened.push(spool);
+  return { spool, log: () => lines.join('') };
+}
+
+async function filesIn(directory: string, suffix: string): Promise<string[]> {
+  const entries = await readdir(directory, { recursive: true });
+  return entries.filter((name) => name.endsWith(suffix)).map((name) => path.join(directory, name));
+}
+
+/** Makes the owners of all directories look as if they had died. */
+async function killOwners(directory: string): Promise<void> {
+  const longAgo = new Date(Date.now() - 60_000);
+  for (const owner of await filesIn(directory, 'owner')) await utimes(owner, longAgo, longAgo);
+}
+
+/** Takes everything out of the spool, as text, in the order of replay. */
+async function drain(spool: Spool): Promise<string[]> {
+  const taken: string[] = [];
+  for (let segments = await spool.segments(); segments.length > 0; segments = await spool.segments()) {
+    for (const segment of segments) {
+      taken.push(...(await spool.read(segment)).map(String));
+      await spool.remove(segment);
+    }
+  }
+  return taken;
+}
+
+const appendAll = (spool: Spool, texts: readonly string[]) =>
+  Promise.all(texts.map((text) => spool.append(Buffer.from(text))));
+
+describe('the spool', () => {
+  it('writes nothing before the first payload, and leaves nothing once all is replayed', async () => {
+    const directory = await newDirectory();
+    const { spool } = open(directory);
+    expect(await spool.segments()).toEqual([]);
+    expect(await readdir(directory)).toEqual([]);
+    await appendAll(spool, ['a', 'b', 'c']);
+    expect(await drain(spool)).toEqual(['a', 'b', 'c']);
+    expect(spool.bytes).toBe(0);
+    await spool.close();
+    expect(await readdir(directory)).toEqual([]);
+  });
+
+  it('goes on writing while a segment is replayed', async () => {
+    const { spool } = open(await newDirectory());
+    await appendAll(spool, ['old']);
+    const [first = ''] = await spool.segments();
+    await appendAll(spool, ['new']);
+    expect(await spool.segments()).toEqual([first]);
+    await spool.remove(first);
+    expect(await drain(spool)).toEqual(['new']);
+  });
+
+  it('is for its owner alone', async () => {
+    const directory = await newDirectory();
+    const { spool } = open(path.join(directory, 'spool'));
+    await appendAll(spool, ['x']);
+    const modes = await readdir(directory, { recursive: true, withFileTypes: true });
+    expect(modes.length).toBeGreaterThan(2);
+    for (const entry of modes) {
+      const { mode } = await stat(path.join(entry.parentPath, entry.name));
+      expect(mode & 0o077).toBe(0);
+    }
+  });
+
+  it('keeps to SPOOL_MAX_BYTES, and takes more once something is replayed', async () => {
+    const { spool } = open(await newDirectory(), { maxBytes: 3 * MIB });
+    const payload = Buffer.alloc(MIB, 'x');
+    await spool.append(payload);
+    await spool.append(payload);
+    await expect(spool.append(payload)).rejects.toThrow(/SPOOL_MAX_BYTES/);
+    await expect(spool.append(payload)).rejects.toBeInstanceOf(OutageError);
+    await drain(spool);
+    await spool.append(payload);
+  });
+
+  it('leaves SPOOL_MIN_FREE_BYTES free on the disk', async () => {
+    const { spool } = open(await newDirectory(), { minFreeBytes: 2 ** 50 });
+    await expect(spool.append(Buffer.from('x'))).rejects.toThrow(/SPOOL_MIN_FREE_BYTES/);
+    await expect(spool.check()).rejects.toBeInstanceOf(OutageError);
+  });
+
+  it('refuses where something else is in its place, and takes payloads when that is gone', async () => {
+    const directory = path.join(await newDirectory(), 'spool');
+    await writeFile(directory, 'a file');
+    const { spool } = open(directory);
+    await expect(spool.append(Buffer.from('x'))).rejects.toThrow('the spool could not be written');
+    await rm(directory);
+    await spool.append(Buffer.from('y'));
+    expect(await drain(spool)).toEqual(['y']);
+  });
+
+  it('sets a damaged record aside in a file, replays the others, and says so', async () => {
+    const directory = await newDirectory();
+    const { spool, log } = open(directory);
+    await spool.append(Buffer.from('first'));
+    await spool.append(Buffer.from('second'));
+    await spool.append(Buffer.from('third'));
+    const [file = ''] = await filesIn(directory, '.segment');
+    const bytes = await readFile(file);
+    bytes.write('SECOND', bytes.indexOf('second'));
+    await writeFile(file, bytes);
+    expect(await drain(spool)).toEqual(['first', 'third']);
+    const [corrupt = ''] = await filesIn(directory, '.corrupt');
+    expect(String(await readFile(corrupt))).toContain('SECOND');
+    expect(log()).toContain('a spool segment is damaged');
+  });
+});
+
+describe('several processes on one spool', () => {
+  it('take over from one that died, torn end and all, and from none that lives', async () => {
+    const directory = await newDirectory();
+    const dead = open(directory);
+    const living = open(directory);
+    await appendAll(dead.spool, ['a', 'b']);
+    expect(await living.spool.segments()).toEqual([]);
+    const [file = ''] = await filesIn(directory, '.segment');
+    await appendFile(file, frameRecord(Buffer.from('never acknowledged')).subarray(0, 20));
+    await killOwners(directory);
+    expect(await drain(living.spool)).toEqual(['a', 'b']);
+    expect(living.log()).toContain('cut off the torn end');
+    await living.spool.close();
+    expect(await readdir(directory)).toEqual([]);
+  });
+
+  it('take over at once from one that ended properly', async () => {
+    const directory = await newDirectory();
+    const first = open(directory).spool;
+    await appendAll(first, ['a']);
+    await first.close();
+    expect(await drain(open(directory).spool)).toEqual(['a']);
+  });
+
+  it('lose nothing of one that was only asleep', async () => {
+    const directory = await newDirectory();
+    const asleep = open(directory);
+    const other = open(directory).spool;
+    await appendAll(asleep.spool, ['before']);
+    await killOwners(directory);
+    const [taken = ''] = await other.segments();
+    await appendAll(asleep.spool, ['after']);
+    expect(asleep.log()).toContain('taken over');
+    const all = [...(await other.read(taken)).map(String), ...(await drain(asleep.spool))];
+    expect(new Set(all)).toEqual(new Set(['before', 'after']));
+  });
+});
+
+/** One thing that happens to a spool. */
+type Step =
+  | { readonly do: 'append'; readonly texts: readonly string[] }
+  /** The process dies; so much of one more record had reached the disk. */
+  | { readonly do: 'crash'; readonly tornBytes: number }
+  /** So many segments are read; the last of them is not removed, as when the process dies between. */
+  | { readonly do: 'replay'; readonly segments: number; readonly diesBeforeRemoving: boolean };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({
+    do: fc.constant('append' as const),
+    texts: fc.array(fc.string({ minLength: 1 }), { maxLength: 4 }),
+  }),
+  fc.record({ do: fc.constant('crash' as const), tornBytes: fc.nat(40) }),
+  fc.record({ do: fc.constant('replay' as const), segments: fc.nat(3), diesBeforeRemoving: fc.boolean() }),
+);
+
+describe('any interleaving of write, crash and replay', () => {
+  it('replays everything that was acknowledged, in the order of each segment, and nothing else', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+        const parent = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-spool-'));
+        let directory = path.join(parent, '0');
+        const acknowledged: string[] = [];
+        const replayed: string[] = [];
+        const ordered: boolean[] = [];
+        const torn = new Set(['']);
+        let { spool } = open(directory);
+        // What a process leaves that dies now is what a copy of its files holds.
+        const restart = async (number: number) => {
+          const left = path.join(parent, `${number}`);
+          await mkdir(directory, { recursive: true });
+          await cp(directory, left, { recursive: true });
+          await spool.close();
+          directory = left;
+          await killOwners(directory);
+          ({ spool } = open(directory));
+        };
+        for (const [index, now] of steps.entries()) {
+          const number = index + 1;
+          if (now.do === 'append') {
+            const texts = now.texts.map((text, index) => `${number}.${index} ${text}`);
+            await appendAll(spool, texts);
+            acknowledged.push(...texts);
+          } else if (now.do === 'crash') {
+            await restart(number);
+            const [newest = ''] = (await filesIn(directory, '.segment')).toSorted().toReversed();
+            const record = frameRecord(Buffer.from(`torn ${number}, never acknowledged`));
+            // A segment is written by one process, which dies once.
+            if (!torn.has(path.basename(newest))) await appendFile(newest, record.subarray(0, now.tornBytes));
+            torn.add(path.basename(newest));
+          } else {
+            for (const segment of (await spool.segments()).slice(0, now.segments)) {
+              const payloads = (await spool.read(segment)).map(String);
+              replayed.push(...payloads);
+              ordered.push(
+                isDeepStrictEqual(
+                  payloads,
+                  acknowledged.filter((text) => payloads.includes(text)),
+                ),
+              );
+              if (!now.diesBeforeRemoving) await spool.remove(segment);
+            }
+            if (now.diesBeforeRemoving) await restart(number);
+          }
+        }
+        await restart(steps.length + 1);
+        replayed.push(...(await drain(spool)));
+        await spool.close();
+        expect(ordered).not.toContain(false);
+        expect(new Set(replayed)).toEqual(new Set(acknowledged));
+        expect(await readdir(directory)).toEqual([]);
+        await rm(parent, { recursive: true });
+      }),
+      { numRuns: Number(process.env['FUZZ_RUNS'] ?? 60) },
+    );
+  }, 300_000);
+});
