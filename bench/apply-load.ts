@@ -14,6 +14,8 @@ export const LoadOptions = z.object({
   secret: z.string(),
   workload: z.enum(WORKLOAD_NAMES),
   seconds: z.number(),
+  /** Deliveries a second; as fast as they are answered when it is left out. */
+  rate: z.number().optional(),
 });
 
 export type LoadOptions = z.infer<typeof LoadOptions>;

@@ -16,6 +16,8 @@ declare module 'autocannon' {
     readonly method: 'POST';
     readonly headers: Readonly<Record<string, string>>;
     readonly connections: number;
+    /** Requests a second of all connections together. */
+    readonly overallRate?: number;
     readonly pipelining: number;
     /** Seconds. */
     readonly duration: number;

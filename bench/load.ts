@@ -11,7 +11,7 @@ import { WORKLOADS } from './workloads.ts';
  * When the time is over each connection still waits for its last answer: a connection that is cut leaves a
  * delivery of which nobody knows whether it was taken, and rows could not be compared with answers.
  */
-const { origin, secret, workload, seconds } = LoadOptions.parse(JSON.parse(process.argv[2] ?? ''));
+const { origin, secret, workload, seconds, rate } = LoadOptions.parse(JSON.parse(process.argv[2] ?? ''));
 const { messageType, body } = WORKLOADS[workload];
 
 /** Cuts the connections that have no answer this long after the end. */
@@ -29,6 +29,7 @@ const run = autocannon({
   headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
   connections: CONNECTIONS,
   pipelining: 1,
+  ...(rate === undefined ? {} : { overallRate: rate }),
   duration: seconds + PATIENCE_SECONDS,
   sampleInt: 100,
   setupClient: (client) => void clients.push(client),

@@ -1,3 +1,4 @@
+import type { Backlog } from './backlog.ts';
 import { formatTable } from '../src/commands/table.ts';
 import type { Machine } from './machine.ts';
 import type { Measurement } from './measure.ts';
@@ -90,6 +91,17 @@ export function formatSoak({
   return (
     `memory is ${verdict}: median ${whole(earlier)} MB in the second third, ${whole(later)} MB in the last, ` +
     `peak ${whole(peakMemory)} MB; ${whole(acknowledged)} deliveries, ${whole(deliveriesPerSecond)}/s`
+  );
+}
+
+/** How a backlog drained, in one line. */
+export function formatBacklog(backlog: Backlog): string {
+  const ratio = backlog.drainedRowsPerSecond / backlog.steadyRowsPerSecond;
+  return (
+    `${whole(backlog.deliveries)} spooled deliveries drained at ${whole(backlog.drainedRowsPerSecond)} rows/s, ` +
+    `${ratio.toFixed(2)} of the steady ${whole(backlog.steadyRowsPerSecond)}; meanwhile ` +
+    `${whole(backlog.liveRate)} new ones a second were answered within ${backlog.p50.toFixed(1)} ms (p50) and ` +
+    `${backlog.p99.toFixed(1)} ms (p99); peak memory ${whole(backlog.peakMemory)} MB`
   );
 }
 

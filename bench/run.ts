@@ -2,10 +2,18 @@ import { writeFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { describeError } from '../src/errors.ts';
 import { CONNECTIONS } from './apply-load.ts';
+import { measureBacklog } from './backlog.ts';
 import { describeMachine } from './machine.ts';
 import { measure } from './measure.ts';
 import type { Measurement } from './measure.ts';
-import { compare, formatComparison, formatMachine, formatSample, formatSoak } from './report.ts';
+import {
+  compare,
+  formatBacklog,
+  formatComparison,
+  formatMachine,
+  formatSample,
+  formatSoak,
+} from './report.ts';
 import { soak } from './soak.ts';
 import { TARGET_NAMES, TARGETS } from './targets/all.ts';
 import { WORKLOAD_NAMES } from './workloads.ts';
@@ -27,13 +35,18 @@ const program = new Command('npm run bench --')
     'instead: load the program on Redis for so long and show whether its memory grows',
     minutes,
   )
+  .option(
+    '--backlog <deliveries>',
+    'instead: let the program find so many deliveries in its spool and show how it drains them',
+    positive,
+  )
   .option('--json <file>', 'also write everything that was measured to this file')
   .action(async (options) => {
     const signal = interruption();
     try {
-      await (options.soak === undefined
-        ? runComparison(options, signal)
-        : runSoak(options.soak, options, signal));
+      if (options.soak !== undefined) await runSoak(options.soak, options, signal);
+      else if (options.backlog !== undefined) await runBacklog(options.backlog, options, signal);
+      else await runComparison(options, signal);
     } catch (error) {
       console.error(signal.aborted ? 'stopped; everything is cleaned up' : describeError(error));
       process.exitCode = 1;
@@ -85,6 +98,15 @@ async function runSoak(minutes: number, { json }: Output, signal: AbortSignal): 
   const result = await soak(minutes, (sample) => console.log(formatSample(sample)), signal);
   console.log(formatSoak(result));
   await writeJson(json, { machine, load: { connections: CONNECTIONS, seconds: minutes * 60 }, soak: result });
+}
+
+async function runBacklog(deliveries: number, { json }: Output, signal: AbortSignal): Promise<void> {
+  const machine = await describeMachine(signal);
+  console.log(formatMachine(machine));
+  if (machine.redis === undefined) throw new Error('the backlog needs redis-server on PATH');
+  const backlog = await measureBacklog(deliveries, signal);
+  console.log(formatBacklog(backlog));
+  await writeJson(json, { machine, backlog });
 }
 
 async function writeJson(file: string | undefined, content: object): Promise<void> {

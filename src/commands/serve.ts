@@ -66,6 +66,11 @@ async function startParts(
   logger: Logger,
   opened: Opened,
 ): Promise<Omit<Service, 'stop'>> {
+  if (role === 'ingest' && config.durability === 'strict' && config.databaseUrl === undefined) {
+    throw new UsageError(
+      'DURABILITY strict needs DATABASE_URL: deliveries are kept until their rows are there',
+    );
+  }
   const database = needsDatabase(config, role) ? await openServer(config, logger, opened) : undefined;
   const storing = createOpened(logger);
   opened.push('what stores', () => storing.closeAll());

@@ -1,0 +1,104 @@
+import { mkdir, utimes, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { newDeliveryId } from '../src/ingest/delivery-id.ts';
+import { encodeBatch } from '../src/queue/delivery-batch.ts';
+import type { QueuedDelivery } from '../src/queue/delivery-batch.ts';
+import { newSegmentName } from '../src/queue/spool/ownership.ts';
+import { frameRecord } from '../src/queue/spool/record-format.ts';
+import { applyLoad } from './apply-load.ts';
+import { drain } from './drain.ts';
+import { measure } from './measure.ts';
+import { watchMemory } from './memory.ts';
+import { TARGETS } from './targets/all.ts';
+import { dataDirOf } from './targets/postgres.ts';
+import { openPlace } from './targets/target.ts';
+import { WORKLOADS } from './workloads.ts';
+
+/** How a spooled backlog drained while new deliveries came in. */
+export interface Backlog {
+  /** Deliveries that lay in the spool when the program started, one event each. */
+  readonly deliveries: number;
+  /** Rows per second that the program stores from a full load of new deliveries, without a backlog. */
+  readonly steadyRowsPerSecond: number;
+  /** Rows per second of the backlog alone, from the program's start to its last row. */
+  readonly drainedRowsPerSecond: number;
+  /** Deliveries per second that came in meanwhile, and the time to their answers in milliseconds. */
+  readonly liveRate: number;
+  readonly p50: number;
+  readonly p99: number;
+  readonly peakMemory: number;
+}
+
+const TARGET = 'redis';
+const WORKLOAD = 'audit-1';
+const STEADY_SECONDS = 10;
+
+/** New deliveries a second while the backlog drains: about what fills a spool with a million in an hour. */
+const LIVE_RATE = 280;
+
+/** An hour at that rate spools some deliveries at a time, not the hundreds of a full load. */
+const DELIVERIES_A_RECORD = 4;
+const RECORDS_A_SEGMENT = 2_500;
+
+/** Puts so many deliveries into the spool of a program that does not run, starts it, and follows how it drains them. */
+export async function measureBacklog(deliveries: number, signal: AbortSignal): Promise<Backlog> {
+  const { rowsPerSecond: steadyRowsPerSecond } = await measure(TARGET, WORKLOAD, STEADY_SECONDS, signal);
+  await using place = await openPlace(signal);
+  await fillSpool(path.join(dataDirOf(place), 'spool'), deliveries);
+  const startedAt = Date.now();
+  const running = await TARGETS[TARGET].start(place);
+  using memory = watchMemory(running.pid);
+  const countRows = () => running.countRows(WORKLOADS[WORKLOAD].messageType);
+
+  // At the rate that is asked for, the backlog is gone in twice the steady time: the load lasts about as long.
+  const seconds = Math.ceil(deliveries / steadyRowsPerSecond);
+  const load = await applyLoad({ ...running, workload: WORKLOAD, seconds, rate: LIVE_RATE }, signal);
+  const { rows, at } = await drain(countRows, deliveries + load.acknowledged, Infinity, signal);
+  if (rows !== deliveries + load.acknowledged) {
+    throw new Error(`${rows} rows are in Postgres, ${deliveries + load.acknowledged} should be`);
+  }
+  return {
+    deliveries,
+    steadyRowsPerSecond,
+    drainedRowsPerSecond: (deliveries * 1_000) / (at - startedAt),
+    liveRate: (load.acknowledged * 1_000) / (load.endedAt - load.startedAt),
+    p50: load.p50,
+    p99: load.p99,
+    peakMemory: await memory.peak(),
+  };
+}
+
+/** Writes what a program leaves that spooled for an hour and died. */
+async function fillSpool(directory: string, deliveries: number): Promise<void> {
+  const left = path.join(directory, 'left-behind');
+  await mkdir(left, { recursive: true });
+  const perSegment = DELIVERIES_A_RECORD * RECORDS_A_SEGMENT;
+  const anHourAgo = Date.now() - 60 * 60 * 1_000;
+  for (let from = 0; from < deliveries; from += perSegment) {
+    const records: Buffer[] = [];
+    for (let first = from; first < Math.min(from + perSegment, deliveries); first += DELIVERIES_A_RECORD) {
+      const count = Math.min(DELIVERIES_A_RECORD, deliveries - first);
+      const batch = Array.from({ length: count }, (_, index) => spooled(first + index, anHourAgo));
+      records.push(frameRecord(encodeBatch(batch)));
+    }
+    await writeFile(path.join(left, newSegmentName()), Buffer.concat(records));
+  }
+  await utimes(left, 0, 0);
+}
+
+function spooled(number: number, receivedAt: number): QueuedDelivery {
+  const { messageType, body } = WORKLOADS[WORKLOAD];
+  const records = body(1_000_000_000 + number, receivedAt);
+  return {
+    deliveryId: newDeliveryId(receivedAt),
+    source: 'default',
+    messageType,
+    receivedAt,
+    origin: 'webhook',
+    secretForm: 'bearer',
+    bodyBytes: records.length,
+    recordCount: 1,
+    records,
+    unreadable: [],
+  };
+}
