@@ -21,6 +21,8 @@ const MIN_ROOM_CHARACTERS = 256 * 1024;
 export interface SetAside {
   readonly reason: string;
   readonly content: Buffer;
+  /** Content-Encoding of the bytes, of a whole body. */
+  readonly encoding?: string | null;
 }
 
 /** A delivery as rows, before anything is written. */
@@ -32,16 +34,17 @@ export interface DeliveryEvents {
 
 /** Turns a delivery's records into event rows. It is pure: running the job again gives the same rows. */
 export function deliveryToEvents(delivery: QueuedDelivery): DeliveryEvents {
-  const setAside = delivery.unreadable.map(({ reason, content }) => ({
+  const setAside: SetAside[] = delivery.unreadable.map(({ reason, content, encoding = null }) => ({
     reason,
     content: Buffer.from(content, 'base64'),
+    encoding,
   }));
   const records = parseExactJson(delivery.records);
   if (!Array.isArray(records))
     throw new TypeError(`delivery ${delivery.deliveryId}: its records are no JSON array`);
 
   const events: EventRow[] = [];
-  const ordinalOf = countTwins();
+  const ordinalOf = countTwins(delivery);
   let room = MIN_ROOM_CHARACTERS + MAX_GROWTH * delivery.records.length;
   for (const record of records) {
     try {
@@ -88,11 +91,11 @@ function toEvent(
 const readValues = (columns: RecordPart['columns'], messageType: QueuedDelivery['messageType']) =>
   FIELDS[messageType].map((field) => readField(columns, field));
 
-/** Numbers the identical contents of one delivery: the first is 0. */
-function countTwins(): (canonical: string) => number {
+/** Numbers the identical contents of one delivery: the first is 0, but of a replayed record what it was before. */
+export function countTwins({ twinsBefore = 0 }: QueuedDelivery): (canonical: string) => number {
   const seen = new Map<string, number>();
   return (canonical) => {
-    const ordinal = seen.get(canonical) ?? 0;
+    const ordinal = seen.get(canonical) ?? twinsBefore;
     seen.set(canonical, ordinal + 1);
     return ordinal;
   };

@@ -10,6 +10,7 @@ import { insertEvents } from '../store/insert-events.ts';
 import type { EventRow } from '../store/insert-events.ts';
 import { insertQuarantine } from '../store/quarantine.ts';
 import type { NewQuarantined } from '../store/quarantine.ts';
+import { countTwins } from './delivery-to-events.ts';
 import type { DeliveryEvents, SetAside } from './delivery-to-events.ts';
 import { quarantineId } from './identity.ts';
 
@@ -134,6 +135,7 @@ function accountFor(
   const { deliveryId, source, messageType, origin, secretForm, bodyBytes, recordCount } = delivery;
   const receivedAt = new Date(delivery.receivedAt).toISOString();
   const allSetAside = [...setAside, ...rejected];
+  const ordinalOf = countTwins(delivery);
   return {
     row: {
       deliveryId,
@@ -149,7 +151,7 @@ function accountFor(
       duplicateCount: events.length - rejected.length - written,
       quarantinedCount: allSetAside.length,
     },
-    quarantined: allSetAside.map(({ reason, content }, ordinal) => ({
+    quarantined: allSetAside.map(({ reason, content, encoding = null }, ordinal) => ({
       quarantineId: quarantineId(deliveryId, ordinal),
       deliveryId,
       source,
@@ -157,6 +159,9 @@ function accountFor(
       receivedAt,
       reason,
       content,
+      encoding,
+      // Those with the same content met the same fate, so all of them are here to be counted.
+      twinsBefore: ordinalOf(content.toString('latin1')),
     })),
   };
 }

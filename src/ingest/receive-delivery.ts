@@ -5,10 +5,9 @@ import { OutageError, RefusedError } from '../errors.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
 import { newDeliveryId } from './delivery-id.ts';
 import type { FailedSecrets } from './failed-secrets.ts';
-import { normalizeBody, unreadableBody, UnreadableError } from './normalize.ts';
-import type { NormalizedBody } from './normalize.ts';
+import { normalizeSent } from './normalize-sent.ts';
+import type { UnreadableError } from './normalize.ts';
 import { chooseDecoder, readBody } from './read-body.ts';
-import type { Decoder } from './read-body.ts';
 import type { SecretVerifier } from './verify-secret.ts';
 
 /** What the sender gets back once its delivery is durable. */
@@ -53,13 +52,14 @@ export async function receiveDelivery(
       ? await wrongSecret(failedSecrets, remoteAddress)
       : unauthorized();
   }
-  const decode = chooseDecoder(request.headers['content-encoding']);
+  const encoding = request.headers['content-encoding'];
+  const decode = chooseDecoder(encoding);
   const sent = await readBody(request, maxBodyBytes);
   if (formInHeaders === undefined && !verifier.verifySignature(source, request.headers, sent)) {
     throw await wrongSecret(failedSecrets, remoteAddress);
   }
 
-  const { body, unreadable } = await normalize(sent, decode, maxBodyBytes);
+  const { body, unreadable } = await normalizeSent(sent, encoding, decode, maxBodyBytes);
   const deliveryId = newDeliveryId(receivedAt);
   const durability = await enqueueOrRefuse(enqueue, {
     deliveryId,
@@ -78,19 +78,6 @@ export async function receiveDelivery(
     quarantined: body.unreadable.length,
     durability,
   };
-}
-
-async function normalize(
-  sent: Buffer,
-  decode: Decoder,
-  limit: number,
-): Promise<{ body: NormalizedBody; unreadable?: UnreadableError }> {
-  try {
-    return { body: normalizeBody(await decode(sent, limit)) };
-  } catch (error) {
-    if (!(error instanceof UnreadableError)) throw error;
-    return { body: unreadableBody(sent, error.message), unreadable: error };
-  }
 }
 
 async function enqueueOrRefuse(

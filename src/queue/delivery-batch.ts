@@ -11,6 +11,8 @@ const Unreadable = z.object({
   reason: z.string(),
   /** The bytes as they came, in base64. */
   content: z.string(),
+  /** The Content-Encoding that the bytes are in, of a whole body. */
+  encoding: z.string().nullable().optional(),
 });
 
 /** A delivery between the ingest endpoint and the tables. */
@@ -29,6 +31,8 @@ const QueuedDelivery = z.object({
   /** The records as the text of one JSON array, as sent, so that no digit is lost and nothing is serialised twice. */
   records: z.string(),
   unreadable: z.array(Unreadable),
+  /** Of a replay: how many identical records of the first delivery stand before this one (see `eventId`). */
+  twinsBefore: z.number().optional(),
 });
 
 export type QueuedDelivery = z.infer<typeof QueuedDelivery>;

@@ -3,6 +3,9 @@ import type { Generated, GeneratedAlways, Transaction } from 'kysely';
 import { Pool } from 'pg';
 import type { MessageType, Origin, SecretForm } from '../domain.ts';
 
+/** What became of something quarantined. */
+export type Resolution = 'replayed' | 'discarded';
+
 /** Rows as Postgres gives them: bigint as text (no digit is lost), time as Date. */
 export interface Database {
   deliveries: {
@@ -28,6 +31,12 @@ export interface Database {
     message_type: MessageType;
     reason: string;
     content: Buffer;
+    encoding: string | null;
+    twins_before: number;
+    resolution: Resolution | null;
+    resolved_at: Date | null;
+    replay_delivery_id: string | null;
+    discarded_bytes: number | null;
   };
   subscriptions: {
     id: GeneratedAlways<string>;

@@ -13,6 +13,10 @@ export interface NewQuarantined {
   readonly receivedAt: string;
   readonly reason: string;
   readonly content: Buffer;
+  /** Content-Encoding of the bytes, of a whole body. */
+  readonly encoding: string | null;
+  /** How many identical ones of the same delivery stand before it. */
+  readonly twinsBefore: number;
 }
 
 const COLUMNS: readonly Column<NewQuarantined>[] = [
@@ -23,6 +27,8 @@ const COLUMNS: readonly Column<NewQuarantined>[] = [
   { name: 'received_at', type: 'timestamptz', value: (row) => row.receivedAt },
   { name: 'reason', type: 'text', value: (row) => row.reason },
   { name: 'content', type: 'bytea', value: (row) => `\\x${row.content.toString('hex')}` },
+  { name: 'encoding', type: 'text', value: (row) => row.encoding },
+  { name: 'twins_before', type: 'integer', value: (row) => row.twinsBefore },
 ];
 
 const STATEMENT = insertStatement('quarantine', COLUMNS);

@@ -74,3 +74,21 @@ export async function runProgram(settings: Settings, ...args: string[]): Promise
   const { stdout } = await run(PROGRAM, args, { env: { PATH: process.env['PATH'], ...settings } });
   return stdout;
 }
+
+/** How a command ended. */
+export interface Ended {
+  readonly code: number;
+  readonly stdout: Buffer;
+  readonly stderr: string;
+}
+
+/** Runs a command of the program to its end, whatever that is. */
+export async function endOfProgram(settings: Settings, ...args: string[]): Promise<Ended> {
+  const child = spawn(PROGRAM, args, { env: { PATH: process.env['PATH'], ...settings } });
+  const stdout: Buffer[] = [];
+  let stderr = '';
+  child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  await once(child, 'close');
+  return { code: child.exitCode ?? -1, stdout: Buffer.concat(stdout), stderr };
+}
