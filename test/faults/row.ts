@@ -1,0 +1,43 @@
+import type { Fault, Harm } from './faults.ts';
+import type { Judgement } from './judge.ts';
+import { countRefused } from './ledger.ts';
+import type { Ledger } from './ledger.ts';
+import type { LoadTimes } from './load.ts';
+import type { SetUpName } from './set-up.ts';
+
+/** What a fault came to: the sender's counts, times in milliseconds, and what was found. */
+export type Measured = Omit<Ledger, 'obligations'> & LoadTimes & Judgement;
+
+/** One line of the table. */
+export interface Row {
+  readonly setUp: SetUpName;
+  readonly fault: string;
+  readonly verdict: 'ok' | 'FAILED' | 'documented loss' | 'skipped';
+  /** Why. */
+  readonly remark: string;
+  readonly measured?: Measured;
+}
+
+/** The verdict over a fault. `crashed` names the programs that ended by themselves. */
+export function verdictOver(
+  { forbids }: Pick<Fault, 'forbids'>,
+  measured: Measured,
+  crashed: readonly string[],
+): Pick<Row, 'verdict' | 'remark'> {
+  const counts: Readonly<Record<Harm, number>> = {
+    lost: measured.lost,
+    doubled: measured.doubled,
+    refused: countRefused(measured),
+    unanswered: measured.unanswered,
+  };
+  const wrongs = [
+    ...forbids.filter((harm) => counts[harm] > 0).map((harm) => `${counts[harm]} ${harm}`),
+    ...crashed.map((program) => `${program} ended by itself`),
+  ];
+  if (!measured.addsUp) wrongs.push('conservation does not add up');
+  if (measured.acknowledged === 0) wrongs.push('nothing was acknowledged');
+  if (wrongs.length > 0) return { verdict: 'FAILED', remark: wrongs.join(', ') };
+  return counts.lost > 0
+    ? { verdict: 'documented loss', remark: `${counts.lost} lost` }
+    : { verdict: 'ok', remark: '' };
+}
