@@ -1,10 +1,8 @@
-import { holdAllConnections } from './connections.ts';
-import { fakeClockLibrary, setClock } from './clock.ts';
+import { fakeClockLibrary } from './clock.ts';
 import { whyNoMount } from './disk.ts';
-import type { Part } from './part.ts';
-import type { Pauses } from './pauses.ts';
-import { askRedis } from './redis-part.ts';
-import type { Needs, SetUp, SetUpName } from './set-up.ts';
+import * as inject from './injections.ts';
+import type { HitPart, Inject } from './injections.ts';
+import type { Needs, SetUpName } from './set-up.ts';
 
 /** What the columns of a row may have to show none of. */
 export type Harm = 'lost' | 'doubled' | 'refused' | 'unanswered';
@@ -18,17 +16,12 @@ export interface Fault {
   readonly hits: readonly Target[];
   readonly setUps: readonly SetUpName[];
   readonly needs: Needs;
-  /** What must not happen under it. Empty: whatever is lost is documented. */
+  /** What must not happen under it. A loss that may happen is documented. */
   readonly forbids: readonly Harm[];
   /** Why it cannot be had on this machine; undefined when it can. */
   readonly whyNot?: () => Promise<string | undefined>;
   readonly inject: Inject;
 }
-
-type Inject = (setUp: SetUp, pauses: Pauses, wait: Wait) => Promise<void>;
-
-/** Waits so many milliseconds, unless the suite is stopped. */
-type Wait = (milliseconds: number) => Promise<void>;
 
 const BOTH: readonly SetUpName[] = ['redis-queue', 'postgres-queue'];
 const REDIS: readonly SetUpName[] = ['redis-queue'];
@@ -52,18 +45,18 @@ export const FAULTS: readonly Fault[] = [
     hits: ['redis', 'worker'],
     setUps: REDIS,
     needs: { settings: { DURABILITY: 'strict' } },
-    inject: flushRedis,
+    inject: inject.flushRedis,
   },
   {
     name: 'flush-normal',
     hits: ['redis', 'worker'],
     setUps: REDIS,
     needs: { settings: { DURABILITY: 'normal' } },
-    forbids: [],
-    inject: flushRedis,
+    forbids: ['doubled'],
+    inject: inject.flushRedis,
   },
-  { ...USUAL, name: 'redis-memory', hits: ['redis'], setUps: REDIS, inject: fillRedis },
-  { ...USUAL, name: 'connections', hits: ['postgres'], setUps: BOTH, inject: exhaustConnections },
+  { ...USUAL, name: 'redis-memory', hits: ['redis'], setUps: REDIS, inject: inject.fillRedis },
+  { ...USUAL, name: 'connections', hits: ['postgres'], setUps: BOTH, inject: inject.exhaustConnections },
   {
     ...USUAL,
     name: 'disk-full',
@@ -72,17 +65,24 @@ export const FAULTS: readonly Fault[] = [
     // Full within seconds; the room that the program would keep free is more than all of it.
     needs: { spoolDiskBytes: 1024 * 1024, settings: { SPOOL_MIN_FREE_BYTES: '0' } },
     whyNot: whyNoMount,
-    inject: (setUp, pauses, wait) => killed([redisOf(setUp)], pauses.refusing, wait),
+    inject: inject.keepRedisAway,
   },
   clockJump(),
-  { ...USUAL, name: 'cut-redis', hits: ['redis'], setUps: REDIS, needs: { proxies: true }, inject: cutRedis },
+  {
+    ...USUAL,
+    name: 'cut-redis',
+    hits: ['redis'],
+    setUps: REDIS,
+    needs: { proxies: true },
+    inject: inject.pullCable('redisProxy'),
+  },
   {
     ...USUAL,
     name: 'cut-postgres',
     hits: ['postgres'],
     setUps: BOTH,
     needs: { proxies: true },
-    inject: cutPostgres,
+    inject: inject.pullCable('postgresProxy'),
   },
   {
     ...USUAL,
@@ -90,7 +90,7 @@ export const FAULTS: readonly Fault[] = [
     hits: ['redis', 'postgres'],
     setUps: BOTH,
     needs: { proxies: true },
-    inject: resetNetwork,
+    inject: inject.resetNetwork,
   },
   {
     ...USUAL,
@@ -98,7 +98,7 @@ export const FAULTS: readonly Fault[] = [
     hits: ['redis', 'postgres'],
     setUps: BOTH,
     forbids: ['lost', 'doubled', 'refused', 'unanswered'],
-    inject: (setUp, pauses, wait) => killed(serversOf(setUp), pauses.bothDown, wait),
+    inject: inject.keepServersAway,
   },
   {
     ...USUAL,
@@ -107,7 +107,7 @@ export const FAULTS: readonly Fault[] = [
     setUps: REDIS,
     // Until it runs nobody answers; from then on it must take everything.
     forbids: ['lost', 'doubled', 'refused'],
-    inject: startWhileDown,
+    inject: inject.startWhileDown,
   },
 ];
 
@@ -117,7 +117,7 @@ function kill(target: HitPart, setUps: readonly SetUpName[]): Fault {
     name: `kill-${target}`,
     hits: [target],
     setUps,
-    inject: (setUp, pauses, wait) => killed([partOf(setUp, target)], pauses.killed, wait),
+    inject: inject.killPart(target),
   };
 }
 
@@ -127,7 +127,7 @@ function freeze(target: HitPart, setUps: readonly SetUpName[]): Fault {
     name: `freeze-${target}`,
     hits: [target],
     setUps,
-    inject: (setUp, pauses, wait) => frozen([partOf(setUp, target)], () => wait(pauses.frozen)),
+    inject: inject.freezePart(target),
   };
 }
 
@@ -140,95 +140,6 @@ function clockJump(): Fault {
     setUps: REDIS,
     needs: library === undefined ? {} : { fakeClock: library },
     whyNot: async () => (library === undefined ? 'libfaketime is not installed' : undefined),
-    async inject({ clockFile }, pauses, wait) {
-      await setClock(clockFile, 3_600);
-      await wait(pauses.refusing);
-      await setClock(clockFile, 0);
-    },
+    inject: inject.jumpClock,
   };
 }
-
-/** With the workers held back, so that there is something to lose. */
-async function flushRedis(setUp: SetUp, pauses: Pauses, wait: Wait): Promise<void> {
-  await frozen(setUp.workers, async () => {
-    await wait(pauses.killed);
-    await askRedis(redisOf(setUp), 'FLUSHALL');
-  });
-}
-
-async function fillRedis(setUp: SetUp, pauses: Pauses, wait: Wait): Promise<void> {
-  const redis = redisOf(setUp);
-  // Less than an empty Redis takes: each write is refused.
-  await askRedis(redis, 'CONFIG', 'SET', 'maxmemory', '100kb');
-  await wait(pauses.refusing);
-  await askRedis(redis, 'CONFIG', 'SET', 'maxmemory', '0');
-}
-
-async function exhaustConnections({ postgres }: SetUp, pauses: Pauses, wait: Wait): Promise<void> {
-  await holdAllConnections(postgres.url(), () => wait(pauses.refusing));
-}
-
-async function cutRedis({ redisProxy }: SetUp, pauses: Pauses, wait: Wait): Promise<void> {
-  redisProxy?.stall();
-  await wait(pauses.frozen);
-  redisProxy?.heal();
-}
-
-async function cutPostgres({ postgresProxy }: SetUp, pauses: Pauses, wait: Wait): Promise<void> {
-  postgresProxy?.stall();
-  await wait(pauses.frozen);
-  postgresProxy?.heal();
-}
-
-async function resetNetwork({ redisProxy, postgresProxy }: SetUp, pauses: Pauses, wait: Wait): Promise<void> {
-  redisProxy?.reset();
-  postgresProxy?.reset();
-  await wait(pauses.killed);
-  redisProxy?.heal();
-  postgresProxy?.heal();
-}
-
-async function startWhileDown(setUp: SetUp, pauses: Pauses, wait: Wait): Promise<void> {
-  const servers = serversOf(setUp);
-  await setUp.ingest.kill();
-  await Promise.all(servers.map((server) => server.kill()));
-  await setUp.ingest.start();
-  await wait(pauses.bothDown);
-  await Promise.all(servers.map((server) => server.start()));
-}
-
-async function killed(parts: readonly Part[], milliseconds: number, wait: Wait): Promise<void> {
-  await Promise.all(parts.map((part) => part.kill()));
-  await wait(milliseconds);
-  await Promise.all(parts.map((part) => part.start()));
-}
-
-async function frozen(parts: readonly Part[], meanwhile: () => Promise<void>): Promise<void> {
-  await Promise.all(parts.map((part) => part.freeze()));
-  await meanwhile();
-  await Promise.all(parts.map((part) => part.thaw()));
-}
-
-type HitPart = 'ingest' | 'worker' | 'redis' | 'postgres';
-
-/** Of the workers, one: the other goes on. */
-function partOf(setUp: SetUp, target: HitPart): Part {
-  switch (target) {
-    case 'ingest':
-      return setUp.ingest;
-    case 'worker':
-      return setUp.workers[0] ?? setUp.ingest;
-    case 'redis':
-      return redisOf(setUp);
-    case 'postgres':
-      return setUp.postgres;
-  }
-}
-
-function redisOf({ redis }: SetUp) {
-  if (redis === undefined) throw new TypeError('the fault hits Redis, and this set-up has none');
-  return redis;
-}
-
-const serversOf = ({ redis, postgres }: SetUp): readonly Part[] =>
-  redis === undefined ? [postgres] : [redis, postgres];

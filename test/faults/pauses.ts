@@ -17,6 +17,8 @@ export interface Pauses {
   readonly settle: number;
   /** Deliveries a second. */
   readonly rate: number;
+  /** Each on a set-up of its own. */
+  readonly rowsAtATime: number;
 }
 
 /** What the figures of a release are measured with: each row sends for 20 s to 75 s. */
@@ -31,6 +33,7 @@ export const FULL: Pauses = {
   idle: 60_000,
   settle: 300_000,
   rate: 1_000,
+  rowsAtATime: 1,
 };
 
 /** What each change has to pass, all rows within 6 minutes. Longer than the 5 s that an answer waits for the queue. */
@@ -45,4 +48,5 @@ export const SHORT: Pauses = {
   idle: 30_000,
   settle: 60_000,
   rate: 500,
+  rowsAtATime: 2,
 };

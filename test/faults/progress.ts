@@ -1,22 +1,25 @@
 import { clearLine, cursorTo } from 'node:readline';
 
-/** Tells what is going on: a line that changes on a terminal, plain lines elsewhere. */
+/** Tells what is going on: one line that changes on a terminal, plain lines elsewhere. */
 export interface Progress extends Disposable {
-  /** Begins a row. */
-  row(title: string): void;
+  /** Begins a row; several may be under way. */
+  row(title: string): RowProgress;
+}
+
+export interface RowProgress {
   /** Says what the row is at; `detail` is asked again and again on a terminal. */
   phase(name: string, detail?: () => string): void;
   /** A line that stays. */
   line(text: string): void;
+  /** Ends the row with a line that stays. */
+  end(text: string): void;
 }
 
 const REFRESH_MS = 250;
 
 export function createProgress(stream: NodeJS.WriteStream): Progress {
   const began = Date.now();
-  let title = '';
-  let name = '';
-  let detail = () => '';
+  const underWay = new Map<string, () => string>();
   const clear = () => {
     if (!stream.isTTY) return;
     cursorTo(stream, 0);
@@ -24,19 +27,24 @@ export function createProgress(stream: NodeJS.WriteStream): Progress {
   };
   const refresh = () => {
     clear();
-    const text = `${elapsed(began)}  ${title}: ${name} ${detail()}`;
-    stream.write(text.slice(0, stream.columns - 1));
+    const parts = [...underWay].map(([title, describe]) => `${title}: ${describe()}`);
+    stream.write(`${elapsed(began)}  ${parts.join(' | ')}`.slice(0, stream.columns - 1));
   };
   const timer = stream.isTTY ? setInterval(refresh, REFRESH_MS) : undefined;
   return {
-    row: (next) => (title = next),
-    phase(next, nextDetail = () => '') {
-      name = next;
-      detail = nextDetail;
-    },
-    line(text) {
-      clear();
-      stream.write(`${elapsed(began)}  ${text}\n`);
+    row(title) {
+      const line = (text: string) => {
+        clear();
+        stream.write(`${elapsed(began)}  ${title}: ${text}\n`);
+      };
+      return {
+        phase: (name, detail = () => '') => void underWay.set(title, () => `${name} ${detail()}`),
+        line,
+        end(text) {
+          underWay.delete(title);
+          line(text);
+        },
+      };
     },
     [Symbol.dispose]() {
       clearInterval(timer);

@@ -8,14 +8,19 @@ import type { SetUpName } from './set-up.ts';
 /** What a fault came to: the sender's counts, times in milliseconds, and what was found. */
 export type Measured = Omit<Ledger, 'obligations'> & LoadTimes & Judgement;
 
-/** One line of the table. */
-export interface Row {
-  readonly setUp: SetUpName;
-  readonly fault: string;
+/** What is said of a fault. */
+export interface RowResult {
   readonly verdict: 'ok' | 'FAILED' | 'documented loss' | 'skipped';
   /** Why. */
   readonly remark: string;
+  /** Undefined when the fault was not run to its end. */
   readonly measured?: Measured;
+}
+
+/** One line of the table. */
+export interface Row extends RowResult {
+  readonly setUp: SetUpName;
+  readonly fault: string;
 }
 
 /** The verdict over a fault. `crashed` names the programs that ended by themselves. */
@@ -23,7 +28,7 @@ export function verdictOver(
   { forbids }: Pick<Fault, 'forbids'>,
   measured: Measured,
   crashed: readonly string[],
-): Pick<Row, 'verdict' | 'remark'> {
+): RowResult {
   const counts: Readonly<Record<Harm, number>> = {
     lost: measured.lost,
     doubled: measured.doubled,
@@ -36,8 +41,8 @@ export function verdictOver(
   ];
   if (!measured.addsUp) wrongs.push('conservation does not add up');
   if (measured.acknowledged === 0) wrongs.push('nothing was acknowledged');
-  if (wrongs.length > 0) return { verdict: 'FAILED', remark: wrongs.join(', ') };
+  if (wrongs.length > 0) return { verdict: 'FAILED', remark: wrongs.join(', '), measured };
   return counts.lost > 0
-    ? { verdict: 'documented loss', remark: `${counts.lost} lost` }
-    : { verdict: 'ok', remark: '' };
+    ? { verdict: 'documented loss', remark: `${counts.lost} lost`, measured }
+    : { verdict: 'ok', remark: '', measured };
 }

@@ -6,9 +6,9 @@ import type { Fault } from './faults.ts';
 import { startLoad } from './load.ts';
 import type { Pauses } from './pauses.ts';
 import type { Payloads } from './payloads.ts';
-import type { Progress } from './progress.ts';
+import type { RowProgress } from './progress.ts';
 import { verdictOver } from './row.ts';
-import type { Row } from './row.ts';
+import type { RowResult } from './row.ts';
 import { settle } from './settle.ts';
 import { openSetUp } from './set-up.ts';
 import type { SetUp, SetUpName } from './set-up.ts';
@@ -17,7 +17,6 @@ import type { SetUp, SetUpName } from './set-up.ts';
 export interface Conditions {
   readonly pauses: Pauses;
   readonly payloads: Payloads;
-  readonly progress: Progress;
   readonly signal: AbortSignal;
 }
 
@@ -25,11 +24,14 @@ export interface Conditions {
 const HOPELESS_IDLE_MS = 5_000;
 
 /** Runs one fault on a set-up of its own: load, fault, healing, load, the end of the load, and the judgement. */
-export async function runFault(name: SetUpName, fault: Fault, conditions: Conditions): Promise<Row> {
-  const { pauses, payloads, progress, signal } = conditions;
-  const row = { setUp: name, fault: fault.name };
+export async function runFault(
+  name: SetUpName,
+  fault: Fault,
+  progress: RowProgress,
+  { pauses, payloads, signal }: Conditions,
+): Promise<RowResult> {
   const reason = await fault.whyNot?.();
-  if (reason !== undefined) return { ...row, verdict: 'skipped', remark: reason };
+  if (reason !== undefined) return { verdict: 'skipped', remark: reason };
 
   progress.phase('starting');
   await using setUp = await openSetUp(name, fault.needs, signal);
@@ -59,10 +61,11 @@ export async function runFault(name: SetUpName, fault: Fault, conditions: Condit
     (count) => (stored = count),
     signal,
   );
-  const measured = { ...counts, ...times, ...judgement };
-  const verdict = verdictOver(fault, measured, crashedOf(setUp));
-  if (verdict.verdict === 'FAILED') progress.line(`output of the programs: ${await keepOutput(row, setUp)}`);
-  return { ...row, ...verdict, measured };
+  const result = verdictOver(fault, { ...counts, ...times, ...judgement }, crashedOf(setUp));
+  if (result.verdict === 'FAILED') {
+    progress.line(`output of the programs: ${await keepOutput(`${name}-${fault.name}`, setUp)}`);
+  }
+  return result;
 }
 
 const programsOf = ({ ingest, workers }: SetUp) =>
@@ -72,8 +75,8 @@ const crashedOf = (setUp: SetUp) =>
   programsOf(setUp).flatMap(([name, program]) => (program.hasCrashed() ? [name] : []));
 
 /** What the programs printed outlives a row that failed: it is all there is to find out why. */
-async function keepOutput(row: Pick<Row, 'setUp' | 'fault'>, setUp: SetUp): Promise<string> {
-  const file = path.join(os.tmpdir(), `xiq-sink-${row.setUp}-${row.fault.replaceAll(/[^\w-]+/g, '-')}.log`);
+async function keepOutput(title: string, setUp: SetUp): Promise<string> {
+  const file = path.join(os.tmpdir(), `xiq-sink-${title.replaceAll(/[^\w-]+/g, '-')}.log`);
   const parts = programsOf(setUp).map(([name, program]) => `--- ${name}\n${program.output()}`);
   await writeFile(file, parts.join('\n'));
   return file;

@@ -10,8 +10,9 @@ import type { Fault } from './faults.ts';
 import { FULL, SHORT } from './pauses.ts';
 import { createPayloads } from './payloads.ts';
 import { createProgress } from './progress.ts';
+import type { Progress, RowProgress } from './progress.ts';
 import { describeVerdict, formatRows, formatTotal } from './report.ts';
-import type { Row } from './row.ts';
+import type { Row, RowResult } from './row.ts';
 import { runFault } from './run-fault.ts';
 import type { Conditions } from './run-fault.ts';
 import { SET_UP_NAMES } from './set-up.ts';
@@ -50,12 +51,8 @@ const command = new Command('npm run test:faults --')
     try {
       using progress = createProgress(process.stderr);
       const payloads = createPayloads(createRandom(seed, 'payloads'));
-      const rows = await runAll(plan, {
-        pauses: options.short ? SHORT : FULL,
-        payloads,
-        progress,
-        signal,
-      });
+      const pauses = options.short ? SHORT : FULL;
+      const rows = await runAll(plan, progress, { pauses, payloads, signal });
       write(`\n${formatRows(rows)}\n\n${formatTotal(rows)}`);
       await writeJson(options.json, { measuredAt: new Date(), seed, short: options.short, rows });
       if (rows.some(({ verdict }) => verdict === 'FAILED')) process.exitCode = 1;
@@ -103,19 +100,43 @@ function chosen<Name extends string>(names: readonly Name[], only: readonly stri
   return asked.length > 0 ? asked : names;
 }
 
-async function runAll(plan: readonly Planned[], conditions: Conditions): Promise<Row[]> {
-  const { progress } = conditions;
+/** Runs the rows, so many at a time; gives them in the order of the plan. */
+async function runAll(plan: readonly Planned[], progress: Progress, conditions: Conditions): Promise<Row[]> {
   const rows: Row[] = [];
-  for (const { setUp, fault } of plan) {
-    progress.row(`${setUp} ${fault.name}`);
-    const row: Row =
-      setUp === 'redis-queue' && !hasRedisServer()
-        ? { setUp, fault: fault.name, verdict: 'skipped', remark: 'no redis-server on PATH' }
-        : await runFault(setUp, fault, conditions);
-    progress.line(`${setUp} ${fault.name}: ${describeVerdict(row)}`);
-    rows.push(row);
-  }
+  const left = plan.entries();
+  const runOneByOne = async () => {
+    for (const [index, planned] of left) rows[index] = await runRow(planned, progress, conditions);
+  };
+  const lanes = await Promise.allSettled(Array.from({ length: conditions.pauses.rowsAtATime }, runOneByOne));
+  conditions.signal.throwIfAborted();
+  for (const lane of lanes) if (lane.status === 'rejected') throw lane.reason;
   return rows;
+}
+
+async function runRow({ setUp, fault }: Planned, progress: Progress, conditions: Conditions): Promise<Row> {
+  const said = progress.row(`${setUp} ${fault.name}`);
+  const result = await judgeRow(setUp, fault, said, conditions);
+  const row = { setUp, fault: fault.name, ...result };
+  said.end(describeVerdict(row));
+  return row;
+}
+
+/** A row that could not be run to its end has failed; the others go on. */
+async function judgeRow(
+  setUp: SetUpName,
+  fault: Fault,
+  progress: RowProgress,
+  conditions: Conditions,
+): Promise<RowResult> {
+  if (setUp === 'redis-queue' && !hasRedisServer()) {
+    return { verdict: 'skipped', remark: 'no redis-server on PATH' };
+  }
+  try {
+    return await runFault(setUp, fault, progress, conditions);
+  } catch (error) {
+    conditions.signal.throwIfAborted();
+    return { verdict: 'FAILED', remark: describeError(error) };
+  }
 }
 
 async function writeJson(file: string | undefined, content: object): Promise<void> {
