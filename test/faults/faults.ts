@@ -35,7 +35,7 @@ export const FAULTS: readonly Fault[] = [
   kill('worker', REDIS),
   kill('redis', REDIS),
   kill('postgres', BOTH),
-  freeze('ingest', REDIS),
+  freeze('ingest', BOTH),
   freeze('worker', REDIS),
   freeze('redis', REDIS),
   freeze('postgres', BOTH),

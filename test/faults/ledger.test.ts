@@ -14,6 +14,12 @@ test('a receipt and a 400 that names its delivery are obligations', () => {
   expect(ledger.obligations.map(({ deliveryId }) => deliveryId)).toEqual([ID, ID]);
 });
 
+test('a 2xx without a delivery id is an obligation, too', () => {
+  const ledger = openLedger();
+  enterAnswer(ledger, PAYLOAD, 200, '<html>');
+  expect(ledger.obligations).toEqual([{ deliveryId: '', payload: PAYLOAD }]);
+});
+
 test('every other answer is a refusal, by its status', () => {
   const ledger = openLedger();
   for (const status of [503, 503, 429, 400, 500]) enterAnswer(ledger, PAYLOAD, status, '{}');

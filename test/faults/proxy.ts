@@ -29,8 +29,8 @@ export async function startProxy(targetPort: number): Promise<Proxy> {
   function join(link: Link): void {
     const far = connect(targetPort, '127.0.0.1');
     link.far = far;
-    far.on('error', () => undefined);
-    far.on('close', () => link.near.resetAndDestroy());
+    far.on('error', () => link.near.resetAndDestroy());
+    far.on('close', () => link.near.end());
     far.pipe(link.near);
     link.near.pipe(far);
   }
