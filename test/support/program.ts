@@ -20,6 +20,7 @@ export interface Program {
   /** Sends a signal and resolves with the exit code (null when the signal ended it) once it is gone. */
   end(signal: NodeJS.Signals): Promise<number | null>;
   signal(signal: NodeJS.Signals): void;
+  hasEnded(): boolean;
 }
 
 type Settings = Readonly<Record<string, string>>;
@@ -42,14 +43,24 @@ export async function startProgram(settings: Settings, ...args: string[]): Promi
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
   const exited = once(child, 'exit');
-  const ready = await waitFor(() => {
-    if (child.exitCode !== null) throw new Error(`the program ended with ${child.exitCode}: ${stderr}`);
-    return findReadyLine(stderr);
-  }, 30_000);
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+  let ready: z.infer<typeof ReadyLine>;
+  try {
+    ready = await waitFor(() => {
+      if (hasEnded())
+        throw new Error(`the program ended with ${child.exitCode ?? child.signalCode}: ${stderr}`);
+      return findReadyLine(stderr);
+    }, 30_000);
+  } catch (error) {
+    // Nobody else could end what never got ready.
+    child.kill('SIGKILL');
+    throw error;
+  }
   return {
     url: `http://127.0.0.1:${ready.port ?? 0}`,
     output: () => stdout + stderr,
     signal: (signal) => child.kill(signal),
+    hasEnded,
     async end(signal) {
       child.kill(signal);
       await exited;

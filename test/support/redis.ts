@@ -19,6 +19,19 @@ export const hasRedisServer = () => spawnSync('redis-server', ['--version']).sta
 export async function startRedis(at?: number): Promise<TestRedis> {
   const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-redis-'));
   const port = at ?? (await freePort());
+  const child = await startRedisServer(directory, port);
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    async stop() {
+      child.kill();
+      await once(child, 'exit');
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Starts redis-server on a directory, with what it kept there, and resolves once it answers. */
+export async function startRedisServer(directory: string, port: number): Promise<ChildProcess> {
   const child = spawn(
     'redis-server',
     [
@@ -36,14 +49,7 @@ export async function startRedis(at?: number): Promise<TestRedis> {
     { stdio: ['ignore', 'pipe', 'ignore'] },
   );
   await outputContains(child, 'Ready to accept connections');
-  return {
-    url: `redis://127.0.0.1:${port}`,
-    async stop() {
-      child.kill();
-      await once(child, 'exit');
-      await rm(directory, { recursive: true, force: true });
-    },
-  };
+  return child;
 }
 
 async function outputContains(child: ChildProcess, text: string): Promise<void> {
