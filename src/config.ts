@@ -7,6 +7,7 @@ import type { SourceConfig } from './config/sources.ts';
 import { FAMILIES } from './domain.ts';
 import type { Family } from './domain.ts';
 import { UsageError } from './errors.ts';
+import { isLoopback } from './loopback.ts';
 
 export type { SourceConfig };
 
@@ -27,6 +28,10 @@ export interface Config {
   /** What `serve` does about subscriptions that are not as these settings say. */
   readonly subscribe: Environment['SUBSCRIBE'];
   readonly maxBodyBytes: number;
+  /** Bytes of deliveries in hand above which no further one is let in. */
+  readonly maxBytesInFlight: number;
+  /** The proxies whose word about a sender's address is taken: how many there are, or which. Undefined: none. */
+  readonly trustedProxies: number | readonly string[] | undefined;
   /** Months an event is kept, by family; undefined keeps all. */
   readonly retentionMonths: Readonly<Record<Family, number | undefined>>;
   readonly logLevel: string;
@@ -59,6 +64,8 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     publicUrl: settings.PUBLIC_URL,
     subscribe: settings.SUBSCRIBE,
     maxBodyBytes: settings.MAX_BODY_BYTES,
+    maxBytesInFlight: settings.MAX_BYTES_IN_FLIGHT,
+    trustedProxies: settings.TRUST_PROXY,
     retentionMonths: {
       audit: settings.RETENTION_AUDIT_MONTHS,
       location: settings.RETENTION_LOCATION_MONTHS,
@@ -80,6 +87,8 @@ export function maskConfig(config: Config): Record<string, unknown> {
     sources: config.sources.map(describeSource),
     subscribe: config.subscribe,
     maxBodyBytes: config.maxBodyBytes,
+    maxBytesInFlight: config.maxBytesInFlight,
+    trustedProxies: config.trustedProxies,
     retentionMonths: kept,
     logLevel: config.logLevel,
   };
@@ -102,7 +111,7 @@ function maskUrl(text: string): string {
 function contradictions(settings: Environment, sources: readonly SourceConfig[]): string[] {
   const { PUBLIC_URL: publicUrl, SUBSCRIBE: subscribe } = settings;
   const apis = sources.flatMap(({ cloud }) => (cloud === undefined ? [] : [cloud.apiUrl]));
-  const isAllHere = apis.length > 0 && apis.every(isLoopback);
+  const isAllHere = apis.length > 0 && apis.every((api) => isLoopback(new URL(api)));
   return [
     publicUrl?.startsWith('http:') === true &&
       !isAllHere &&
@@ -110,9 +119,7 @@ function contradictions(settings: Environment, sources: readonly SourceConfig[])
     subscribe === 'auto' &&
       (publicUrl === undefined || apis.length === 0) &&
       'SUBSCRIBE auto needs PUBLIC_URL and CLOUD_API_URL',
+    settings.MAX_BYTES_IN_FLIGHT < settings.MAX_BODY_BYTES &&
+      `MAX_BYTES_IN_FLIGHT (${settings.MAX_BYTES_IN_FLIGHT}) is less than one body may have, MAX_BODY_BYTES (${settings.MAX_BODY_BYTES})`,
   ].filter((problem) => problem !== false);
-}
-
-function isLoopback(url: string): boolean {
-  return /^(?:localhost|.+\.localhost|127(?:\.\d+){3}|\[::1\])$/.test(new URL(url).hostname);
 }

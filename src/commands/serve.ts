@@ -4,6 +4,7 @@ import { maskConfig } from '../config.ts';
 import type { Config, SourceConfig } from '../config.ts';
 import { describeError, UsageError } from '../errors.ts';
 import { createBatchStore } from '../handlers/store-batch.ts';
+import { createAdmission } from '../ingest/admission.ts';
 import { createFailedSecrets } from '../ingest/failed-secrets.ts';
 import type { HttpListener, TlsCertificate } from '../ingest/http-listener.ts';
 import { createHealthServer, createIngestServer } from '../ingest/ingest-server.ts';
@@ -96,6 +97,8 @@ async function startParts(
     checks: { queue: () => queue.check(), ...health.checks },
     verifier: createSecretVerifier(secrets.sources),
     failedSecrets: createFailedSecrets(),
+    admission: createAdmission({ ...config, logger }),
+    trustedProxies: config.trustedProxies,
     enqueue: (delivery) => queue.enqueue(delivery),
     maxBodyBytes: config.maxBodyBytes,
   });

@@ -2,9 +2,11 @@ import { z } from 'zod';
 import {
   baseUrl,
   bearerToken,
+  cloudApiUrl,
   commaSeparated,
   integer,
   messageTypes,
+  trustedProxies,
   urlOf,
   webhookSecret,
 } from './setting-types.ts';
@@ -13,6 +15,8 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'
 
 /** What `serve` does about subscriptions that are not as the settings say: report them, or repair them as well. */
 const SUBSCRIBE_MODES = ['report', 'auto'] as const;
+
+const MIB = 1024 * 1024;
 
 const retention = integer(1, 1200).optional();
 
@@ -27,13 +31,16 @@ const environmentSchema = z.object({
   TLS_KEY_FILE: z.string().optional(),
   WEBHOOK_SECRET: commaSeparated.pipe(z.array(webhookSecret)).optional(),
   PUBLIC_URL: baseUrl.optional(),
-  CLOUD_API_URL: baseUrl.optional(),
+  CLOUD_API_URL: cloudApiUrl.optional(),
   CLOUD_API_TOKEN: bearerToken.optional(),
   CLOUD_USERNAME: z.string().optional(),
   CLOUD_PASSWORD: z.string().optional(),
   MESSAGE_TYPES: commaSeparated.pipe(messageTypes).optional(),
   SUBSCRIBE: z.enum(SUBSCRIBE_MODES, `takes one of ${SUBSCRIBE_MODES.join(', ')}`).default('report'),
-  MAX_BODY_BYTES: integer(1024, 256 * 1024 * 1024).default(10 * 1024 * 1024),
+  // A body becomes part of one text, in which each of its characters may take two: V8 has none beyond 512 Mi.
+  MAX_BODY_BYTES: integer(1024, 64 * MIB).default(10 * MIB),
+  MAX_BYTES_IN_FLIGHT: integer(MIB, 4096 * MIB).default(64 * MIB),
+  TRUST_PROXY: trustedProxies.optional(),
   RETENTION_AUDIT_MONTHS: retention,
   RETENTION_LOCATION_MONTHS: retention,
   RETENTION_LOG_MONTHS: retention,

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-
 import type { MessageType } from '../domain.ts';
 import { OutageError, RefusedError } from '../errors.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
+import type { InFlight } from './admission.ts';
 import { newDeliveryId } from './delivery-id.ts';
 import type { FailedSecrets } from './failed-secrets.ts';
 import { normalizeBody, unreadableBody, UnreadableError } from './normalize.ts';
@@ -39,11 +39,12 @@ const RETRY_AFTER_OUTAGE = 10;
 
 /**
  * Receives one delivery, from its headers to the receipt. It returns only once every record is durable in the
- * queue; otherwise it throws the RefusedError to answer with.
+ * queue; otherwise it throws the RefusedError to answer with. What it holds in memory it counts in `inFlight`.
  */
 export async function receiveDelivery(
   request: IncomingMessage,
   { source, messageType, remoteAddress }: Addressed,
+  inFlight: InFlight,
   { verifier, failedSecrets, enqueue, maxBodyBytes }: ReceiveOptions,
 ): Promise<Receipt> {
   const receivedAt = Date.now();
@@ -54,12 +55,16 @@ export async function receiveDelivery(
       : unauthorized();
   }
   const decode = chooseDecoder(request.headers['content-encoding']);
-  const sent = await readBody(request, maxBodyBytes);
-  if (formInHeaders === undefined && !verifier.verifySignature(source, request.headers, sent)) {
-    throw await wrongSecret(failedSecrets, remoteAddress);
+  inFlight.admit(formInHeaders !== undefined);
+  const sent = await readBody(request, maxBodyBytes, (bytes) => inFlight.add(bytes));
+  if (formInHeaders === undefined) {
+    if (!verifier.verifySignature(source, request.headers, sent)) {
+      throw await wrongSecret(failedSecrets, remoteAddress);
+    }
+    inFlight.prove();
   }
 
-  const { body, unreadable } = await normalize(sent, decode, maxBodyBytes);
+  const { body, unreadable } = await normalize(sent, decode, maxBodyBytes, inFlight);
   const deliveryId = newDeliveryId(receivedAt);
   await enqueueOrRefuse(enqueue, {
     deliveryId,
@@ -84,9 +89,12 @@ async function normalize(
   sent: Buffer,
   decode: Decoder,
   limit: number,
+  inFlight: InFlight,
 ): Promise<{ body: NormalizedBody; unreadable?: UnreadableError }> {
   try {
-    return { body: normalizeBody(await decode(sent, limit)) };
+    const decoded = await decode(sent, limit);
+    if (decoded !== sent) inFlight.add(decoded.length);
+    return { body: normalizeBody(decoded) };
   } catch (error) {
     if (!(error instanceof UnreadableError)) throw error;
     return { body: unreadableBody(sent, error.message), unreadable: error };
@@ -110,7 +118,8 @@ function unauthorized(): RefusedError {
 }
 
 async function wrongSecret(failedSecrets: FailedSecrets, remoteAddress: string): Promise<RefusedError> {
-  const retryAfter = await failedSecrets.count(remoteAddress);
+  // A count that fails must not make of a wrong secret anything but a wrong secret.
+  const retryAfter = await failedSecrets.count(remoteAddress).catch(() => undefined);
   return retryAfter === undefined
     ? unauthorized()
     : new RefusedError(429, 'TOO_MANY_WRONG_SECRETS', 'too many wrong secrets from this address', {
