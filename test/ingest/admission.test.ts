@@ -54,6 +54,18 @@ describe('admission', () => {
     expect(log).toHaveLength(2);
   });
 
+  it('gives back what a delivery held once, however often it ends', () => {
+    const { admission } = admissionOfTheTest();
+    const stays = proven(admission.begin(), 40 * KIB);
+    const ends = proven(admission.begin(), 40 * KIB);
+    ends.release();
+    ends.release();
+    proven(admission.begin(), 60 * KIB);
+    expect(() => admission.begin().admit(true)).toThrow(REFUSED);
+    stays.release();
+    expect(() => admission.begin().admit(true)).not.toThrow();
+  });
+
   it('lets what is in grow to twice the mark and no further', () => {
     const { admission } = admissionOfTheTest();
     const inside = proven(admission.begin());

@@ -304,6 +304,25 @@ describe('503 and 500', () => {
     expect((await post('{}')).status).toBe(200);
   });
 
+  it('503 is for a delivery too many also when it is large only once inflated', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let handedOver = 0;
+    const logger = pino({ level: 'silent' });
+    const { post } = await serve({
+      admission: createAdmission({ maxBytesInFlight: 20_000, maxBodyBytes: 20_000, logger }),
+      enqueue: () => {
+        handedOver += 1;
+        return promise;
+      },
+    });
+    const body = gzipSync(`{"a":"${'x'.repeat(15_000)}"}`);
+    const first = post(body, { 'content-encoding': 'gzip' });
+    await waitFor(() => handedOver === 1);
+    expect((await post('{}')).status).toBe(503);
+    resolve();
+    expect((await first).status).toBe(200);
+  });
+
   it('503 breaks a body off that would go beyond all bounds, and the connection ends', async () => {
     const logger = pino({ level: 'silent' });
     const { port, post } = await serve({

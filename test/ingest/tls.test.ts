@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, utimesSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import os from 'node:os';
 import path from 'node:path';
-import { connect as connectTls } from 'node:tls';
+import tls from 'node:tls';
 import type { PeerCertificate, SecureVersion, TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { readTlsFiles, watchTlsFiles } from '../../src/ingest/tls-files.ts';
@@ -95,12 +95,14 @@ describe.skipIf(!hasOpenssl)('TLS (needs openssl on PATH to make certificates)',
   });
 
   it('speaks no version below 1.2, before and after its certificate changes', async () => {
+    // What a command line may make of the defaults; OpenSSL speaks the old versions only at its lowest level.
+    const { DEFAULT_MIN_VERSION, DEFAULT_CIPHERS } = tls;
+    onTestFinished(() => void Object.assign(tls, { DEFAULT_MIN_VERSION, DEFAULT_CIPHERS }));
+    Object.assign(tls, { DEFAULT_MIN_VERSION: 'TLSv1', DEFAULT_CIPHERS: 'DEFAULT@SECLEVEL=0' });
     const { port, server } = await serve({ tls: load('first') });
     const greet = (maxVersion: SecureVersion) =>
       new Promise<string>((resolve) => {
-        // OpenSSL itself speaks the old versions only at its lowest level of security.
-        const options = { minVersion: 'TLSv1', maxVersion, ciphers: 'DEFAULT@SECLEVEL=0' } as const;
-        const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false, ...options });
+        const socket = tls.connect({ host: '127.0.0.1', port, rejectUnauthorized: false, maxVersion });
         socket.once('secureConnect', () => resolve(socket.getProtocol() ?? ''));
         socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
         onTestFinished(() => void socket.destroy());
