@@ -87,6 +87,20 @@ describe('chooseDecoder', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(30_000_000);
   });
 
+  it('inflates four bodies at a time: the others wait as they were sent', async () => {
+    const LARGE = 10_000_000;
+    const large = gzipSync(Buffer.alloc(LARGE));
+    let finished = 0;
+    const decodes = Array.from({ length: 8 }, async () => {
+      await chooseDecoder('gzip')(large, LARGE);
+      finished += 1;
+    });
+    await chooseDecoder('br')(brotliCompressSync('{}'), LIMIT);
+    // A ninth has its turn once five have had theirs.
+    expect(finished).toBeGreaterThanOrEqual(5);
+    await Promise.all(decodes);
+  });
+
   it.each(ENCODINGS)('calls a body that is not %s, or is cut off, unreadable', async (encoding, compress) => {
     const decode = chooseDecoder(encoding);
     const whole = compress('{"a":"something to compress, something to compress"}');
