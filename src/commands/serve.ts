@@ -1,8 +1,10 @@
+import path from 'node:path';
 import type { Logger } from 'pino';
 import { systemClock } from '../cloud/clock.ts';
 import { maskConfig } from '../config.ts';
 import type { Config, SourceConfig } from '../config.ts';
 import { describeError, UsageError } from '../errors.ts';
+import { createAdmission } from '../ingest/admission.ts';
 import { createFailedSecrets } from '../ingest/failed-secrets.ts';
 import type { HttpListener, TlsCertificate } from '../ingest/http-listener.ts';
 import { createHealthServer, createIngestServer } from '../ingest/ingest-server.ts';
@@ -130,7 +132,7 @@ async function startEmbedded({ dataDir }: Config, opened: Opened): Promise<Omit<
 }
 
 function openQueue(
-  { durability, spool }: Config,
+  { dataDir, durability, spool }: Config,
   location: QueueLocation,
   db: Db | undefined,
   logger: Logger,
@@ -140,7 +142,8 @@ function openQueue(
     durability === 'strict' && db !== undefined
       ? (ids: readonly string[]) => findStoredDeliveries(db, ids)
       : undefined;
-  const queue = openDeliveryQueue({ location, spool, findStored, logger });
+  const directory = path.join(dataDir, 'spool');
+  const queue = openDeliveryQueue({ location, spool: { directory, ...spool }, findStored, logger });
   opened.push('queue', () => queue.close());
   return queue;
 }
@@ -156,6 +159,8 @@ function createIngest(
     checks: { queue: async () => void (await queue.check()), ...health.checks },
     verifier: createSecretVerifier(secrets.sources),
     failedSecrets: createFailedSecrets(),
+    admission: createAdmission({ ...config, logger: health.logger }),
+    trustedProxies: config.trustedProxies,
     enqueue: (delivery) => queue.enqueue(delivery),
     maxBodyBytes: config.maxBodyBytes,
   });

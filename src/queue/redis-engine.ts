@@ -3,8 +3,11 @@ import { Redis } from 'ioredis';
 import type { DeliveryBatch } from './delivery-batch.ts';
 import type { Engine } from './engine.ts';
 
-/** A connection that leaves a command unanswered for so long is dead; another one is made. */
-const SILENCE_TIMEOUT_MS = 10_000;
+/**
+ * A connection on which Redis has not answered for so long is ended, well after its batch went to the spool: the
+ * client would keep whatever was given up.
+ */
+const HANGING_TIMEOUT_MS = 6_000;
 
 /** BullMQ on Redis. */
 export function createRedisEngine(url: string): Engine {
@@ -14,7 +17,7 @@ export function createRedisEngine(url: string): Engine {
       const redis = new Redis(url, {
         enableOfflineQueue: false,
         maxRetriesPerRequest: 1,
-        socketTimeout: SILENCE_TIMEOUT_MS,
+        socketTimeout: HANGING_TIMEOUT_MS,
       });
       redis.on('error', onError);
       const bullmq = new Queue<DeliveryBatch>(name, { ...options, connection: redis });

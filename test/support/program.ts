@@ -15,6 +15,7 @@ export const SECRET = 'a-secret-of-the-tests-0123456789';
 /** The real program, running as a child process. */
 export interface Program {
   readonly url: string;
+  readonly pid: number;
   /** All it printed so far. */
   readonly output: () => string;
   /** Sends a signal and resolves with the exit code (null when the signal ended it) once it is gone. */
@@ -58,6 +59,7 @@ export async function startProgram(settings: Settings, ...args: string[]): Promi
   }
   return {
     url: `http://127.0.0.1:${ready.port ?? 0}`,
+    pid: child.pid ?? 0,
     output: () => stdout + stderr,
     signal: (signal) => child.kill(signal),
     hasEnded,

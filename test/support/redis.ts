@@ -10,6 +10,8 @@ import { waitFor } from './wait-for.ts';
 /** A Redis of the tests' own, which keeps what it has acknowledged (append-only file, synced always). */
 export interface TestRedis {
   readonly url: string;
+  /** SIGSTOP makes it hang: connections stay, nothing is answered. SIGCONT lets it go on. */
+  signal(signal: NodeJS.Signals): void;
   stop(): Promise<void>;
 }
 
@@ -22,6 +24,7 @@ export async function startRedis(at?: number): Promise<TestRedis> {
   const child = await startRedisServer(directory, port);
   return {
     url: `redis://127.0.0.1:${port}`,
+    signal: (signal) => child.kill(signal),
     async stop() {
       child.kill();
       await once(child, 'exit');
