@@ -13,7 +13,7 @@ import { createSecretVerifier } from '../ingest/verify-secret.ts';
 import { openDeliveryQueue } from '../queue/delivery-queue.ts';
 import { startDeliveryWorker } from '../queue/delivery-worker.ts';
 import type { QueueLocation } from '../queue/engine.ts';
-import { checkDatabase, openDatabase } from '../store/database.ts';
+import { checkDatabase, openDatabase, openStoringDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { startEmbeddedPostgres } from '../store/embedded-postgres.ts';
 import { takeInstanceLock } from '../store/instance-lock.ts';
@@ -80,7 +80,7 @@ async function startParts(
   };
   if (role !== 'ingest' && store !== undefined) {
     await startMaintenance(config, store.db, logger, opened);
-    startWorker(store.db, queueLocation, logger, opened);
+    startWorker(store.databaseUrl, queueLocation, logger, opened);
   }
   const readerUrl = store?.readerUrl;
   if (role === 'worker') {
@@ -104,14 +104,24 @@ async function startParts(
   return { secrets, port, readerUrl };
 }
 
-function startWorker(db: Db, queueLocation: QueueLocation, logger: Logger, opened: Opened): void {
+function startWorker(
+  databaseUrl: string,
+  queueLocation: QueueLocation,
+  logger: Logger,
+  opened: Opened,
+): void {
   const giveUp = new AbortController();
+  const db = openStoringDatabase(databaseUrl, logLostConnections(logger));
+  opened.push('database of the worker', () => db.destroy());
   const worker = startDeliveryWorker(queueLocation, createBatchStore(db, logger, giveUp.signal), logger);
   opened.push('worker', () => {
     giveUp.abort();
     return worker.close();
   });
 }
+
+const logLostConnections = (logger: Logger) => (error: Error) =>
+  logger.warn(`a database connection was lost: ${describeError(error)}`);
 
 function createOpened(logger: Logger): Opened {
   const closers: { what: string; close: () => Promise<unknown> }[] = [];
@@ -140,9 +150,7 @@ interface OpenStore {
 
 async function openStore(config: Config, logger: Logger, opened: Opened): Promise<OpenStore> {
   const { databaseUrl, readerUrl } = await openServer(config, opened);
-  const db = openDatabase(databaseUrl, (error) =>
-    logger.warn(`a database connection was lost: ${describeError(error)}`),
-  );
+  const db = openDatabase(databaseUrl, logLostConnections(logger));
   opened.push('database', () => db.destroy());
   const applied = await migrateAll(config, databaseUrl, db);
   if (applied.length > 0) logger.info({ applied }, 'database migrated');

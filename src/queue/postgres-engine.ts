@@ -42,6 +42,11 @@ function createPool(databaseUrl: string, onError: OnError): PgPool {
     application_name: 'xiq-sink queue',
     // The worker holds one connection to LISTEN; without keep-alive a dead one would go unnoticed.
     keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    // A query whose answer never comes fails, and its connection with it; BullMQ's own take milliseconds.
+    query_timeout: 15_000,
+    // A server that became a standby keeps its connections: the next ones find the one that took over.
+    maxLifetimeSeconds: 30,
     max: 6,
     connectionTimeoutMillis: 5_000,
   });
