@@ -79,6 +79,7 @@ function* elementTexts(text: string): Generator<string> {
     const character = text.charAt(at);
     if (character === '"') at = endOfString(text, at);
     else if (character === '[' || character === '{') {
+      if (depth === 0 && start > 0) throw new SyntaxError('the text is not one JSON array');
       depth += 1;
       if (depth === 1) start = at + 1;
     } else if (character === ',' && depth === 1) {

@@ -18,7 +18,7 @@ const AnyDeliveries = z.object({ deliveries: z.array(z.unknown()) });
 const { deliveryId, source, messageType, receivedAt, origin, secretForm } = QueuedDelivery.shape;
 
 /** Names the deliveries that have no id of their own by their content; a random UUID, fixed for ever. */
-const ID_NAMESPACE = '6d1f0a52-6b1c-4d39-9d0e-2f6f5b1f7a43';
+export const ID_NAMESPACE = '6d1f0a52-6b1c-4d39-9d0e-2f6f5b1f7a43';
 
 /**
  * Reads the data of a job, whatever it is. Deliveries that are as they should be come out as they went in; anything

@@ -279,7 +279,9 @@ describe.concurrent('what goes wrong while storing', () => {
   });
 
   it.for(rules)('follows the rule of: %s', async ([name], context) => {
-    await TESTS[name]?.(context);
+    const test = TESTS[name];
+    expect(test).toBeDefined();
+    await test?.(context);
   });
 });
 

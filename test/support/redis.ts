@@ -10,6 +10,8 @@ import { waitFor } from './wait-for.ts';
 /** A Redis of the tests' own, which keeps what it has acknowledged (append-only file, synced always). */
 export interface TestRedis {
   readonly url: string;
+  /** Kills the server and starts it again on the same port, with its data or without. */
+  restart(keepData: boolean): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -19,6 +21,24 @@ export const hasRedisServer = () => spawnSync('redis-server', ['--version']).sta
 export async function startRedis(): Promise<TestRedis> {
   const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-redis-'));
   const port = await freePort();
+  let child = await spawnRedis(directory, port);
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    async restart(keepData) {
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+      if (!keepData) await rm(path.join(directory, 'appendonlydir'), { recursive: true, force: true });
+      child = await spawnRedis(directory, port);
+    },
+    async stop() {
+      child.kill();
+      await once(child, 'exit');
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+async function spawnRedis(directory: string, port: number): Promise<ChildProcess> {
   const child = spawn(
     'redis-server',
     [
@@ -36,14 +56,7 @@ export async function startRedis(): Promise<TestRedis> {
     { stdio: ['ignore', 'pipe', 'ignore'] },
   );
   await outputContains(child, 'Ready to accept connections');
-  return {
-    url: `redis://127.0.0.1:${port}`,
-    async stop() {
-      child.kill();
-      await once(child, 'exit');
-      await rm(directory, { recursive: true, force: true });
-    },
-  };
+  return child;
 }
 
 async function outputContains(child: ChildProcess, text: string): Promise<void> {
