@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { isMessageType } from '../domain.ts';
 import { RefusedError } from '../errors.ts';
 import { replayDeliveryId } from '../handlers/identity.ts';
 import { createBatchStore } from '../handlers/store-batch.ts';
@@ -56,7 +57,7 @@ export async function replayQuarantined(context: ReplayContext, ids: readonly st
     if (replays.length === 0) return [...outcomes.values()];
 
     const deliveries = replays.map(({ delivery }) => delivery);
-    await createBatchStore(db, logger, giveUp)({ version: 1, deliveries });
+    await createBatchStore(db, logger, giveUp)({ deliveries });
     await resolveAsReplayed(
       trx,
       replays.map(({ quarantineId, delivery }) => ({ quarantineId, deliveryId: delivery.deliveryId })),
@@ -83,14 +84,17 @@ function resolvedBefore(item: LockedQuarantined): Replay | undefined {
 
 /** The delivery that a new one of the same bytes would be, at the time and from where the first one came. */
 async function readAgain(item: LockedQuarantined, maxBodyBytes: number): Promise<QueuedDelivery | Replay> {
-  const { quarantine_id: quarantineId, content } = item;
+  const { quarantine_id: quarantineId, message_type: messageType, content } = item;
+  if (!isMessageType(messageType)) {
+    return { kind: 'refused', quarantineId, reason: 'what it is of, its message type, is not known' };
+  }
   const encoding = item.encoding ?? undefined;
   try {
     const { body } = await normalizeSent(content, encoding, chooseDecoder(encoding), maxBodyBytes);
     return {
       deliveryId: replayDeliveryId(quarantineId),
       source: item.source,
-      messageType: item.message_type,
+      messageType,
       receivedAt: item.received_at.getTime(),
       origin: item.origin,
       secretForm: item.secret_form,

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { systemClock } from '../cloud/clock.ts';
 import { maskConfig } from '../config.ts';
 import type { Config, SourceConfig } from '../config.ts';
-import { describeError, UsageError } from '../errors.ts';
+import { UsageError } from '../errors.ts';
 import { createAdmission } from '../ingest/admission.ts';
 import { createFailedSecrets } from '../ingest/failed-secrets.ts';
 import type { HttpListener, TlsCertificate } from '../ingest/http-listener.ts';
@@ -20,7 +20,7 @@ import { findStoredDeliveries } from '../store/deliveries.ts';
 import { startEmbeddedPostgres } from '../store/embedded-postgres.ts';
 import { takeInstanceLock } from '../store/instance-lock.ts';
 import { watchSubscriptions } from '../subscribe/watch.ts';
-import { locateQueue } from './open-store.ts';
+import { locateQueue, logLostConnections } from './open-store.ts';
 import { createOpened } from './opened.ts';
 import type { Opened } from './opened.ts';
 import { startStoring } from './serve-storing.ts';
@@ -111,9 +111,7 @@ async function openServer(config: Config, logger: Logger, opened: Opened): Promi
     config.databaseUrl === undefined
       ? await startEmbedded(config, opened)
       : { databaseUrl: config.databaseUrl, readerUrl: undefined };
-  const db = openDatabase(databaseUrl, (error) =>
-    logger.warn(`a database connection was lost: ${describeError(error)}`),
-  );
+  const db = openDatabase(databaseUrl, logLostConnections(logger));
   opened.push('database', () => db.destroy());
   return { db, databaseUrl, readerUrl };
 }

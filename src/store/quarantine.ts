@@ -1,4 +1,4 @@
-import type { MessageType } from '../domain.ts';
+import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import type { Trx } from './database.ts';
 import { insertRows, insertStatement } from './insert-rows.ts';
 import type { Column } from './insert-rows.ts';
@@ -8,7 +8,7 @@ export interface NewQuarantined {
   readonly quarantineId: string;
   readonly deliveryId: string;
   readonly source: string;
-  readonly messageType: MessageType;
+  readonly messageType: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
   /** ISO 8601. */
   readonly receivedAt: string;
   readonly reason: string;

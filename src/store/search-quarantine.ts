@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { MessageType } from '../domain.ts';
+import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import type { Db, Resolution } from './database.ts';
 
 /** What lies in quarantine open, what was resolved in one of the ways, or all of it. */
@@ -25,7 +25,7 @@ export interface Quarantined {
   readonly delivery_id: string;
   readonly received_at: Date;
   readonly source: string;
-  readonly message_type: MessageType;
+  readonly message_type: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
   readonly reason: string;
   readonly encoding: string | null;
   /** Size of its bytes, also when they were emptied. */

@@ -5,12 +5,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { replayChosen } from '../../src/commands/quarantine-replay.ts';
 import { replayQuarantined } from '../../src/commands/replay.ts';
 import type { ReplayContext } from '../../src/commands/replay.ts';
-import { deliveryToEvents } from '../../src/handlers/delivery-to-events.ts';
 import { createBatchStore } from '../../src/handlers/store-batch.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 import { discardQuarantined } from '../../src/store/resolve-quarantine.ts';
 import { createTestDatabase, emptyTables } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
+import { deliveryToEvents } from '../support/convert.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 
 let test: TestDatabase;
@@ -24,7 +24,7 @@ afterAll(() => test.drop());
 beforeEach(() => emptyTables(test.db));
 
 const store = (...deliveries: QueuedDelivery[]) =>
-  createBatchStore(test.db, context.logger, context.giveUp)({ version: 1, deliveries });
+  createBatchStore(test.db, context.logger, context.giveUp)({ deliveries });
 
 /** Stores while the database refuses records of code 666. */
 async function storePoisoned(delivery: QueuedDelivery): Promise<void> {

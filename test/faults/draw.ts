@@ -23,7 +23,7 @@ export function drawFault(setUp: SetUpName, random: Random): Fault {
     hits: drawn.flatMap(({ hits }) => hits),
     setUps: [setUp],
     needs: { proxies: true },
-    forbids: ['lost', 'doubled'],
+    forbids: ['lost', 'doubled', 'refused'],
     async inject(setUp, pauses, wait) {
       await Promise.all(
         drawn.map(async (fault, index) => {
@@ -36,5 +36,5 @@ export function drawFault(setUp: SetUpName, random: Random): Fault {
 }
 
 /** Whether it needs nothing of its own, beyond proxies, which every draw has. */
-const isDrawn = ({ needs, forbids, whyNot }: Fault) =>
-  whyNot === undefined && needs.settings === undefined && forbids.length === 2;
+const isDrawn = ({ needs, isAlone = false, whyNot }: Fault) =>
+  whyNot === undefined && needs.settings === undefined && !isAlone;

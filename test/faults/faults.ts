@@ -16,6 +16,8 @@ export interface Fault {
   readonly hits: readonly Target[];
   readonly setUps: readonly SetUpName[];
   readonly needs: Needs;
+  /** Whether it is never drawn together with others: it is several faults already. */
+  readonly isAlone?: boolean;
   /** What must not happen under it. A loss that may happen is documented. */
   readonly forbids: readonly Harm[];
   /** Why it cannot be had on this machine; undefined when it can. */
@@ -96,6 +98,7 @@ export const FAULTS: readonly Fault[] = [
   {
     ...USUAL,
     name: 'both-down',
+    isAlone: true,
     hits: ['redis', 'postgres'],
     setUps: BOTH,
     forbids: ['lost', 'doubled', 'refused', 'unanswered'],
@@ -105,6 +108,7 @@ export const FAULTS: readonly Fault[] = [
     ...USUAL,
     // Until it runs nobody answers; from then on it must take everything.
     name: 'start-while-down',
+    isAlone: true,
     hits: ['redis', 'postgres', 'ingest'],
     setUps: REDIS,
     inject: inject.startWhileDown,

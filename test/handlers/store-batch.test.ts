@@ -17,8 +17,7 @@ beforeEach(() => emptyTables(test.db));
 const logger = pino({ level: 'silent' });
 const forever = new AbortController().signal;
 
-const store = (...deliveries: QueuedDelivery[]) =>
-  createBatchStore(test.db, logger, forever)({ version: 1, deliveries });
+const store = (...deliveries: QueuedDelivery[]) => createBatchStore(test.db, logger, forever)({ deliveries });
 
 const audits = async () =>
   (await sql<Record<string, unknown>>`select * from audit_log order by id`.execute(test.db)).rows;

@@ -68,14 +68,12 @@ it.skipIf(!hasRedisServer() || process.platform !== 'linux')(
       }
     };
     const senders = Promise.all(Array.from({ length: SENDERS }, (_, number) => sendAll(number)));
-    // What the queue was given is not kept for ever: a Redis that does not answer loses its connection.
-    await waitFor(() => program.output().includes('Socket timeout'));
+    await waitFor(() => overloads > 2 * SENDERS);
     stopping.abort();
     peak = Math.max(peak, await memoryMb(program));
     redis.signal('SIGCONT');
     await senders;
 
-    expect(overloads).toBeGreaterThan(SENDERS);
     expect(peak).toBeLessThan(MEMORY_BOUND_MB);
     await waitFor(async () => (await post(program, '{}')).status === 200);
     const told = program.output().split('overloaded: ');

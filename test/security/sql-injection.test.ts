@@ -30,11 +30,7 @@ const HOSTILE = [
 ];
 
 const store = (...deliveries: Parameters<ReturnType<typeof createBatchStore>>[0]['deliveries']) =>
-  createBatchStore(
-    test.db,
-    pino({ level: 'silent' }),
-    new AbortController().signal,
-  )({ version: 1, deliveries });
+  createBatchStore(test.db, pino({ level: 'silent' }), new AbortController().signal)({ deliveries });
 
 const countTables = async () =>
   (

@@ -32,7 +32,7 @@ beforeAll(async () => {
       recordCount: 1,
     }),
   );
-  await store({ version: 1, deliveries });
+  await store({ deliveries });
   const stored = await searchQuarantine(test.db, {}, 'all', 10);
   ids = stored.map((item) => item.quarantine_id).toReversed();
   await discardQuarantined(test.db, ids.slice(0, 1));

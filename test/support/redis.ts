@@ -12,6 +12,8 @@ export interface TestRedis {
   readonly url: string;
   /** SIGSTOP makes it hang: connections stay, nothing is answered. SIGCONT lets it go on. */
   signal(signal: NodeJS.Signals): void;
+  /** Kills the server and starts it again on the same port, with its data or without. */
+  restart(keepData: boolean): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -21,10 +23,16 @@ export const hasRedisServer = () => spawnSync('redis-server', ['--version']).sta
 export async function startRedis(at?: number): Promise<TestRedis> {
   const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-redis-'));
   const port = at ?? (await freePort());
-  const child = await startRedisServer(directory, port);
+  let child = await startRedisServer(directory, port);
   return {
     url: `redis://127.0.0.1:${port}`,
     signal: (signal) => child.kill(signal),
+    async restart(keepData) {
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+      if (!keepData) await rm(path.join(directory, 'appendonlydir'), { recursive: true, force: true });
+      child = await startRedisServer(directory, port);
+    },
     async stop() {
       child.kill();
       await once(child, 'exit');
