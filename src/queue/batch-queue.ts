@@ -10,8 +10,8 @@ import { logOutages } from './log-outages.ts';
 export interface BatchQueue {
   /** Resolves once the batch is durable in the queue. A batch that still waits there is not added again. */
   add(deliveries: readonly QueuedDelivery[]): Promise<void>;
-  /** Jobs that no worker has taken yet. */
-  countWaiting(): Promise<number>;
+  /** Jobs that wait for a worker or are in its hands. */
+  countJobs(): Promise<number>;
   check(): Promise<void>;
   close(): Promise<void>;
 }
@@ -76,7 +76,8 @@ export function openBatchQueue(location: QueueLocation, logger: Logger): BatchQu
       const options = { ...JOB_OPTIONS, jobId: jobIdOf(deliveries) };
       await ask(({ bullmq }) => bullmq.add('batch', data, options), 'the queue did not take a batch');
     },
-    countWaiting: () => ask(({ bullmq }) => bullmq.getWaitingCount(), 'the queue did not answer'),
+    countJobs: () =>
+      ask(({ bullmq }) => bullmq.getJobCountByTypes('wait', 'active'), 'the queue did not answer'),
     async check() {
       await ask((producer) => producer.ping(), 'the queue did not answer');
     },

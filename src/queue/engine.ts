@@ -1,4 +1,4 @@
-import type { JobsOptions, Processor, QueueOptions, WorkerOptions } from 'bullmq';
+import type { JobsOptions, JobType, Processor, QueueOptions, WorkerOptions } from 'bullmq';
 import type { DeliveryBatch } from './delivery-batch.ts';
 import type { FailedJobs } from './failed-job-sweep.ts';
 import { createPostgresEngine } from './postgres-engine.ts';
@@ -25,7 +25,7 @@ interface Producer {
   /** Resolves once jobs can be added; what has failed once fails for ever. */
   waitUntilReady(): Promise<unknown>;
   add(name: string, data: DeliveryBatch, options: JobsOptions): Promise<unknown>;
-  getWaitingCount(): Promise<number>;
+  getJobCountByTypes(...types: JobType[]): Promise<number>;
 }
 
 export interface ConnectedProducer extends Connected<Producer> {

@@ -14,7 +14,7 @@ export type FindStored = (deliveryIds: readonly string[]) => Promise<ReadonlySet
 /** What replaying needs. */
 export interface ReplayOptions {
   readonly spool: Spool;
-  readonly queue: Pick<BatchQueue, 'add' | 'countWaiting' | 'check'>;
+  readonly queue: Pick<BatchQueue, 'add' | 'countJobs' | 'check'>;
   /** With it a segment stays until all of its deliveries are committed; without, until the queue has taken them. */
   readonly findStored: FindStored | undefined;
   /** Told whenever the queue has shown that it works, or that it does not. */
@@ -26,10 +26,10 @@ export interface ReplayOptions {
 const INTERVAL_MS = 1_000;
 
 /**
- * A backlog keeps this many jobs in front of the workers and waits beyond, so that new deliveries are stored soon
- * and a queue in memory does not have to hold all of the backlog. One job a second goes in any case.
+ * A backlog keeps the workers busy with this many jobs and waits beyond, so that new deliveries are answered and
+ * stored soon and a queue in memory does not have to hold all of the backlog. One job a second goes in any case.
  */
-const MAX_WAITING_JOBS = 32;
+const MAX_JOBS_AHEAD = 2;
 const LONGEST_HOLD_MS = 1_000;
 const HOLD_STEP_MS = 20;
 
@@ -178,7 +178,7 @@ async function addWhenThereIsRoom(
   { queue, onQueueState }: ReplayOptions,
 ): Promise<void> {
   for (let held = 0; held < LONGEST_HOLD_MS; held += HOLD_STEP_MS) {
-    if ((await queue.countWaiting()) < MAX_WAITING_JOBS) break;
+    if ((await queue.countJobs()) < MAX_JOBS_AHEAD) break;
     await sleep(HOLD_STEP_MS);
   }
   await queue.add(group);
