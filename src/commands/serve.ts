@@ -9,6 +9,7 @@ import { createFailedSecrets } from '../ingest/failed-secrets.ts';
 import type { HttpListener, TlsCertificate } from '../ingest/http-listener.ts';
 import { createHealthServer, createIngestServer } from '../ingest/ingest-server.ts';
 import type { HealthOptions } from '../ingest/ingest-server.ts';
+import type { Check } from '../ingest/readiness.ts';
 import { readTlsFiles, watchTlsFiles } from '../ingest/tls-files.ts';
 import { createSecretVerifier } from '../ingest/verify-secret.ts';
 import { openDeliveryQueue } from '../queue/delivery-queue.ts';
@@ -79,7 +80,7 @@ async function startParts(
   const queueLocation = locateQueue(config, database?.databaseUrl ?? '');
   const secrets = role === 'worker' ? undefined : await completeSecrets(config);
   const health: HealthOptions = {
-    checks: database === undefined ? {} : { database: () => checkDatabase(database.db) },
+    checks: database === undefined ? {} : { database: databaseCheck(database.db, role) },
     tls: config.tls === undefined ? undefined : readTlsFiles(config.tls),
     logger,
   };
@@ -154,7 +155,7 @@ function createIngest(
 ): HttpListener {
   return createIngestServer({
     ...health,
-    checks: { queue: async () => void (await queue.check()), ...health.checks },
+    checks: { queue: queueCheck(queue), ...health.checks },
     verifier: createSecretVerifier(secrets.sources),
     failedSecrets: createFailedSecrets(),
     admission: createAdmission({ ...config, logger: health.logger }),
@@ -162,6 +163,19 @@ function createIngest(
     enqueue: (delivery) => queue.enqueue(delivery),
     maxBodyBytes: config.maxBodyBytes,
   });
+}
+
+/** Deliveries are taken while there is a queue or a spool to take them, whether or not they can be stored now. */
+function queueCheck(queue: DeliveryQueue): Check {
+  return { ask: async () => ((await queue.check()) === 'queued' ? 'ok' : 'spooling'), isNeeded: true };
+}
+
+function databaseCheck(db: Db, role: Role): Check {
+  const ask = async () => {
+    await checkDatabase(db);
+    return 'ok' as const;
+  };
+  return { ask, isNeeded: role === 'worker' };
 }
 
 /** Watches the subscriptions of the sources that have an API: last of all, for the cloud then begins to send. */

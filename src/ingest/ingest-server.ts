@@ -78,7 +78,7 @@ function createApp({ checks, logger }: HealthOptions): Express {
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
   app.get('/readyz', async (_request, response) => {
     const readiness = await askReadiness();
-    response.status(readiness.status === 'ok' ? 200 : 503).json(readiness);
+    response.status(readiness.status === 'unavailable' ? 503 : 200).json(readiness);
   });
   return app;
 }

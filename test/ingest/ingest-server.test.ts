@@ -150,15 +150,19 @@ describe('200', () => {
 });
 
 describe('health', () => {
+  const works = { ask: async () => 'ok' as const, isNeeded: true };
+
   it('/healthz answers whatever the parts do', async () => {
-    const { request } = await serve({ checks: { queue: () => Promise.reject(new Error('away')) } });
+    const { request } = await serve({
+      checks: { queue: { ask: () => Promise.reject(new Error('away')), isNeeded: true } },
+    });
     const response = await request('/healthz', {});
     expect([response.status, await response.json()]).toEqual([200, { status: 'ok' }]);
   });
 
   it('/readyz is ready when every part is', async () => {
     const { request } = await serve({
-      checks: { queue: async () => undefined, database: async () => undefined },
+      checks: { queue: works, database: works },
     });
     const response = await request('/readyz', {});
     expect([response.status, await response.json()]).toEqual([
@@ -172,10 +176,14 @@ describe('health', () => {
     let isAway = true;
     const { request, log } = await serve({
       checks: {
-        queue: async () => {
-          if (isAway) throw new Error(reason);
+        queue: {
+          ask: async () => {
+            if (isAway) throw new Error(reason);
+            return 'ok';
+          },
+          isNeeded: true,
         },
-        database: async () => undefined,
+        database: works,
       },
     });
     for (let n = 0; n < 3; n += 1) {
@@ -191,14 +199,31 @@ describe('health', () => {
     expect(log()).toContain('queue is back');
   });
 
+  it('/readyz is degraded, and ready, while deliveries go to the spool and what is away is not needed', async () => {
+    const { request } = await serve({
+      checks: {
+        queue: { ask: async () => 'spooling', isNeeded: true },
+        database: { ask: () => Promise.reject(new Error('away')), isNeeded: false },
+      },
+    });
+    const response = await request('/readyz', {});
+    expect([response.status, await response.json()]).toEqual([
+      200,
+      { status: 'degraded', checks: { queue: 'spooling', database: 'away' } },
+    ]);
+  });
+
   it('/readyz asks each part once for all who ask at the same time', async () => {
-    const { promise, resolve } = Promise.withResolvers<void>();
+    const { promise, resolve } = Promise.withResolvers<'ok'>();
     let asked = 0;
     const { request } = await serve({
       checks: {
-        queue: () => {
-          asked += 1;
-          return promise;
+        queue: {
+          ask: () => {
+            asked += 1;
+            return promise;
+          },
+          isNeeded: true,
         },
       },
     });
@@ -206,7 +231,7 @@ describe('health', () => {
     await waitFor(() => asked === 1);
     const others = Array.from({ length: 20 }, () => request('/readyz', {}));
     await request('/healthz', {});
-    resolve();
+    resolve('ok');
     for (const { status } of await Promise.all([first, ...others])) expect(status).toBe(200);
     expect(asked).toBeLessThan(5);
   });
