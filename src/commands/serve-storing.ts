@@ -4,6 +4,7 @@ import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import { createBatchStore } from '../handlers/store-batch.ts';
 import { startDeliveryWorker } from '../queue/delivery-worker.ts';
+import type { DeliveryWorker } from '../queue/delivery-worker.ts';
 import type { QueueLocation } from '../queue/engine.ts';
 import { openStoringDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
@@ -70,14 +71,15 @@ async function tryToStart(options: StoringOptions, started: Opened): Promise<boo
     const applied = await migrateAll(config, databaseUrl, db);
     if (applied.length > 0) logger.info({ applied }, 'database migrated');
     await startMaintenance(options, started);
+    const worker = startWorker(options, started);
+    if (options.queueLocation.kind === 'postgres') await worker.ready;
+    return true;
   } catch (error) {
     await started.closeAll();
     if (!isAway(error)) throw error;
     logger.warn(`the database is away, deliveries wait for it: ${describeError(error)}`);
     return false;
   }
-  startWorker(options, started);
-  return true;
 }
 
 /** What time or somebody else mends. A refusal (credentials, name, rights) is for the person who starts this. */
@@ -95,7 +97,10 @@ function isAway(error: unknown): boolean {
   return error instanceof Error && error.cause !== undefined && isAway(error.cause);
 }
 
-function startWorker({ databaseUrl, queueLocation, logger }: StoringOptions, started: Opened): void {
+function startWorker(
+  { databaseUrl, queueLocation, logger }: StoringOptions,
+  started: Opened,
+): DeliveryWorker {
   const giveUp = new AbortController();
   const db = openStoringDatabase(databaseUrl, logLostConnections(logger));
   started.push('database of the worker', () => db.destroy());
@@ -104,6 +109,7 @@ function startWorker({ databaseUrl, queueLocation, logger }: StoringOptions, sta
     giveUp.abort();
     return worker.close();
   });
+  return worker;
 }
 
 /** Maintains the partitions now, so that the first row finds its month, and from then on every hour. */

@@ -12,6 +12,11 @@ import { readBatch } from './read-batch.ts';
 
 /** The consuming end: runs until closed. */
 export interface DeliveryWorker {
+  /**
+   * Resolves once it is connected. On Redis it waits for that as long as it takes; on Postgres it rejects when the first
+   * connection fails, and then the worker never works.
+   */
+  readonly ready: Promise<unknown>;
   /** Takes no further job, finishes those in hand or gives them back, disconnects. */
   close(): Promise<void>;
 }
@@ -85,7 +90,10 @@ export function startDeliveryWorker(
   );
   worker.bullmq.on('error', onError);
   const stopSweep = startFailedJobSweep(worker.bullmq.getBackend(), logger, onError);
+  const ready = worker.bullmq.waitUntilReady();
+  ready.catch(() => undefined);
   return {
+    ready,
     close: async () => {
       stopSweep();
       await worker.bullmq.close();

@@ -45,7 +45,7 @@ export interface Engine {
     processor: Processor<DeliveryBatch>,
     options: Omit<WorkerOptions, 'connection'>,
     onError: OnError,
-  ): Connected<{ getBackend(): FailedJobs }>;
+  ): Connected<{ getBackend(): FailedJobs; waitUntilReady(): Promise<unknown> }>;
 }
 
 export type OnError = (error: Error) => void;
