@@ -160,3 +160,5 @@ function whole(text: string): number {
 }
 
 await command.parseAsync();
+// Node.js 24 may wait for ever, when it ends by itself, for a socket that a frozen server left half closed.
+process.stdout.write('', () => process.exit());
