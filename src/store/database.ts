@@ -41,6 +41,29 @@ export interface Database {
     created_at: Generated<Date>;
     updated_at: Generated<Date>;
   };
+  destinations: {
+    name: string;
+    state: Generated<'running' | 'paused' | 'refused'>;
+    cursor_xid: string;
+    cursor_id: string;
+    generation: Generated<string>;
+    sent_count: Generated<string>;
+    lease_holder: string | null;
+    lease_until: Date | null;
+    last_sent_at: Date | null;
+    last_error: string | null;
+    last_error_at: Date | null;
+    created_at: Generated<Date>;
+  };
+  rejected_events: {
+    destination: string;
+    event_id: string;
+    occurred_at: Date;
+    message_type: MessageType;
+    reason: string;
+    rejected_at: Generated<Date>;
+    replayed_at: Date | null;
+  };
   /** The view over the three families' tables. */
   events: {
     id: string;
