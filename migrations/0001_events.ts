@@ -330,14 +330,24 @@ async function createViews(db: Kysely<unknown>): Promise<void> {
       order by source, message_type`.execute(db);
 }
 
-/** A role that may only select. It belongs to the cluster, so another database may have made it already. */
+/**
+ * A role that may only select. It belongs to the cluster, so another database may have made it already, for an
+ * owner that cannot give it away: then this one goes without, and `xiq-sink sql` says what is missing.
+ */
 async function createReader(db: Kysely<unknown>): Promise<void> {
   await sql`
     do $$ begin
-      create role xiq_reader nologin;
+      if to_regrole('xiq_reader') is null then
+        create role xiq_reader nologin;
+      end if;
     exception when duplicate_object or unique_violation then null;
     end $$`.execute(db);
-  await sql`grant xiq_reader to current_user`.execute(db);
+  await sql`
+    do $$ begin
+      grant xiq_reader to current_user;
+    exception when insufficient_privilege then
+      raise warning '% may not become xiq_reader: let an administrator grant it', current_user;
+    end $$`.execute(db);
   await sql`grant usage on schema public to xiq_reader`.execute(db);
   await sql`grant select on all tables in schema public to xiq_reader`.execute(db);
 }

@@ -7,6 +7,7 @@ import type { SourceConfig } from './config/sources.ts';
 import { FAMILIES } from './domain.ts';
 import type { Family } from './domain.ts';
 import { UsageError } from './errors.ts';
+import { isLoopback } from './loopback.ts';
 
 export type { SourceConfig };
 
@@ -28,8 +29,13 @@ export interface Config {
   readonly subscribe: Environment['SUBSCRIBE'];
   /** `strict`: every delivery is in the spool until its rows are committed. */
   readonly durability: Environment['DURABILITY'];
-  readonly spool: { readonly directory: string; readonly maxBytes: number; readonly minFreeBytes: number };
+  /** Of the disk spool, which is in `dataDir`. */
+  readonly spool: { readonly maxBytes: number; readonly minFreeBytes: number };
   readonly maxBodyBytes: number;
+  /** Bytes of deliveries in hand above which no further one is let in. */
+  readonly maxBytesInFlight: number;
+  /** The proxies whose word about a sender's address is taken: how many there are, or which. Undefined: none. */
+  readonly trustedProxies: number | readonly string[] | undefined;
   /** Months an event is kept, by family; undefined keeps all. */
   readonly retentionMonths: Readonly<Record<Family, number | undefined>>;
   readonly logLevel: string;
@@ -48,11 +54,10 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   if (settings === undefined || problems.length > 0) {
     throw new UsageError(`wrong settings:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
   }
-  const dataDir = path.resolve(settings.DATA_DIR);
   return Object.freeze({
     databaseUrl: settings.DATABASE_URL,
     redisUrl: settings.REDIS_URL,
-    dataDir,
+    dataDir: path.resolve(settings.DATA_DIR),
     host: settings.HOST,
     port: settings.PORT,
     tls:
@@ -63,12 +68,10 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     publicUrl: settings.PUBLIC_URL,
     subscribe: settings.SUBSCRIBE,
     durability: settings.DURABILITY,
-    spool: {
-      directory: path.join(dataDir, 'spool'),
-      maxBytes: settings.SPOOL_MAX_BYTES,
-      minFreeBytes: settings.SPOOL_MIN_FREE_BYTES,
-    },
+    spool: { maxBytes: settings.SPOOL_MAX_BYTES, minFreeBytes: settings.SPOOL_MIN_FREE_BYTES },
     maxBodyBytes: settings.MAX_BODY_BYTES,
+    maxBytesInFlight: settings.MAX_BYTES_IN_FLIGHT,
+    trustedProxies: settings.TRUST_PROXY,
     retentionMonths: {
       audit: settings.RETENTION_AUDIT_MONTHS,
       location: settings.RETENTION_LOCATION_MONTHS,
@@ -90,8 +93,10 @@ export function maskConfig(config: Config): Record<string, unknown> {
     sources: config.sources.map(describeSource),
     subscribe: config.subscribe,
     durability: config.durability,
-    spool: `${config.spool.directory}, at most ${config.spool.maxBytes} bytes`,
+    spool: `at most ${config.spool.maxBytes} bytes, ${config.spool.minFreeBytes} left free`,
     maxBodyBytes: config.maxBodyBytes,
+    maxBytesInFlight: config.maxBytesInFlight,
+    trustedProxies: config.trustedProxies,
     retentionMonths: kept,
     logLevel: config.logLevel,
   };
@@ -114,7 +119,7 @@ function maskUrl(text: string): string {
 function contradictions(settings: Environment, sources: readonly SourceConfig[]): string[] {
   const { PUBLIC_URL: publicUrl, SUBSCRIBE: subscribe } = settings;
   const apis = sources.flatMap(({ cloud }) => (cloud === undefined ? [] : [cloud.apiUrl]));
-  const isAllHere = apis.length > 0 && apis.every(isLoopback);
+  const isAllHere = apis.length > 0 && apis.every((api) => isLoopback(new URL(api)));
   return [
     publicUrl?.startsWith('http:') === true &&
       !isAllHere &&
@@ -122,9 +127,7 @@ function contradictions(settings: Environment, sources: readonly SourceConfig[])
     subscribe === 'auto' &&
       (publicUrl === undefined || apis.length === 0) &&
       'SUBSCRIBE auto needs PUBLIC_URL and CLOUD_API_URL',
+    settings.MAX_BYTES_IN_FLIGHT < settings.MAX_BODY_BYTES &&
+      `MAX_BYTES_IN_FLIGHT (${settings.MAX_BYTES_IN_FLIGHT}) is less than one body may have, MAX_BODY_BYTES (${settings.MAX_BODY_BYTES})`,
   ].filter((problem) => problem !== false);
-}
-
-function isLoopback(url: string): boolean {
-  return /^(?:localhost|.+\.localhost|127(?:\.\d+){3}|\[::1\])$/.test(new URL(url).hostname);
 }

@@ -30,6 +30,9 @@ export const MESSAGE_TYPES = [
 
 export type MessageType = (typeof MESSAGE_TYPES)[number];
 
+/** Stands for the message type where not even that could be read: such a delivery lies in quarantine whole. */
+export const UNKNOWN_MESSAGE_TYPE = 'UNKNOWN';
+
 export const FAMILIES = ['audit', 'location', 'log'] as const;
 
 export type Family = (typeof FAMILIES)[number];

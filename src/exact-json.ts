@@ -53,6 +53,59 @@ export function parseExactJson(text: string): unknown {
   return value;
 }
 
+/** Texts up to this length are parsed at once, in a millisecond. */
+const LARGE_TEXT = 128 * 1024;
+
+/**
+ * Parses the text of a JSON array element by element, with exact numbers: of a large array, only one element at a
+ * time is in memory and holds up the event loop. Throws a SyntaxError where the text is no array, which may be late.
+ */
+export function* parseElements(text: string): Generator {
+  if (text.length > LARGE_TEXT) {
+    for (const element of elementTexts(text)) yield parseExactJson(element);
+    return;
+  }
+  const elements = parseExactJson(text);
+  if (!Array.isArray(elements)) throw new SyntaxError('the text is not a JSON array');
+  yield* elements;
+}
+
+/** The texts between the outermost brackets and commas; whether each is JSON is for the parser to say. */
+function* elementTexts(text: string): Generator<string> {
+  let depth = 0;
+  let start = 0;
+  let end = -1;
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text.charAt(at);
+    if (character === '"') at = endOfString(text, at);
+    else if (character === '[' || character === '{') {
+      if (depth === 0 && start > 0) throw new SyntaxError('the text is not one JSON array');
+      depth += 1;
+      if (depth === 1) start = at + 1;
+    } else if (character === ',' && depth === 1) {
+      yield text.slice(start, at);
+      start = at + 1;
+    } else if (character === ']' || character === '}') {
+      depth -= 1;
+      if (depth === 0) end = at;
+    }
+  }
+  const outside = text.slice(0, text.indexOf('[')) + text.slice(end);
+  if (depth !== 0 || outside.trim() !== ']') throw new SyntaxError('the text is not a JSON array');
+  const last = text.slice(start, end);
+  if (last.trim() !== '' || text.charAt(start - 1) === ',') yield last;
+}
+
+/** Where the string that begins here ends: at the next quote behind an even number of backslashes. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let backslashes = 0;
+    while (text.charAt(end - 1 - backslashes) === '\\') backslashes += 1;
+    if (backslashes % 2 === 0) return end;
+  }
+  throw new SyntaxError('the text ends within a string');
+}
+
 function exactNumber(_key: string, value: unknown, context: { readonly source?: string }): unknown {
   const source = context.source;
   if (typeof value !== 'number' || source === undefined || String(value) === source) return value;

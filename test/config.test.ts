@@ -54,7 +54,11 @@ describe('defaults', () => {
       sources: [source('default')],
       publicUrl: undefined,
       subscribe: 'report',
+      durability: 'normal',
+      spool: { maxBytes: 10 * 1024 ** 3, minFreeBytes: 512 * 1024 ** 2 },
       maxBodyBytes: 10 * 1024 * 1024,
+      maxBytesInFlight: 64 * 1024 * 1024,
+      trustedProxies: undefined,
       retentionMonths: { audit: undefined, location: undefined, log: undefined },
       logLevel: 'info',
     });
@@ -89,7 +93,30 @@ describe('each setting', () => {
     [{ WEBHOOK_SECRET: ` ${SECRET} , ${OTHER}` }, { sources: [source('default', SECRET, OTHER)] }],
     [{ WEBHOOK_SECRET: 'exactly16~chars!' }, { sources: [source('default', 'exactly16~chars!')] }],
     [{ MAX_BODY_BYTES: '1024' }, { maxBodyBytes: 1024 }],
-    [{ MAX_BODY_BYTES: String(256 * 1024 * 1024) }, { maxBodyBytes: 256 * 1024 * 1024 }],
+    [{ MAX_BODY_BYTES: String(64 * 1024 * 1024) }, { maxBodyBytes: 64 * 1024 * 1024 }],
+    [{ DURABILITY: 'strict' }, { durability: 'strict' }],
+    [
+      { SPOOL_MAX_BYTES: '1048576', SPOOL_MIN_FREE_BYTES: '0' },
+      { spool: { maxBytes: 1_048_576, minFreeBytes: 0 } },
+    ],
+    [{ MAX_BYTES_IN_FLIGHT: '10485760' }, { maxBytesInFlight: 10_485_760 }],
+    [{ MAX_BYTES_IN_FLIGHT: '4294967296' }, { maxBytesInFlight: 4_294_967_296 }],
+    [{ TRUST_PROXY: '1' }, { trustedProxies: 1 }],
+    [{ TRUST_PROXY: '16' }, { trustedProxies: 16 }],
+    [{ TRUST_PROXY: '10.0.0.1' }, { trustedProxies: ['10.0.0.1'] }],
+    [
+      { TRUST_PROXY: '10.0.0.0/8, 2001:db8::1,2001:db8::/32,loopback,linklocal,uniquelocal' },
+      {
+        trustedProxies: [
+          '10.0.0.0/8',
+          '2001:db8::1',
+          '2001:db8::/32',
+          'loopback',
+          'linklocal',
+          'uniquelocal',
+        ],
+      },
+    ],
     [
       { RETENTION_AUDIT_MONTHS: '1200' },
       { retentionMonths: { audit: 1200, location: undefined, log: undefined } },
@@ -111,10 +138,19 @@ describe('each setting', () => {
     [{ PORT: '1e3' }, 'PORT takes a whole number from 0 to 65535 (got "1e3")'],
     [{ PORT: ' 80' }, 'PORT takes a whole number from 0 to 65535 (got " 80")'],
     [{ PORT: '٨٠' }, 'PORT takes a whole number from 0 to 65535 (got "٨٠")'],
-    [{ MAX_BODY_BYTES: '1023' }, 'MAX_BODY_BYTES takes a whole number from 1024 to 268435456 (got "1023")'],
+    [{ MAX_BODY_BYTES: '1023' }, 'MAX_BODY_BYTES takes a whole number from 1024 to 67108864 (got "1023")'],
     [
-      { MAX_BODY_BYTES: '268435457' },
-      'MAX_BODY_BYTES takes a whole number from 1024 to 268435456 (got "268435457")',
+      { MAX_BODY_BYTES: '67108865' },
+      'MAX_BODY_BYTES takes a whole number from 1024 to 67108864 (got "67108865")',
+    ],
+    [{ DURABILITY: 'always' }, 'DURABILITY takes one of normal, strict (got "always")'],
+    [
+      { MAX_BYTES_IN_FLIGHT: '1048575' },
+      'MAX_BYTES_IN_FLIGHT takes a whole number from 1048576 to 4294967296 (got "1048575")',
+    ],
+    [
+      { MAX_BYTES_IN_FLIGHT: '10485759' },
+      'MAX_BYTES_IN_FLIGHT (10485759) is less than one body may have, MAX_BODY_BYTES (10485760)',
     ],
     [{ RETENTION_AUDIT_MONTHS: '0' }, 'RETENTION_AUDIT_MONTHS takes a whole number from 1 to 1200 (got "0")'],
     [
@@ -156,6 +192,24 @@ describe('each setting', () => {
   ])('%o is refused, and the message says what it takes', (env, problem) => {
     expect(problemsOf(env)).toContain(problem);
   });
+});
+
+it.each([
+  '0',
+  '17',
+  'true',
+  'all',
+  '*',
+  'proxy.internal',
+  '10.0.0.0/33',
+  '0.0.0.0/0',
+  '::/0',
+  '1,2',
+  '10.0.0.1,',
+])('refuses to trust %j as a proxy', (TRUST_PROXY) => {
+  expect(problemsOf({ TRUST_PROXY })).toEqual([
+    `TRUST_PROXY takes how many proxies are in front (1 to 16), or their addresses and networks, comma separated (also loopback, linklocal, uniquelocal) (got "${TRUST_PROXY}")`,
+  ]);
 });
 
 it('names every problem at once, of the environment and of the file', () => {
@@ -302,7 +356,11 @@ describe('secrets', () => {
       publicUrl: undefined,
       sources: ['default (2 secrets, 9 message types, no API)'],
       subscribe: 'report',
+      durability: 'normal',
+      spool: 'at most 10737418240 bytes, 536870912 left free',
       maxBodyBytes: 10 * 1024 * 1024,
+      maxBytesInFlight: 64 * 1024 * 1024,
+      trustedProxies: undefined,
       retentionMonths: 'audit: all, location: 6, log: all',
       logLevel: 'info',
     });

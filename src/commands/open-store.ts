@@ -33,6 +33,10 @@ async function locateDatabase({ databaseUrl, dataDir }: Config): Promise<Databas
   };
 }
 
+/** Tells of connections that broke between two queries: the next query makes another one. */
+export const logLostConnections = (logger: Logger) => (error: Error) =>
+  logger.warn(`a database connection was lost: ${describeError(error)}`);
+
 /** Where the queue is under these settings. */
 export function locateQueue({ redisUrl }: Config, databaseUrl: string): QueueLocation {
   return redisUrl === undefined ? { kind: 'postgres', databaseUrl } : { kind: 'redis', url: redisUrl };
@@ -60,9 +64,7 @@ export async function withStore(
 ): Promise<void> {
   const location = await locateDatabase(config);
   const { databaseUrl } = location;
-  const db = openDatabase(databaseUrl, (error) =>
-    logger.warn(`a database connection was lost: ${describeError(error)}`),
-  );
+  const db = openDatabase(databaseUrl, logLostConnections(logger));
   try {
     const applied = await migrateAll(config, databaseUrl, db);
     await work({ db, databaseUrl }, applied);

@@ -5,10 +5,12 @@ import { describeError } from '../errors.ts';
 import { createBatchStore } from '../handlers/store-batch.ts';
 import { startDeliveryWorker } from '../queue/delivery-worker.ts';
 import type { QueueLocation } from '../queue/engine.ts';
+import { openStoringDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { classifyFailure } from '../store/failure.ts';
+import type { FailureKind } from '../store/failure.ts';
 import { maintainPartitions } from '../store/partitions.ts';
-import { migrateAll } from './open-store.ts';
+import { logLostConnections, migrateAll } from './open-store.ts';
 import { createOpened } from './opened.ts';
 import type { Opened } from './opened.ts';
 
@@ -78,22 +80,25 @@ async function tryToStart(options: StoringOptions, started: Opened): Promise<boo
   return true;
 }
 
+/** What time or somebody else mends. A refusal (credentials, name, rights) is for the person who starts this. */
+const AWAY: ReadonlySet<FailureKind> = new Set([
+  'connection lost',
+  'database read-only',
+  'disk full',
+  'too many connections',
+  'statement time-out',
+]);
+
 /** The migrator and BullMQ wrap what the connection reported. */
 function isAway(error: unknown): boolean {
-  if (classifyFailure(error) === 'outage') return !isRefusal(error);
+  if (AWAY.has(classifyFailure(error))) return true;
   return error instanceof Error && error.cause !== undefined && isAway(error.cause);
 }
 
-/** SQLSTATE classes of a database that is there and does not want us: credentials, name, privilege, what is missing. */
-const REFUSALS = new Set(['28', '3D', '42']);
-
-function isRefusal(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
-  return REFUSALS.has(code.slice(0, 2));
-}
-
-function startWorker({ db, queueLocation, logger }: StoringOptions, started: Opened): void {
+function startWorker({ databaseUrl, queueLocation, logger }: StoringOptions, started: Opened): void {
   const giveUp = new AbortController();
+  const db = openStoringDatabase(databaseUrl, logLostConnections(logger));
+  started.push('database of the worker', () => db.destroy());
   const worker = startDeliveryWorker(queueLocation, createBatchStore(db, logger, giveUp.signal), logger);
   started.push('worker', () => {
     giveUp.abort();

@@ -1,8 +1,10 @@
+import path from 'node:path';
 import type { Logger } from 'pino';
 import { systemClock } from '../cloud/clock.ts';
 import { maskConfig } from '../config.ts';
 import type { Config, SourceConfig } from '../config.ts';
-import { describeError, UsageError } from '../errors.ts';
+import { UsageError } from '../errors.ts';
+import { createAdmission } from '../ingest/admission.ts';
 import { createFailedSecrets } from '../ingest/failed-secrets.ts';
 import type { HttpListener, TlsCertificate } from '../ingest/http-listener.ts';
 import { createHealthServer, createIngestServer } from '../ingest/ingest-server.ts';
@@ -18,7 +20,7 @@ import { findStoredDeliveries } from '../store/deliveries.ts';
 import { startEmbeddedPostgres } from '../store/embedded-postgres.ts';
 import { takeInstanceLock } from '../store/instance-lock.ts';
 import { watchSubscriptions } from '../subscribe/watch.ts';
-import { locateQueue } from './open-store.ts';
+import { locateQueue, logLostConnections } from './open-store.ts';
 import { createOpened } from './opened.ts';
 import type { Opened } from './opened.ts';
 import { startStoring } from './serve-storing.ts';
@@ -109,9 +111,7 @@ async function openServer(config: Config, logger: Logger, opened: Opened): Promi
     config.databaseUrl === undefined
       ? await startEmbedded(config, opened)
       : { databaseUrl: config.databaseUrl, readerUrl: undefined };
-  const db = openDatabase(databaseUrl, (error) =>
-    logger.warn(`a database connection was lost: ${describeError(error)}`),
-  );
+  const db = openDatabase(databaseUrl, logLostConnections(logger));
   opened.push('database', () => db.destroy());
   return { db, databaseUrl, readerUrl };
 }
@@ -130,7 +130,7 @@ async function startEmbedded({ dataDir }: Config, opened: Opened): Promise<Omit<
 }
 
 function openQueue(
-  { durability, spool }: Config,
+  { dataDir, durability, spool }: Config,
   location: QueueLocation,
   db: Db | undefined,
   logger: Logger,
@@ -140,7 +140,8 @@ function openQueue(
     durability === 'strict' && db !== undefined
       ? (ids: readonly string[]) => findStoredDeliveries(db, ids)
       : undefined;
-  const queue = openDeliveryQueue({ location, spool, findStored, logger });
+  const directory = path.join(dataDir, 'spool');
+  const queue = openDeliveryQueue({ location, spool: { directory, ...spool }, findStored, logger });
   opened.push('queue', () => queue.close());
   return queue;
 }
@@ -156,6 +157,8 @@ function createIngest(
     checks: { queue: async () => void (await queue.check()), ...health.checks },
     verifier: createSecretVerifier(secrets.sources),
     failedSecrets: createFailedSecrets(),
+    admission: createAdmission({ ...config, logger: health.logger }),
+    trustedProxies: config.trustedProxies,
     enqueue: (delivery) => queue.enqueue(delivery),
     maxBodyBytes: config.maxBodyBytes,
   });

@@ -1,4 +1,3 @@
-import { styleText } from 'node:util';
 import type { Logger } from 'pino';
 import type { Config, SourceConfig } from '../config.ts';
 import { UsageError } from '../errors.ts';
@@ -6,6 +5,7 @@ import type { Outcome } from '../subscribe/apply.ts';
 import { changesOf } from '../subscribe/plan.ts';
 import type { Goal, Listing, Plan, Subscriber } from '../subscribe/subscriber.ts';
 import { withStore } from './open-store.ts';
+import { note, print } from './print.ts';
 import { displayForeignUrl, displayUrl, formatPlan, formatStep, planToJson } from './print-plan.ts';
 import { createSubscribers } from './subscribers.ts';
 import { formatTable } from './table.ts';
@@ -145,14 +145,6 @@ function chooseSources(sources: readonly SourceConfig[], wanted: string | undefi
   );
 }
 
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
-}
-
 function printJson(value: unknown): void {
   print(JSON.stringify(value, null, 2));
-}
-
-function note(text: string): void {
-  process.stderr.write(`${styleText('dim', text, { stream: process.stderr })}\n`);
 }

@@ -2,9 +2,11 @@ import { z } from 'zod';
 import {
   baseUrl,
   bearerToken,
+  cloudApiUrl,
   commaSeparated,
   integer,
   messageTypes,
+  trustedProxies,
   urlOf,
   webhookSecret,
 } from './setting-types.ts';
@@ -20,6 +22,8 @@ const SUBSCRIBE_MODES = ['report', 'auto'] as const;
  */
 const DURABILITIES = ['normal', 'strict'] as const;
 
+const MIB = 1024 * 1024;
+
 const retention = integer(1, 1200).optional();
 
 /** The settings that the environment may hold. */
@@ -33,7 +37,7 @@ const environmentSchema = z.object({
   TLS_KEY_FILE: z.string().optional(),
   WEBHOOK_SECRET: commaSeparated.pipe(z.array(webhookSecret)).optional(),
   PUBLIC_URL: baseUrl.optional(),
-  CLOUD_API_URL: baseUrl.optional(),
+  CLOUD_API_URL: cloudApiUrl.optional(),
   CLOUD_API_TOKEN: bearerToken.optional(),
   CLOUD_USERNAME: z.string().optional(),
   CLOUD_PASSWORD: z.string().optional(),
@@ -42,7 +46,10 @@ const environmentSchema = z.object({
   DURABILITY: z.enum(DURABILITIES, `takes one of ${DURABILITIES.join(', ')}`).default('normal'),
   SPOOL_MAX_BYTES: integer(1024 * 1024, 2 ** 50).default(10 * 1024 ** 3),
   SPOOL_MIN_FREE_BYTES: integer(0, 2 ** 50).default(512 * 1024 ** 2),
-  MAX_BODY_BYTES: integer(1024, 256 * 1024 * 1024).default(10 * 1024 * 1024),
+  // A body becomes part of one text, in which each of its characters may take two: V8 has none beyond 512 Mi.
+  MAX_BODY_BYTES: integer(1024, 64 * MIB).default(10 * MIB),
+  MAX_BYTES_IN_FLIGHT: integer(MIB, 4096 * MIB).default(64 * MIB),
+  TRUST_PROXY: trustedProxies.optional(),
   RETENTION_AUDIT_MONTHS: retention,
   RETENTION_LOCATION_MONTHS: retention,
   RETENTION_LOG_MONTHS: retention,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { MESSAGE_TYPES } from '../domain.ts';
+import { isPrivate } from '../loopback.ts';
 
 /** A secret shorter than this can be guessed by trying. */
 const MIN_SECRET_LENGTH = 16;
@@ -26,6 +27,12 @@ export const baseUrl = z
   .string()
   .refine(isBaseUrl, 'takes an address such as https://host/prefix, without user name, query or fragment')
   .transform((text) => new URL(text).href.replace(/\/+$/, ''));
+
+/** The address of the cloud's API. Credentials go there, so what is between must not be able to read them. */
+export const cloudApiUrl = baseUrl.refine(
+  (text) => isPrivate(new URL(text)),
+  'takes an https:// address, or http:// on this machine',
+);
 
 function isBaseUrl(text: string): boolean {
   const url = URL.parse(text);
@@ -54,3 +61,24 @@ export const messageTypes = z
 
 /** The parts of a comma separated text, without the spaces around them. */
 export const commaSeparated = z.string().transform((text) => text.split(',').map((part) => part.trim()));
+
+const MAX_PROXIES = 16;
+
+/** Names of Express for the private networks. */
+const PROXY_NETWORKS = ['loopback', 'linklocal', 'uniquelocal'];
+
+const proxyAddress = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6(), z.enum(PROXY_NETWORKS)]);
+
+/** The proxies in front of us: how many, or their addresses. Everybody (`/0`) is no proxy. */
+export const trustedProxies = commaSeparated
+  .refine(
+    (parts) =>
+      isProxyCount(parts) ||
+      parts.every((part) => proxyAddress.safeParse(part).success && !/\/0+$/.test(part)),
+    `takes how many proxies are in front (1 to ${MAX_PROXIES}), or their addresses and networks, comma separated (also ${PROXY_NETWORKS.join(', ')})`,
+  )
+  .transform((parts) => (isProxyCount(parts) ? Number(parts[0]) : parts));
+
+function isProxyCount([count = '', ...more]: readonly string[]): boolean {
+  return more.length === 0 && /^\d{1,2}$/.test(count) && Number(count) >= 1 && Number(count) <= MAX_PROXIES;
+}

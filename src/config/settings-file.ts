@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parse as parseYaml, YAMLParseError } from 'yaml';
 import { z } from 'zod';
 import { describeError } from '../errors.ts';
-import { baseUrl, bearerToken, messageTypes, webhookSecret } from './setting-types.ts';
+import { bearerToken, cloudApiUrl, messageTypes, webhookSecret } from './setting-types.ts';
 
 const settingsFileSchema = z.strictObject({
   sources: z
@@ -17,7 +17,7 @@ const settingsFileSchema = z.strictObject({
         webhook_secrets: z.array(webhookSecret).min(1, 'takes at least one secret'),
         cloud: z
           .strictObject({
-            api_url: baseUrl,
+            api_url: cloudApiUrl,
             api_token: bearerToken.optional(),
             username: z.string().optional(),
             password: z.string().optional(),

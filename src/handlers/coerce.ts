@@ -151,17 +151,22 @@ function toMac(value: unknown): string | null {
 export function makeStorable(record: JsonObject): JsonObject {
   // JSON text shows both as escapes; a match may also be a backslash the sender wrote, which costs time only.
   if (!/\\u(?:0000|d[89a-f])/i.test(JSON.stringify(record))) return record;
-  const replaced = replaceUnstorable(record);
+  const replaced = replaceInside(record);
   return isJsonObject(replaced) ? replaced : record;
 }
 
-function replaceUnstorable(value: unknown): unknown {
-  if (typeof value === 'string') return value.toWellFormed().replaceAll('\0', '\uFFFD');
-  if (Array.isArray(value)) return value.map(replaceUnstorable);
+/** A text that Postgres can hold: U+0000 and each half of a surrogate pair become U+FFFD. */
+export function replaceUnstorable(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '\uFFFD');
+}
+
+function replaceInside(value: unknown): unknown {
+  if (typeof value === 'string') return replaceUnstorable(value);
+  if (Array.isArray(value)) return value.map(replaceInside);
   if (!isJsonObject(value)) return value;
   const members = Object.entries(value).map(([key, member]) => [
     replaceUnstorable(key),
-    replaceUnstorable(member),
+    replaceInside(member),
   ]);
   return Object.fromEntries(members);
 }

@@ -1,8 +1,8 @@
-import { FAMILY_OF } from '../domain.ts';
+import { FAMILY_OF, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import { describeError } from '../errors.ts';
-import { canonicalJson, isJsonObject, parseExactJson } from '../exact-json.ts';
+import { canonicalJson, isJsonObject, parseElements } from '../exact-json.ts';
 import { FIELDS, OCCURRED_AT, ORG_ID, OWNER_ID } from '../message-types.ts';
-import type { QueuedDelivery } from '../queue/delivery-batch.ts';
+import type { QueuedDelivery, ReadDelivery } from '../queue/delivery-batch.ts';
 import type { EventRow } from '../store/insert-events.ts';
 import { makeStorable, readField } from './coerce.ts';
 import { HANDLERS } from './families.ts';
@@ -21,43 +21,56 @@ const MIN_ROOM_CHARACTERS = 256 * 1024;
 export interface SetAside {
   readonly reason: string;
   readonly content: Buffer;
+  /** Content-Encoding of the bytes, of a whole body. */
+  readonly encoding?: string | null;
 }
 
-/** A delivery as rows, before anything is written. */
-export interface DeliveryEvents {
-  readonly delivery: QueuedDelivery;
-  readonly events: readonly EventRow[];
-  readonly setAside: readonly SetAside[];
+/** What a delivery comes to, part by part: an event to store, or something to set aside. */
+export type DeliveryPart = { readonly event: EventRow } | { readonly setAside: SetAside };
+
+/** A delivery cannot be read by this program, which is to blame: nothing of it may count as converted. */
+export class ConversionError extends Error {
+  override readonly name = 'ConversionError';
 }
 
-/** Turns a delivery's records into event rows. It is pure: running the job again gives the same rows. */
-export function deliveryToEvents(delivery: QueuedDelivery): DeliveryEvents {
-  const setAside = delivery.unreadable.map(({ reason, content }) => ({
-    reason,
-    content: Buffer.from(content, 'base64'),
-  }));
-  const records = parseExactJson(delivery.records);
-  if (!Array.isArray(records))
-    throw new TypeError(`delivery ${delivery.deliveryId}: its records are no JSON array`);
+/**
+ * Turns a delivery into parts, one at a time, so that a large one is never in memory as rows. It is pure: running the
+ * job again gives the same parts. Throws ConversionError.
+ */
+export function* convertDelivery(delivery: ReadDelivery): Generator<DeliveryPart> {
+  try {
+    for (const { reason, content, encoding = null } of delivery.unreadable) {
+      yield { setAside: { reason, content: Buffer.from(content, 'base64'), encoding } };
+    }
+    if (delivery.messageType !== UNKNOWN_MESSAGE_TYPE) yield* convertRecords(delivery);
+  } catch (error) {
+    throw new ConversionError(`delivery ${delivery.deliveryId} cannot be converted`, { cause: error });
+  }
+}
 
-  const events: EventRow[] = [];
-  const ordinalOf = countTwins();
+/** The same delivery as something to set aside whole: the text of its records, and what was unreadable before. */
+export function setAsideWhole(delivery: ReadDelivery, reason: string): ReadDelivery {
+  const content = Buffer.from(delivery.records).toString('base64');
+  return { ...delivery, records: '[]', unreadable: [{ reason, content }, ...delivery.unreadable] };
+}
+
+function* convertRecords(delivery: QueuedDelivery): Generator<DeliveryPart> {
+  const numberTwin = createTwinNumbers(delivery);
   let room = MIN_ROOM_CHARACTERS + MAX_GROWTH * delivery.records.length;
-  for (const record of records) {
+  for (const record of parseElements(delivery.records)) {
     try {
       for (const part of splitRecord(delivery, record, room)) {
-        const event = toEvent(delivery, part, ordinalOf);
+        const event = toEvent(delivery, part, numberTwin);
         room -= event.payload.length + EVENT_OVERHEAD;
-        events.push(event);
+        yield { event };
       }
     } catch (error) {
-      setAside.push({ reason: describeError(error), content: Buffer.from(JSON.stringify(record)) });
+      yield { setAside: { reason: describeError(error), content: Buffer.from(JSON.stringify(record)) } };
     }
   }
-  return { delivery, events, setAside };
 }
 
-function splitRecord(delivery: QueuedDelivery, record: unknown, room: number): readonly RecordPart[] {
+function splitRecord(delivery: QueuedDelivery, record: unknown, room: number): Iterable<RecordPart> {
   if (!isJsonObject(record)) throw new TypeError('the record is not a JSON object');
   return HANDLERS[FAMILY_OF[delivery.messageType]](makeStorable(record), room);
 }
@@ -65,13 +78,15 @@ function splitRecord(delivery: QueuedDelivery, record: unknown, room: number): r
 function toEvent(
   delivery: QueuedDelivery,
   { content, columns }: RecordPart,
-  ordinalOf: (canonical: string) => number,
+  numberTwin: (firstId: string) => number,
 ): EventRow {
   const { source, messageType } = delivery;
   const canonical = canonicalJson(content);
   const receivedAt = new Date(delivery.receivedAt).toISOString();
+  const firstId = eventId(source, messageType, canonical, 0);
+  const ordinal = numberTwin(firstId);
   return {
-    eventId: eventId(source, messageType, canonical, ordinalOf(canonical)),
+    eventId: ordinal === 0 ? firstId : eventId(source, messageType, canonical, ordinal),
     deliveryId: delivery.deliveryId,
     source,
     messageType,
@@ -88,12 +103,15 @@ function toEvent(
 const readValues = (columns: RecordPart['columns'], messageType: QueuedDelivery['messageType']) =>
   FIELDS[messageType].map((field) => readField(columns, field));
 
-/** Numbers the identical contents of one delivery: the first is 0. */
-function countTwins(): (canonical: string) => number {
+/**
+ * Numbers the identical contents of one delivery, told by a text that the same ones share: the first is 0, but of a
+ * replayed record what it was before.
+ */
+export function createTwinNumbers({ twinsBefore = 0 }: ReadDelivery): (content: string) => number {
   const seen = new Map<string, number>();
-  return (canonical) => {
-    const ordinal = seen.get(canonical) ?? 0;
-    seen.set(canonical, ordinal + 1);
+  return (content) => {
+    const ordinal = seen.get(content) ?? twinsBefore;
+    seen.set(content, ordinal + 1);
     return ordinal;
   };
 }

@@ -9,7 +9,7 @@ export interface RecordPart {
 }
 
 /** A family's handler: the parts of a record, each an event. Throws when they need more than `room` characters. */
-export type Handler = (record: JsonObject, room: number) => readonly RecordPart[];
+export type Handler = (record: JsonObject, room: number) => Iterable<RecordPart>;
 
 const oneEvent: Handler = (record) => [{ content: record, columns: [record] }];
 

@@ -21,6 +21,11 @@ export function quarantineId(deliveryId: string, ordinal: number): string {
   return toUuid8(hash('sha256', `${deliveryId}\n${ordinal}`, 'hex'));
 }
 
+/** The id of the delivery that a replay of something quarantined makes: replaying it again gives the same. */
+export function replayDeliveryId(quarantineId: string): string {
+  return toUuid8(hash('sha256', `replay\n${quarantineId}`, 'hex'));
+}
+
 const VARIANT = ['8', '9', 'a', 'b'];
 
 function toUuid8(hex: string): string {

@@ -13,7 +13,7 @@ export const EVENT_OVERHEAD = 128;
  * a record of 500 observations is not stored 500 times whole; its columns are the observation's and the record's.
  * Throws when the parts together would take more than `room` characters.
  */
-export function splitObservations(record: JsonObject, room: number): readonly RecordPart[] {
+export function splitObservations(record: JsonObject, room: number): Iterable<RecordPart> {
   const found = findObservations(record);
   if (found === undefined) return [{ content: record, columns: [record] }];
   const { list, observations } = found;
@@ -23,7 +23,15 @@ export function splitObservations(record: JsonObject, room: number): readonly Re
       `${observations.length} observations that share ${shared} characters are too many to split`,
     );
   }
-  return observations.map((observation) => splitOne(record, list, observation));
+  return splitEach(record, list, observations);
+}
+
+function* splitEach(
+  record: JsonObject,
+  list: string,
+  observations: readonly unknown[],
+): Generator<RecordPart> {
+  for (const observation of observations) yield splitOne(record, list, observation);
 }
 
 /** The list that has observations: a sender with one class for both kinds leaves the other list null or empty. */

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler } from 'express';
 import type { Logger } from 'pino';
 import { RefusedError } from '../errors.ts';
+import { OVERLOADED } from './admission.ts';
+import { remoteAddressOf } from './remote-address.ts';
 
 /** Answers every error in the shape of the cloud's own (specification, "Error body"), and logs it under its id. */
 export function answerErrors(logger: Logger): ErrorRequestHandler {
@@ -9,9 +11,11 @@ export function answerErrors(logger: Logger): ErrorRequestHandler {
   return (error: unknown, request, response, _next) => {
     const errorId = randomUUID();
     const { status, code, message, retryAfter } = asRefused(error);
-    const remote = request.socket.remoteAddress;
+    const remote = remoteAddressOf(request);
     const line = { errorId, status, method: request.method, path: request.path, remote };
-    if (status >= 500) logger.error({ ...line, err: error }, message);
+    // An overload is in the log already, once; a line for each refused delivery would be a load of its own.
+    if (code === OVERLOADED) logger.debug(line, message);
+    else if (status >= 500) logger.error({ ...line, err: error }, message);
     else logger.warn(line, message);
     if (response.headersSent) return;
     if (retryAfter !== undefined) response.set('Retry-After', String(retryAfter));

@@ -21,29 +21,37 @@ export interface TlsCertificate {
   readonly key: Buffer;
 }
 
-/** A sender has this long for its headers and for the whole request; a slow one is cut off with 408. */
-const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 30_000;
-const CONNECTIONS_CHECK_INTERVAL_MS = 2_000;
+/** What one sender, and all of them, may ask of the listener. */
+export const LIMITS = {
+  /** Milliseconds for the headers and for the whole request; a slow sender is cut off with 408. */
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  connectionsCheckingInterval: 2_000,
+  /** Longer than the idle time of common load balancers (60 s), so that they never reuse a closing connection. */
+  keepAliveTimeout: 65_000,
+  /** Bytes of all headers. The longest that a delivery needs, with secret and signature, are a tenth of it. */
+  maxHeaderSize: 16 * 1024,
+  /** An idle connection costs 22 KiB, with TLS 69 KiB: 140 MB at worst. The cloud sends from few addresses. */
+  maxConnections: 2_048,
+};
 
-/** Longer than the idle time of common load balancers (60 s), so that they never reuse a closing connection. */
-const KEEP_ALIVE_TIMEOUT_MS = 65_000;
+/** Older versions are broken (RFC 8996), and the command line of Node.js could let them in again. */
+const TLS_OPTIONS = { minVersion: 'TLSv1.2', handshakeTimeout: LIMITS.headersTimeout } as const;
 
 /** At the end, longer than the queue may take for what is in hand (5 s). */
 const CLOSE_GRACE_MS = 6_000;
 
 /** Creates a listener that hands its requests to `app`, by HTTPS when it is given a certificate. */
-export function createHttpListener(app: RequestListener, tls: TlsCertificate | undefined): HttpListener {
-  const options = {
-    headersTimeout: HEADERS_TIMEOUT_MS,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    connectionsCheckingInterval: CONNECTIONS_CHECK_INTERVAL_MS,
-  };
+export function createHttpListener(
+  app: RequestListener,
+  tls: TlsCertificate | undefined,
+  { maxConnections, ...limits }: typeof LIMITS = LIMITS,
+): HttpListener {
   const server: Server | TlsServer =
     tls === undefined
-      ? createHttpServer(options, app)
-      : createHttpsServer({ ...options, ...tls, handshakeTimeout: HEADERS_TIMEOUT_MS }, app);
+      ? createHttpServer(limits, app)
+      : createHttpsServer({ ...limits, ...TLS_OPTIONS, ...tls }, app);
+  server.maxConnections = maxConnections;
   return {
     listen: (port, host) =>
       new Promise((resolve, reject) => {
@@ -52,7 +60,7 @@ export function createHttpListener(app: RequestListener, tls: TlsCertificate | u
       }),
     useCertificate(certificate) {
       if (!('setSecureContext' in server)) throw new Error('the listener has no TLS');
-      server.setSecureContext(certificate);
+      server.setSecureContext({ ...TLS_OPTIONS, ...certificate });
     },
     close: trackConnections(server, CLOSE_GRACE_MS),
   };

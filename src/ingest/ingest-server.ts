@@ -4,15 +4,16 @@ import helmet from 'helmet';
 import type { HelmetOptions } from 'helmet';
 import type { Logger } from 'pino';
 import { isMessageType, MESSAGE_TYPES } from '../domain.ts';
-import { describeError, RefusedError } from '../errors.ts';
+import { RefusedError } from '../errors.ts';
+import type { Admission } from './admission.ts';
 import { answerErrors } from './answer-errors.ts';
 import { createHttpListener } from './http-listener.ts';
 import type { HttpListener, TlsCertificate } from './http-listener.ts';
+import { createReadiness } from './readiness.ts';
+import type { Checks } from './readiness.ts';
 import { receiveDelivery } from './receive-delivery.ts';
 import type { ReceiveOptions } from './receive-delivery.ts';
-
-/** The parts that a process depends on: each resolves when it works and throws when it does not. */
-type Checks = Readonly<Record<string, () => Promise<void>>>;
+import { remoteAddressOf } from './remote-address.ts';
 
 /** What answering about the process's own health needs. */
 export interface HealthOptions {
@@ -22,7 +23,11 @@ export interface HealthOptions {
 }
 
 /** What receiving deliveries needs. */
-export type IngestServerOptions = ReceiveOptions & HealthOptions;
+export interface IngestServerOptions extends ReceiveOptions, HealthOptions {
+  readonly admission: Admission;
+  /** The proxies whose word about a sender's address is taken: how many there are, or which. Undefined: none. */
+  readonly trustedProxies: number | readonly string[] | undefined;
+}
 
 /**
  * No browser shows these answers: what tells one to run and frame nothing stays, the headers about pages go. They
@@ -46,7 +51,8 @@ const HEADERS: HelmetOptions = {
 
 /** The server that receives deliveries and tells how it is. */
 export function createIngestServer(options: IngestServerOptions): HttpListener {
-  const app = createApp(options.checks);
+  const app = createApp(options);
+  if (options.trustedProxies !== undefined) app.set('trust proxy', options.trustedProxies);
   app
     .route('/ingest/:source/:messageType')
     .post((request, response) => answerDelivery(request, response, options))
@@ -59,17 +65,21 @@ export function createIngestServer(options: IngestServerOptions): HttpListener {
 
 /** The server of a process that takes no deliveries: it only tells how it is. */
 export function createHealthServer(options: HealthOptions): HttpListener {
-  return listenWith(createApp(options.checks), options);
+  return listenWith(createApp(options), options);
 }
 
-function createApp(checks: Checks): Express {
+function createApp({ checks, logger }: HealthOptions): Express {
+  const askReadiness = createReadiness(checks, logger);
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', false);
   app.use(helmet(HEADERS));
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
-  app.get('/readyz', (_request, response) => answerReadiness(checks, response));
+  app.get('/readyz', async (_request, response) => {
+    const readiness = await askReadiness();
+    response.status(readiness.status === 'ok' ? 200 : 503).json(readiness);
+  });
   return app;
 }
 
@@ -84,24 +94,18 @@ function listenWith(app: Express, { tls, logger }: HealthOptions): HttpListener 
 async function answerDelivery(
   request: Request<{ source: string; messageType: string }>,
   response: Response,
-  options: ReceiveOptions,
+  { admission, ...options }: IngestServerOptions,
 ): Promise<void> {
   const { source, messageType } = request.params;
   if (!isMessageType(messageType)) {
     throw new RefusedError(404, 'NO_SUCH_MESSAGE_TYPE', `message types are ${MESSAGE_TYPES.join(', ')}`);
   }
-  const remoteAddress = request.socket.remoteAddress ?? '';
-  response.json(await receiveDelivery(request, { source, messageType, remoteAddress }, options));
-}
-
-async function answerReadiness(checks: Checks, response: Response): Promise<void> {
-  const parts = await Promise.all(
-    Object.entries(checks).map(
-      async ([name, check]) => [name, await check().then(() => 'ok', describeError)] as const,
-    ),
-  );
-  const ready = parts.every(([, state]) => state === 'ok');
-  response
-    .status(ready ? 200 : 503)
-    .json({ status: ready ? 'ok' : 'unavailable', checks: Object.fromEntries(parts) });
+  const addressed = { source, messageType, remoteAddress: remoteAddressOf(request) };
+  const inFlight = admission.begin();
+  try {
+    response.json(await receiveDelivery(request, addressed, inFlight, options));
+  } finally {
+    // Also when the connection broke long ago: what the queue has been given stays in memory until it has taken it.
+    inFlight.release();
+  }
 }

@@ -37,9 +37,10 @@ export function normalizeBody(body: Buffer): NormalizedBody {
     : setNonObjectsAside(text);
 }
 
-/** A body that could not be read as records, kept as it came. */
-export function unreadableBody(body: Buffer, reason: string): NormalizedBody {
-  return { recordCount: 1, records: '[]', unreadable: [{ reason, content: body.toString('base64') }] };
+/** A body that could not be read as records, kept as it came, in its Content-Encoding. */
+export function unreadableBody(body: Buffer, reason: string, encoding?: string): NormalizedBody {
+  const unreadable = { reason, content: body.toString('base64'), encoding: encoding ?? null };
+  return { recordCount: 1, records: '[]', unreadable: [unreadable] };
 }
 
 function decode(body: Buffer): string {

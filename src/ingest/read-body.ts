@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate, inflateRaw, zstdDecompress } from 'node:zlib';
+import pLimit from 'p-limit';
 import rawBody from 'raw-body';
 import { RefusedError } from '../errors.ts';
 import { UnreadableError } from './normalize.ts';
@@ -25,13 +26,43 @@ const DECODERS: ReadonlyMap<string, Inflate> = new Map<string, Inflate>([
   ['zstd', promisify(zstdDecompress)],
 ]);
 
-/** Reads the body as it comes over the wire. Throws RefusedError: 413 beyond `limit` bytes, 400 when it is cut off. */
-export async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+/** Node.js inflates on four threads. What has to wait for one waits as it was sent, which is small. */
+const inflating = pLimit(4);
+
+/**
+ * What a piece costs beside its bytes, as a member of a list. A sender can make pieces of one byte: counted without,
+ * a body of some megabytes would take a gigabyte.
+ */
+const PIECE_BYTES = 512;
+
+/**
+ * Reads the body as it comes over the wire, and tells `onBytes` what each piece takes before the next is read. Throws
+ * what that throws, and RefusedError: 413 beyond `limit` bytes, 400 when it is cut off.
+ */
+export async function readBody(
+  request: IncomingMessage,
+  limit: number,
+  onBytes: (bytes: number) => void,
+): Promise<Buffer> {
+  const { promise: refused, reject } = Promise.withResolvers<never>();
+  const count = (piece: Buffer) => {
+    try {
+      onBytes(piece.length + PIECE_BYTES);
+    } catch (error) {
+      request.off('data', count).pause();
+      reject(error);
+    }
+  };
+  request.on('data', count);
   try {
-    return await rawBody(request, { limit, length: request.headers['content-length'] ?? null });
+    const body = rawBody(request, { limit, length: request.headers['content-length'] ?? null });
+    return await Promise.race([body, refused]);
   } catch (error) {
+    if (error instanceof RefusedError) throw error;
     if (isTooLarge(error)) throw tooLarge(limit, error);
     throw new RefusedError(400, 'BODY_INCOMPLETE', 'the body ended before it was complete', { cause: error });
+  } finally {
+    request.off('data', count);
   }
 }
 
@@ -50,7 +81,7 @@ export function chooseDecoder(encoding = 'identity'): Decoder {
   }
   return async (body, limit) => {
     try {
-      return await decode(body, { maxOutputLength: limit });
+      return await inflating(decode, body, { maxOutputLength: limit });
     } catch (error) {
       if (isTooLarge(error)) throw tooLarge(limit, error);
       throw new UnreadableError(`the body is not ${name}, as its Content-Encoding says`, { cause: error });

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http';
-
 import type { Durability, MessageType } from '../domain.ts';
 import { OutageError, RefusedError } from '../errors.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
+import type { InFlight } from './admission.ts';
 import { newDeliveryId } from './delivery-id.ts';
 import type { FailedSecrets } from './failed-secrets.ts';
-import { normalizeBody, unreadableBody, UnreadableError } from './normalize.ts';
-import type { NormalizedBody } from './normalize.ts';
+import { normalizeSent } from './normalize-sent.ts';
+import type { UnreadableError } from './normalize.ts';
 import { chooseDecoder, readBody } from './read-body.ts';
 import type { Decoder } from './read-body.ts';
 import type { SecretVerifier } from './verify-secret.ts';
@@ -39,11 +39,13 @@ const RETRY_AFTER_OUTAGE = 10;
 
 /**
  * Receives one delivery, from its headers to the receipt. It returns only once every record is durable in the
- * queue or in the spool; otherwise it throws the RefusedError to answer with.
+ * queue or in the spool; otherwise it throws the RefusedError to answer with. What it holds in memory it counts in
+ * `inFlight`.
  */
 export async function receiveDelivery(
   request: IncomingMessage,
   { source, messageType, remoteAddress }: Addressed,
+  inFlight: InFlight,
   { verifier, failedSecrets, enqueue, maxBodyBytes }: ReceiveOptions,
 ): Promise<Receipt> {
   const receivedAt = Date.now();
@@ -53,13 +55,23 @@ export async function receiveDelivery(
       ? await wrongSecret(failedSecrets, remoteAddress)
       : unauthorized();
   }
-  const decode = chooseDecoder(request.headers['content-encoding']);
-  const sent = await readBody(request, maxBodyBytes);
-  if (formInHeaders === undefined && !verifier.verifySignature(source, request.headers, sent)) {
-    throw await wrongSecret(failedSecrets, remoteAddress);
+  const encoding = request.headers['content-encoding'];
+  const decode = chooseDecoder(encoding);
+  inFlight.admit(formInHeaders !== undefined);
+  const sent = await readBody(request, maxBodyBytes, (bytes) => inFlight.add(bytes));
+  if (formInHeaders === undefined) {
+    if (!verifier.verifySignature(source, request.headers, sent)) {
+      throw await wrongSecret(failedSecrets, remoteAddress);
+    }
+    inFlight.prove();
   }
 
-  const { body, unreadable } = await normalize(sent, decode, maxBodyBytes);
+  const decodeCounted: Decoder = async (body, limit) => {
+    const decoded = await decode(body, limit);
+    if (decoded !== body) inFlight.add(decoded.length);
+    return decoded;
+  };
+  const { body, unreadable } = await normalizeSent(sent, encoding, decodeCounted, maxBodyBytes);
   const deliveryId = newDeliveryId(receivedAt);
   const durability = await enqueueOrRefuse(enqueue, {
     deliveryId,
@@ -78,19 +90,6 @@ export async function receiveDelivery(
     quarantined: body.unreadable.length,
     durability,
   };
-}
-
-async function normalize(
-  sent: Buffer,
-  decode: Decoder,
-  limit: number,
-): Promise<{ body: NormalizedBody; unreadable?: UnreadableError }> {
-  try {
-    return { body: normalizeBody(await decode(sent, limit)) };
-  } catch (error) {
-    if (!(error instanceof UnreadableError)) throw error;
-    return { body: unreadableBody(sent, error.message), unreadable: error };
-  }
 }
 
 async function enqueueOrRefuse(
@@ -113,7 +112,8 @@ function unauthorized(): RefusedError {
 }
 
 async function wrongSecret(failedSecrets: FailedSecrets, remoteAddress: string): Promise<RefusedError> {
-  const retryAfter = await failedSecrets.count(remoteAddress);
+  // A count that fails must not make of a wrong secret anything but a wrong secret.
+  const retryAfter = await failedSecrets.count(remoteAddress).catch(() => undefined);
   return retryAfter === undefined
     ? unauthorized()
     : new RefusedError(429, 'TOO_MANY_WRONG_SECRETS', 'too many wrong secrets from this address', {

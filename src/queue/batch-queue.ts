@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Logger } from 'pino';
-import { describeError, OutageError } from '../errors.ts';
+import { OutageError } from '../errors.ts';
 import type { QueuedDelivery } from './delivery-batch.ts';
 import { engineAt } from './engine.ts';
 import type { ConnectedProducer, QueueLocation } from './engine.ts';
@@ -70,7 +70,6 @@ export function openBatchQueue(location: QueueLocation, logger: Logger): BatchQu
   const ask = <T>(work: (producer: ConnectedProducer) => Promise<T>, failure: string) =>
     withinTimeout(connect().then(work), failure);
 
-  void connect().catch((error: unknown) => logger.warn(describeError(error)));
   return {
     async add(deliveries) {
       const data = { version: 1 as const, deliveries: [...deliveries] };

@@ -1,11 +1,14 @@
 import { DelayedError } from 'bullmq';
+import type { Job } from 'bullmq';
 import type { Logger } from 'pino';
 import { OutageError } from '../errors.ts';
-import { DeliveryBatch } from './delivery-batch.ts';
 import { QUEUE_NAME } from './batch-queue.ts';
+import type { ReadDelivery } from './delivery-batch.ts';
 import { engineAt } from './engine.ts';
 import type { QueueLocation } from './engine.ts';
+import { startFailedJobSweep } from './failed-job-sweep.ts';
 import { logOutages } from './log-outages.ts';
+import { readBatch } from './read-batch.ts';
 
 /** The consuming end: runs until closed. */
 export interface DeliveryWorker {
@@ -17,7 +20,7 @@ export interface DeliveryWorker {
  * Stores one batch. It waits out an outage itself (a waiting job keeps its lock), and throws OutageError only when
  * it was told to give up waiting.
  */
-export type StoreBatch = (batch: DeliveryBatch) => Promise<void>;
+export type StoreBatch = (batch: { readonly deliveries: readonly ReadDelivery[] }) => Promise<void>;
 
 /** Jobs in hand at the same time in one process: those that wait for a transaction go together in the next. */
 const CONCURRENCY = 16;
@@ -29,10 +32,18 @@ const WORKER_OPTIONS = {
   stalledInterval: 5_000,
   // It is given on as often as it takes; storing it twice changes nothing.
   maxStalledCount: 2 ** 31 - 1,
+  // After a refused connection, the next attempt to fetch or to finish.
+  runRetryDelay: 2_000,
 };
 
 /** How long a job given back at shut-down rests, so that the closing worker does not take it again. */
 const GIVE_BACK_DELAY_MS = 1_000;
+
+/** How long a job rests that could not be stored for a reason that no rule foresees. */
+const UNFORESEEN_DELAY_MS = 5_000;
+
+/** How long a job of a newer program rests before a worker looks at it again. */
+const NEWER_DELAY_MS = 60_000;
 
 /** Starts to take batches from the queue. */
 export function startDeliveryWorker(
@@ -41,26 +52,42 @@ export function startDeliveryWorker(
   logger: Logger,
 ): DeliveryWorker {
   const onError = logOutages(logger, 'queue worker');
+
+  /** Stores what a job holds. Resolves with how long it has to rest instead (ms), or undefined when it is done. */
+  async function storeJob({ id, data, timestamp }: Job<unknown>): Promise<number | undefined> {
+    const read = readBatch(data, timestamp);
+    if (read.kind === 'newer') {
+      onError(new Error(`jobs of version ${read.version} wait for a newer program to store them`));
+      return NEWER_DELAY_MS;
+    }
+    const { deliveries, malformed } = read;
+    if (malformed > 0) logger.error({ job: id, malformed }, 'deliveries of a job go to quarantine unread');
+    try {
+      await storeBatch({ deliveries });
+      return undefined;
+    } catch (error) {
+      if (error instanceof OutageError) return GIVE_BACK_DELAY_MS;
+      logger.error({ err: error, job: id }, 'a batch could not be stored and will be tried again');
+      return UNFORESEEN_DELAY_MS;
+    }
+  }
+
   const worker = engineAt(location).connectWorker(
     QUEUE_NAME,
     async (job, token) => {
-      try {
-        await storeBatch(DeliveryBatch.parse(job.data));
-      } catch (error) {
-        if (error instanceof OutageError) {
-          await job.moveToDelayed(Date.now() + GIVE_BACK_DELAY_MS, token);
-          throw new DelayedError();
-        }
-        logger.error({ err: error, job: job.id }, 'a batch could not be stored and will be tried again');
-        throw error;
-      }
+      const rest = await storeJob(job);
+      if (rest === undefined) return;
+      await job.moveToDelayed(Date.now() + rest, token);
+      throw new DelayedError();
     },
     WORKER_OPTIONS,
     onError,
   );
   worker.bullmq.on('error', onError);
+  const stopSweep = startFailedJobSweep(worker.bullmq.getBackend(), logger, onError);
   return {
     close: async () => {
+      stopSweep();
       await worker.bullmq.close();
       await worker.disconnect();
     },

@@ -1,5 +1,6 @@
 import type { JobsOptions, Processor, QueueOptions, WorkerOptions } from 'bullmq';
 import type { DeliveryBatch } from './delivery-batch.ts';
+import type { FailedJobs } from './failed-job-sweep.ts';
 import { createPostgresEngine } from './postgres-engine.ts';
 import { createRedisEngine } from './redis-engine.ts';
 
@@ -44,7 +45,7 @@ export interface Engine {
     processor: Processor<DeliveryBatch>,
     options: Omit<WorkerOptions, 'connection'>,
     onError: OnError,
-  ): Connected<object>;
+  ): Connected<{ getBackend(): FailedJobs }>;
 }
 
 export type OnError = (error: Error) => void;

@@ -1,6 +1,8 @@
+import { Socket } from 'node:net';
 import { createPostgresBackend, isPgPool, runMigrations, withBackend } from 'bullmq';
 import type { PgPool } from 'bullmq';
 import { Client, Pool } from 'pg';
+import { OutageError } from '../errors.ts';
 import type { DeliveryBatch } from './delivery-batch.ts';
 import type { Engine, OnError } from './engine.ts';
 
@@ -24,6 +26,10 @@ export function createPostgresEngine(databaseUrl: string): Engine {
     connectWorker(name, processor, options, onError) {
       const pool = createPool(databaseUrl, onError);
       const bullmq = new Worker<DeliveryBatch>(name, processor, { ...options, connection: pool });
+      // When one connection has gone silent all have, and BullMQ would wait on the one for LISTEN for good.
+      bullmq.on('error', ({ message }) => {
+        if (message === NO_ANSWER) pool.dropConnections();
+      });
       return { bullmq, ping: () => pool.query('select 1'), disconnect: () => pool.end() };
     },
   };
@@ -52,13 +58,28 @@ export async function migrateQueue(databaseUrl: string): Promise<void> {
   }
 }
 
-function createPool(databaseUrl: string, onError: OnError): Pool & PgPool {
+/** What pg says of a query whose answer did not come within `query_timeout`. */
+const NO_ANSWER = 'Query read timeout';
+
+function createPool(databaseUrl: string, onError: OnError): Pool & PgPool & { dropConnections(): void } {
+  const sockets = new Set<Socket>();
   const pool = new Pool({
     connectionString: databaseUrl,
     options: `-c search_path=${SCHEMA}`,
     application_name: 'xiq-sink queue',
     // The worker holds one connection to LISTEN; without keep-alive a dead one would go unnoticed.
     keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    stream: () => {
+      const socket = new Socket();
+      sockets.add(socket);
+      socket.once('close', () => sockets.delete(socket));
+      return socket;
+    },
+    // BullMQ's own take milliseconds.
+    query_timeout: 15_000,
+    // A server that became a standby keeps its connections: the next ones find the one that took over.
+    maxLifetimeSeconds: 30,
     max: 6,
     connectionTimeoutMillis: 5_000,
   });
@@ -67,5 +88,9 @@ function createPool(databaseUrl: string, onError: OnError): Pool & PgPool {
   pool.on('connect', (client) => client.on('error', onError));
   // BullMQ declares the part of the pool that it uses in types that differ from pg's own in form only.
   if (!isPgPool(pool)) throw new TypeError('BullMQ does not accept this version of the pg package');
-  return pool;
+  return Object.assign(pool, {
+    dropConnections: () => {
+      for (const socket of sockets) socket.destroy(new OutageError('the connection was given up: no answer'));
+    },
+  });
 }

@@ -1,7 +1,13 @@
+import { Socket } from 'node:net';
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import type { Generated, GeneratedAlways, Transaction } from 'kysely';
 import { Pool } from 'pg';
-import type { MessageType, Origin, SecretForm } from '../domain.ts';
+import type { PoolConfig } from 'pg';
+import type { MessageType, Origin, SecretForm, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
+import { OutageError } from '../errors.ts';
+
+/** What became of something quarantined. */
+export type Resolution = 'replayed' | 'discarded';
 
 /** Rows as Postgres gives them: bigint as text (no digit is lost), time as Date. */
 export interface Database {
@@ -16,7 +22,7 @@ export interface Database {
     duplicate_count: number;
     quarantined_count: number;
     source: string;
-    message_type: MessageType;
+    message_type: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
     origin: Origin;
     secret_form: SecretForm | null;
   };
@@ -25,9 +31,15 @@ export interface Database {
     delivery_id: string;
     received_at: Date;
     source: string;
-    message_type: MessageType;
+    message_type: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
     reason: string;
     content: Buffer;
+    encoding: string | null;
+    twins_before: number;
+    resolution: Resolution | null;
+    resolved_at: Date | null;
+    replay_delivery_id: string | null;
+    discarded_bytes: number | null;
   };
   subscriptions: {
     id: GeneratedAlways<string>;
@@ -91,14 +103,61 @@ export interface Database {
 export type Db = Kysely<Database>;
 export type Trx = Transaction<Database>;
 
+type OnError = (error: Error) => void;
+
 /** Opens the database. Connections are made when they are needed; `destroy()` closes them. */
-export function openDatabase(databaseUrl: string, onError: (error: Error) => void): Db {
-  const pool = new Pool({
+export function openDatabase(databaseUrl: string, onError: OnError): Db {
+  return openPool({ connectionString: databaseUrl, max: 5 }, onError);
+}
+
+/** When a worker gives a connection up, in milliseconds. */
+export interface StoringLimits {
+  /** The server ends a statement that takes longer: somebody holds a lock. */
+  readonly statementMs: number;
+  /** Nothing was heard for so long, not even that: the network drops packets, which TCP bears for a quarter of an hour. */
+  readonly silenceMs: number;
+}
+
+const STORING_LIMITS: StoringLimits = { statementMs: 45_000, silenceMs: 60_000 };
+
+/**
+ * Opens the database for storing, which can always be done again: nothing waits for longer than these limits. Not
+ * for migrations and the maintenance of partitions, which may take long.
+ */
+export function openStoringDatabase(
+  databaseUrl: string,
+  onError: OnError,
+  { statementMs, silenceMs }: StoringLimits = STORING_LIMITS,
+): Db {
+  const config = {
     connectionString: databaseUrl,
+    max: 2,
+    statement_timeout: statementMs,
+    // The server, too, lets go of the rows of a worker that it does not hear from.
+    idle_in_transaction_session_timeout: silenceMs,
+    // A server that became a standby keeps its connections: the next ones find the one that took over.
+    maxLifetimeSeconds: 30,
+    stream: () => createSocket(silenceMs),
+  };
+  return openPool(config, onError);
+}
+
+/** A socket that ends once nothing has passed for so long: all that waits for an answer on it fails. */
+function createSocket(silenceMs: number): Socket {
+  const socket = new Socket();
+  socket.setTimeout(silenceMs, () => {
+    socket.destroy(new OutageError(`the database was silent for ${silenceMs} ms`));
+  });
+  return socket;
+}
+
+function openPool(config: PoolConfig, onError: OnError): Db {
+  const pool = new Pool({
+    ...config,
     application_name: 'xiq-sink',
-    max: 5,
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
   });
   // A connection that breaks between two queries has nobody to tell; without listeners it would end the program.
   pool.on('error', onError);

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
-import type { MessageType, Origin, SecretForm } from '../domain.ts';
+import type { MessageType, Origin, SecretForm, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import type { Db, Trx } from './database.ts';
+import { StoredMeanwhileError } from './failure.ts';
 import { arrayLiteral, insertRows, insertStatement } from './insert-rows.ts';
 import type { Column } from './insert-rows.ts';
 
@@ -8,7 +9,7 @@ import type { Column } from './insert-rows.ts';
 export interface NewDelivery {
   readonly deliveryId: string;
   readonly source: string;
-  readonly messageType: MessageType;
+  readonly messageType: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
   /** ISO 8601. */
   readonly receivedAt: string;
   readonly origin: Origin;
@@ -45,9 +46,16 @@ const COLUMNS: readonly Column<NewDelivery>[] = [
   { name: 'quarantined_count', type: 'integer', value: (row) => row.quarantinedCount },
 ];
 
-const STATEMENT = insertStatement('deliveries', COLUMNS);
+const STATEMENT = insertStatement('deliveries', COLUMNS, 'returning delivery_id');
 
-/** Inserts deliveries. One that another run of the same job has stored stays as it is. */
+/**
+ * Inserts deliveries. Throws StoredMeanwhileError when another transaction has stored one since it was looked for:
+ * what this one wrote for it must not stay.
+ */
 export async function insertDeliveries(trx: Trx, deliveries: readonly NewDelivery[]): Promise<void> {
-  if (deliveries.length > 0) await insertRows(trx, STATEMENT, COLUMNS, deliveries);
+  if (deliveries.length === 0) return;
+  const inserted = await insertRows(trx, STATEMENT, COLUMNS, deliveries);
+  const stored = deliveries.length - inserted.length;
+  if (stored > 0)
+    throw new StoredMeanwhileError(`${stored} deliveries were stored by another worker meanwhile`);
 }

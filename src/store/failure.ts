@@ -1,32 +1,59 @@
 import { DatabaseError } from 'pg';
+import { OutageError } from '../errors.ts';
 
-/**
- * What a failed statement asks for. `data`: this statement's values can never be stored. `conflict`: another
- * transaction was in the way, the same statement will succeed. `outage`: the database cannot do its work now,
- * for reasons that somebody or time will mend. `defect`: not the database's error at all.
- */
-export type Failure = 'data' | 'conflict' | 'outage' | 'defect';
+/** What went wrong with a statement or a transaction. What is done about each stands in the failure rules. */
+export type FailureKind =
+  | 'row refused'
+  | 'deadlock'
+  | 'serialization failure'
+  | 'stored meanwhile'
+  | 'connection lost'
+  | 'database read-only'
+  | 'disk full'
+  | 'too many connections'
+  | 'statement time-out'
+  | 'unknown SQLSTATE'
+  | 'defect';
 
-/** SQLSTATE classes that blame the values: data exception, integrity constraint, program limit exceeded. */
-const DATA_CLASSES = new Set(['22', '23', '54']);
+/** Another transaction has stored one of these deliveries since this one looked: nothing was written. */
+export class StoredMeanwhileError extends Error {
+  override readonly name = 'StoredMeanwhileError';
+}
 
-/** Serialization failure and deadlock. */
-const CONFLICT_CODES = new Set(['40001', '40P01']);
+/** PostgreSQL manual, appendix A: a whole code, or the class that its first characters name. */
+const KIND_OF_SQLSTATE: ReadonlyMap<string, FailureKind> = new Map([
+  // Data exception, integrity constraint, with check option, program limit, raised by somebody's trigger.
+  ...['22', '23', '44', '54', 'P0'].map((code) => [code, 'row refused'] as const),
+  // Connection exception; shut-down, crash, start-up and dropped database; an idle session that was ended.
+  ...['08', '57P', '25P03'].map((code) => [code, 'connection lost'] as const),
+  ['40P01', 'deadlock'],
+  ['40001', 'serialization failure'],
+  ['25006', 'database read-only'],
+  ['53100', 'disk full'],
+  ['53300', 'too many connections'],
+  ['57014', 'statement time-out'],
+]);
 
 /** What pg says of a connection that broke or could not be had, where the operating system gave no code. */
 const CONNECTION_MESSAGE =
   /Connection terminated|timeout exceeded when trying to connect|Client has encountered/;
 
-/** Reads a failure from what a database call threw (PostgreSQL manual, appendix A; Node.js system errors). */
-export function classifyFailure(error: unknown): Failure {
-  if (error instanceof DatabaseError) {
-    const code = error.code ?? '';
-    if (DATA_CLASSES.has(code.slice(0, 2))) return 'data';
-    return CONFLICT_CODES.has(code) ? 'conflict' : 'outage';
-  }
-  if (!(error instanceof Error)) return 'defect';
+/** Reads what went wrong from what a database call threw (SQLSTATE; Node.js system errors). */
+export function classifyFailure(error: unknown): FailureKind {
+  if (error instanceof DatabaseError) return kindOfSqlState(error.code ?? '');
+  if (error instanceof StoredMeanwhileError) return 'stored meanwhile';
   // Values that together make a longer text than V8 can hold: fewer of them fit.
-  if (error instanceof RangeError) return 'data';
-  if ('syscall' in error || CONNECTION_MESSAGE.test(error.message)) return 'outage';
-  return error instanceof AggregateError ? 'outage' : 'defect';
+  if (error instanceof RangeError) return 'row refused';
+  return isConnectionFailure(error) ? 'connection lost' : 'defect';
+}
+
+function kindOfSqlState(code: string): FailureKind {
+  const known = [code, code.slice(0, 3), code.slice(0, 2)].map((prefix) => KIND_OF_SQLSTATE.get(prefix));
+  return known.find((kind) => kind !== undefined) ?? 'unknown SQLSTATE';
+}
+
+function isConnectionFailure(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof OutageError || error instanceof AggregateError) return true;
+  return 'syscall' in error || CONNECTION_MESSAGE.test(error.message);
 }

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { RawBuilder } from 'kysely';
 import { FAMILIES } from '../domain.ts';
 import type { Family } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
@@ -28,34 +29,47 @@ export async function maintainPartitions(
   now: Date,
   retentionMonths: Readonly<Record<Family, number | undefined>>,
 ): Promise<PartitionReport> {
-  return db.transaction().execute(async (trx) => {
-    await sql`select pg_advisory_xact_lock(${MAINTENANCE_LOCK})`.execute(trx);
-    const report = {
-      created: [] as string[],
-      dropped: [] as string[],
-      inDefault: [] as { partition: string; rows: number }[],
-    };
-    for (const family of FAMILIES) {
-      const table = TABLE_OF[family];
-      const existing = await listPartitions(trx, table);
-      const keep = retentionMonths[family];
-      const oldest = keep === undefined ? undefined : partitionName(table, addMonths(now, -keep));
-      const dropped = existing.filter((name) => oldest !== undefined && name < oldest);
-      for (const name of dropped) await sql`drop table ${sql.id(name)}`.execute(trx);
-      report.dropped.push(...dropped);
-
-      for (let offset = -MONTHS_BEHIND; offset <= MONTHS_AHEAD; offset += 1) {
-        const month = addMonths(now, offset);
-        const name = partitionName(table, month);
-        if (existing.includes(name) || (oldest !== undefined && name < oldest)) continue;
-        await createPartition(trx, table, name, month);
-        report.created.push(name);
+  return db.connection().execute(async (connection) => {
+    await sql`select pg_advisory_lock(${MAINTENANCE_LOCK})`.execute(connection);
+    try {
+      const reports: PartitionReport[] = [];
+      for (const family of FAMILIES) {
+        // One family at a time: who holds two tables that a batch inserts into could deadlock with it.
+        const work = (trx: Trx) => maintainTable(trx, TABLE_OF[family], now, retentionMonths[family]);
+        reports.push(await connection.transaction().execute(work));
       }
-      const rows = await countDefault(trx, table);
-      if (rows > 0) report.inDefault.push({ partition: `${table}_default`, rows });
+      return {
+        created: reports.flatMap(({ created }) => created),
+        dropped: reports.flatMap(({ dropped }) => dropped),
+        inDefault: reports.flatMap(({ inDefault }) => inDefault),
+      };
+    } finally {
+      await sql`select pg_advisory_unlock(${MAINTENANCE_LOCK})`.execute(connection);
     }
-    return report;
   });
+}
+
+async function maintainTable(
+  trx: Trx,
+  table: string,
+  now: Date,
+  keep: number | undefined,
+): Promise<PartitionReport> {
+  const existing = await listPartitions(trx, table);
+  const oldest = keep === undefined ? undefined : partitionName(table, addMonths(now, -keep));
+  const dropped = existing.filter((name) => oldest !== undefined && name < oldest);
+  for (const name of dropped) await sql`drop table ${sql.id(name)}`.execute(trx);
+
+  const created: string[] = [];
+  for (let offset = -MONTHS_BEHIND; offset <= MONTHS_AHEAD; offset += 1) {
+    const month = addMonths(now, offset);
+    const name = partitionName(table, month);
+    if (existing.includes(name) || (oldest !== undefined && name < oldest)) continue;
+    await createPartition(trx, table, name, month);
+    created.push(name);
+  }
+  const rows = await countDefault(trx, table);
+  return { created, dropped, inDefault: rows === 0 ? [] : [{ partition: `${table}_default`, rows }] };
 }
 
 /** Names of a table's month partitions, `TABLE_YYYY_MM`, which sort by time. */
@@ -71,18 +85,48 @@ async function listPartitions(trx: Trx, table: string): Promise<string[]> {
 async function createPartition(trx: Trx, table: string, name: string, month: Date): Promise<void> {
   const from = sql.lit(month.toISOString());
   const to = sql.lit(addMonths(month, 1).toISOString());
-  await sql`create table ${sql.id(name)} (like ${sql.id(table)} including defaults including constraints)`.execute(
+  const inMonth = sql`occurred_at >= ${from} and occurred_at < ${to}`;
+  const values = sql`for values from (${from}) to (${to})`;
+  const { rows } = await sql`
+    select from ${sql.id(`${table}_default`)} where ${inMonth} limit 1`.execute(trx);
+  await createTableLike(trx, table, name);
+  if (rows.length === 0) await attach(trx, table, name, values);
+  else await splitDefault(trx, table, name, inMonth, values);
+}
+
+/**
+ * Gives the month its rows by replacing the default partition, because no row may be deleted. It copies the other
+ * rows, too, while readers and writers wait; few events ever lie there. A reader sees the tables before or after.
+ */
+async function splitDefault(
+  trx: Trx,
+  table: string,
+  month: string,
+  inMonth: RawBuilder<unknown>,
+  values: RawBuilder<unknown>,
+): Promise<void> {
+  const current = sql.id(`${table}_default`);
+  const replaced = sql.id(`${table}_replaced`);
+  await sql`alter table ${sql.id(table)} detach partition ${current}`.execute(trx);
+  await sql`alter table ${current} rename to ${replaced}`.execute(trx);
+  await createTableLike(trx, table, `${table}_default`);
+  await sql`insert into ${sql.id(month)} select * from ${replaced} where ${inMonth}`.execute(trx);
+  await sql`insert into ${current} select * from ${replaced} where not (${inMonth})`.execute(trx);
+  await sql`drop table ${replaced}`.execute(trx);
+  await attach(trx, table, month, values);
+  await attach(trx, table, `${table}_default`, sql`default`);
+}
+
+async function createTableLike(trx: Trx, table: string, name: string): Promise<void> {
+  await sql`
+    create table ${sql.id(name)} (like ${sql.id(table)} including defaults including constraints)`.execute(
     trx,
   );
-  await sql`
-    with moved as (
-      delete from ${sql.id(`${table}_default`)} where occurred_at >= ${from} and occurred_at < ${to} returning *
-    )
-    insert into ${sql.id(name)} select * from moved`.execute(trx);
-  await sql`
-    alter table ${sql.id(table)} attach partition ${sql.id(name)} for values from (${from}) to (${to})`.execute(
-    trx,
-  );
+}
+
+async function attach(trx: Trx, table: string, name: string, values: RawBuilder<unknown>): Promise<void> {
+  await sql`alter table ${sql.id(table)} attach partition ${sql.id(name)} ${values}`.execute(trx);
+  await sql`select guard_table(${name})`.execute(trx);
 }
 
 async function countDefault(trx: Trx, table: string): Promise<number> {

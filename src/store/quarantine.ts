@@ -1,4 +1,4 @@
-import type { MessageType } from '../domain.ts';
+import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import type { Trx } from './database.ts';
 import { insertRows, insertStatement } from './insert-rows.ts';
 import type { Column } from './insert-rows.ts';
@@ -8,11 +8,15 @@ export interface NewQuarantined {
   readonly quarantineId: string;
   readonly deliveryId: string;
   readonly source: string;
-  readonly messageType: MessageType;
+  readonly messageType: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
   /** ISO 8601. */
   readonly receivedAt: string;
   readonly reason: string;
   readonly content: Buffer;
+  /** Content-Encoding of the bytes, of a whole body. */
+  readonly encoding: string | null;
+  /** How many identical ones of the same delivery stand before it. */
+  readonly twinsBefore: number;
 }
 
 const COLUMNS: readonly Column<NewQuarantined>[] = [
@@ -23,6 +27,8 @@ const COLUMNS: readonly Column<NewQuarantined>[] = [
   { name: 'received_at', type: 'timestamptz', value: (row) => row.receivedAt },
   { name: 'reason', type: 'text', value: (row) => row.reason },
   { name: 'content', type: 'bytea', value: (row) => `\\x${row.content.toString('hex')}` },
+  { name: 'encoding', type: 'text', value: (row) => row.encoding },
+  { name: 'twins_before', type: 'integer', value: (row) => row.twinsBefore },
 ];
 
 const STATEMENT = insertStatement('quarantine', COLUMNS);

@@ -18,12 +18,21 @@ export async function readOnlyQuery(databaseUrl: string, statement: string): Pro
   await client.connect();
   try {
     await client.query('begin read only');
-    await client.query('set local role xiq_reader');
+    await becomeReader(client);
     const query = { text: statement, rowMode: 'array' as const, queryMode: 'extended', types: AS_TEXT };
     const result = await client.query<(string | null)[]>(query);
     const columns = result.fields.map(({ name, dataTypeID }) => ({ name, typeOid: dataTypeID }));
     return { columns, rows: result.rows };
   } finally {
     await client.end();
+  }
+}
+
+async function becomeReader(client: Client): Promise<void> {
+  try {
+    await client.query('set local role xiq_reader');
+  } catch (error) {
+    const message = `this role may not read as xiq_reader: let an administrator "grant xiq_reader to ${client.user}"`;
+    throw new Error(message, { cause: error });
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { WORKLOAD_NAMES, WORKLOADS } from '../../bench/workloads.ts';
-import { deliveryToEvents } from '../../src/handlers/delivery-to-events.ts';
+import { deliveryToEvents } from '../support/convert.ts';
 
 describe.each(WORKLOAD_NAMES)('workload %s', (name) => {
   const { messageType, records, rows, body } = WORKLOADS[name];

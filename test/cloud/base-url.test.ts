@@ -9,6 +9,15 @@ test.each([
   expect(parseBaseUrl(text)).toBe(address);
 });
 
+test.each([
+  'http://api.cloud.test',
+  'http://10.0.0.1',
+  'http://127.0.0.1.cloud.test',
+  'http://localhost.test',
+])('credentials would be read on the way to %s, which is refused', (text) => {
+  expect(() => parseBaseUrl(text)).toThrow(/must start with https/);
+});
+
 test.each(['api.cloud.test', 'ftp://api.cloud.test', '', 'https://h.test/?a=1', 'https://h.test/#a'])(
   'what is not a plain http address is refused: %j',
   (text) => {

@@ -87,6 +87,11 @@ describe('the cloud of the default source', () => {
       { ...API, CLOUD_API_URL: 'cloud.test' },
       /CLOUD_API_URL takes .*got "cloud.test"/,
     ],
+    [
+      'an API by http on another machine, where credentials could be read on the way',
+      { ...API, CLOUD_API_URL: 'http://10.0.0.1' },
+      /CLOUD_API_URL takes an https:\/\/ address, or http:\/\/ on this machine/,
+    ],
     ['a token that no header carries', { ...API, CLOUD_API_TOKEN: 'two words' }, /CLOUD_API_TOKEN takes/],
     ['an unknown message type', { MESSAGE_TYPES: 'AUDIT_LOG_ALL,LOCATION' }, /MESSAGE_TYPES takes/],
     ['a mode there is not', { SUBSCRIBE: 'yes' }, /SUBSCRIBE takes one of report, auto/],
@@ -106,7 +111,7 @@ describe('PUBLIC_URL', () => {
     },
   );
 
-  it.each(['https://cloud.test', 'https://127.0.0.1.cloud.test', 'http://10.0.0.1'])(
+  it.each(['https://cloud.test', 'https://127.0.0.1.cloud.test', 'https://10.0.0.1'])(
     'must be https while the API is at %s',
     (apiUrl) => {
       const env = { ...API, CLOUD_API_URL: apiUrl, PUBLIC_URL: 'http://sink.test' };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { deliveryToEvents } from '../../src/handlers/delivery-to-events.ts';
+import { deliveryToEvents } from '../support/convert.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
 
 /** The events of a body's text. */

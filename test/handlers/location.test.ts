@@ -2,6 +2,9 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonicalJson } from '../../src/exact-json.ts';
 import { EVENT_OVERHEAD, splitObservations } from '../../src/handlers/location.ts';
+import type { JsonObject } from '../../src/exact-json.ts';
+
+const split = (record: JsonObject, room: number) => [...splitObservations(record, room)];
 
 const ROOM = 1_000_000;
 
@@ -15,7 +18,7 @@ describe('splitObservations', () => {
     fc.assert(
       fc.property(lists, observations, (list, all) => {
         const record = { apMac: 'aabbccddeeff', [list]: all, z: 1 };
-        expect(splitObservations(record, ROOM)).toEqual(
+        expect(split(record, ROOM)).toEqual(
           all.map((one) => ({
             content: { apMac: 'aabbccddeeff', [list]: [one], z: 1 },
             columns: [one, record],
@@ -33,18 +36,18 @@ describe('splitObservations', () => {
     [{ observations: 'many' }],
     [{ observations: { 0: {} } }],
   ])('leaves %o, without observations, one event', (record) => {
-    expect(splitObservations(record, ROOM)).toEqual([{ content: record, columns: [record] }]);
+    expect(split(record, ROOM)).toEqual([{ content: record, columns: [record] }]);
   });
 
   it('finds the list that is filled beside one that is null or empty', () => {
     const record = { observations: null, deviceObservers: [{ rssi: 1 }, { rssi: 2 }] };
-    expect(splitObservations(record, ROOM)).toHaveLength(2);
-    expect(splitObservations({ ...record, observations: [] }, ROOM)).toHaveLength(2);
+    expect(split(record, ROOM)).toHaveLength(2);
+    expect(split({ ...record, observations: [] }, ROOM)).toHaveLength(2);
   });
 
   it('makes an event of an observation that is no object', () => {
     const record = { observations: [null, 7, 'x', [1], { rssi: -1 }] };
-    const parts = splitObservations(record, ROOM);
+    const parts = split(record, ROOM);
     expect(parts.map(({ content }) => canonicalJson(content))).toEqual(
       ['null', '7', '"x"', '[1]', '{"rssi":-1}'].map((text) => `{"observations":[${text}]}`),
     );
@@ -58,7 +61,7 @@ describe('splitObservations', () => {
         ['observations', value],
       ]);
     const record = withProto('a', [withProto('b', null)]);
-    const [part] = splitObservations(record, ROOM);
+    const [part] = split(record, ROOM);
     expect(canonicalJson(part?.content)).toBe(
       '{"__proto__":{"a":1},"observations":[{"__proto__":{"b":1},"observations":null}]}',
     );
@@ -69,8 +72,8 @@ describe('splitObservations', () => {
       fc.property(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 0, max: 500 }), (count, length) => {
         const record = { shared: 'x'.repeat(length), observations: Array(count).fill(0) };
         const needed = (canonicalJson({ ...record, observations: [] }).length + EVENT_OVERHEAD) * count;
-        expect(splitObservations(record, needed)).toHaveLength(count);
-        expect(() => splitObservations(record, needed - 1)).toThrow(`${count} observations that share`);
+        expect(split(record, needed)).toHaveLength(count);
+        expect(() => split(record, needed - 1)).toThrow(`${count} observations that share`);
       }),
     );
   });

@@ -36,10 +36,28 @@ it('begins anew a minute after the first failure, also for who never stopped', a
   expect(await failed.count('192.0.2.1')).toBe(60);
 });
 
+it('counts a network of IPv6 as one address, and an IPv4 address as itself however it is written', async () => {
+  const failed = createFailedSecrets();
+  for (let n = 0; n < 20; n += 1) await failed.count(`2001:db8:0:1::${n.toString(16)}`);
+  expect(await failed.count('2001:db8:0:1:ffff::1')).toBe(60);
+  expect(await failed.count('2001:db8:0:2::1')).toBeUndefined();
+  await count(failed, '::ffff:192.0.2.1', 20);
+  expect(await failed.count('192.0.2.1')).toBe(60);
+});
+
+it('keeps a bounded number of counters, whatever addresses come', async () => {
+  const failed = createFailedSecrets();
+  for (let n = 0; n < 50_000; n += 1)
+    await failed.count(`2001:db8:${(n >> 8).toString(16)}:${(n % 256).toString(16)}::1`);
+  expect(vi.getTimerCount()).toBeLessThanOrEqual(16_384);
+  expect(vi.getTimerCount()).toBeGreaterThan(15_000);
+});
+
 it('forgets addresses that have stopped', async () => {
   const failed = createFailedSecrets();
-  for (let n = 0; n < 1_000; n += 1) await failed.count(`2001:db8::${n}`);
-  expect(vi.getTimerCount()).toBe(1_000);
+  for (let n = 0; n < 1_000; n += 1) await failed.count(`2001:db8:0:${n}::1`);
+  // A few of them share a counter.
+  expect(vi.getTimerCount()).toBeGreaterThan(900);
   await vi.advanceTimersByTimeAsync(60_001);
   expect(vi.getTimerCount()).toBe(0);
 });

@@ -83,6 +83,18 @@ describe('a malformed request is answered or cut off, and the next delivery is t
     ['no Host', `POST ${AUDIT} HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}`, 400],
     ['two lengths', head('Content-Length: 2', 'Content-Length: 3') + '{}', 400],
     ['a length beside chunks', `${head('Content-Length: 2', 'Transfer-Encoding: chunked')}0\r\n\r\n`, 400],
+    ['two equal lengths', head('Content-Length: 2', 'Content-Length: 2') + '{}', 400],
+    ['chunks beside a length', `${head('Transfer-Encoding: chunked', 'Content-Length: 2')}0\r\n\r\n`, 400],
+    ['chunked that is not the last encoding', head('Transfer-Encoding: chunked, identity') + '{}', 400],
+    ['an encoding that only looks like chunked', head('Transfer-Encoding: xchunked') + '{}', 400],
+    ['a space before the colon', head('Content-Length : 2') + '{}', 400],
+    ['a length with a sign', head('Content-Length: +2') + '{}', 400],
+    ['a folded header', head('X: a', ' b', 'Content-Length: 2') + '{}', 400],
+    ['lines that end with a bare LF', head('Content-Length: 2').replaceAll('\r\n', '\n') + '{}', 400],
+    ['one line that ends with a bare LF', head('X: a\nContent-Length: 2') + '{}', 400],
+    ['a bare CR in a header', head('X: a\rContent-Length: 2') + '{}', 400],
+    ['a chunk that ends with a bare LF', `${head('Transfer-Encoding: chunked')}2\n{}\r\n0\r\n\r\n`, 400],
+    ['chunk extensions without end', `${head('Transfer-Encoding: chunked')}2;${'x'.repeat(50_000)}`, 413],
     ['a length below zero', head('Content-Length: -1'), 400],
     ['a length that is no number', head('Content-Length: 2x') + '{}', 400],
     ['a length beyond 64 bits', head('Content-Length: 99999999999999999999') + '{}', 400],
@@ -131,6 +143,34 @@ describe('a malformed request is answered or cut off, and the next delivery is t
     await expectStillServing(serving);
     expect(serving.deliveries).toHaveLength(2);
   });
+});
+
+it('a name of a chunk is no part of the body, nor is what follows the last chunk', async () => {
+  const serving = await serve();
+  const sender = connectRaw(
+    serving.port,
+    `${head('Transfer-Encoding: chunked')}2;name=value\r\n{}\r\n0\r\nX-Forged: y\r\n\r\n`,
+  );
+  await waitFor(() => sender.received().startsWith('HTTP/1.1 200 '));
+  expect(serving.deliveries).toMatchObject([{ records: '[{}]', bodyBytes: 2 }]);
+});
+
+it('a body of pieces of one byte counts as what it takes in memory', async () => {
+  const serving = await serve({ maxBodyBytes: 2_000_000 });
+  const some = connectRaw(serving.port, head('Transfer-Encoding: chunked'), chunk('{"a":"'));
+  some.socket.write(`${chunk('x').repeat(10_000)}${chunk('"}')}0\r\n\r\n`);
+  await waitFor(() => some.received().startsWith('HTTP/1.1 200 '));
+  expect(serving.deliveries).toMatchObject([{ bodyBytes: 10_008 }]);
+
+  const many = connectRaw(serving.port, head('Transfer-Encoding: chunked'), chunk('{"a":"'));
+  const before = process.memoryUsage().rss;
+  const pieces = chunk('x').repeat(10_000);
+  for (let n = 0; n < 100 && many.received() === ''; n += 1) {
+    await new Promise((resolve) => many.socket.write(pieces, resolve));
+  }
+  await waitFor(() => many.received().startsWith('HTTP/1.1 503 '));
+  // As much as may be in flight, and no more.
+  expect(process.memoryUsage().rss - before).toBeLessThan(250_000_000);
 });
 
 describe('an error leaves its connection fit for use, or closes it', () => {

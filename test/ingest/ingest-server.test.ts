@@ -167,15 +167,48 @@ describe('health', () => {
     ]);
   });
 
-  it('/readyz names the part that is not', async () => {
-    const { request } = await serve({
-      checks: { queue: () => Promise.reject(new Error('no answer')), database: async () => undefined },
+  it('/readyz names the part that is not, and leaves the reason to the log, once', async () => {
+    const reason = 'connect ECONNREFUSED cache.internal:6379';
+    let isAway = true;
+    const { request, log } = await serve({
+      checks: {
+        queue: async () => {
+          if (isAway) throw new Error(reason);
+        },
+        database: async () => undefined,
+      },
     });
-    const response = await request('/readyz', {});
-    expect([response.status, await response.json()]).toEqual([
-      503,
-      { status: 'unavailable', checks: { queue: 'no answer', database: 'ok' } },
-    ]);
+    for (let n = 0; n < 3; n += 1) {
+      const response = await request('/readyz', {});
+      expect([response.status, await response.json()]).toEqual([
+        503,
+        { status: 'unavailable', checks: { queue: 'away', database: 'ok' } },
+      ]);
+    }
+    expect(log().split(`queue is away: ${reason}`)).toHaveLength(2);
+    isAway = false;
+    expect((await request('/readyz', {})).status).toBe(200);
+    expect(log()).toContain('queue is back');
+  });
+
+  it('/readyz asks each part once for all who ask at the same time', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let asked = 0;
+    const { request } = await serve({
+      checks: {
+        queue: () => {
+          asked += 1;
+          return promise;
+        },
+      },
+    });
+    const first = request('/readyz', {});
+    await waitFor(() => asked === 1);
+    const others = Array.from({ length: 20 }, () => request('/readyz', {}));
+    await request('/healthz', {});
+    resolve();
+    for (const { status } of await Promise.all([first, ...others])) expect(status).toBe(200);
+    expect(asked).toBeLessThan(5);
   });
 });
 

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { RefusedError } from '../../src/errors.ts';
 import { UnreadableError } from '../../src/ingest/normalize.ts';
 import { chooseDecoder, readBody } from '../../src/ingest/read-body.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const LIMIT = 1_000;
 
@@ -86,6 +87,20 @@ describe('chooseDecoder', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(30_000_000);
   });
 
+  it('inflates four bodies at a time: the others wait as they were sent', async () => {
+    const LARGE = 10_000_000;
+    const large = gzipSync(Buffer.alloc(LARGE));
+    let finished = 0;
+    const decodes = Array.from({ length: 8 }, async () => {
+      await chooseDecoder('gzip')(large, LARGE);
+      finished += 1;
+    });
+    await chooseDecoder('br')(brotliCompressSync('{}'), LIMIT);
+    // A ninth has its turn once five have had theirs.
+    expect(finished).toBeGreaterThanOrEqual(5);
+    await Promise.all(decodes);
+  });
+
   it.each(ENCODINGS)('calls a body that is not %s, or is cut off, unreadable', async (encoding, compress) => {
     const decode = chooseDecoder(encoding);
     const whole = compress('{"a":"something to compress, something to compress"}');
@@ -103,12 +118,14 @@ describe('chooseDecoder', () => {
 describe('readBody', () => {
   let server: Server;
   let read: Promise<Buffer>;
+  let onBytes: (bytes: number) => void;
 
   beforeEach(async () => {
     server = createServer();
+    onBytes = () => undefined;
     read = new Promise((resolve, reject) => {
       server.once('request', (request: IncomingMessage, response) => {
-        readBody(request, LIMIT).then(resolve, reject);
+        readBody(request, LIMIT, onBytes).then(resolve, reject);
         read.catch(() => undefined).finally(() => response.end());
       });
     });
@@ -143,6 +160,32 @@ describe('readBody', () => {
   it('reads chunks one after another', async () => {
     send(CHUNKED, chunk(Buffer.from('ab')), chunk(Buffer.from([0, 255])), '0\r\n\r\n');
     expect(await read).toEqual(Buffer.from([97, 98, 0, 255]));
+  });
+
+  it('puts pieces together, however they are cut', async () => {
+    const pieces = Array.from({ length: 100 }, (_, n) => Buffer.alloc(1 + (n % 17), n));
+    send(CHUNKED, ...pieces.map(chunk), '0\r\n\r\n');
+    expect(await read).toEqual(Buffer.concat(pieces));
+  });
+
+  it('tells of all bytes as they come, not as their length was announced', async () => {
+    let told = 0;
+    onBytes = (bytes) => {
+      told += bytes;
+    };
+    const sender = send('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 700\r\n\r\n', Buffer.alloc(300));
+    await waitFor(() => told >= 300);
+    sender.write(Buffer.alloc(400));
+    await read;
+    expect(told).toBeGreaterThanOrEqual(700);
+  });
+
+  it('stops reading when it is told to', async () => {
+    onBytes = () => {
+      throw new RefusedError(503, 'X', 'no room');
+    };
+    send(CHUNKED, chunk(Buffer.alloc(10)));
+    await expect(read).rejects.toMatchObject({ status: 503 });
   });
 
   it('refuses a longer body by its length alone, before a byte of it has come', async () => {

@@ -1,8 +1,11 @@
 import { createHmac } from 'node:crypto';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { MESSAGE_TYPES } from '../../src/domain.ts';
+import type { Durability } from '../../src/domain.ts';
 import { OutageError } from '../../src/errors.ts';
+import { createAdmission } from '../../src/ingest/admission.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { AUDIT, chunk, connectRaw, ErrorBody, head, refusal, SECRET, serve } from './serve.ts';
@@ -90,6 +93,17 @@ describe('401', () => {
     await waitFor(() => unsigned.received() !== '');
     expect(unsigned.received()).toMatch(/^HTTP\/1\.1 401 /);
   });
+});
+
+it('a check of the secret that fails lets nothing in', async () => {
+  const fail = () => {
+    throw new Error('no check');
+  };
+  const { post, deliveries } = await serve({
+    verifier: { verifyHeaders: fail, isOffered: fail, isSigned: fail, verifySignature: fail },
+  });
+  expect(await refusal(await post(BODY))).toMatchObject({ status: 500, code: 'INTERNAL_ERROR' });
+  expect(deliveries).toEqual([]);
 });
 
 describe('404 and 405', () => {
@@ -219,6 +233,45 @@ describe('429', () => {
     expect(deliveries).toHaveLength(1);
   });
 
+  const wrongFrom = (forwarded: string) => ({
+    authorization: 'Bearer wrong-wrong-wrong-wrong',
+    'x-forwarded-for': forwarded,
+  });
+
+  it('is for the address that a trusted proxy names, and for no other behind it', async () => {
+    const { post, log } = await serve({ trustedProxies: ['loopback'] });
+    for (let n = 0; n < 20; n += 1) expect((await post(BODY, wrongFrom('192.0.2.1'))).status).toBe(401);
+    expect((await post(BODY, wrongFrom('192.0.2.1'))).status).toBe(429);
+    // What a sender itself puts in front of what the proxy adds does not count.
+    expect((await post(BODY, wrongFrom('198.51.100.7, 192.0.2.1'))).status).toBe(429);
+    expect((await post(BODY, wrongFrom('192.0.2.2'))).status).toBe(401);
+    expect(log()).toContain('"remote":"192.0.2.1"');
+  });
+
+  it('counts the proxies that there are, and takes their word for nothing but an address', async () => {
+    const { post, log } = await serve({ trustedProxies: 1 });
+    for (let n = 0; n < 20; n += 1) await post(BODY, wrongFrom(`192.0.2.${n}, 203.0.113.9`));
+    expect((await post(BODY, wrongFrom('192.0.2.99, 203.0.113.9'))).status).toBe(429);
+    await post(BODY, wrongFrom('<script>'));
+    expect(log()).not.toContain('<script>');
+  });
+
+  it('does not look at X-Forwarded-For unless a proxy is trusted', async () => {
+    const { post, log } = await serve();
+    for (let n = 0; n < 20; n += 1) await post(BODY, wrongFrom(`192.0.2.${n}`));
+    expect((await post(BODY, wrongFrom('198.51.100.1'))).status).toBe(429);
+    expect(log()).not.toContain('192.0.2.');
+  });
+
+  it('is left out when the count itself fails: a wrong secret is still refused, a right one taken', async () => {
+    const { post, deliveries } = await serve({
+      failedSecrets: { count: () => Promise.reject(new Error('no counter')) },
+    });
+    expect((await post(BODY, { authorization: 'Bearer wrong-wrong-wrong-wrong' })).status).toBe(401);
+    expect((await post(BODY)).status).toBe(200);
+    expect(deliveries).toHaveLength(1);
+  });
+
   it('is never for a request without a secret: a sender may ask first which kind is wanted', async () => {
     const { request, post } = await serve();
     for (let n = 0; n < 25; n += 1) {
@@ -229,6 +282,75 @@ describe('429', () => {
 });
 
 describe('503 and 500', () => {
+  it('503 is for a delivery too many, before its body has come, but not to who has no secret', async () => {
+    const { promise, resolve } = Promise.withResolvers<Durability>();
+    let handedOver = 0;
+    const logger = pino({ level: 'silent' });
+    const { port, post, request } = await serve({
+      admission: createAdmission({ maxBytesInFlight: 20_000, maxBodyBytes: 20_000, logger }),
+      enqueue: () => {
+        handedOver += 1;
+        return promise;
+      },
+    });
+    const first = post(`{"a":"${'x'.repeat(15_000)}"}`);
+    await waitFor(() => handedOver === 1);
+    const second = connectRaw(port, head('Content-Length: 10'));
+    await waitFor(() => second.received().startsWith('HTTP/1.1 503 '));
+    expect(second.received()).toMatch(/^Retry-After: 5\r$/m);
+    expect(second.received()).toContain('"error_code":"OVERLOADED"');
+    expect((await request(AUDIT, { method: 'POST', body: BODY })).status).toBe(401);
+    resolve('queued');
+    expect((await first).status).toBe(200);
+    expect((await post('{}')).status).toBe(200);
+  });
+
+  it('503 is for a delivery too many also when it is large only once inflated', async () => {
+    const { promise, resolve } = Promise.withResolvers<Durability>();
+    let handedOver = 0;
+    const logger = pino({ level: 'silent' });
+    const { post } = await serve({
+      admission: createAdmission({ maxBytesInFlight: 20_000, maxBodyBytes: 20_000, logger }),
+      enqueue: () => {
+        handedOver += 1;
+        return promise;
+      },
+    });
+    const body = gzipSync(`{"a":"${'x'.repeat(15_000)}"}`);
+    const first = post(body, { 'content-encoding': 'gzip' });
+    await waitFor(() => handedOver === 1);
+    expect((await post('{}')).status).toBe(503);
+    resolve('queued');
+    expect((await first).status).toBe(200);
+  });
+
+  it('503 breaks a body off that would go beyond all bounds, and the connection ends', async () => {
+    const logger = pino({ level: 'silent' });
+    const { port, post } = await serve({
+      admission: createAdmission({ maxBytesInFlight: 1_000, maxBodyBytes: 1_000, logger }),
+      maxBodyBytes: 100_000,
+    });
+    const sender = connectRaw(port, head('Content-Length: 90000'), Buffer.alloc(50_000, 0x20));
+    await waitFor(() => sender.received().startsWith('HTTP/1.1 503 '));
+    await sender.closed;
+    expect((await post('{}')).status).toBe(200);
+  });
+
+  it('503 is over once the connections that held too much are broken', async () => {
+    const logger = pino({ level: 'silent' });
+    const { port, post } = await serve({
+      admission: createAdmission({ maxBytesInFlight: 20_000, maxBodyBytes: 20_000, logger }),
+    });
+    const senders = [1, 2].map(() =>
+      connectRaw(port, head('Content-Length: 9000'), Buffer.alloc(8_000, 0x20)),
+    );
+    await waitFor(async () => (await post('{}')).status === 503);
+    for (const { socket } of senders) socket.destroy();
+    await Promise.all(senders.map(({ closed }) => closed));
+    await waitFor(async () => (await post('{}')).status === 200);
+    expect(senders.map(({ received }) => received())).toEqual(['', '']);
+  });
+
   it.each([BODY, 'not JSON'])(
     '503 is for %j while neither queue nor spool takes it, and says when to come back',
     async (body) => {

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
 import { z } from 'zod';
+import { createAdmission } from '../../src/ingest/admission.ts';
 import { createFailedSecrets } from '../../src/ingest/failed-secrets.ts';
 import type { HttpListener } from '../../src/ingest/http-listener.ts';
 import { createIngestServer } from '../../src/ingest/ingest-server.ts';
@@ -33,6 +34,8 @@ export interface Serving {
 export async function serve(overrides: Partial<IngestServerOptions> = {}): Promise<Serving> {
   const deliveries: QueuedDelivery[] = [];
   const lines: string[] = [];
+  const logger = pino({ level: 'trace' }, { write: (line) => void lines.push(line) });
+  const maxBodyBytes = overrides.maxBodyBytes ?? 100_000;
   const server = createIngestServer({
     verifier: createSecretVerifier([{ name: 'default', secrets: [SECRET, SECOND_SECRET] }]),
     failedSecrets: createFailedSecrets(),
@@ -40,10 +43,12 @@ export async function serve(overrides: Partial<IngestServerOptions> = {}): Promi
       deliveries.push(delivery);
       return 'queued';
     },
-    maxBodyBytes: 100_000,
+    maxBodyBytes,
+    admission: createAdmission({ maxBytesInFlight: 64 * 1024 * 1024, maxBodyBytes, logger }),
+    trustedProxies: undefined,
     checks: {},
     tls: undefined,
-    logger: pino({ level: 'trace' }, { write: (line) => void lines.push(line) }),
+    logger,
     ...overrides,
   });
   const port = await server.listen(0, '127.0.0.1');

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, utimesSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import os from 'node:os';
 import path from 'node:path';
-import type { PeerCertificate, TLSSocket } from 'node:tls';
+import tls from 'node:tls';
+import type { PeerCertificate, SecureVersion, TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { readTlsFiles, watchTlsFiles } from '../../src/ingest/tls-files.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -91,6 +92,27 @@ describe.skipIf(!hasOpenssl)('TLS (needs openssl on PATH to make certificates)',
     server.useCertificate(load('second'));
     expect(await post(port, agent)).toEqual({ status: 200, name: 'first' });
     expect(await post(port)).toEqual({ status: 200, name: 'second' });
+  });
+
+  it('speaks no version below 1.2, before and after its certificate changes', async () => {
+    // What a command line may make of the defaults; OpenSSL speaks the old versions only at its lowest level.
+    const { DEFAULT_MIN_VERSION, DEFAULT_CIPHERS } = tls;
+    onTestFinished(() => void Object.assign(tls, { DEFAULT_MIN_VERSION, DEFAULT_CIPHERS }));
+    Object.assign(tls, { DEFAULT_MIN_VERSION: 'TLSv1', DEFAULT_CIPHERS: 'DEFAULT@SECLEVEL=0' });
+    const { port, server } = await serve({ tls: load('first') });
+    const greet = (maxVersion: SecureVersion) =>
+      new Promise<string>((resolve) => {
+        const socket = tls.connect({ host: '127.0.0.1', port, rejectUnauthorized: false, maxVersion });
+        socket.once('secureConnect', () => resolve(socket.getProtocol() ?? ''));
+        socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+        onTestFinished(() => void socket.destroy());
+      });
+    for (const certificate of [undefined, load('second')]) {
+      if (certificate !== undefined) server.useCertificate(certificate);
+      expect(await greet('TLSv1.1')).toBe('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION');
+      expect(await greet('TLSv1.2')).toBe('TLSv1.2');
+      expect(await greet('TLSv1.3')).toBe('TLSv1.3');
+    }
   });
 
   it('keeps its certificate when it is given none that can be used', async () => {

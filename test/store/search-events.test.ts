@@ -30,7 +30,6 @@ beforeAll(async () => {
     pino({ level: 'silent' }),
     new AbortController().signal,
   )({
-    version: 1,
     deliveries: [
       queuedDelivery('AUDIT_LOG_ALL', audits),
       queuedDelivery('LOCATION_CLIENT_CENTRIC', sightings, { source: 'branch' }),

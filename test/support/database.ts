@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { sql } from 'kysely';
 import { Client } from 'pg';
 import { inject } from 'vitest';
 import { openDatabase } from '../../src/store/database.ts';
-import type { Db } from '../../src/store/database.ts';
+import type { Db, Trx } from '../../src/store/database.ts';
 
 /** A database of one test file's own, cloned from the migrated template in milliseconds. */
 export interface TestDatabase {
@@ -14,8 +15,7 @@ export interface TestDatabase {
 export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `xiq_sink_test_${randomBytes(6).toString('hex')}`;
   await asAdmin(`create database ${name} template ${inject('templateName')}`);
-  const url = new URL(inject('adminUrl'));
-  url.pathname = `/${name}`;
+  const url = urlOf(name);
   const db = openDatabase(url.href, () => undefined);
   return {
     databaseUrl: url.href,
@@ -27,12 +27,67 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   };
 }
 
-async function asAdmin(statement: string): Promise<void> {
-  const client = new Client({ connectionString: inject('adminUrl') });
+/** An empty database, and the role that owns it: no superuser, as the owner at a provider of Postgres is none. */
+export interface OwnedDatabase {
+  /** Connection string of the owner. */
+  readonly databaseUrl: string;
+  /** Connections of the owner. */
+  readonly db: Db;
+  /** Connections of the superuser. */
+  readonly admin: Db;
+  drop(): Promise<void>;
+}
+
+/** Creates a database on the tests' server, or on another, for a role of its own that may create roles. */
+export async function createOwnedDatabase(adminUrl = inject('adminUrl')): Promise<OwnedDatabase> {
+  const name = `xiq_sink_owned_${randomBytes(6).toString('hex')}`;
+  await asAdmin(`create role ${name} login createrole password '${name}'`, adminUrl);
+  await asAdmin(`create database ${name} owner ${name}`, adminUrl);
+  const url = urlOf(name, adminUrl);
+  const admin = openDatabase(url.href, () => undefined);
+  url.username = name;
+  url.password = name;
+  const db = openDatabase(url.href, () => undefined);
+  return {
+    databaseUrl: url.href,
+    db,
+    admin,
+    async drop() {
+      await db.destroy();
+      await admin.destroy();
+      await asAdmin(`drop database ${name} with (force)`, adminUrl);
+      await asAdmin(`drop role ${name}`, adminUrl);
+    },
+  };
+}
+
+/** Does what the tables refuse: a replica's session fires no triggers, and the tests' role is a superuser. */
+export async function unguarded(db: Db, work: (trx: Trx) => Promise<unknown>): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    await sql`set local session_replication_role = replica`.execute(trx);
+    await work(trx);
+  });
+}
+
+/** Empties everything that deliveries are stored in. */
+export async function emptyTables(db: Db): Promise<void> {
+  await unguarded(db, (trx) =>
+    sql`truncate audit_events, location_observations, log_entries, deliveries, quarantine`.execute(trx),
+  );
+}
+
+async function asAdmin(statement: string, adminUrl = inject('adminUrl')): Promise<void> {
+  const client = new Client({ connectionString: adminUrl });
   await client.connect();
   try {
     await client.query(statement);
   } finally {
     await client.end();
   }
+}
+
+function urlOf(database: string, adminUrl = inject('adminUrl')): URL {
+  const url = new URL(adminUrl);
+  url.pathname = `/${database}`;
+  return url;
 }

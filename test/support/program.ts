@@ -15,11 +15,13 @@ export const SECRET = 'a-secret-of-the-tests-0123456789';
 /** The real program, running as a child process. */
 export interface Program {
   readonly url: string;
+  readonly pid: number;
   /** All it printed so far. */
   readonly output: () => string;
   /** Sends a signal and resolves with the exit code (null when the signal ended it) once it is gone. */
   end(signal: NodeJS.Signals): Promise<number | null>;
   signal(signal: NodeJS.Signals): void;
+  hasEnded(): boolean;
 }
 
 type Settings = Readonly<Record<string, string>>;
@@ -42,14 +44,25 @@ export async function startProgram(settings: Settings, ...args: string[]): Promi
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
   const exited = once(child, 'exit');
-  const ready = await waitFor(() => {
-    if (child.exitCode !== null) throw new Error(`the program ended with ${child.exitCode}: ${stderr}`);
-    return findReadyLine(stderr);
-  }, 30_000);
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+  let ready: z.infer<typeof ReadyLine>;
+  try {
+    ready = await waitFor(() => {
+      if (hasEnded())
+        throw new Error(`the program ended with ${child.exitCode ?? child.signalCode}: ${stderr}`);
+      return findReadyLine(stderr);
+    }, 30_000);
+  } catch (error) {
+    // Nobody else could end what never got ready.
+    child.kill('SIGKILL');
+    throw error;
+  }
   return {
     url: `http://127.0.0.1:${ready.port ?? 0}`,
+    pid: child.pid ?? 0,
     output: () => stdout + stderr,
     signal: (signal) => child.kill(signal),
+    hasEnded,
     async end(signal) {
       child.kill(signal);
       await exited;
@@ -73,4 +86,22 @@ const run = promisify(execFile);
 export async function runProgram(settings: Settings, ...args: string[]): Promise<string> {
   const { stdout } = await run(PROGRAM, args, { env: { PATH: process.env['PATH'], ...settings } });
   return stdout;
+}
+
+/** How a command ended. */
+export interface Ended {
+  readonly code: number;
+  readonly stdout: Buffer;
+  readonly stderr: string;
+}
+
+/** Runs a command of the program to its end, whatever that is. */
+export async function endOfProgram(settings: Settings, ...args: string[]): Promise<Ended> {
+  const child = spawn(PROGRAM, args, { env: { PATH: process.env['PATH'], ...settings } });
+  const stdout: Buffer[] = [];
+  let stderr = '';
+  child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  await once(child, 'close');
+  return { code: child.exitCode ?? -1, stdout: Buffer.concat(stdout), stderr };
 }

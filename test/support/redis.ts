@@ -10,6 +10,10 @@ import { waitFor } from './wait-for.ts';
 /** A Redis of the tests' own, which keeps what it has acknowledged (append-only file, synced always). */
 export interface TestRedis {
   readonly url: string;
+  /** SIGSTOP makes it hang: connections stay, nothing is answered. SIGCONT lets it go on. */
+  signal(signal: NodeJS.Signals): void;
+  /** Kills the server and starts it again on the same port, with its data or without. */
+  restart(keepData: boolean): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -19,6 +23,26 @@ export const hasRedisServer = () => spawnSync('redis-server', ['--version']).sta
 export async function startRedis(at?: number): Promise<TestRedis> {
   const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-redis-'));
   const port = at ?? (await freePort());
+  let child = await startRedisServer(directory, port);
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    signal: (signal) => child.kill(signal),
+    async restart(keepData) {
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+      if (!keepData) await rm(path.join(directory, 'appendonlydir'), { recursive: true, force: true });
+      child = await startRedisServer(directory, port);
+    },
+    async stop() {
+      child.kill();
+      await once(child, 'exit');
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Starts redis-server on a directory, with what it kept there, and resolves once it answers. */
+export async function startRedisServer(directory: string, port: number): Promise<ChildProcess> {
   const child = spawn(
     'redis-server',
     [
@@ -36,14 +60,7 @@ export async function startRedis(at?: number): Promise<TestRedis> {
     { stdio: ['ignore', 'pipe', 'ignore'] },
   );
   await outputContains(child, 'Ready to accept connections');
-  return {
-    url: `redis://127.0.0.1:${port}`,
-    async stop() {
-      child.kill();
-      await once(child, 'exit');
-      await rm(directory, { recursive: true, force: true });
-    },
-  };
+  return child;
 }
 
 async function outputContains(child: ChildProcess, text: string): Promise<void> {

@@ -55,13 +55,14 @@ async function replayUntil(signal: AbortSignal, options: ReplayOptions): Promise
   const onOutage = logOutages(options.logger, 'spool');
   const round = options.findStored === undefined ? replayOnce : confirmRounds(options.findStored);
   while (!signal.aborted) {
+    await sleep(INTERVAL_MS, undefined, { signal }).catch(() => undefined);
+    if (signal.aborted) return;
     try {
       await findQueueWorking(options);
       await round(options, signal);
     } catch (error) {
       onOutage(error instanceof Error ? error : new Error(describeError(error)));
     }
-    await sleep(INTERVAL_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 

@@ -1,0 +1,33 @@
+/** So much of bytes that are no text is shown; `--raw` writes all of them. */
+const MAX_DUMPED_BYTES = 4_096;
+
+const BYTES_A_LINE = 16;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Bytes as text, when they are UTF-8. */
+export function asText(bytes: Buffer): string | undefined {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Bytes for a person: text, without what could steer the terminal, else a dump in hexadecimal digits. */
+export function showBytes(bytes: Buffer): string {
+  return asText(bytes)?.replaceAll(/[^\P{Cc}\n\t]/gu, '\uFFFD') ?? hexDump(bytes);
+}
+
+/** Lines of offset, 16 bytes, and their characters of ASCII. */
+function hexDump(bytes: Buffer): string {
+  const shown = bytes.subarray(0, MAX_DUMPED_BYTES);
+  const lines = Array.from({ length: Math.ceil(shown.length / BYTES_A_LINE) }, (_, index) => {
+    const line = shown.subarray(index * BYTES_A_LINE, (index + 1) * BYTES_A_LINE);
+    const offset = (index * BYTES_A_LINE).toString(16).padStart(8, '0');
+    const digits = line.toString('hex').replaceAll(/../g, '$& ');
+    return `${offset}  ${digits.padEnd(BYTES_A_LINE * 3)} ${line.toString('latin1').replaceAll(/[^ -~]/g, '.')}`;
+  });
+  const rest = bytes.length - shown.length;
+  return [...lines, ...(rest > 0 ? [`${rest} more bytes: --raw writes all`] : [])].join('\n');
+}

@@ -1,0 +1,65 @@
+import { v5 as uuidv5 } from 'uuid';
+import { z } from 'zod';
+import { UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
+import { DeliveryBatch, QueuedDelivery } from './delivery-batch.ts';
+import type { ReadDelivery } from './delivery-batch.ts';
+
+/** What the data of a job says: deliveries (and how many of them could not be read as such), or a newer version. */
+export type ReadBatch =
+  | { readonly kind: 'deliveries'; readonly deliveries: readonly ReadDelivery[]; readonly malformed: number }
+  | { readonly kind: 'newer'; readonly version: number };
+
+const NewerBatch = z.object({ version: z.int().min(2) });
+
+/** Of a batch that is wrong somewhere, the deliveries one by one. */
+const AnyDeliveries = z.object({ deliveries: z.array(z.unknown()) });
+
+/** What is kept of a delivery that is wrong somewhere, each member where it is right. */
+const { deliveryId, source, messageType, receivedAt, origin, secretForm } = QueuedDelivery.shape;
+
+/** Names the deliveries that have no id of their own by their content; a random UUID, fixed for ever. */
+export const ID_NAMESPACE = '6d1f0a52-6b1c-4d39-9d0e-2f6f5b1f7a43';
+
+/**
+ * Reads the data of a job, whatever it is. Deliveries that are as they should be come out as they went in; anything
+ * else becomes a delivery of one unreadable part, under its own id and address where these can be read. `addedAt`
+ * (epoch milliseconds) stands in for a time of receipt. The same data always gives the same deliveries.
+ */
+export function readBatch(data: unknown, addedAt: number): ReadBatch {
+  const batch = DeliveryBatch.safeParse(data);
+  if (batch.success) return { kind: 'deliveries', deliveries: batch.data.deliveries, malformed: 0 };
+  const newer = NewerBatch.safeParse(data);
+  if (newer.success) return { kind: 'newer', version: newer.data.version };
+  const any = AnyDeliveries.safeParse(data);
+  const items = any.success ? any.data.deliveries : [data];
+  const read = items.map((item) => ({ item, ...QueuedDelivery.safeParse(item) }));
+  return {
+    kind: 'deliveries',
+    deliveries: read.map(({ item, data: delivery, error }) =>
+      error === undefined ? delivery : keepUnreadable(item, z.prettifyError(error), addedAt),
+    ),
+    malformed: read.filter(({ success }) => !success).length,
+  };
+}
+
+function keepUnreadable(item: unknown, problem: string, addedAt: number): ReadDelivery {
+  const text = JSON.stringify(item) ?? 'undefined';
+  const content = Buffer.from(text);
+  const member = <T>(name: string, schema: z.ZodType<T>) =>
+    z
+      .object({ [name]: schema })
+      .transform((object) => object[name])
+      .safeParse(item).data;
+  return {
+    deliveryId: member('deliveryId', deliveryId) ?? uuidv5(text, ID_NAMESPACE),
+    source: member('source', source) ?? 'unknown',
+    messageType: member('messageType', messageType) ?? UNKNOWN_MESSAGE_TYPE,
+    receivedAt: member('receivedAt', receivedAt) ?? addedAt,
+    origin: member('origin', origin) ?? 'webhook',
+    secretForm: member('secretForm', secretForm) ?? null,
+    bodyBytes: content.length,
+    recordCount: 1,
+    records: '[]',
+    unreadable: [{ reason: `the job data is no delivery: ${problem}`, content: content.toString('base64') }],
+  };
+}

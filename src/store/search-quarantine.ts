@@ -1,0 +1,152 @@
+import { sql } from 'kysely';
+import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
+import type { Db, Resolution } from './database.ts';
+
+/** What lies in quarantine open, what was resolved in one of the ways, or all of it. */
+export const QUARANTINE_STATES = ['open', 'replayed', 'discarded', 'all'] as const;
+
+export type QuarantineState = (typeof QUARANTINE_STATES)[number];
+
+/** What to look for; every condition that is given must hold. */
+export interface QuarantineFilter {
+  readonly source?: string | undefined;
+  readonly messageType?: MessageType | undefined;
+  /** Any part of the reason, whatever its case. */
+  readonly reason?: string | undefined;
+  /** When it was received, inclusive. */
+  readonly since?: Date | undefined;
+  /** Exclusive. */
+  readonly until?: Date | undefined;
+}
+
+/** Something in quarantine, all but its bytes. */
+export interface Quarantined {
+  readonly quarantine_id: string;
+  readonly delivery_id: string;
+  readonly received_at: Date;
+  readonly source: string;
+  readonly message_type: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
+  readonly reason: string;
+  readonly encoding: string | null;
+  /** Size of its bytes, also when they were emptied. */
+  readonly bytes: number;
+  readonly resolution: Resolution | null;
+  readonly resolved_at: Date | null;
+  readonly replay_delivery_id: string | null;
+}
+
+const COLUMNS = [
+  'quarantine_id',
+  'delivery_id',
+  'received_at',
+  'source',
+  'message_type',
+  'reason',
+  'encoding',
+  sql<number>`coalesce(discarded_bytes, octet_length(content))`.as('bytes'),
+  'resolution',
+  'resolved_at',
+  'replay_delivery_id',
+] as const;
+
+/** What matches, newest first. */
+export async function searchQuarantine(
+  db: Db,
+  filter: QuarantineFilter,
+  state: QuarantineState,
+  limit: number,
+): Promise<Quarantined[]> {
+  return matching(db, filter, state)
+    .select(COLUMNS)
+    .orderBy('received_at', 'desc')
+    .orderBy('quarantine_id', 'desc')
+    .limit(limit)
+    .execute();
+}
+
+/** How much matches. */
+export async function countQuarantine(
+  db: Db,
+  filter: QuarantineFilter,
+  state: QuarantineState,
+): Promise<number> {
+  const { count } = await matching(db, filter, state)
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** Those with these ids, in no order; an id that is not there is passed over. */
+export async function findQuarantined(db: Db, ids: readonly string[]): Promise<Quarantined[]> {
+  return db.selectFrom('quarantine').select(COLUMNS).where('quarantine_id', 'in', ids).execute();
+}
+
+/** The id of what was replayed as this delivery; undefined when it is no replay's. */
+export async function findReplayed(db: Db, deliveryId: string): Promise<string | undefined> {
+  const replayed = await db
+    .selectFrom('quarantine')
+    .select('quarantine_id')
+    .where('replay_delivery_id', '=', deliveryId)
+    .executeTakeFirst();
+  return replayed?.quarantine_id;
+}
+
+/** The bytes of one, as they came; empty when it was discarded. */
+export async function readContent(db: Db, id: string): Promise<Buffer> {
+  const { content } = await db
+    .selectFrom('quarantine')
+    .select('content')
+    .where('quarantine_id', '=', id)
+    .executeTakeFirstOrThrow();
+  return content;
+}
+
+/** What is open and matches, oldest first, a page at a time. What is set aside meanwhile is not among it. */
+export async function* openQuarantine(
+  db: Db,
+  filter: QuarantineFilter,
+  pageSize: number,
+): AsyncGenerator<Quarantined[]> {
+  const { rows } = await sql<{ began: string }>`select now()::text as began`.execute(db);
+  const began = rows[0]?.began ?? '';
+  let query = matching(db, filter, 'open')
+    .select(COLUMNS)
+    // A replay that fails sets aside anew, which is not to be replayed in its turn.
+    .where((where) =>
+      where.exists(
+        where
+          .selectFrom('deliveries')
+          .whereRef('deliveries.delivery_id', '=', 'quarantine.delivery_id')
+          .where(sql<boolean>`stored_at <= ${began}::timestamptz`)
+          .select('stored_at'),
+      ),
+    )
+    .orderBy('received_at')
+    .orderBy('quarantine_id')
+    .limit(pageSize);
+  const first = query;
+  for (;;) {
+    const page = await query.execute();
+    if (page.length > 0) yield page;
+    const last = page.at(-1)?.quarantine_id;
+    if (last === undefined || page.length < pageSize) return;
+    // Times of Postgres are finer than those of JavaScript, so the place is looked up by the id.
+    query = first.where(
+      sql<boolean>`(received_at, quarantine_id) >
+        ((select received_at from quarantine where quarantine_id = ${last}::uuid), ${last}::uuid)`,
+    );
+  }
+}
+
+function matching(db: Db, filter: QuarantineFilter, state: QuarantineState) {
+  let query = db.selectFrom('quarantine');
+  if (state === 'open') query = query.where('resolution', 'is', null);
+  else if (state !== 'all') query = query.where('resolution', '=', state);
+  const { source, messageType, reason, since, until } = filter;
+  if (source !== undefined) query = query.where('source', '=', source);
+  if (messageType !== undefined) query = query.where('message_type', '=', messageType);
+  if (reason !== undefined) query = query.where(sql<boolean>`strpos(lower(reason), lower(${reason})) > 0`);
+  if (since !== undefined) query = query.where('received_at', '>=', since);
+  if (until !== undefined) query = query.where('received_at', '<', until);
+  return query;
+}

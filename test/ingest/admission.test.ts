@@ -1,0 +1,193 @@
+import * as fc from 'fast-check';
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import { RefusedError } from '../../src/errors.ts';
+import { createAdmission } from '../../src/ingest/admission.ts';
+import type { InFlight } from '../../src/ingest/admission.ts';
+
+const KIB = 1024;
+const REQUEST = 8 * KIB;
+
+/** Marks of 100 and 75 KiB for the proven, 40 and 30 for the others, and what was logged. */
+function admissionOfTheTest() {
+  const log: string[] = [];
+  const logger = pino({}, { write: (line) => void log.push(line) });
+  const admission = createAdmission({ maxBytesInFlight: 100 * KIB, maxBodyBytes: 40 * KIB, logger });
+  return { admission, log };
+}
+
+const REFUSED = /too many deliveries are in hand/;
+
+/** Whether the work was let in. */
+function isTaken(work: () => void): boolean {
+  try {
+    work();
+    return true;
+  } catch (error) {
+    if (error instanceof RefusedError && error.code === 'OVERLOADED') return false;
+    throw error;
+  }
+}
+
+const proven = (inFlight: InFlight, bytes = 0): InFlight => {
+  inFlight.admit(true);
+  inFlight.add(bytes);
+  return inFlight;
+};
+
+describe('admission', () => {
+  it('refuses above the high mark until the total is below the low one, and logs each change once', () => {
+    const { admission, log } = admissionOfTheTest();
+    const first = proven(admission.begin(), 40 * KIB);
+    const second = proven(admission.begin(), 40 * KIB);
+    expect(log).toEqual([]);
+    const third = proven(admission.begin());
+    for (let n = 0; n < 3; n += 1) expect(() => admission.begin().admit(true)).toThrow(REFUSED);
+    expect(log).toEqual([expect.stringContaining('overloaded: further deliveries are refused')]);
+    third.release();
+    expect(() => admission.begin().admit(true)).toThrow(REFUSED);
+    first.release();
+    expect(log).toHaveLength(2);
+    expect(log[1]).toContain('no longer overloaded: deliveries are taken again');
+    expect(() => admission.begin().admit(true)).not.toThrow();
+    second.release();
+    expect(log).toHaveLength(2);
+  });
+
+  it('gives back what a delivery held once, however often it ends', () => {
+    const { admission } = admissionOfTheTest();
+    const stays = proven(admission.begin(), 40 * KIB);
+    const ends = proven(admission.begin(), 40 * KIB);
+    ends.release();
+    ends.release();
+    proven(admission.begin(), 60 * KIB);
+    expect(() => admission.begin().admit(true)).toThrow(REFUSED);
+    stays.release();
+    expect(() => admission.begin().admit(true)).not.toThrow();
+  });
+
+  it('lets what is in grow to twice the mark and no further', () => {
+    const { admission } = admissionOfTheTest();
+    const inside = proven(admission.begin());
+    inside.add(200 * KIB + REQUEST);
+    expect(() => inside.add(1)).toThrow(REFUSED);
+    inside.release();
+    expect(() => proven(admission.begin(), 200 * KIB)).not.toThrow();
+  });
+
+  it('always has room for the largest body, as sent and as inflated', () => {
+    const { admission } = admissionOfTheTest();
+    const unproven = admission.begin();
+    unproven.admit(false);
+    unproven.add(40 * KIB);
+    unproven.prove();
+    unproven.add(40 * KIB);
+    expect(() => proven(admission.begin())).not.toThrow();
+  });
+
+  it('keeps those without proof to a budget of their own, which costs the others nothing', () => {
+    const { admission } = admissionOfTheTest();
+    const strangers = Array.from({ length: 1_000 }, () => admission.begin());
+    const refused = strangers.filter(
+      (stranger) =>
+        !isTaken(() => {
+          stranger.admit(false);
+          for (let n = 0; n < 40; n += 1) stranger.add(KIB);
+        }),
+    );
+    expect(refused.length).toBeGreaterThan(990);
+    expect(() => proven(admission.begin(), 80 * KIB)).not.toThrow();
+    for (const stranger of strangers) stranger.release();
+    expect(() => admission.begin().admit(false)).not.toThrow();
+  });
+
+  it('moves a delivery to the others once it is proven, if they have room', () => {
+    const { admission } = admissionOfTheTest();
+    const signed = admission.begin();
+    signed.admit(false);
+    signed.add(30 * KIB);
+    const full = proven(admission.begin(), 100 * KIB);
+    expect(() => signed.prove()).toThrow(REFUSED);
+    full.release();
+    signed.prove();
+    const rest = admission.begin();
+    rest.admit(false);
+    expect(() => rest.add(80 * KIB)).not.toThrow();
+  });
+});
+
+/** What the budgets must do, in the plainest words: sums over the deliveries that are in. */
+class Model {
+  readonly inside = new Map<number, { isProven: boolean; bytes: number }>();
+  readonly refuses = { true: false, false: false };
+
+  sum(isProven: boolean): number {
+    let sum = 0;
+    for (const delivery of this.inside.values()) if (delivery.isProven === isProven) sum += delivery.bytes;
+    return sum;
+  }
+
+  settle(): void {
+    for (const isProven of [true, false]) {
+      const high = (isProven ? 100 : 40) * KIB;
+      const key = `${isProven}` as const;
+      if (this.sum(isProven) > high) this.refuses[key] = true;
+      if (this.sum(isProven) < high * 0.75) this.refuses[key] = false;
+    }
+  }
+
+  hasRoom(isProven: boolean, bytes: number): boolean {
+    return this.sum(isProven) + bytes <= 2 * ((isProven ? 100 : 40) * KIB + REQUEST);
+  }
+}
+
+const step = fc.record({
+  delivery: fc.nat(5),
+  act: fc.constantFrom('admit proven', 'admit unproven', 'add', 'add', 'add', 'prove', 'release', 'release'),
+  bytes: fc.integer({ min: 1, max: 60 * KIB }),
+});
+
+it('is for any order of deliveries what the sums of their bytes say', () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+      const { admission } = admissionOfTheTest();
+      const model = new Model();
+      const real = new Map<number, InFlight>();
+      for (const { delivery, act, bytes } of steps) {
+        const inside = model.inside.get(delivery);
+        const inFlight = real.get(delivery) ?? admission.begin();
+        let expected = true;
+        let taken = true;
+        if (act === 'admit proven' || act === 'admit unproven') {
+          if (inside !== undefined) continue;
+          const isProven = act === 'admit proven';
+          expected = !model.refuses[`${isProven}`] && model.hasRoom(isProven, REQUEST);
+          taken = isTaken(() => inFlight.admit(isProven));
+          if (expected) {
+            model.inside.set(delivery, { isProven, bytes: REQUEST });
+            real.set(delivery, inFlight);
+          }
+        } else if (inside === undefined) {
+          inFlight.release();
+        } else if (act === 'add') {
+          expected = model.hasRoom(inside.isProven, bytes);
+          taken = isTaken(() => inFlight.add(bytes));
+          if (expected) inside.bytes += bytes;
+        } else if (act === 'prove') {
+          if (inside.isProven) continue;
+          expected = !model.refuses.true && model.hasRoom(true, inside.bytes);
+          taken = isTaken(() => inFlight.prove());
+          if (expected) inside.isProven = true;
+        } else {
+          inFlight.release();
+          inFlight.release();
+          model.inside.delete(delivery);
+          real.delete(delivery);
+        }
+        model.settle();
+        expect(taken).toBe(expected);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});

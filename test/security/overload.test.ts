@@ -1,0 +1,84 @@
+import { readFile, rm } from 'node:fs/promises';
+import { gzipSync } from 'node:zlib';
+import { expect, it, onTestFinished } from 'vitest';
+import { auditRecord } from '../support/deliveries.ts';
+import { SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import type { Program } from '../support/program.ts';
+import { hasRedisServer, startRedis } from '../support/redis.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const MIB = 1024 * 1024;
+const SENDERS = 60;
+
+/** Twice the mark of 64 MiB in hand, each byte of it in three forms, beside the 150 MB of an idle program: 560 MB. */
+const MEMORY_BOUND_MB = 800;
+
+const LARGE = Buffer.from(JSON.stringify([auditRecord({ description: 'x'.repeat(10 * MIB - 1_000) })]));
+const BOMB = Buffer.from(
+  gzipSync(JSON.stringify([auditRecord({ description: ' '.repeat(10 * MIB - 1_000) })])),
+);
+async function memoryMb({ pid }: Program): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
+}
+
+function post(
+  program: Program,
+  body: string | Buffer<ArrayBuffer>,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${SECRET}`, ...headers },
+    body,
+  });
+}
+
+it.skipIf(!hasRedisServer() || process.platform !== 'linux')(
+  'bounds the memory while many send 10 MiB bodies and gzip bombs and the queue hangs, then takes deliveries again',
+  async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    const directory = await temporaryDirectory();
+    onTestFinished(() => rm(directory, { recursive: true, force: true }));
+    // A full spool: what the queue does not take has no other place than memory.
+    const settings = {
+      REDIS_URL: redis.url,
+      DATA_DIR: directory,
+      WEBHOOK_SECRET: SECRET,
+      SPOOL_MAX_BYTES: String(MIB),
+    };
+    const program = await startProgram(settings, '--role', 'ingest');
+    onTestFinished(async () => void (await program.end('SIGKILL')));
+
+    redis.signal('SIGSTOP');
+    const stopping = new AbortController();
+    let overloads = 0;
+    let peak = 0;
+    const sendAll = async (number: number) => {
+      while (!stopping.signal.aborted) {
+        // A sender that is refused in the middle of its body may see its connection end before the answer.
+        const sent =
+          number % 2 === 0 ? post(program, LARGE) : post(program, BOMB, { 'content-encoding': 'gzip' });
+        const response = await sent.catch(() => undefined);
+        if (response?.status !== 503) continue;
+        overloads += 1;
+        peak = Math.max(peak, await memoryMb(program));
+        expect(response.headers.get('retry-after')).toMatch(/^\d+$/);
+      }
+    };
+    const senders = Promise.all(Array.from({ length: SENDERS }, (_, number) => sendAll(number)));
+    await waitFor(() => overloads > 2 * SENDERS);
+    stopping.abort();
+    peak = Math.max(peak, await memoryMb(program));
+    redis.signal('SIGCONT');
+    await senders;
+
+    expect(peak).toBeLessThan(MEMORY_BOUND_MB);
+    await waitFor(async () => (await post(program, '{}')).status === 200);
+    const told = program.output().split('overloaded: ');
+    expect(told.length).toBeGreaterThan(1);
+    expect(told.length).toBeLessThan(overloads / 4);
+  },
+  60_000,
+);

@@ -1,0 +1,116 @@
+import { globSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MESSAGE_TYPES } from '../../src/domain.ts';
+import { createBatchStore } from '../../src/handlers/store-batch.ts';
+import { FIELDS } from '../../src/message-types.ts';
+import { searchEvents } from '../../src/store/search-events.ts';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+
+const HOSTILE = [
+  `'; drop table deliveries; --`,
+  `"; drop table deliveries; --`,
+  `\\'; drop table deliveries; --`,
+  `$1, $$; drop table deliveries; $$`,
+  `' or '1'='1`,
+  `%' or true --`,
+  '${sql}',
+  `{"a'":"\\"} , (1),('`,
+  `xiq"."reader`,
+];
+
+const store = (...deliveries: Parameters<ReturnType<typeof createBatchStore>>[0]['deliveries']) =>
+  createBatchStore(test.db, pino({ level: 'silent' }), new AbortController().signal)({ deliveries });
+
+const countTables = async () =>
+  (
+    await sql<{ n: string }>`select count(*) as n from pg_class where relkind in ('r', 'p', 'v')`.execute(
+      test.db,
+    )
+  ).rows[0]?.n;
+
+describe('hostile text', () => {
+  it.each(MESSAGE_TYPES)('in every field of %s is data and nothing else', async (messageType) => {
+    const before = await countTables();
+    const records = HOSTILE.map((text) => ({
+      ...Object.fromEntries(FIELDS[messageType].map(({ column }) => [column, text])),
+      [text]: text,
+    }));
+    await store(queuedDelivery(messageType, records));
+    expect(await countTables()).toBe(before);
+    const { rows } = await sql<{ payload: Record<string, string> }>`
+      select payload from events where message_type = ${messageType}`.execute(test.db);
+    for (const text of HOSTILE) expect(rows.some(({ payload }) => payload[text] === text)).toBe(true);
+  });
+
+  it.each(HOSTILE)('as the name of a source is data: %s', async (source) => {
+    await store(queuedDelivery('AUDIT_LOG_ALL', [auditRecord()], { source }));
+    const found = await searchEvents(test.db, { source }, { limit: 10 });
+    expect(found.map((event) => event.source)).toEqual([source]);
+  });
+
+  it.each(HOSTILE)('in a search finds what is equal to it: %s', async (text) => {
+    const record = auditRecord({ userName: text, description: `before ${text} behind` });
+    await store(queuedDelivery('AUDIT_LOG_ALL', [record]));
+    const page = { limit: 100 };
+    const byUser = await searchEvents(test.db, { user: text }, page);
+    expect(new Set(byUser.map(({ user_name }) => user_name))).toEqual(new Set([text]));
+    // The text that is searched is the record's as JSON.
+    const asJson = JSON.stringify(`before ${text} behind`).slice(1, -1);
+    const byText = await searchEvents(test.db, { text: asJson }, page);
+    expect(byText.map(({ user_name }) => user_name)).toContain(text);
+    for (const filter of [{ mac: text }, { code: text }]) {
+      await searchEvents(test.db, filter, page).catch(() => undefined);
+    }
+    expect(await searchEvents(test.db, { source: `${text}x` }, page)).toEqual([]);
+  });
+});
+
+it('members named like prototypes arrive in the payload and pollute nothing', async () => {
+  const text =
+    '{"userName":"kept","__proto__":{"userName":"evil","isAdmin":true},"constructor":{"prototype":{"isAdmin":true}}}';
+  const source = 'polluted';
+  await store(queuedDelivery('AUDIT_LOG_ALL', [], { source, records: `[${text}]`, recordCount: 1 }));
+  const { rows } = await sql<{ user_name: string; payload: string }>`
+    select user_name, payload::text from audit_log where source = ${source}`.execute(test.db);
+  expect(rows).toMatchObject([{ user_name: 'kept' }]);
+  expect(rows[0]?.payload).toContain('"__proto__": {"isAdmin": true, "userName": "evil"}');
+  expect(rows[0]?.payload).toContain('"constructor": {"prototype": {"isAdmin": true}}');
+  expect('isAdmin' in {}).toBe(false);
+});
+
+describe('the source code', () => {
+  const ROOT = path.resolve(import.meta.dirname, '../..');
+  const files = globSync('src/**/*.ts', { cwd: ROOT }).map((file) => ({
+    file,
+    text: readFileSync(path.join(ROOT, file), 'utf8'),
+  }));
+
+  it('puts text into SQL as it is in src/store alone, and there only constants', () => {
+    expect(files.length).toBeGreaterThan(100);
+    for (const { file, text } of files) {
+      const raw = [...text.matchAll(/sql\.raw\(([^)]*)\)/g)].map(([, argument]) => argument);
+      const allowed = file.startsWith('src/store/') ? /^(?:[A-Z][A-Z_]*|'[^']*')$/ : /^never$/;
+      for (const argument of raw) expect(argument).toMatch(allowed);
+    }
+  });
+
+  it('gives no statement to a connection that is put together from text', () => {
+    for (const { text } of files) {
+      // Values that stand in a statement all the same: a constant name, and what pg itself has escaped.
+      const built = [...text.matchAll(/\.query\(\s*`[^`]*\$\{(\w+)\}/g)].map(([, value]) => value);
+      const escaped = /const password = client\.escapeLiteral\(/.test(text) ? ['password'] : [];
+      for (const value of built) expect(['DATABASE', ...escaped]).toContain(value);
+    }
+  });
+});

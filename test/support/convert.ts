@@ -1,0 +1,15 @@
+import { convertDelivery } from '../../src/handlers/delivery-to-events.ts';
+import type { SetAside } from '../../src/handlers/delivery-to-events.ts';
+import type { ReadDelivery } from '../../src/queue/delivery-batch.ts';
+import type { EventRow } from '../../src/store/insert-events.ts';
+
+/** All that a delivery comes to, at once. */
+export function deliveryToEvents(delivery: ReadDelivery): { events: EventRow[]; setAside: SetAside[] } {
+  const events: EventRow[] = [];
+  const setAside: SetAside[] = [];
+  for (const part of convertDelivery(delivery)) {
+    if ('event' in part) events.push(part.event);
+    else setAside.push(part.setAside);
+  }
+  return { events, setAside };
+}
