@@ -1,21 +1,14 @@
 import { isJsonObject, isRawNumber, parseExactJson } from '../exact-json.ts';
 import type { JsonObject } from '../exact-json.ts';
-import { secretInText, secretNameTest } from './redaction-rules.ts';
+import { createTextRedaction, REDACTED } from './redact-text.ts';
+import { secretNameTest } from './redaction-rules.ts';
 import type { RedactionRules } from './redaction-rules.ts';
 import type { StoredEvent } from './stored-event.ts';
-
-/** What stands in the place of a secret. */
-export const REDACTED = '[redacted]';
 
 /** A delivery nests at most 200 levels; JSON in a text may add some. What lies deeper is hidden unread. */
 const MAX_DEPTH = 256;
 
-/** A private key in PEM, to its end or the text's. */
-const PEM_KEY =
-  /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----[^-]*(?:-(?!----END)[^-]*)*(?:-----END [A-Z0-9 ]{0,40}-----)?/g;
-
-/** A JSON Web Token; it begins where no such run goes on, so that no run is read twice. */
-const JWT = /(?<![\w.-])eyJ[\w-]+\.[\w.-]*/g;
+const JSON_BEGINS = /^["[{]/;
 
 /**
  * Makes what hides the secrets of events by these rules, in typed columns and payload: names that tell a secret,
@@ -24,7 +17,7 @@ const JWT = /(?<![\w.-])eyJ[\w-]+\.[\w.-]*/g;
  */
 export function createRedaction(rules: RedactionRules): (event: StoredEvent) => StoredEvent {
   const isSecretName = secretNameTest(rules.members);
-  const secret = secretInText(rules.texts);
+  const redactPlainText = createTextRedaction(rules.texts);
 
   function redactValue(value: unknown, isHidden: boolean, depth: number): unknown {
     if (typeof value === 'string') return isHidden ? REDACTED : redactText(value, depth);
@@ -57,7 +50,7 @@ export function createRedaction(rules: RedactionRules): (event: StoredEvent) => 
 
   /** A text that is JSON, its secrets hidden; unchanged without any. Undefined when it is no JSON. */
   function redactJsonText(text: string, depth: number): string | undefined {
-    if (!/^\s*["[{]/.test(text)) return undefined;
+    if (!JSON_BEGINS.test(text.trimStart())) return undefined;
     let value: unknown;
     try {
       value = parseExactJson(text);
@@ -66,13 +59,6 @@ export function createRedaction(rules: RedactionRules): (event: StoredEvent) => 
     }
     const redacted = redactValue(value, false, depth + 1);
     return redacted === value ? text : JSON.stringify(redacted);
-  }
-
-  function redactPlainText(text: string): string {
-    let redacted = text;
-    if (redacted.includes('-----BEGIN')) redacted = redacted.replace(PEM_KEY, REDACTED);
-    if (secret !== undefined) redacted = redacted.replace(secret, `$1${REDACTED}`);
-    return redacted.includes('eyJ') ? redacted.replace(JWT, REDACTED) : redacted;
   }
 
   function redactColumns(columns: StoredEvent['columns']): StoredEvent['columns'] {

@@ -102,34 +102,3 @@ export function secretNameTest(patterns: readonly string[]): (name: string) => b
     return isSecret;
   };
 }
-
-/** Words behind "password " or "password is " that are no password. */
-const ORDINARY =
-  'a|an|and|are|as|at|by|can|cannot|change|changed|changes|created|deleted|disabled|does|enabled|expired|expires|failed|for|from|' +
-  'has|have|in|incorrect|invalid|is|not|of|on|or|policy|removed|required|reset|server|set|that|the|to|updated|' +
-  'was|were|will|with|wrong';
-
-const NOT_ORDINARY = String.raw`(?!(?:${ORDINARY})(?:[\s.,;:!?)]|$))`;
-
-/** The quote that closes a member's name, perhaps escaped because the JSON stands in a text. */
-const CLOSE = String.raw`\\{0,4}["']?`;
-const SIGN = String.raw`${CLOSE}\s{0,8}(?:=>|->|[:=])\s{0,8}`;
-const VERB = String.raw`${CLOSE}\s{1,8}(?:is|was|set\sto|changed\sto)\s{1,8}${NOT_ORDINARY}`;
-const BLANK = String.raw`${CLOSE}\s{1,8}${NOT_ORDINARY}`;
-
-/** A quoted text, to its end where the quote stays open, or a run of anything but white space; never fails late. */
-const VALUE = String.raw`(?:(?:basic|bearer)\s{1,8})?(?:\\{0,4}"[^"\\]*(?:\\.[^"\\]*)*"?|'[^']*'?|\S+)`;
-
-/**
- * Finds secrets by the words before them: the first group is what may stay. Every repetition is either bounded or
- * the last thing to match, so a text costs time in proportion to its length. Undefined without words.
- */
-export function secretInText(texts: readonly string[]): RegExp | undefined {
-  const alternatives = texts.map((text) => {
-    const words = text.replace(/:$/, '').replaceAll(/[ _-]/g, String.raw`[\s_-]?`);
-    return text.endsWith(':')
-      ? `${words}(?:${SIGN}|${VERB})`
-      : `${words}(?:\\w{0,16}${SIGN}|${VERB}|${BLANK})`;
-  });
-  return alternatives.length === 0 ? undefined : new RegExp(`(${alternatives.join('|')})${VALUE}`, 'gisu');
-}
