@@ -66,8 +66,9 @@ const NOT_ORDINARY = String.raw`(?!(?:${ORDINARY})(?:[\s.,;:!?)]|$))`;
 
 /** The quote that closes a member's name, perhaps escaped because the JSON stands in a text. */
 const CLOSE = String.raw`\\{0,4}["']?`;
+const LINK = String.raw`(?:(?:(?:is|was|has\sbeen)\s)?(?:set|reset|changed|updated)\sto|is|was)`;
 const SIGN = String.raw`${CLOSE}\s{0,8}(?:=>|->|[:=])\s{0,8}`;
-const VERB = String.raw`${CLOSE}\s{1,8}(?:is|was|set\sto|changed\sto)\s{1,8}${NOT_ORDINARY}`;
+const VERB = String.raw`${CLOSE}\s{1,8}${LINK}\s{1,8}${NOT_ORDINARY}`;
 const BLANK = String.raw`${CLOSE}\s{1,8}${NOT_ORDINARY}`;
 const SCHEME = String.raw`(?:(?:basic|bearer)\s{1,8})?`;
 
@@ -75,7 +76,7 @@ function wordsBefore(words: readonly string[]): RegExp {
   const alternatives = words.map((phrase) => {
     const spelled = phrase.replace(/:$/, '').replaceAll(/[ _-]/g, String.raw`[\s_-]?`);
     return phrase.endsWith(':')
-      ? `${spelled}(?:${SIGN}|${VERB})`
+      ? String.raw`${spelled}${SIGN}|(?<![a-z])${spelled}${VERB}`
       : String.raw`${spelled}(?:\w{0,16}${SIGN}|${VERB}|${BLANK})`;
   });
   return new RegExp(`((?:${alternatives.join('|')})${SCHEME})`, 'gi');

@@ -66,6 +66,7 @@ export const redactionRulesSchema = z.strictObject({
       'access key',
       'bearer',
       'psk:',
+      'ppsk:',
       'pin:',
       'key:',
       'key value:',

@@ -1,30 +1,11 @@
 import type { Format } from '../stored-event.ts';
+import { eventClass } from './event-class.ts';
 import { camelCase, compileExtension } from './extension.ts';
 import type { Entry } from './extension.ts';
 import { factsOf } from './facts.ts';
-import type { Facts } from './facts.ts';
 import { MAPPING_VERSION, PRODUCT, VENDOR } from './product.ts';
-import { firstIpv6, integer, ipv4, ipv6, mac, milliseconds, text } from './readings.ts';
+import { digits, firstIpv6, ipv4, ipv6, mac, milliseconds, text } from './readings.ts';
 import { KINDS } from './record-kind.ts';
-import type { RecordKind } from './record-kind.ts';
-
-/** Names of what happened, for records without a code. */
-export const EVENT_CLASSES: Readonly<Record<RecordKind, string>> = {
-  login: '10001',
-  logout: '10002',
-  ppskCreated: '40001',
-  ppskDeleted: '40003',
-  configuration: 'AUDIT',
-  authentication: 'RADIUS-AUTH',
-  accountingStart: 'RADIUS-ACCT',
-  accountingInterim: 'RADIUS-ACCT',
-  accountingStop: 'RADIUS-ACCT',
-  credential: 'CREDENTIAL',
-  email: 'EMAIL',
-  sms: 'SMS',
-  gdpr: 'GDPR',
-  location: 'LOCATION',
-};
 
 /** Input octets are what the client sent (RFC 2866, 5.3): inbound, seen from the source to the destination. */
 export const CEF_ENTRIES: readonly Entry[] = [
@@ -43,8 +24,8 @@ export const CEF_ENTRIES: readonly Entry[] = [
   { fact: 'nas_ip_address', key: 'dvc', reading: ipv4 },
   { fact: 'nas_ip_address', key: 'c6a1', reading: ipv6, label: 'Device IPv6 Address' },
   { fact: 'device_serial_number', key: 'deviceExternalId' },
-  { fact: 'acct_input_octets', key: 'in', reading: integer },
-  { fact: 'acct_output_octets', key: 'out', reading: integer },
+  { fact: 'acct_input_octets', key: 'in', reading: digits },
+  { fact: 'acct_output_octets', key: 'out', reading: digits },
   { fact: 'acct_start_time', key: 'start', reading: milliseconds },
   { fact: 'acct_stop_time', key: 'end', reading: milliseconds },
   { fact: 'start_time', key: 'start', reading: milliseconds },
@@ -56,8 +37,8 @@ export const CEF_ENTRIES: readonly Entry[] = [
   { fact: 'vhm_name', key: 'cs4', label: 'Account' },
   { fact: 'host_names', key: 'cs5', label: 'Host Names' },
   { fact: 'device_ids', key: 'cs6', label: 'Device IDs' },
-  { fact: 'category', key: 'cn1', reading: integer, label: 'Category' },
-  { fact: 'device_count', key: 'cn2', reading: integer, label: 'Device Count' },
+  { fact: 'category', key: 'cn1', reading: digits, label: 'Category' },
+  { fact: 'device_count', key: 'cn2', reading: digits, label: 'Device Count' },
   { fact: 'description', key: 'msg' },
 ];
 
@@ -95,9 +76,6 @@ const headerField = (value: string, maxLength: number) =>
     .replaceAll(/[\\|]/g, String.raw`\$&`);
 
 const HEADER = `CEF:0|${headerField(VENDOR, 63)}|${headerField(PRODUCT, 63)}|${headerField(MAPPING_VERSION, 31)}`;
-
-/** The audit record's code, else the name of the kind. */
-export const eventClass = ({ kind, told }: Facts): string => text(told['code'] ?? EVENT_CLASSES[kind]);
 
 /** ArcSight Common Event Format, version 0, without config and payload. */
 export const formatCef: Format = (event) => {

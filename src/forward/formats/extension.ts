@@ -6,7 +6,7 @@ import type { Reading } from './readings.ts';
 export interface Entry {
   readonly fact: string;
   readonly key: string;
-  readonly reading?: Reading;
+  readonly reading?: Reading<string | number>;
   readonly label?: string;
 }
 

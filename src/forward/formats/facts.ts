@@ -52,16 +52,16 @@ export function factsOf(event: StoredEvent): Facts {
 function derive(kind: RecordKind, told: Readonly<Record<string, Fact>>): Record<string, Fact> {
   const derived: Record<string, Fact> = {};
   const userName = one(told['user_name']);
-  const isEmail = userName?.includes('@') ?? false;
+  const email = emailOf(userName);
   const target = targetUser(kind, one(told['description']));
   const clientIp = told['ipv4'] ?? told['framed_ip_address'] ?? told['ipv6'];
   const position = positionOf(one(told['lat']), one(told['lng']));
-  const recipient = isEmail ? userName : one(told['approver_email']);
+  const recipient = email ?? emailOf(one(told['approver_email']));
 
   const add = (name: string, fact: Fact | undefined) => {
     if (fact !== undefined && fact.length > 0) derived[name] = fact;
   };
-  add('user_email', isEmail ? userName : undefined);
+  add('user_email', email);
   add('target_user', target);
   add(
     'related_users',
@@ -81,6 +81,14 @@ function derive(kind: RecordKind, told: Readonly<Record<string, Fact>>): Record<
 function one(fact: Fact | undefined): string | undefined {
   if (typeof fact === 'string') return fact;
   return fact?.length === 1 ? fact[0] : undefined;
+}
+
+/** Longer than any mail address may be (RFC 3696, erratum 1690). */
+const MAX_EMAIL_LENGTH = 254;
+
+function emailOf(name: string | undefined): string | undefined {
+  if (name === undefined || name.length > MAX_EMAIL_LENGTH) return undefined;
+  return /^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z\d-]+(?:\.[a-z\d-]+)+$/i.test(name) ? name : undefined;
 }
 
 /** More of a description than a name and the words around it. */

@@ -1,10 +1,10 @@
 import type { Format } from '../stored-event.ts';
-import { eventClass } from './cef.ts';
+import { eventClass } from './event-class.ts';
 import { camelCase, compileExtension } from './extension.ts';
 import type { Entry } from './extension.ts';
 import { factsOf } from './facts.ts';
 import { MAPPING_VERSION, PRODUCT, VENDOR } from './product.ts';
-import { integer, ip, mac, milliseconds } from './readings.ts';
+import { digits, ip, mac, milliseconds } from './readings.ts';
 
 /** The attributes that QRadar knows, and shorter names for ours; every other fact keeps its name, in camelCase. */
 export const LEEF_ENTRIES: readonly Entry[] = [
@@ -19,8 +19,8 @@ export const LEEF_ENTRIES: readonly Entry[] = [
   { fact: 'client_ip', key: 'src', reading: ip },
   { fact: 'client_mac', key: 'srcMAC', reading: mac },
   { fact: 'ap_mac', key: 'apMAC', reading: mac },
-  { fact: 'acct_input_octets', key: 'srcBytes', reading: integer },
-  { fact: 'acct_output_octets', key: 'dstBytes', reading: integer },
+  { fact: 'acct_input_octets', key: 'srcBytes', reading: digits },
+  { fact: 'acct_output_octets', key: 'dstBytes', reading: digits },
 ];
 
 const DELIMITER = '^';

@@ -1,6 +1,7 @@
 import type { Mapping } from './document.ts';
 import { PRODUCT } from './product.ts';
-import { always, integer, ip, json, list, mac, milliseconds, seconds } from './readings.ts';
+import { always, integer, ip, json, list, mac, milliseconds, seconds, text } from './readings.ts';
+import type { Reading } from './readings.ts';
 import type { RecordKind } from './record-kind.ts';
 
 /** One kind of record as an event class of the Open Cybersecurity Schema Framework 1.5.0. */
@@ -21,6 +22,11 @@ const OTHER = 99;
 /** These classes have `actor` from this profile; the others of their own. */
 const HOST_PROFILE = { 'metadata.profiles': ['host'] };
 
+const STATUS_IDS: Readonly<Record<string, number>> = { unknown: 0, success: 1, failure: 2 };
+
+const statusId: Reading = (fact) => STATUS_IDS[text(fact)];
+const lowIfFailure: Reading = (fact) => (fact === 'failure' ? 2 : undefined);
+
 /** Of every event. */
 export const OCSF_COMMON: readonly Mapping[] = [
   ['occurred_at', 'time', milliseconds],
@@ -38,6 +44,8 @@ export const OCSF_COMMON: readonly Mapping[] = [
   ['start_time', 'start_time', milliseconds],
   ['end_time', 'end_time', milliseconds],
   ['payload', 'raw_data'],
+  ['outcome', 'status_id', statusId],
+  ['outcome', 'severity_id', lowIfFailure],
 ];
 
 /** An endpoint needs more than a MAC address to be one, so that is its identifier, too. */
@@ -175,7 +183,7 @@ export const OCSF_ROWS: Readonly<Record<RecordKind, OcsfRow>> = {
     classUid: 0,
     activityId: OTHER,
     severityId: 1,
-    constants: HOST_PROFILE,
+    constants: { activity_name: 'SMS', ...HOST_PROFILE },
     mappings: [],
   },
   gdpr: {

@@ -25,13 +25,18 @@ export const addresses: Reading<readonly string[]> = (fact) => {
 /** A list or a text, as it is. */
 export const asTold = (fact: Fact): Fact => fact;
 
-/** An int64, every digit kept. */
-export const integer: Reading = (fact) => {
+/** The digits of an int64. */
+export const digits: Reading<string> = (fact) => {
   if (!/^-?\d{1,19}$/.test(text(fact))) return undefined;
-  const number = Number(text(fact));
-  if (Number.isSafeInteger(number)) return number;
   const exact = BigInt(text(fact));
-  return BigInt.asIntN(64, exact) === exact ? JSON.rawJSON(String(exact)) : undefined;
+  return BigInt.asIntN(64, exact) === exact ? String(exact) : undefined;
+};
+
+/** An int64 as a JSON number, every digit kept. */
+export const integer: Reading = (fact) => {
+  const exact = digits(fact);
+  if (exact === undefined) return undefined;
+  return Number.isSafeInteger(Number(exact)) ? Number(exact) : JSON.rawJSON(exact);
 };
 
 export const decimal: Reading<number> = (fact) => {
@@ -47,15 +52,17 @@ export const seconds =
     return Number.isSafeInteger(units) && units >= 0 ? units : undefined;
   };
 
+/** Anything else is no time, though `Date.parse` reads a year out of nearly any text. */
+const DATE = /^\d{4}-\d\d-\d\d[T ]/;
+
 /** Epoch milliseconds, of ISO 8601 and of what Postgres prints ("2026-01-31 08:00:00.123+00"). */
 export const milliseconds: Reading<number> = (fact) => {
-  const epoch = Date.parse(isIso(fact) ? fact : toIso(text(fact)));
+  const told = text(fact);
+  if (!DATE.test(told)) return undefined;
+  const iso = told.endsWith('Z') ? told : told.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00');
+  const epoch = Date.parse(iso);
   return Number.isNaN(epoch) ? undefined : epoch;
 };
-
-const isIso = (fact: Fact): fact is string => typeof fact === 'string' && fact.endsWith('Z');
-
-const toIso = (printed: string) => printed.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00');
 
 /** ISO 8601 in UTC with milliseconds. */
 export const time: Reading<string> = (fact) => {
@@ -105,10 +112,12 @@ const READING_OF_KIND: Partial<Record<FieldKind, Reading>> = {
   timestamptz: time,
 };
 
+/** By column, as the first message type that has it; the only other meaning of one has its own name (facts.ts). */
 const readingOfColumn = new Map(
   Object.values(FIELDS)
     .flat()
-    .map(({ column, kind }) => [column, READING_OF_KIND[kind] ?? asTold]),
+    .map(({ column, kind }) => [column, READING_OF_KIND[kind] ?? asTold] as const)
+    .toReversed(),
 );
 
 /** How to read a fact that a format's table does not map: numbers and times as such, all else as text. */

@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import type { MessageType } from '../../../src/domain.ts';
 import { FAMILY_OF, MESSAGE_TYPES } from '../../../src/domain.ts';
 import { isJsonObject, parseExactJson } from '../../../src/exact-json.ts';
@@ -43,7 +44,7 @@ function printed(kind: FieldKind, value: string | null): string | string[] | nul
 }
 
 /** The record of `test/handlers/samples.ts`, with other members. */
-export function sampleRecord(messageType: MessageType, overrides: object = {}): object {
+function sampleRecord(messageType: MessageType, overrides: object = {}): object {
   const sample = SAMPLES.find((candidate) => candidate.messageType === messageType);
   return { ...sample?.record, ...overrides };
 }
@@ -74,7 +75,7 @@ export const EVENT_OF_KIND: Readonly<Record<RecordKind, StoredEvent>> = {
 };
 
 /** Records that tell nothing but what they must: the least that a format has to cope with. */
-export const BARE_EVENTS: readonly StoredEvent[] = MESSAGE_TYPES.map((messageType) =>
+const BARE_EVENTS: readonly StoredEvent[] = MESSAGE_TYPES.map((messageType) =>
   storedEvent(messageType, { ownerId: 1 }),
 );
 
@@ -90,3 +91,26 @@ export const EVENTS: readonly StoredEvent[] = [
   sampleEvent('ACCOUNTING_LOG_ALL', { framedIpAddress: 'fe80::1', nasIpAddress: '2001:db8::2' }),
   audit({ userId: '9223372036854775807', code: 12, category: 7, userName: null, deviceCount: null }),
 ];
+
+const anyText = fc.oneof(
+  fc.string(),
+  fc.ipV4(),
+  fc.ipV6(),
+  fc.emailAddress(),
+  fc.integer().map(String),
+  fc.constantFrom('[redacted]', 'infinity', '9e99', '@', 'aa:bb:cc:dd:ee:ff', '2026-01-31 08:00:00+00'),
+);
+
+/** Any of the events with any text in every column. */
+export const eventsOfAnyText = (text = anyText): fc.Arbitrary<StoredEvent> =>
+  fc
+    .tuple(fc.constantFrom(...EVENTS), fc.array(text, { minLength: 40, maxLength: 40 }))
+    .map(([event, texts]) => ({ ...event, columns: columnsOfTexts(event.messageType, texts) }));
+
+const columnsOfTexts = (messageType: MessageType, texts: readonly string[]) =>
+  Object.fromEntries(
+    FIELDS[messageType].map(({ column, kind }, index) => {
+      const value = texts[index] ?? '';
+      return [column, kind.endsWith('[]') ? [value, value] : value];
+    }),
+  );
