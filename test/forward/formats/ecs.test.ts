@@ -163,6 +163,11 @@ describe('the fields of ECS', () => {
     });
   });
 
+  test('a place that is not on earth is no position', () => {
+    const event = { ...EVENT_OF_KIND.location, columns: { lat: '91', lng: '0' } };
+    expect(parse(formatEcs(event))).not.toHaveProperty('source');
+  });
+
   test('no digit of an int64 is lost, and what lies beyond one is left out', () => {
     const octets = (acctInputOctets: string) => ({
       ...EVENT_OF_KIND.accountingStop,
