@@ -82,7 +82,11 @@ export function createHttpEndpoint(options: HttpEndpointOptions): HttpEndpoint {
       headers: { 'user-agent': 'xiq-sink', 'content-length': Buffer.byteLength(body), ...headers },
     });
     posted.on('error', reject);
-    posted.once('response', (response) => void readAnswer(response).then(resolve, reject));
+    posted.once('response', (response) => {
+      // An answer such as 413 may come before the body is out; that nobody reads the rest of it is no error then.
+      posted.off('error', reject).on('error', () => undefined);
+      void readAnswer(response).then(resolve);
+    });
     posted.once('socket', (socket) => {
       if (!socket.connecting) return;
       const late = () => posted.destroy(new Error(`no connection within ${MAX_CONNECT_MS} ms`));

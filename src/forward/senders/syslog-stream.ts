@@ -14,6 +14,8 @@ interface StreamOptions {
   readonly timeoutMs: number;
 }
 
+const KEEP_ALIVE_DELAY_MS = 30_000;
+
 /** Opens a TCP or TLS connection. Rejects with the system's error. */
 export async function openStream({ host, port, tls: trust, timeoutMs }: StreamOptions): Promise<Connection> {
   const socket =
@@ -37,6 +39,8 @@ function followConnection(socket: net.Socket, timeoutMs: number): Connection {
     failure ??= error;
   };
   socket.setNoDelay();
+  // A kept connection is silent for hours where little happens: a receiver that is gone has to be noticed by then.
+  socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS);
   socket.on('error', fail);
   socket.on('timeout', () => socket.destroy(new Error(`no progress for ${timeoutMs} ms`)));
   socket.once('close', resolve);

@@ -1,11 +1,15 @@
+import { execFile } from 'node:child_process';
 import { appendFile, mkdtemp, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { OutageError } from '../../../src/errors.ts';
 import { createFileSender, fileOptions } from '../../../src/forward/senders/file.ts';
 import type { Sender } from '../../../src/forward/sender.ts';
 import { message, messages } from './messages.ts';
+
+const run = promisify(execFile);
 
 let directory: string;
 let file: string;
@@ -106,7 +110,24 @@ describe('rotation', () => {
   });
 });
 
-test('a file that cannot be written is an outage that names it, and is tried again', async () => {
+test('of a batch that does not fit on the disk nothing stays', async () => {
+  const script = `
+    const { createFileSender, fileOptions } = await import(process.argv[1]);
+    const sender = createFileSender(fileOptions.parse({ path: process.argv[2] }));
+    const texts = (length) => [{ text: 'x'.repeat(length) }];
+    await sender.send(texts(1000));
+    await sender.send(texts(10_000_000)).catch((error) => console.log(error.name));
+    await sender.send(texts(2000));
+  `;
+  const module = path.resolve(import.meta.dirname, '../../../src/forward/senders/file.ts');
+  // The shell's limit of a file's length, in units of 512 or 1024 bytes, stands for a full disk.
+  const command = ['-c', 'ulimit -f 100; exec "$@"', 'sh', process.execPath, '--input-type=module'];
+  const { stdout } = await run('sh', [...command, '-e', script, module, file]);
+  expect(stdout).toBe('OutageError\n');
+  expect((await textOf()).split('\n').map(({ length }) => length)).toEqual([1000, 2000, 0]);
+});
+
+test('a file that cannot be written is an outage that names it', async () => {
   const missing = path.join(directory, 'missing');
   file = path.join(missing, 'events.jsonl');
   const sender = senderWith();

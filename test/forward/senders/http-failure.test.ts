@@ -1,8 +1,11 @@
-import { describe, expect, test } from 'vitest';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { OutageError } from '../../../src/errors.ts';
 import { createSplunkHecSender, splunkHecOptions } from '../../../src/forward/senders/splunk-hec.ts';
 import { BatchRefusedError, EndpointRefusedError, RetryLaterError } from '../../../src/forward/sender.ts';
-import { messages } from './messages.ts';
+import { message, messages } from './messages.ts';
 import { inTurn, standIn } from './stand-in.ts';
 import type { Reply } from './stand-in.ts';
 
@@ -94,8 +97,26 @@ test('a batch whose answer was lost is taken at the next attempt', async () => {
 });
 
 test('of an endless answer no more is read than a limit', async () => {
-  const error = await failureAfter({ status: 401, raw: 'x'.repeat(50_000_000) });
+  const error = await failureAfter('endless', 300);
   expect(error).toBeInstanceOf(EndpointRefusedError);
+});
+
+test('an answer that comes before the request is read counts, though the connection breaks', async () => {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => {
+      socket.pause().write('HTTP/1.1 413 Too Large\r\nContent-Length: 5\r\n\r\n');
+      setTimeout(() => socket.resetAndDestroy(), 20);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  // Bytes that gzip cannot make fewer, and more than the buffers of both ends hold.
+  const large = message(1, randomBytes(20_000_000).toString('hex'));
+  await expect(senderTo(`http://127.0.0.1:${port}`).send([large])).rejects.toThrow(BatchRefusedError);
 });
 
 test('nobody listening is an outage that says where', async () => {

@@ -1,6 +1,7 @@
 import http from 'node:http';
 import type { IncomingHttpHeaders, RequestListener, ServerResponse } from 'node:http';
 import https from 'node:https';
+import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import type { TestCertificate } from '../../support/certificates.ts';
@@ -12,9 +13,12 @@ export interface Received {
   body: string;
 }
 
-/** What the script answers; `cut` ends the connection instead, `silent` never answers. */
+/** What the script answers; `cut` ends the connection instead, `silent` never answers, `endless` never stops. */
 export type Reply =
-  { status?: number; headers?: Record<string, string>; json?: unknown; raw?: string } | 'cut' | 'silent';
+  | { status?: number; headers?: Record<string, string>; json?: unknown; raw?: string }
+  | 'cut'
+  | 'silent'
+  | 'endless';
 
 /** Gets each request and its number, counted from 0. */
 export type Script = (request: Received, index: number) => Reply;
@@ -70,6 +74,17 @@ function answer(response: ServerResponse, reply: Reply): void {
     response.destroy();
     return;
   }
+  if (reply === 'endless') {
+    response.writeHead(401);
+    Readable.from(endless())
+      .on('error', () => undefined)
+      .pipe(response);
+    return;
+  }
   const { status = 200, headers = {}, json, raw } = reply;
   response.writeHead(status, headers).end(raw ?? (json === undefined ? '' : JSON.stringify(json)));
+}
+
+function* endless(): Generator<string> {
+  for (;;) yield 'x'.repeat(10_000);
 }

@@ -140,6 +140,12 @@ describe('TCP, a connection for each batch', () => {
     await sent;
   });
 
+  test('a receiver that closes before it can have read to the end has not taken the batch', async () => {
+    const { port } = await receiver((socket) => socket.end());
+    const sender = createSyslogSender(options({ transport: 'tcp', port }));
+    await expect(sender.send([message(1, 'x'.repeat(20_000_000))])).rejects.toThrow(OutageError);
+  });
+
   test('a receiver that dies with the batch unread is noticed', async () => {
     const { port } = await receiver((socket, index) => {
       if (index > 0) return;
