@@ -15,6 +15,7 @@ export interface Sender {
    * refuses us.
    */
   send(batch: readonly Message[]): Promise<readonly Refusal[]>;
+  /** Ends its connections. Rejects with OutageError when something that was sent may be lost with them. */
   close(): Promise<void>;
 }
 
@@ -28,6 +29,7 @@ export interface Refusal {
 /** The destination asks to be left alone for a while. */
 export class RetryLaterError extends Error {
   override readonly name = 'RetryLaterError';
+  /** Milliseconds from now. */
   readonly afterMs: number;
 
   constructor(message: string, afterMs: number, options?: ErrorOptions) {

@@ -22,7 +22,7 @@ export interface StoredEvent extends StoredPosition {
   readonly ownerId: string | null;
   readonly orgId: string | null;
   readonly origin: Origin;
-  /** The message type's typed columns by name, in the text that Postgres prints; null where the record says nothing. */
+  /** The message type's typed columns by name, as text (times in ISO 8601); null where the record says nothing. */
   readonly columns: Readonly<Record<string, string | readonly string[] | null>>;
   /** The record as sent, every digit kept (exact-json.ts). */
   readonly payload: JsonObject;
@@ -123,10 +123,7 @@ interface Row extends Omit<StoredEvent, 'columns' | 'payload' | 'family'> {
 
 async function selectEvents(db: Db, family: Family, condition: RawBuilder<unknown>): Promise<StoredEvent[]> {
   const columns = COLUMNS_OF[family];
-  const typed = columns.map(
-    ({ column, kind }, index) =>
-      sql`${sql.ref(column)}::${kind.endsWith('[]') ? sql`text[]` : sql`text`} as ${sql.ref(`c${index}`)}`,
-  );
+  const typed = columns.map((field, index) => sql`${asText(field)} as ${sql.ref(`c${index}`)}`);
   const { rows } = await sql<Row>`
     select xid::text, id::text, event_id as "eventId", delivery_id as "deliveryId", source,
            message_type as "messageType", ${isoTime('occurred_at')} as "occurredAt",
@@ -134,6 +131,26 @@ async function selectEvents(db: Db, family: Family, condition: RawBuilder<unknow
            origin, payload::text as payload, ${sql.join(typed)}
     from ${sql.table(TABLE_OF[family])} where ${condition}`.execute(db);
   return rows.map((row) => toEvent(row, family));
+}
+
+function asText({ column, kind }: Field): RawBuilder<unknown> {
+  switch (kind) {
+    case 'timestamptz':
+      return isoTime(column);
+    case 'inet':
+      // A cast to text would write the mask of a single host, too.
+      return sql`abbrev(${sql.ref(column)})`;
+    case 'key[]':
+    case 'bigint[]':
+      return sql`${sql.ref(column)}::text[]`;
+    case 'text':
+    case 'key':
+    case 'bigint':
+    case 'double precision':
+    case 'macaddr':
+    case 'jsonb':
+      return sql`${sql.ref(column)}::text`;
+  }
 }
 
 const isoTime = (column: string) =>

@@ -37,7 +37,7 @@ afterEach(async () => {
 async function storeEvents(...numbers: number[]): Promise<void> {
   const store = createBatchStore(test.db, logger, new AbortController().signal);
   for (const userId of numbers) {
-    await store({ version: 1, deliveries: [queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ userId })])] });
+    await store({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ userId })])] });
   }
 }
 
@@ -213,9 +213,9 @@ describe('forwarding', () => {
 
   it('passes what its filter leaves out', async () => {
     const store = createBatchStore(test.db, logger, new AbortController().signal);
-    await store({ version: 1, deliveries: [queuedDelivery('SMS_LOG_ALL', [{ tel: '+1' }])] });
+    await store({ deliveries: [queuedDelivery('SMS_LOG_ALL', [{ tel: '+1' }])] });
     await storeEvents(...range(10));
-    await store({ version: 1, deliveries: [queuedDelivery('SMS_LOG_ALL', [{ tel: '+2' }])] });
+    await store({ deliveries: [queuedDelivery('SMS_LOG_ALL', [{ tel: '+2' }])] });
     const { taken, sender } = collector();
     forward(sender, { families: ['audit'], users: ['ADMIN@*'] });
     await waitFor(async () => (await status()).behind_count === 0);

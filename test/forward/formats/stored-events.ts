@@ -4,7 +4,7 @@ import { FAMILY_OF, MESSAGE_TYPES } from '../../../src/domain.ts';
 import { isJsonObject, parseExactJson } from '../../../src/exact-json.ts';
 import type { RecordKind } from '../../../src/forward/formats/record-kind.ts';
 import type { StoredEvent } from '../../../src/forward/stored-event.ts';
-import { deliveryToEvents } from '../../../src/handlers/delivery-to-events.ts';
+import { deliveryToEvents } from '../../support/convert.ts';
 import { FIELDS } from '../../../src/message-types.ts';
 import type { FieldKind } from '../../../src/message-types.ts';
 import type { EventRow } from '../../../src/store/insert-events.ts';
