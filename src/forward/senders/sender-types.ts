@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { FormatName } from '../formats/formats.ts';
 import type { Sender } from '../sender.ts';
 import { createElasticsearchSender, ELASTICSEARCH_FORMATS, elasticsearchOptions } from './elasticsearch.ts';
 import { createFileSender, FILE_FORMATS, fileOptions } from './file.ts';
@@ -8,12 +9,14 @@ import { createSplunkHecSender, SPLUNK_HEC_FORMATS, splunkHecOptions } from './s
 import { createStdoutSender, STDOUT_FORMATS, stdoutOptions } from './stdout.ts';
 import { createSyslogSender, SYSLOG_FORMATS, syslogOptions } from './syslog.ts';
 
+type Formats = readonly [FormatName, ...FormatName[]];
+
 /** A kind of destination. */
 export interface SenderType {
   /** What it takes; credentials as their own text. */
   readonly options: z.ZodType;
   /** The formats it can carry, the most usual one first. */
-  readonly formats: readonly string[];
+  readonly formats: Formats;
   /** Makes a sender; throws a ZodError for wrong options. Nothing is connected to before the first batch. */
   create(options: unknown): Sender;
 }
@@ -31,7 +34,7 @@ export const SENDER_TYPES = {
 
 function senderType<Schema extends z.ZodType>(
   options: Schema,
-  formats: readonly string[],
+  formats: Formats,
   create: (options: z.output<Schema>) => Sender,
 ): SenderType {
   return { options, formats, create: (given) => create(options.parse(given)) };
