@@ -1,6 +1,6 @@
 import path from 'node:path';
-import { readForwarding } from './config/destinations.ts';
-import type { DestinationSettings, ForwardingSettings } from './config/destinations.ts';
+import { destinationNames, readForwarding } from './config/destinations.ts';
+import type { ForwardingSettings } from './config/destinations.ts';
 import { readEnvironment } from './config/environment.ts';
 import type { Environment } from './config/environment.ts';
 import { readSettingsFile } from './config/settings-file.ts';
@@ -11,7 +11,8 @@ import type { Family } from './domain.ts';
 import { UsageError } from './errors.ts';
 import { isLoopback } from './loopback.ts';
 
-export type { DestinationSettings, ForwardingSettings, SourceConfig };
+export { destinationNames };
+export type { SourceConfig };
 
 /** Everything the settings decide, checked and frozen. */
 export interface Config {
@@ -103,6 +104,7 @@ export function maskConfig(config: Config): Record<string, unknown> {
     maxBytesInFlight: config.maxBytesInFlight,
     trustedProxies: config.trustedProxies,
     retentionMonths: kept,
+    destinations: destinationNames(config.forwarding),
     logLevel: config.logLevel,
   };
 }

@@ -3,7 +3,7 @@ import type { Environment } from './environment.ts';
 import type { SettingsFile } from './settings-file.ts';
 
 /** One destination as it is given. What it may say beside its name is the forwarder's to check. */
-export interface DestinationSettings {
+interface DestinationSettings {
   readonly name: string;
   readonly [option: string]: unknown;
 }
@@ -39,6 +39,15 @@ export function readForwarding(
     forwardTo: settings?.FORWARD_TO,
     forwardToken: settings?.FORWARD_TOKEN,
   };
+}
+
+/** The destination that FORWARD_TO names. */
+export const DEFAULT_DESTINATION = 'default';
+
+/** The names of all destinations that are set. */
+export function destinationNames({ destinations, forwardTo }: ForwardingSettings): string[] {
+  const names = destinations.map(({ name }) => name);
+  return forwardTo === undefined ? names : [...names, DEFAULT_DESTINATION];
 }
 
 /** A value with the texts that its references name: `{ env: NAME }` and `{ file: path }`, at any depth. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { describeError } from '../errors.ts';
+import { describeError, OutageError } from '../errors.ts';
 import type { Db } from '../store/database.ts';
 import { checkpoint, recordFailure, releaseLease, takeLease } from '../store/destinations.ts';
 import type { Lease } from '../store/destinations.ts';
@@ -12,7 +12,7 @@ import { createBackoff } from './backoff.ts';
 import { createFilter, familiesOf } from './filter.ts';
 import type { EventFilter } from './filter.ts';
 import { sendBisecting } from './send-bisecting.ts';
-import { EndpointRefusedError } from './sender.ts';
+import { EndpointRefusedError, RetryLaterError } from './sender.ts';
 import type { Message, Sender } from './sender.ts';
 import type { Format } from './stored-event.ts';
 
@@ -39,6 +39,9 @@ export const DEFAULT_LIMITS: BatchLimits = { events: 500, bytes: 900_000 };
 const LEASE_SECONDS = 30;
 const LEASE_RENEWAL_MS = 10_000;
 
+/** How long stopping waits for the batch in hand; given up, it is sent again by whoever comes next. */
+const GIVE_UP_MS = 5_000;
+
 /** How soon a new event is looked for, and a lease that another process has. */
 const POLL_MS = 1_000;
 
@@ -54,7 +57,9 @@ export function startForwarding(forwarding: Forwarding, db: Db, logger: Logger):
   return {
     async stop() {
       stopping.abort();
-      await running;
+      const inTime = new AbortController();
+      await Promise.race([running, pause(GIVE_UP_MS, inTime.signal)]);
+      inTime.abort();
       await forwarding.sender.close();
       await releaseLease(db, forwarding.name, holder);
     },
@@ -71,24 +76,26 @@ async function forwardUntil(signal: AbortSignal, forwarding: Forwarding, context
   const backoff = createBackoff();
   while (!signal.aborted) {
     try {
-      const forwarded = await forwardWhileLeased(signal, forwarding, context, backoff.reset);
+      const forwarded = await forwardWhileLeased(signal, forwarding, context, () => backoff.reset());
       if (!forwarded) await pause(POLL_MS, signal);
     } catch (error) {
       const wait = backoff.afterFailure(error);
-      await reportFailure(error, forwarding, context, { wait, isDown: backoff.isOpen });
+      await reportFailure(forwarding, error, context, { wait, isDown: backoff.isOpen });
       await pause(wait, signal);
     }
   }
 }
 
 async function reportFailure(
-  error: unknown,
   { name }: Forwarding,
+  error: unknown,
   { db, logger, holder }: Context,
   { wait, isDown }: { readonly wait: number; readonly isDown: boolean },
 ): Promise<void> {
   const refused = error instanceof EndpointRefusedError;
-  const line = { destination: name, err: error };
+  // What a destination does is told by its message; the stack is for our own mistakes.
+  const isTheirs = refused || error instanceof OutageError || error instanceof RetryLaterError;
+  const line = { destination: name, ...(isTheirs ? {} : { err: error }) };
   if (refused) logger.error(line, `destination ${name} refuses us and is paused: ${describeError(error)}`);
   else {
     const again = `again in ${(wait / 1_000).toFixed(1)} s`;

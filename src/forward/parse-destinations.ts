@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DEFAULT_DESTINATION, destinationNames } from '../config/destinations.ts';
 import type { ForwardingSettings } from '../config/destinations.ts';
 import { UsageError } from '../errors.ts';
 import { eventFilterSchema } from './filter.ts';
@@ -27,7 +28,7 @@ export interface Destination {
   createSender(): Sender;
 }
 
-export type SenderTypeName = keyof typeof SENDER_TYPES;
+type SenderTypeName = keyof typeof SENDER_TYPES;
 
 const isTypeName = (name: unknown): name is SenderTypeName =>
   typeof name === 'string' && Object.hasOwn(SENDER_TYPES, name);
@@ -48,9 +49,6 @@ const commonSchema = z.object({
     .default(DEFAULT_LIMITS),
 });
 
-/** The destination that FORWARD_TO names. */
-const DEFAULT_NAME = 'default';
-
 /**
  * The destinations of the settings. Throws one UsageError that lists everything wrong with any of them, by name and
  * option, and quotes no value, since many are secret.
@@ -65,7 +63,7 @@ export function parseDestinations(settings: ForwardingSettings): readonly Destin
   if (forwardTo !== undefined) {
     const given = destinationOfUrl(forwardTo, forwardToken, problems);
     const report = reporter('FORWARD_TO', problems);
-    if (given !== undefined) destinations.push(parseDestination(DEFAULT_NAME, given, rules, report));
+    if (given !== undefined) destinations.push(parseDestination(DEFAULT_DESTINATION, given, rules, report));
   } else if (forwardToken !== undefined) problems.push('FORWARD_TOKEN: is of no use without FORWARD_TO');
   problems.push(...duplicates(settings));
   if (problems.length > 0) {
@@ -125,8 +123,8 @@ function parseRules(given: unknown, problems: string[]): RedactionRules {
   };
 }
 
-function duplicates({ destinations, forwardTo }: ForwardingSettings): string[] {
-  const names = [...destinations.map(({ name }) => name), ...(forwardTo === undefined ? [] : [DEFAULT_NAME])];
+function duplicates(settings: ForwardingSettings): string[] {
+  const names = destinationNames(settings);
   const twice = new Set(names.filter((name, index) => names.indexOf(name) !== index));
   return [...twice].map((name) => `two destinations have the name "${name}"`);
 }

@@ -120,6 +120,10 @@ export interface StoringLimits {
 
 const STORING_LIMITS: StoringLimits = { statementMs: 45_000, silenceMs: 60_000 };
 
+/** What storing and forwarding each take of the server's connections. */
+const STORING_CONNECTIONS = 2;
+const FORWARDING_CONNECTIONS = 4;
+
 /**
  * Opens the database for storing, which can always be done again: nothing waits for longer than these limits. Not
  * for migrations and the maintenance of partitions, which may take long.
@@ -127,11 +131,25 @@ const STORING_LIMITS: StoringLimits = { statementMs: 45_000, silenceMs: 60_000 }
 export function openStoringDatabase(
   databaseUrl: string,
   onError: OnError,
-  { statementMs, silenceMs }: StoringLimits = STORING_LIMITS,
+  limits: StoringLimits = STORING_LIMITS,
+): Db {
+  return openLimited(databaseUrl, onError, STORING_CONNECTIONS, limits);
+}
+
+/** Opens the database for forwarding, under the limits of storing: it, too, can always be done again. */
+export function openForwardingDatabase(databaseUrl: string, onError: OnError): Db {
+  return openLimited(databaseUrl, onError, FORWARDING_CONNECTIONS, STORING_LIMITS);
+}
+
+function openLimited(
+  databaseUrl: string,
+  onError: OnError,
+  max: number,
+  { statementMs, silenceMs }: StoringLimits,
 ): Db {
   const config = {
     connectionString: databaseUrl,
-    max: 2,
+    max,
     statement_timeout: statementMs,
     // The server, too, lets go of the rows of a worker that it does not hear from.
     idle_in_transaction_session_timeout: silenceMs,

@@ -150,6 +150,18 @@ export async function moveCursor(db: Db, name: string, position: StoredPosition)
   return numAffectedRows === 1n;
 }
 
+/** Removes a destination and what it has refused. False when there is no such destination. */
+export async function forgetDestination(db: Db, name: string): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
+    await trx.deleteFrom('rejected_events').where('destination', '=', name).execute();
+    const { numDeletedRows } = await trx
+      .deleteFrom('destinations')
+      .where('name', '=', name)
+      .executeTakeFirst();
+    return numDeletedRows === 1n;
+  });
+}
+
 /** A destination as it is. */
 export interface DestinationStatus extends Selectable<Database['destinations']> {
   /** Stored events that it has not passed yet, those that its filter leaves out among them; counted up to a limit. */
@@ -178,18 +190,62 @@ export async function listDestinations(db: Db): Promise<DestinationStatus[]> {
   return rows;
 }
 
+/** The destinations that have not passed all events of a table or partition yet. */
+export async function destinationsBehind(
+  db: Db,
+  table: string,
+): Promise<{ readonly name: string; readonly state: DestinationState }[]> {
+  const { rows } = await sql<{ name: string; state: DestinationState }>`
+    select name, state from destinations
+    where exists (select from ${sql.id(table)} as stored
+      where (stored.xid, stored.id) > (cursor_xid, cursor_id))
+    order by name`.execute(db);
+  return rows;
+}
+
+/** An event that a destination has refused, and what became of it. */
+export type Rejected = Selectable<Database['rejected_events']>;
+
 /** Events that a destination has refused and that were not sent again, oldest first. */
-export async function listRejected(db: Db, destination: string, limit: number) {
+export async function listRejected(db: Db, destination: string, limit: number): Promise<Rejected[]> {
+  return openRejectedOf(db, destination).orderBy('rejected_at').orderBy('event_id').limit(limit).execute();
+}
+
+/** All events that a destination has refused and that were not sent again, in the order of their ids, read by pages. */
+export async function* openRejected(db: Db, destination: string, pageSize: number): AsyncGenerator<Rejected> {
+  let query = openRejectedOf(db, destination).orderBy('event_id').limit(pageSize);
+  for (;;) {
+    const page = await query.execute();
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < pageSize) return;
+    query = openRejectedOf(db, destination)
+      .where('event_id', '>', last.event_id)
+      .orderBy('event_id')
+      .limit(pageSize);
+  }
+}
+
+/** Those of these events that a destination has refused, sent again or not. */
+export async function findRejected(
+  db: Db,
+  destination: string,
+  eventIds: readonly string[],
+): Promise<Rejected[]> {
   return db
     .selectFrom('rejected_events')
     .selectAll()
     .where('destination', '=', destination)
-    .where('replayed_at', 'is', null)
-    .orderBy('rejected_at')
-    .orderBy('event_id')
-    .limit(limit)
+    .where('event_id', 'in', eventIds)
     .execute();
 }
+
+const openRejectedOf = (db: Db, destination: string) =>
+  db
+    .selectFrom('rejected_events')
+    .selectAll()
+    .where('destination', '=', destination)
+    .where('replayed_at', 'is', null);
 
 /** Remembers that a refused event was sent after all. */
 export async function markReplayed(db: Db, destination: string, eventId: string): Promise<void> {
