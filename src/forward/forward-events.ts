@@ -35,6 +35,12 @@ export interface BatchLimits {
 
 export const DEFAULT_LIMITS: BatchLimits = { events: 500, bytes: 900_000 };
 
+/**
+ * Events read at once, for several batches, unless a batch holds more: a stretch costs 7 ms before its first event
+ * and 10 us for each.
+ */
+const STRETCH_EVENTS = 1_000;
+
 /** A process that dies gives its destinations to another within this time. */
 const LEASE_SECONDS = 30;
 const LEASE_RENEWAL_MS = 10_000;
@@ -140,7 +146,8 @@ async function forwardFrom(
   const guard = { name, holder, generation: lease.generation };
   const families = familiesOf(forwarding.filter);
   const toBatches = createBatcher(forwarding);
-  const read = (position: StoredPosition) => readStretch(db, position, limits.events, families);
+  const stretchEvents = Math.max(STRETCH_EVENTS, limits.events);
+  const read = (position: StoredPosition) => readStretch(db, position, stretchEvents, families);
 
   let next: Promise<Stretch> = read(lease.position);
   while (!signal.aborted) {
@@ -181,7 +188,8 @@ function createBatcher({ filter, format, limits }: Forwarding) {
       const text = format(event);
       const size = Buffer.byteLength(text);
       const previous = messages.at(-1);
-      if (previous !== undefined && bytes + size > limits.bytes) {
+      const isFull = messages.length >= limits.events || bytes + size > limits.bytes;
+      if (previous !== undefined && isFull) {
         yield { messages, position: previous.event };
         messages = [];
         bytes = 0;

@@ -111,7 +111,7 @@ function readFamily(
   return selectEvents(
     db,
     family,
-    sql`${isAfter(after)} and (xid, id) <= (${end.xid}::xid8, ${end.id}::bigint) order by xid, id`,
+    sql`${isAfter(after)} and (xid, id) <= (${end.xid}::xid8, ${end.id}::bigint)`,
   );
 }
 
