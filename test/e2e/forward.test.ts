@@ -1,3 +1,6 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { Socket } from 'node:net';
 import { readFile, rm, writeFile } from 'node:fs/promises';
@@ -13,7 +16,7 @@ import { standIn } from '../forward/senders/stand-in.ts';
 import type { Received, Reply } from '../forward/senders/stand-in.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
-import { endOfProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import { endOfProgram, PROGRAM, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -50,6 +53,13 @@ async function start(settings: Record<string, string>, role: string): Promise<Pr
   cleanUps.push(() => program.end('SIGKILL'));
   return program;
 }
+
+/** A forwarder that may be killed before it says that it is ready. */
+const spawnForwarder = (settings: Record<string, string>): ChildProcess =>
+  spawn(PROGRAM, ['serve', '--role', 'forward'], {
+    env: { PATH: process.env['PATH'], PORT: '0', HOST: '127.0.0.1', ...settings },
+    stdio: 'ignore',
+  });
 
 /** A destination that the stand-in plays, in small batches. */
 const splunk = (url: string, more: object = {}) => ({
@@ -147,7 +157,7 @@ describe.concurrent('forwarding', () => {
   });
 
   it('loses nothing when it is killed between sending and writing that down, and repeats only what it had in hand', async () => {
-    let program: Program | undefined;
+    let victim: ChildProcess | undefined;
     let killAt = Infinity;
     const taken = new Map<string, string[]>();
     await using receiver = await standIn((request, index) => {
@@ -156,7 +166,7 @@ describe.concurrent('forwarding', () => {
       }
       if (index >= killAt) {
         killAt = Infinity;
-        program?.signal('SIGKILL');
+        victim?.kill('SIGKILL');
       }
       return { json: { code: 0 } };
     });
@@ -166,8 +176,8 @@ describe.concurrent('forwarding', () => {
     await storeEvents(db, 0, count);
     for (let kill = 0; kill < KILLS; kill += 1) {
       killAt = receiver.received.length + (kill % 3);
-      program = await start(settings, 'forward');
-      await waitFor(() => program?.hasEnded());
+      victim = spawnForwarder(settings);
+      await once(victim, 'exit');
       await forgetTheDead(db);
     }
     await start(settings, 'forward');
