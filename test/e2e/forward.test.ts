@@ -148,9 +148,10 @@ describe.concurrent('forwarding', () => {
 
     const list = await endOfProgram(settings, 'destinations', 'list', '--json');
     const listed = list.stdout.toString().trim().split('\n');
+    expect(listed[1]).toContain('ECONNREFUSED');
     expect(listed.map((line): unknown => JSON.parse(line))).toMatchObject([
       { name: 'archive', type: 'file', format: 'json', state: 'running', behind: 0, sent: '3', rejected: 0 },
-      { name: 'away', behind: 3, sent: '0', last_error: expect.stringContaining('ECONNREFUSED') },
+      { name: 'away', state: 'running', behind: 3, sent: '0' },
       { name: 'siem', type: 'syslog', format: 'cef', behind: 0, sent: '3', last_error: null },
     ]);
     expect(await program.end('SIGTERM')).toBe(0);
@@ -226,10 +227,8 @@ describe.concurrent('forwarding', () => {
     expect(taken.toSorted((a, b) => a - b)).toEqual(numbers(80).filter((number) => number !== POISON));
 
     const rejected = await endOfProgram(settings, 'destinations', 'rejected', 'siem', '--json');
-    expect(JSON.parse(rejected.stdout.toString())).toMatchObject({
-      message_type: 'AUDIT_LOG_ALL',
-      reason: expect.stringContaining('Invalid data'),
-    });
+    expect(JSON.parse(rejected.stdout.toString())).toMatchObject({ message_type: 'AUDIT_LOG_ALL' });
+    expect(rejected.stdout.toString()).toContain('Invalid data');
     isCured = true;
     expect(await endOfProgram(settings, 'destinations', 'replay', 'siem', '--all')).toMatchObject({
       code: 0,
