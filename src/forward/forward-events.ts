@@ -45,26 +45,32 @@ const STRETCH_EVENTS = 1_000;
 const LEASE_SECONDS = 30;
 const LEASE_RENEWAL_MS = 10_000;
 
-/** How long stopping waits for the batch in hand; given up, it is sent again by whoever comes next. */
+/** Half of the time that the whole program has to stop. */
 const GIVE_UP_MS = 5_000;
 
 /** How soon a new event is looked for, and a lease that another process has. */
-const POLL_MS = 1_000;
+const POLL_MS = 500;
+
+/** Forwarding under way. */
+interface RunningForwarding {
+  /** Resolves once the batch in hand is finished, or given up after so long: then it is sent again by the next. */
+  stop(giveUpMs?: number): Promise<void>;
+}
 
 /**
  * Forwards the stored events to one destination, in their order, until stopped: at least once, each with the event
  * id that lets the receiver recognise a second time. One batch is in flight; the next is read meanwhile. The cursor
  * moves only behind what the destination has taken, what the filter leaves out and what was set aside.
  */
-export function startForwarding(forwarding: Forwarding, db: Db, logger: Logger): { stop(): Promise<void> } {
+export function startForwarding(forwarding: Forwarding, db: Db, logger: Logger): RunningForwarding {
   const stopping = new AbortController();
   const holder = randomUUID();
   const running = forwardUntil(stopping.signal, forwarding, { db, logger, holder });
   return {
-    async stop() {
+    async stop(giveUpMs = GIVE_UP_MS) {
       stopping.abort();
       const inTime = new AbortController();
-      await Promise.race([running, pause(GIVE_UP_MS, inTime.signal)]);
+      await Promise.race([running, pause(giveUpMs, inTime.signal)]);
       inTime.abort();
       await forwarding.sender.close();
       await releaseLease(db, forwarding.name, holder);
@@ -127,7 +133,7 @@ async function forwardWhileLeased(
   if (lease === undefined || lease.state !== 'running') return false;
   const renewal = setInterval(() => {
     // A renewal that fails is made good by the next, or shows at the next checkpoint.
-    takeLease(db, name, holder, LEASE_SECONDS).catch(() => undefined);
+    if (!signal.aborted) takeLease(db, name, holder, LEASE_SECONDS).catch(() => undefined);
   }, LEASE_RENEWAL_MS);
   try {
     return await forwardFrom(lease, signal, forwarding, { db, holder, onSuccess });

@@ -22,7 +22,7 @@ export function storedEvent(number: number, description = `event ${number}`): St
 }
 
 /** An event as one line of JSON. */
-export function jsonLine({ eventId, columns }: StoredEvent): string {
+function jsonLine({ eventId, columns }: StoredEvent): string {
   return JSON.stringify({ event_id: eventId, description: columns['description'] });
 }
 
