@@ -161,13 +161,16 @@ describe.concurrent('forwarding', () => {
     let victim: ChildProcess | undefined;
     let killAt = Infinity;
     const taken = new Map<string, string[]>();
+    let kill = 0;
     await using receiver = await standIn((request, index) => {
-      for (const event of eventsOf(request)) {
-        taken.set(event.event_id, [...(taken.get(event.event_id) ?? []), JSON.stringify(event)]);
-      }
       if (index >= killAt) {
         killAt = Infinity;
         victim?.kill('SIGKILL');
+        // Every other batch that is in hand has not got through.
+        if (kill % 2 === 1) return 'cut';
+      }
+      for (const event of eventsOf(request)) {
+        taken.set(event.event_id, [...(taken.get(event.event_id) ?? []), JSON.stringify(event)]);
       }
       return { json: { code: 0 } };
     });
@@ -175,7 +178,7 @@ describe.concurrent('forwarding', () => {
     const count = 40 * (KILLS + 1);
     await addDestination(db, 'siem', { xid: '0', id: '0' });
     await storeEvents(db, 0, count);
-    for (let kill = 0; kill < KILLS; kill += 1) {
+    for (; kill < KILLS; kill += 1) {
       killAt = receiver.received.length + (kill % 3);
       victim = spawnForwarder(settings);
       await once(victim, 'exit');
@@ -184,7 +187,7 @@ describe.concurrent('forwarding', () => {
     await start(settings, 'forward');
     await waitFor(() => taken.size === count);
     const repeated = [...taken.values()].filter(({ length }) => length > 1);
-    expect(repeated.length).toBeGreaterThanOrEqual(KILLS);
+    expect(repeated.length).toBeGreaterThanOrEqual(KILLS / 2);
     expect(repeated.every((texts) => new Set(texts).size === 1)).toBe(true);
     expect([...taken.values()].flat().length - count).toBeLessThanOrEqual(10 * KILLS);
   }, 180_000);
