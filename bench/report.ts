@@ -1,5 +1,6 @@
 import type { Backlog } from './backlog.ts';
 import { formatTable } from '../src/commands/table.ts';
+import type { Forwarded } from './forward.ts';
 import type { Machine } from './machine.ts';
 import type { Measurement } from './measure.ts';
 import type { MemorySample, Soak } from './soak.ts';
@@ -102,6 +103,25 @@ export function formatBacklog(backlog: Backlog): string {
     `${ratio.toFixed(2)} of the steady ${whole(backlog.steadyRowsPerSecond)}; meanwhile ` +
     `${whole(backlog.liveRate)} new ones a second were answered within ${backlog.p50.toFixed(1)} ms (p50) and ` +
     `${backlog.p99.toFixed(1)} ms (p99); peak memory ${whole(backlog.peakMemory)} MB`
+  );
+}
+
+/** How fast events were forwarded, beside ingest in the same run. */
+export function formatForwarded(forwarded: Forwarded): string {
+  const { events, ingestRate, liveRate, quietP99, destinations } = forwarded;
+  const columns = ['', 'events/s', 'x ingest', 'events/s beside load', 'x ingest', 'p99 ms', 'x quiet'];
+  const rows = destinations.map(({ destination, aloneRate, busyRate, p99 }) => [
+    destination,
+    whole(aloneRate),
+    (aloneRate / ingestRate).toFixed(1),
+    whole(busyRate),
+    (busyRate / ingestRate).toFixed(1),
+    p99.toFixed(1),
+    (p99 / quietP99).toFixed(1),
+  ]);
+  return (
+    `${whole(events)} events, stored at ${whole(ingestRate)}/s; load of ${whole(liveRate)} deliveries/s, ` +
+    `answered within ${quietP99.toFixed(1)} ms (p99) without catching up\n${formatTable(columns, rows)}`
   );
 }
 

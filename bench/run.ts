@@ -3,6 +3,7 @@ import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typin
 import { describeError } from '../src/errors.ts';
 import { CONNECTIONS } from './apply-load.ts';
 import { measureBacklog } from './backlog.ts';
+import { measureForwarding } from './forward.ts';
 import { describeMachine } from './machine.ts';
 import { measure } from './measure.ts';
 import type { Measurement } from './measure.ts';
@@ -10,6 +11,7 @@ import {
   compare,
   formatBacklog,
   formatComparison,
+  formatForwarded,
   formatMachine,
   formatSample,
   formatSoak,
@@ -17,6 +19,9 @@ import {
 import { soak } from './soak.ts';
 import { TARGET_NAMES, TARGETS } from './targets/all.ts';
 import { WORKLOAD_NAMES } from './workloads.ts';
+
+/** How long the database is filled for forwarding, unless it is said. */
+const FILL_SECONDS = 10;
 
 const program = new Command('npm run bench --')
   .description(
@@ -40,11 +45,17 @@ const program = new Command('npm run bench --')
     'instead: let the program find so many deliveries in its spool and show how it drains them',
     positive,
   )
+  .option(
+    '--forward [seconds]',
+    'instead: store events under full load for so long (10) and show how fast they are forwarded',
+    positive,
+  )
   .option('--json <file>', 'also write everything that was measured to this file')
   .action(async (options) => {
     const signal = interruption();
     try {
       if (options.soak !== undefined) await runSoak(options.soak, options, signal);
+      else if (options.forward !== undefined) await runForward(options.forward, options, signal);
       else if (options.backlog !== undefined) await runBacklog(options.backlog, options, signal);
       else await runComparison(options, signal);
     } catch (error) {
@@ -107,6 +118,15 @@ async function runBacklog(deliveries: number, { json }: Output, signal: AbortSig
   const backlog = await measureBacklog(deliveries, signal);
   console.log(formatBacklog(backlog));
   await writeJson(json, { machine, backlog });
+}
+
+async function runForward(seconds: number | true, { json }: Output, signal: AbortSignal): Promise<void> {
+  const machine = await describeMachine(signal);
+  console.log(formatMachine(machine));
+  if (machine.redis === undefined) throw new Error('forwarding is measured with redis-server on PATH');
+  const forwarded = await measureForwarding(seconds === true ? FILL_SECONDS : seconds, signal);
+  console.log(formatForwarded(forwarded));
+  await writeJson(json, { machine, forwarded });
 }
 
 async function writeJson(file: string | undefined, content: object): Promise<void> {

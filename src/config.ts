@@ -1,4 +1,6 @@
 import path from 'node:path';
+import { destinationNames, readForwarding } from './config/destinations.ts';
+import type { ForwardingSettings } from './config/destinations.ts';
 import { readEnvironment } from './config/environment.ts';
 import type { Environment } from './config/environment.ts';
 import { readSettingsFile } from './config/settings-file.ts';
@@ -9,6 +11,7 @@ import type { Family } from './domain.ts';
 import { UsageError } from './errors.ts';
 import { isLoopback } from './loopback.ts';
 
+export { destinationNames };
 export type { SourceConfig };
 
 /** Everything the settings decide, checked and frozen. */
@@ -38,6 +41,7 @@ export interface Config {
   readonly trustedProxies: number | readonly string[] | undefined;
   /** Months an event is kept, by family; undefined keeps all. */
   readonly retentionMonths: Readonly<Record<Family, number | undefined>>;
+  readonly forwarding: ForwardingSettings;
   readonly logLevel: string;
 }
 
@@ -50,6 +54,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   const settings = readEnvironment(env, problems);
   const file = readSettingsFile(env['XIQ_SINK_CONFIG'] || undefined, problems);
   const sources = mergeSources(settings, file, problems);
+  const forwarding = readForwarding(settings, file, env, problems);
   if (settings !== undefined) problems.push(...contradictions(settings, sources));
   if (settings === undefined || problems.length > 0) {
     throw new UsageError(`wrong settings:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
@@ -77,6 +82,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
       location: settings.RETENTION_LOCATION_MONTHS,
       log: settings.RETENTION_LOG_MONTHS,
     },
+    forwarding,
     logLevel: settings.LOG_LEVEL,
   });
 }
@@ -98,6 +104,7 @@ export function maskConfig(config: Config): Record<string, unknown> {
     maxBytesInFlight: config.maxBytesInFlight,
     trustedProxies: config.trustedProxies,
     retentionMonths: kept,
+    destinations: destinationNames(config.forwarding),
     logLevel: config.logLevel,
   };
 }

@@ -1,5 +1,8 @@
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { runDemo } from './commands/demo.ts';
+import { changeState, configuredDestination, forget, rewind } from './commands/destinations-change.ts';
+import { replayRejected, sendTestEvent } from './commands/destinations-send.ts';
+import { printDestinations, printRejected } from './commands/destinations.ts';
 import { flagOf, printEmulator } from './commands/emulator.ts';
 import { followEvents, parsePosition, printSearch } from './commands/events.ts';
 import { withStore } from './commands/open-store.ts';
@@ -17,7 +20,10 @@ import { loadConfig } from './config.ts';
 import { MESSAGE_TYPES } from './domain.ts';
 import { EMULATOR_OPTIONS } from './emulator/run-emulator.ts';
 import { describeError, UsageError } from './errors.ts';
+import { parseDestinations } from './forward/parse-destinations.ts';
+import type { Destination } from './forward/parse-destinations.ts';
 import { createLogger } from './logger.ts';
+import type { Db } from './store/database.ts';
 import { QUARANTINE_STATES } from './store/search-quarantine.ts';
 
 /** Exit codes of every command: 0 good, 1 failed, 2 wrong usage or configuration; 3 when a check finds a difference. */
@@ -36,13 +42,13 @@ const program = new Command('xiq-sink')
 
 program
   .command('serve')
-  .description('receive deliveries and store them, until Ctrl-C')
+  .description('receive deliveries, store and forward them, until Ctrl-C')
   .addOption(
     new Option('--role <role>', 'which parts to run in this process').choices(ROLES).default('all' as const),
   )
   .addHelpText(
     'after',
-    examples('xiq-sink serve', 'PORT=9000 xiq-sink serve', 'xiq-sink serve --role ingest'),
+    examples('xiq-sink serve', 'PORT=9000 xiq-sink serve', 'xiq-sink serve --role forward'),
   )
   .action(async ({ role }) => {
     await serveUntilSignal(settings(), role);
@@ -224,6 +230,85 @@ quarantineCommand('discard', 'empty the bytes of what is open; what it was stays
     await withStore(settings(), logger(), ({ db }) => discardChosen(db, chosen, yes === true, signal));
   });
 
+const destinations = program
+  .command('destinations')
+  .description('where events are forwarded to: how it goes, and what to do about it');
+
+destinations
+  .command('list')
+  .description('all destinations, how far behind each is, and its last error')
+  .option('--json', 'print one JSON object a line')
+  .addHelpText('after', examples('xiq-sink destinations list', 'xiq-sink destinations list --json | jq .'))
+  .action(async ({ json }) => {
+    await withDestinations((db, configured) => printDestinations(db, configured, json === true));
+  });
+
+destinations
+  .command('test')
+  .description('send one event, marked as a test, and say what came back')
+  .argument('<name>', 'a destination of the settings')
+  .addHelpText('after', examples('xiq-sink destinations test siem'))
+  .action(async (name) => {
+    const destination = configuredDestination(parseDestinations(settings().forwarding), name);
+    if (!(await sendTestEvent(destination))) process.exitCode = FAILED;
+  });
+
+destinationCommand('pause', 'stop forwarding behind the batch in hand; the place is kept')
+  .addHelpText('after', examples('xiq-sink destinations pause siem'))
+  .action(async (name) => {
+    await withDestinations((db, configured) => changeState(db, configured, name, 'paused'));
+  });
+
+destinationCommand('resume', 'go on where it was, after a pause or when the destination had refused us')
+  .addHelpText('after', examples('xiq-sink destinations resume siem'))
+  .action(async (name) => {
+    await withDestinations((db, configured) => changeState(db, configured, name, 'running'));
+  });
+
+destinationCommand('rewind', 'forward again what was received from a time on, or begin there')
+  .requiredOption('--to <time>', '2026-01-31, 2026-01-31T08:00Z, 90m, 12h or 7d ago, or now', timeOrNow)
+  .addHelpText(
+    'after',
+    examples('xiq-sink destinations rewind siem --to 7d', 'xiq-sink destinations rewind siem --to now'),
+  )
+  .action(async (name, { to }) => {
+    await withDestinations((db, configured) => rewind(db, configured, name, to === 'now' ? undefined : to));
+  });
+
+destinationCommand(
+  'forget',
+  'remove what is remembered of a destination that is not in the settings any more',
+)
+  .addHelpText('after', examples('xiq-sink destinations forget old-siem'))
+  .action(async (name) => {
+    await withDestinations((db, configured) => forget(db, configured, name));
+  });
+
+destinationCommand('rejected', 'events that the destination has refused, oldest first')
+  .option('--limit <number>', 'how many at most', wholeNumber, '50')
+  .option('--json', 'print one JSON object a line')
+  .addHelpText('after', examples('xiq-sink destinations rejected siem --limit 1000 --json'))
+  .action(async (name, { limit, json }) => {
+    await withDestinations((db) => printRejected(db, name, Number(limit), json === true));
+  });
+
+destinationCommand('replay', 'send again what the destination has refused')
+  .argument('[event-ids...]', 'as rejected shows them')
+  .option('--all', 'all that it has refused')
+  .addHelpText(
+    'after',
+    examples('xiq-sink destinations replay siem EVENT_ID', 'xiq-sink destinations replay siem --all'),
+  )
+  .action(async (name, ids, { all }) => {
+    const signal = stopSignal();
+    await withDestinations(async (db, configured) => {
+      const destination = configuredDestination(configured, name);
+      if (!(await replayRejected(db, destination, { ids, all: all === true }, signal))) {
+        process.exitCode = FAILED;
+      }
+    });
+  });
+
 program
   .command('demo')
   .description('an emulated cloud and this program subscribed to it, to look at, until Ctrl-C')
@@ -266,6 +351,20 @@ function quarantineCommand(name: string, description: string) {
       time,
     )
     .option('--until <time>', 'received before this time', time);
+}
+
+/** A command about one destination, also one that is no longer in the settings. */
+function destinationCommand(name: string, description: string) {
+  return destinations.command(name).description(description).argument('<name>', 'as list shows it');
+}
+
+/** Runs a command's work on the database, with the destinations of the settings. */
+async function withDestinations(
+  work: (db: Db, configured: readonly Destination[]) => Promise<void>,
+): Promise<void> {
+  const config = settings();
+  const configured = parseDestinations(config.forwarding);
+  await withStore(config, logger(), ({ db }) => work(db, configured));
 }
 
 /** The settings of this process's environment. */
@@ -311,6 +410,10 @@ function time(text: string): Date {
   if (parsed === undefined)
     throw new InvalidArgumentError('It takes a time such as 2026-01-31T08:00Z, or 12h ago as 12h.');
   return parsed;
+}
+
+function timeOrNow(text: string): Date | 'now' {
+  return text === 'now' ? text : time(text);
 }
 
 function position(text: string) {

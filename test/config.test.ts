@@ -60,6 +60,7 @@ describe('defaults', () => {
       maxBytesInFlight: 64 * 1024 * 1024,
       trustedProxies: undefined,
       retentionMonths: { audit: undefined, location: undefined, log: undefined },
+      forwarding: { destinations: [], redaction: undefined, forwardTo: undefined, forwardToken: undefined },
       logLevel: 'info',
     });
   });
@@ -341,6 +342,8 @@ describe('secrets', () => {
       DATABASE_URL: 'postgresql://xiq:hunter2hunter2hunter2@db:5432/sink?password=hunter2',
       REDIS_URL: 'rediss://:hunter2@cache:6380/2?password=hunter2',
       WEBHOOK_SECRET: SECRETS.join(','),
+      FORWARD_TO: 'splunk+https://splunk.test:8088',
+      FORWARD_TOKEN: 'hunter2hunter2hunter2',
       RETENTION_LOCATION_MONTHS: '6',
       TLS_CERT_FILE: 'c.pem',
       TLS_KEY_FILE: 'k.pem',
@@ -362,6 +365,7 @@ describe('secrets', () => {
       maxBytesInFlight: 64 * 1024 * 1024,
       trustedProxies: undefined,
       retentionMonths: 'audit: all, location: 6, log: all',
+      destinations: ['default'],
       logLevel: 'info',
     });
   });

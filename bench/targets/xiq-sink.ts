@@ -12,12 +12,21 @@ const PROGRAM = fileURLToPath(new URL('../../bin/xiq-sink', import.meta.url));
 
 /** This program with its queue in Redis. */
 export async function startOnRedis(place: Place): Promise<RunningTarget> {
+  return startWithSettings(place, {});
+}
+
+/** The same with more settings. */
+export async function startWithSettings(
+  place: Place,
+  settings: Readonly<Record<string, string>>,
+): Promise<RunningTarget & { readonly databaseUrl: string }> {
   const databaseUrl = await startPostgres(place);
   const program = await startProgram(place, {
     DATABASE_URL: databaseUrl,
     REDIS_URL: await startRedis(place),
+    ...settings,
   });
-  return withRows(program, databaseUrl, place);
+  return { ...(await withRows(program, databaseUrl, place)), databaseUrl };
 }
 
 /** This program alone: its database embedded, its queue in it. */

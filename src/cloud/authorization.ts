@@ -6,7 +6,7 @@ import type { Permission, PermissionCheckRequest, PermissionCheckResponse } from
 import type { Call, OutgoingCall } from './exchange.ts';
 import { readJson } from './read-json.ts';
 import type { Request } from './request.ts';
-import type { Secrets } from './secrets.ts';
+import type { Secrets } from '../secrets.ts';
 
 /** API tokens and permissions (specification, Authentication and authorization). */
 export interface Authorization {

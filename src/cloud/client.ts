@@ -14,7 +14,7 @@ import { createOperations } from './operations.ts';
 import type { Operations } from './operations.ts';
 import { createRequest } from './request.ts';
 import type { CloudLogger } from './request.ts';
-import { createSecrets } from './secrets.ts';
+import { createSecrets } from '../secrets.ts';
 import { createSubscriptions } from './subscriptions.ts';
 import type { Subscriptions } from './subscriptions.ts';
 import { createTokens } from './tokens.ts';

@@ -4,10 +4,10 @@ import { MIN_POLL_INTERVAL_MS, operationSchema } from './contract/operation.ts';
 import type { Operation } from './contract/operation.ts';
 import type { Answer, Call } from './exchange.ts';
 import { path } from './path.ts';
-import { readRetryAfter } from './rate-limit.ts';
 import { readJson } from './read-json.ts';
 import type { Request } from './request.ts';
-import type { Secrets } from './secrets.ts';
+import { readRetryAfter } from '../retry-after.ts';
+import type { Secrets } from '../secrets.ts';
 
 /** A long-running operation that was accepted: where to ask for it, and how long to wait before, in milliseconds. */
 export interface StartedOperation {
@@ -58,7 +58,7 @@ export function createOperations(request: Request<Call>, clock: Clock, secrets: 
         const [operation, answer] = await poll(started.path, signal);
         onProgress?.(operation);
         if (operation.done) return successOf(operation, answer, secrets);
-        pauseMs = readRetryAfter(answer.headers, clock.now()) ?? pauseMs;
+        pauseMs = readRetryAfter(answer.headers.get('retry-after'), clock.now()) ?? pauseMs;
       }
     },
   };
@@ -94,7 +94,7 @@ export function readStartedOperation(answer: Answer, baseUrl: string, now: numbe
       status,
     });
   }
-  return { path: pollPath, retryAfterMs: readRetryAfter(headers, now) };
+  return { path: pollPath, retryAfterMs: readRetryAfter(headers.get('retry-after'), now) };
 }
 
 function pathBelow(baseUrl: string, location: string, calledUrl: string): string | undefined {

@@ -41,16 +41,6 @@ function seconds(text: string | undefined): number | undefined {
   return text !== undefined && /^\s*\d+\s*$/.test(text) ? Number(text) : undefined;
 }
 
-/** How long an answer asks to wait, from `Retry-After` in seconds or as an HTTP date, in milliseconds. */
-export function readRetryAfter(headers: Headers, now: number): number | undefined {
-  const value = headers.get('retry-after');
-  if (value === null) return undefined;
-  const whole = seconds(value);
-  if (whole !== undefined) return whole * 1000;
-  const date = Date.parse(value);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
-}
-
 /** Holds calls back as the quota runs out. */
 export interface Pacer {
   /** Resolves when the next call may go out. */

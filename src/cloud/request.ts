@@ -4,9 +4,10 @@ import type { Clock } from './clock.ts';
 import { exchange } from './exchange.ts';
 import type { Answer, OutgoingCall } from './exchange.ts';
 import { parseJson } from './json.ts';
-import { createPacer, readRateLimit, readRetryAfter } from './rate-limit.ts';
+import { createPacer, readRateLimit } from './rate-limit.ts';
 import { retryWait } from './retry.ts';
-import type { Secrets } from './secrets.ts';
+import { readRetryAfter } from '../retry-after.ts';
+import type { Secrets } from '../secrets.ts';
 
 /** Where the client tells what it does; calls, statuses and waits, never bodies or headers. */
 export type CloudLogger = Pick<Logger, 'debug' | 'info' | 'warn'>;
@@ -62,7 +63,8 @@ function refusal(answer: Answer, { clock, secrets }: RequestOptions): CloudApiEr
   const errorCode = code === undefined ? undefined : secrets.hide(code);
   const errorId = id === undefined ? undefined : secrets.hide(id);
   const retryAfterMs =
-    readRetryAfter(headers, clock.now()) ?? (status === 429 ? readRateLimit(headers)?.resetMs : undefined);
+    readRetryAfter(headers.get('retry-after'), clock.now()) ??
+    (status === 429 ? readRateLimit(headers)?.resetMs : undefined);
   const parts = [
     `${method} ${path} answered ${status}${errorCode === undefined ? '' : ` ${errorCode}`}`,
     message === undefined ? undefined : secrets.hide(message),

@@ -7,7 +7,7 @@ import { parseJson } from './json.ts';
 import { listAll } from './paging.ts';
 import { path } from './path.ts';
 import type { Request } from './request.ts';
-import type { Secrets } from './secrets.ts';
+import type { Secrets } from '../secrets.ts';
 
 /** The subscriptions the cloud holds; not available where this version of the service does not list them. */
 type SubscriptionList =

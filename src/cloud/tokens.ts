@@ -5,7 +5,7 @@ import { loginResponseSchema } from './contract/login.ts';
 import type { OutgoingCall } from './exchange.ts';
 import { readJson } from './read-json.ts';
 import type { CloudLogger, Request } from './request.ts';
-import type { Secrets } from './secrets.ts';
+import type { Secrets } from '../secrets.ts';
 
 /** What the client proves itself with: an API token, used as it is, or a user's name and password, to log in with. */
 export type Credentials = { apiToken: string } | { username: string; password: string };

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { destinationNames } from '../config.ts';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import { createBatchStore } from '../handlers/store-batch.ts';
@@ -8,11 +8,8 @@ import type { DeliveryWorker } from '../queue/delivery-worker.ts';
 import type { QueueLocation } from '../queue/engine.ts';
 import { openStoringDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
-import { classifyFailure } from '../store/failure.ts';
-import type { FailureKind } from '../store/failure.ts';
 import { maintainPartitions } from '../store/partitions.ts';
-import { logLostConnections, migrateAll } from './open-store.ts';
-import { createOpened } from './opened.ts';
+import { logLostConnections } from './open-store.ts';
 import type { Opened } from './opened.ts';
 
 /** What storing needs: the database as the tables are in it, and where the batches come from. */
@@ -27,74 +24,11 @@ export interface StoringOptions {
 /** Months are created and retention is applied this often. */
 const MAINTENANCE_INTERVAL_MS = 60 * 60 * 1000;
 
-/** A database that is away at the start is tried again this often. */
-const RETRY_INTERVAL_MS = 2_000;
-
-/**
- * Brings the tables up to date, maintains the partitions and starts to store. A database that is away is waited for,
- * in the background, because deliveries must be taken meanwhile: then this resolves before anything is stored.
- * Throws when the database answers and refuses, which no waiting mends.
- */
-export async function startStoring(options: StoringOptions, opened: Opened): Promise<void> {
-  const { logger } = options;
-  const started = createOpened(logger);
-  const stopping = new AbortController();
-  let background = Promise.resolve();
-  opened.push('storing', async () => {
-    stopping.abort();
-    await background;
-    await started.closeAll();
-  });
-  if (await tryToStart(options, started)) return;
-  background = keepTrying(options, started, stopping.signal);
-}
-
-async function keepTrying(options: StoringOptions, started: Opened, signal: AbortSignal): Promise<void> {
-  const { logger } = options;
-  while (!signal.aborted) {
-    await sleep(RETRY_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
-    if (signal.aborted) return;
-    try {
-      if (!(await tryToStart(options, started))) continue;
-      logger.info('the database answers: storing has begun');
-      return;
-    } catch (error) {
-      logger.error({ err: error }, `the database refuses: ${describeError(error)}`);
-    }
-  }
-}
-
-/** False when the database is away. */
-async function tryToStart(options: StoringOptions, started: Opened): Promise<boolean> {
-  const { config, databaseUrl, db, logger } = options;
-  try {
-    const applied = await migrateAll(config, databaseUrl, db);
-    if (applied.length > 0) logger.info({ applied }, 'database migrated');
-    await startMaintenance(options, started);
-    const worker = startWorker(options, started);
-    if (options.queueLocation.kind === 'postgres') await worker.ready;
-    return true;
-  } catch (error) {
-    await started.closeAll();
-    if (!isAway(error)) throw error;
-    logger.warn(`the database is away, deliveries wait for it: ${describeError(error)}`);
-    return false;
-  }
-}
-
-/** What time or somebody else mends. A refusal (credentials, name, rights) is for the person who starts this. */
-const AWAY: ReadonlySet<FailureKind> = new Set([
-  'connection lost',
-  'database read-only',
-  'disk full',
-  'too many connections',
-  'statement time-out',
-]);
-
-/** The migrator and BullMQ wrap what the connection reported. */
-function isAway(error: unknown): boolean {
-  if (AWAY.has(classifyFailure(error))) return true;
-  return error instanceof Error && error.cause !== undefined && isAway(error.cause);
+/** Maintains the partitions and starts to store. The tables must be up to date. */
+export async function startStoring(options: StoringOptions, started: Opened): Promise<void> {
+  await startMaintenance(options, started);
+  const worker = startWorker(options, started);
+  if (options.queueLocation.kind === 'postgres') await worker.ready;
 }
 
 function startWorker(
@@ -115,9 +49,24 @@ function startWorker(
 /** Maintains the partitions now, so that the first row finds its month, and from then on every hour. */
 async function startMaintenance({ config, db, logger }: StoringOptions, started: Opened): Promise<void> {
   const maintain = async () => {
-    const { created, dropped, inDefault } = await maintainPartitions(db, new Date(), config.retentionMonths);
+    const destinations = destinationNames(config.forwarding);
+    const { retentionMonths } = config;
+    const report = await maintainPartitions(db, new Date(), retentionMonths, destinations);
+    const { created, dropped, held, missed, inDefault } = report;
     if (created.length > 0) logger.info(`${created.length} month partitions created`);
     if (dropped.length > 0) logger.info({ dropped }, 'retention dropped partitions');
+    for (const behind of held) {
+      logger.warn(
+        behind,
+        `retention waits: destination ${behind.destination} has not had all of ${behind.partition}`,
+      );
+    }
+    for (const behind of missed) {
+      logger.warn(
+        behind,
+        `retention dropped ${behind.partition}, of which ${behind.destination} has not had all`,
+      );
+    }
     for (const { partition, rows } of inDefault) {
       logger.warn({ partition, rows }, 'events lie outside every month that has a partition');
     }

@@ -19,7 +19,7 @@ export async function serveUntilSignal(config: Config, role: Role): Promise<void
   const started = performance.now();
   const service = await startService(config, role, logger);
   logger.info({ role, port: service.port, ms: Math.round(performance.now() - started) }, 'ready');
-  process.stdout.write(`${welcome(service, config)}\n`);
+  process.stdout.write(`${welcome(service, config, role)}\n`);
 
   const signal = await signalled;
   logger.info({ signal }, 'stopping: finishing what was taken');

@@ -4,6 +4,7 @@ import { systemClock } from '../cloud/clock.ts';
 import { maskConfig } from '../config.ts';
 import type { Config, SourceConfig } from '../config.ts';
 import { UsageError } from '../errors.ts';
+import { parseDestinations } from '../forward/parse-destinations.ts';
 import { createAdmission } from '../ingest/admission.ts';
 import { createFailedSecrets } from '../ingest/failed-secrets.ts';
 import type { HttpListener, TlsCertificate } from '../ingest/http-listener.ts';
@@ -21,24 +22,29 @@ import { findStoredDeliveries } from '../store/deliveries.ts';
 import { startEmbeddedPostgres } from '../store/embedded-postgres.ts';
 import { takeInstanceLock } from '../store/instance-lock.ts';
 import { watchSubscriptions } from '../subscribe/watch.ts';
-import { locateQueue, logLostConnections } from './open-store.ts';
+import { locateQueue, logLostConnections, migrateAll } from './open-store.ts';
 import { createOpened } from './opened.ts';
 import type { Opened } from './opened.ts';
+import { startForwardings } from './serve-forwarding.ts';
+import type { ForwardingOptions } from './serve-forwarding.ts';
 import { startStoring } from './serve-storing.ts';
+import type { StoringOptions } from './serve-storing.ts';
+import { startWithDatabase } from './start-with-database.ts';
+import type { Start } from './start-with-database.ts';
 import { createSubscribers } from './subscribers.ts';
 import { completeSecrets } from './webhook-secret.ts';
 import type { SourceSecrets } from './webhook-secret.ts';
 
-export const ROLES = ['all', 'ingest', 'worker'] as const;
+export const ROLES = ['all', 'ingest', 'worker', 'forward'] as const;
 
 /** Which parts one process runs; a larger set-up runs many of each on one queue and one database. */
 export type Role = (typeof ROLES)[number];
 
 /** The running service. */
 export interface Service {
-  /** What deliveries must carry; none in the role `worker`. */
+  /** What deliveries must carry; none in a role that takes no deliveries. */
   readonly secrets: SourceSecrets | undefined;
-  /** Where it listens: for deliveries, or in the role `worker` for questions about its health alone. */
+  /** Where it listens: for deliveries, or for questions about its health alone. */
   readonly port: number;
   /** What a person gives to psql; only of the embedded database. */
   readonly readerUrl: string | undefined;
@@ -74,11 +80,12 @@ async function startParts(
       'DURABILITY strict needs DATABASE_URL: deliveries are kept until their rows are there',
     );
   }
+  const destinations = parseDestinations(config.forwarding);
   const database = needsDatabase(config, role) ? await openServer(config, logger, opened) : undefined;
-  const storing = createOpened(logger);
-  opened.push('what stores', () => storing.closeAll());
+  const working = createOpened(logger);
+  opened.push('what works on the database', () => working.closeAll());
   const queueLocation = locateQueue(config, database?.databaseUrl ?? '');
-  const secrets = role === 'worker' ? undefined : await completeSecrets(config);
+  const secrets = role === 'all' || role === 'ingest' ? await completeSecrets(config) : undefined;
   const health: HealthOptions = {
     checks: database === undefined ? {} : { database: databaseCheck(database.db, role) },
     tls: config.tls === undefined ? undefined : readTlsFiles(config.tls),
@@ -90,10 +97,28 @@ async function startParts(
       : createIngest(config, secrets, openQueue(config, queueLocation, database?.db, logger, opened), health);
   const port = await listen(config, server, logger, opened);
   if (role !== 'ingest' && database !== undefined) {
-    await startStoring({ config, ...database, queueLocation, logger }, storing);
+    const start = startOf(role, { config, ...database, queueLocation, destinations, logger });
+    await startWithDatabase(start, logger, working);
+  }
+  if (storesIn(role) && database !== undefined) {
     startSubscriptionWatch(config, secrets?.sources ?? config.sources, database.db, logger, opened);
   }
   return { secrets, port, readerUrl: database?.readerUrl };
+}
+
+const storesIn = (role: Role) => role === 'all' || role === 'worker';
+
+const forwardsIn = (role: Role) => role === 'all' || role === 'forward';
+
+/** What a role does on the database: brings the tables up to date first, and forwards what is stored. */
+function startOf(role: Role, options: StoringOptions & ForwardingOptions): Start {
+  const { config, databaseUrl, db, logger } = options;
+  return async (started) => {
+    const applied = await migrateAll(config, databaseUrl, db);
+    if (applied.length > 0) logger.info({ applied }, 'database migrated');
+    if (storesIn(role)) await startStoring(options, started);
+    if (forwardsIn(role)) await startForwardings(options, started);
+  };
 }
 
 /** An ingest process needs none, unless its queue is there or it keeps deliveries until their rows are committed. */
@@ -175,7 +200,7 @@ function databaseCheck(db: Db, role: Role): Check {
     await checkDatabase(db);
     return 'ok' as const;
   };
-  return { ask, isNeeded: role === 'worker' };
+  return { ask, isNeeded: role === 'worker' || role === 'forward' };
 }
 
 /** Watches the subscriptions of the sources that have an API: last of all, for the cloud then begins to send. */

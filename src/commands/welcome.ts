@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { styleText } from 'node:util';
 import type { Config } from '../config.ts';
-import type { Service } from './serve.ts';
+import type { Role, Service } from './serve.ts';
 
 /** An audit record of the specification's shape, as a body to try. */
 const sample = (timeStamp: number) =>
@@ -21,10 +21,10 @@ const sample = (timeStamp: number) =>
   ]);
 
 /** What a person reads once the service takes deliveries: where it is, how to try it, how to ask it. */
-export function welcome({ secrets, port, readerUrl }: Service, config: Config): string {
+export function welcome({ secrets, port, readerUrl }: Service, config: Config, role: Role): string {
   const address = `${config.tls === undefined ? 'http' : 'https'}://localhost:${port}`;
   if (secrets === undefined)
-    return `xiq-sink stores deliveries from the queue; its health: ${address}/readyz`;
+    return `xiq-sink ${role === 'forward' ? 'forwards events' : 'stores deliveries from the queue'}; its health: ${address}/readyz`;
   const source = secrets.sources[0]?.name ?? '';
   const { secretFile, generated } = secrets;
   const secret = secretFile === undefined ? '$WEBHOOK_SECRET' : `$(cat ${relative(secretFile)})`;

@@ -53,6 +53,8 @@ const environmentSchema = z.object({
   RETENTION_AUDIT_MONTHS: retention,
   RETENTION_LOCATION_MONTHS: retention,
   RETENTION_LOG_MONTHS: retention,
+  FORWARD_TO: z.string().optional(),
+  FORWARD_TOKEN: z.string().optional(),
   LOG_LEVEL: z.enum(LOG_LEVELS, `takes one of ${LOG_LEVELS.join(', ')}`).default('info'),
   XIQ_SINK_CONFIG: z.string().optional(),
 });
@@ -66,6 +68,8 @@ const SECRET_SETTINGS = new Set([
   'REDIS_URL',
   'CLOUD_API_TOKEN',
   'CLOUD_PASSWORD',
+  'FORWARD_TO',
+  'FORWARD_TOKEN',
 ]);
 
 /**

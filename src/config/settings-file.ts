@@ -27,16 +27,25 @@ const settingsFileSchema = z.strictObject({
       }),
     )
     .default([]),
+  /** What else a destination may say depends on its type, which the forwarder knows. */
+  destinations: z
+    .array(
+      z.looseObject({
+        name: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, 'takes lower-case letters, digits, - and _'),
+      }),
+    )
+    .default([]),
+  redaction: z.unknown().optional(),
 });
 
 export type SettingsFile = z.output<typeof settingsFileSchema>;
 
 /**
- * Reads the YAML file of several sources. Empty when there is none, and when it is wrong: then `problems` has gained
+ * Reads the YAML file of several sources and destinations. Empty when there is none, and when it is wrong: then `problems` has gained
  * a line for each fault, which says where it is and never quotes the file, since it holds secrets.
  */
 export function readSettingsFile(file: string | undefined, problems: string[]): SettingsFile {
-  const empty: SettingsFile = { sources: [] };
+  const empty: SettingsFile = { sources: [], destinations: [], redaction: undefined };
   if (file === undefined) return empty;
   try {
     const content: unknown = parseYaml(readFileSync(file, 'utf8'), { logLevel: 'error' });

@@ -53,6 +53,29 @@ export interface Database {
     created_at: Generated<Date>;
     updated_at: Generated<Date>;
   };
+  destinations: {
+    name: string;
+    state: Generated<'running' | 'paused' | 'refused'>;
+    cursor_xid: string;
+    cursor_id: string;
+    generation: Generated<string>;
+    sent_count: Generated<string>;
+    lease_holder: string | null;
+    lease_until: Date | null;
+    last_sent_at: Date | null;
+    last_error: string | null;
+    last_error_at: Date | null;
+    created_at: Generated<Date>;
+  };
+  rejected_events: {
+    destination: string;
+    event_id: string;
+    occurred_at: Date;
+    message_type: MessageType;
+    reason: string;
+    rejected_at: Generated<Date>;
+    replayed_at: Date | null;
+  };
   /** The view over the three families' tables. */
   events: {
     id: string;
@@ -97,6 +120,10 @@ export interface StoringLimits {
 
 const STORING_LIMITS: StoringLimits = { statementMs: 45_000, silenceMs: 60_000 };
 
+/** What storing and forwarding each take of the server's connections. */
+const STORING_CONNECTIONS = 2;
+const FORWARDING_CONNECTIONS = 4;
+
 /**
  * Opens the database for storing, which can always be done again: nothing waits for longer than these limits. Not
  * for migrations and the maintenance of partitions, which may take long.
@@ -104,11 +131,25 @@ const STORING_LIMITS: StoringLimits = { statementMs: 45_000, silenceMs: 60_000 }
 export function openStoringDatabase(
   databaseUrl: string,
   onError: OnError,
-  { statementMs, silenceMs }: StoringLimits = STORING_LIMITS,
+  limits: StoringLimits = STORING_LIMITS,
+): Db {
+  return openLimited(databaseUrl, onError, STORING_CONNECTIONS, limits);
+}
+
+/** Opens the database for forwarding, under the limits of storing: it, too, can always be done again. */
+export function openForwardingDatabase(databaseUrl: string, onError: OnError): Db {
+  return openLimited(databaseUrl, onError, FORWARDING_CONNECTIONS, STORING_LIMITS);
+}
+
+function openLimited(
+  databaseUrl: string,
+  onError: OnError,
+  max: number,
+  { statementMs, silenceMs }: StoringLimits,
 ): Db {
   const config = {
     connectionString: databaseUrl,
-    max: 2,
+    max,
     statement_timeout: statementMs,
     // The server, too, lets go of the rows of a worker that it does not hear from.
     idle_in_transaction_session_timeout: silenceMs,

@@ -4,13 +4,24 @@ import { FAMILIES } from '../domain.ts';
 import type { Family } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
 import type { Db, Trx } from './database.ts';
+import { destinationsBehind } from './destinations.ts';
 
 /** What one round of maintenance did and saw. */
 export interface PartitionReport {
   readonly created: readonly string[];
   readonly dropped: readonly string[];
+  /** Partitions that retention has passed and these destinations have not: they stay until then. */
+  readonly held: readonly PartitionBehind[];
+  /** Partitions that were dropped before these destinations, which do not hold them, had all of their events. */
+  readonly missed: readonly PartitionBehind[];
   /** Rows outside every month there is a partition for, by default partition; none when all is well. */
   readonly inDefault: readonly { readonly partition: string; readonly rows: number }[];
+}
+
+/** A partition, and a destination that has not had all of its events. */
+interface PartitionBehind {
+  readonly partition: string;
+  readonly destination: string;
 }
 
 /** Partitions exist from last month (late events) to three months ahead (a program that does not run). */
@@ -22,12 +33,14 @@ const MAINTENANCE_LOCK = 0x78697170;
 
 /**
  * Creates the partitions of the months around `now`, drops those that retention has passed whole, and counts
- * what lies in the default partitions. Rows of a new month that lie in the default partition move into it.
+ * what lies in the default partitions. Rows of a new month that lie in the default partition move into it. A
+ * partition waits for these destinations, unless they are paused, to have all of its events.
  */
 export async function maintainPartitions(
   db: Db,
   now: Date,
   retentionMonths: Readonly<Record<Family, number | undefined>>,
+  destinations: readonly string[] = [],
 ): Promise<PartitionReport> {
   return db.connection().execute(async (connection) => {
     await sql`select pg_advisory_lock(${MAINTENANCE_LOCK})`.execute(connection);
@@ -35,12 +48,15 @@ export async function maintainPartitions(
       const reports: PartitionReport[] = [];
       for (const family of FAMILIES) {
         // One family at a time: who holds two tables that a batch inserts into could deadlock with it.
-        const work = (trx: Trx) => maintainTable(trx, TABLE_OF[family], now, retentionMonths[family]);
+        const work = (trx: Trx) =>
+          maintainTable(trx, TABLE_OF[family], now, retentionMonths[family], destinations);
         reports.push(await connection.transaction().execute(work));
       }
       return {
         created: reports.flatMap(({ created }) => created),
         dropped: reports.flatMap(({ dropped }) => dropped),
+        held: reports.flatMap(({ held }) => held),
+        missed: reports.flatMap(({ missed }) => missed),
         inDefault: reports.flatMap(({ inDefault }) => inDefault),
       };
     } finally {
@@ -54,11 +70,12 @@ async function maintainTable(
   table: string,
   now: Date,
   keep: number | undefined,
+  destinations: readonly string[],
 ): Promise<PartitionReport> {
   const existing = await listPartitions(trx, table);
   const oldest = keep === undefined ? undefined : partitionName(table, addMonths(now, -keep));
-  const dropped = existing.filter((name) => oldest !== undefined && name < oldest);
-  for (const name of dropped) await sql`drop table ${sql.id(name)}`.execute(trx);
+  const passed = existing.filter((name) => oldest !== undefined && name < oldest);
+  const { dropped, held, missed } = await dropPartitions(trx, passed, destinations);
 
   const created: string[] = [];
   for (let offset = -MONTHS_BEHIND; offset <= MONTHS_AHEAD; offset += 1) {
@@ -69,7 +86,34 @@ async function maintainTable(
     created.push(name);
   }
   const rows = await countDefault(trx, table);
-  return { created, dropped, inDefault: rows === 0 ? [] : [{ partition: `${table}_default`, rows }] };
+  return {
+    created,
+    dropped,
+    held,
+    missed,
+    inDefault: rows === 0 ? [] : [{ partition: `${table}_default`, rows }],
+  };
+}
+
+async function dropPartitions(
+  trx: Trx,
+  partitions: readonly string[],
+  destinations: readonly string[],
+): Promise<Pick<PartitionReport, 'dropped' | 'held' | 'missed'>> {
+  const dropped: string[] = [];
+  const held: PartitionBehind[] = [];
+  const missed: PartitionBehind[] = [];
+  for (const partition of partitions) {
+    const behind = await destinationsBehind(trx, partition);
+    const holders = behind.filter(({ name, state }) => state !== 'paused' && destinations.includes(name));
+    const told = (list: typeof behind) => list.map(({ name: destination }) => ({ partition, destination }));
+    held.push(...told(holders));
+    if (holders.length > 0) continue;
+    missed.push(...told(behind));
+    await sql`drop table ${sql.id(partition)}`.execute(trx);
+    dropped.push(partition);
+  }
+  return { dropped, held, missed };
 }
 
 /** Names of a table's month partitions, `TABLE_YYYY_MM`, which sort by time. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createPacer, readRateLimit, readRetryAfter } from '../../src/cloud/rate-limit.ts';
+import { createPacer, readRateLimit } from '../../src/cloud/rate-limit.ts';
 import { createFakeClock } from './fake-clock.ts';
 
 describe('reading the rate limit', () => {
@@ -16,24 +16,6 @@ describe('reading the rate limit', () => {
     [{}, undefined],
   ])('%j', (headers, limit) => {
     expect(readRateLimit(new Headers(Object.entries(headers)))).toEqual(limit);
-  });
-});
-
-describe('reading Retry-After', () => {
-  const now = Date.parse('2026-01-01T00:00:00Z');
-
-  test.each([
-    ['7', 7000],
-    ['0', 0],
-    ['Thu, 01 Jan 2026 00:00:30 GMT', 30_000],
-    ['Wed, 31 Dec 2025 00:00:00 GMT', 0],
-    ['soon', undefined],
-  ])('%s', (value, ms) => {
-    expect(readRetryAfter(new Headers({ 'retry-after': value }), now)).toBe(ms);
-  });
-
-  test('an answer without it asks for nothing', () => {
-    expect(readRetryAfter(new Headers(), now)).toBeUndefined();
   });
 });
 

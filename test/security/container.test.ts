@@ -37,7 +37,7 @@ describe('the container', () => {
   });
 
   it('has a read-only root, no capabilities, and no way to gain any', () => {
-    expect(ours.map(([name]) => name)).toEqual(['ingest', 'worker']);
+    expect(ours.map(([name]) => name)).toEqual(['ingest', 'worker', 'forward']);
     for (const [, service] of ours) {
       expect(service).toMatchObject({
         read_only: true,

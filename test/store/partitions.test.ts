@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addDestination, setState } from '../../src/store/destinations.ts';
 import { maintainPartitions } from '../../src/store/partitions.ts';
+import { endOfEvents } from '../../src/store/search-events.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 
@@ -64,6 +66,39 @@ describe('partitions', () => {
     expect(created).toEqual([]);
     expect(await partitionOf('2031-11-30T23:59:59.999Z')).toEqual([]);
     expect(await partitionOf('2031-12-01T00:00:00Z')).toEqual(['audit_events_2031_12']);
+  });
+
+  it('wait for a destination that has not had all of their events, unless it is paused or not configured', async () => {
+    const now = new Date('2033-06-10T00:00:00Z');
+    await maintainPartitions(test.db, new Date('2033-02-10T00:00:00Z'), KEEP_ALL);
+    await insertAudit('2033-01-05T05:05:05Z');
+    await addDestination(test.db, 'siem', { xid: '0', id: '0' });
+    const maintain = async (...configured: string[]) => {
+      const report = await maintainPartitions(test.db, now, { ...KEEP_ALL, audit: 3 }, configured);
+      const ours = ({ partition }: { partition: string }) => partition === 'audit_events_2033_01';
+      return { held: report.held.filter(ours), missed: report.missed.filter(ours) };
+    };
+    const siem = { partition: 'audit_events_2033_01', destination: 'siem' };
+
+    expect(await maintain('siem', 'other')).toEqual({ held: [siem], missed: [] });
+    expect(await partitionOf('2033-01-05T05:05:05Z')).toEqual(['audit_events_2033_01']);
+    await setState(test.db, 'siem', 'paused');
+    expect(await maintain('siem')).toEqual({ held: [], missed: [siem] });
+    expect(await partitionOf('2033-01-05T05:05:05Z')).toEqual([]);
+  });
+
+  it('do not wait for a destination that has had their events, or is not in the settings', async () => {
+    const now = new Date('2034-06-10T00:00:00Z');
+    const keep = { ...KEEP_ALL, audit: 3 };
+    await maintainPartitions(test.db, new Date('2034-02-10T00:00:00Z'), KEEP_ALL);
+    await insertAudit('2034-01-05T05:05:05Z');
+    await addDestination(test.db, 'old', { xid: '0', id: '0' });
+    await addDestination(test.db, 'ahead', await endOfEvents(test.db));
+    const { held, missed, dropped } = await maintainPartitions(test.db, now, keep, ['ahead']);
+    expect(held).toEqual([]);
+    expect(dropped).toContain('audit_events_2034_01');
+    expect(missed).toContainEqual({ partition: 'audit_events_2034_01', destination: 'old' });
+    expect(missed).not.toContainEqual({ partition: 'audit_events_2034_01', destination: 'ahead' });
   });
 
   it('are made once by programs that start at the same time', async () => {

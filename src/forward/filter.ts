@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { FAMILIES, FAMILY_OF, MESSAGE_TYPES } from '../domain.ts';
+import type { Family } from '../domain.ts';
+import type { StoredEvent } from '../store/read-events.ts';
+
+const identifiers = z.array(z.union([z.int(), z.string().regex(/^\d{1,19}$/)]).transform(String)).min(1);
+
+/** Which events a destination gets: those that meet every condition that is given, each by one of its values. */
+export const eventFilterSchema = z.strictObject({
+  message_types: z.array(z.enum(MESSAGE_TYPES)).min(1).optional(),
+  families: z.array(z.enum(FAMILIES)).min(1).optional(),
+  sources: z.array(z.string()).min(1).optional(),
+  orgs: identifiers.optional(),
+  codes: identifiers.optional(),
+  /** User names; `*` stands for any characters. */
+  users: z.array(z.string().min(1)).min(1).optional(),
+});
+
+export type EventFilter = z.output<typeof eventFilterSchema>;
+
+/** The families that a filter lets anything of through: the others need not be read. */
+export function familiesOf({ families, message_types: types, codes }: EventFilter): readonly Family[] {
+  return FAMILIES.filter(
+    (family) =>
+      (families === undefined || families.includes(family)) &&
+      (types === undefined || types.some((type) => FAMILY_OF[type] === family)) &&
+      // Only audit records have a code.
+      (codes === undefined || family === 'audit'),
+  );
+}
+
+/** Makes the filter's test. */
+export function createFilter(filter: EventFilter): (event: StoredEvent) => boolean {
+  const users = filter.users?.map(wildcard);
+  return (event) =>
+    isOneOf(filter.message_types, event.messageType) &&
+    isOneOf(filter.families, event.family) &&
+    isOneOf(filter.sources, event.source) &&
+    isOneOf(filter.orgs, event.orgId) &&
+    isOneOf(filter.codes, event.columns['code'] ?? null) &&
+    (users === undefined || users.some((user) => user(userOf(event))));
+}
+
+function isOneOf(allowed: readonly string[] | undefined, value: unknown): boolean {
+  return allowed === undefined || (typeof value === 'string' && allowed.includes(value));
+}
+
+function userOf({ columns }: StoredEvent): string {
+  const user = columns['user_name'] ?? columns['username'];
+  return typeof user === 'string' ? user : '';
+}
+
+/** Parts between stars are looked for one after the other, in a time that no pattern makes grow out of hand. */
+function wildcard(pattern: string): (text: string) => boolean {
+  const [first = '', ...rest] = pattern.toLowerCase().split('*');
+  const last = rest.pop();
+  if (last === undefined) return (text) => text.toLowerCase() === first;
+  return (text) => {
+    const lower = text.toLowerCase();
+    if (!lower.startsWith(first) || !lower.endsWith(last)) return false;
+    let position = first.length;
+    for (const part of rest) {
+      const found = lower.indexOf(part, position);
+      if (found === -1) return false;
+      position = found + part.length;
+    }
+    return position <= lower.length - last.length;
+  };
+}

@@ -1,0 +1,66 @@
+import type { Fact, Facts } from './facts.ts';
+import { text, unmappedReading } from './readings.ts';
+import type { Reading } from './readings.ts';
+
+/** A JSON object that is being written. */
+export interface Document {
+  [member: string]: unknown;
+}
+
+/** A fact, the member it goes to (`source.ip`), and how it is read; as text when that is not said. */
+export type Mapping = readonly [fact: string, member: string, reading?: Reading];
+
+/** How a document is made of facts. */
+export interface Plan {
+  /** By member. What the record says takes the place of a constant. */
+  readonly constants: Readonly<Record<string, unknown>>;
+  readonly mappings: readonly Mapping[];
+  /** The member that holds the facts which nothing above maps, under their own names. */
+  readonly rest: string;
+  /** Facts that are left out. */
+  readonly omit?: readonly string[];
+}
+
+/** Prepares a plan: members are split once, not for each event. */
+export function compilePlan({ constants, mappings, rest, omit = [] }: Plan): (facts: Facts) => Document {
+  const fixed = Object.entries(constants).map(([member, value]) => [member.split('.'), value] as const);
+  const mapped = mappings.map(([fact, member, reading = text]) => ({
+    fact,
+    path: member.split('.'),
+    reading,
+  }));
+  const known = new Set([...mappings.map(([fact]) => fact), ...omit]);
+
+  return ({ told, derived }) => {
+    const document: Document = {};
+    for (const [path, value] of fixed) put(document, path, value);
+    for (const { fact, path, reading } of mapped) {
+      const value: Fact | undefined = derived[fact] ?? told[fact];
+      if (value !== undefined) put(document, path, reading(value));
+    }
+    for (const fact of Object.keys(told)) {
+      const value = known.has(fact) ? undefined : told[fact];
+      if (value !== undefined) put(document, [rest, fact], unmappedReading(fact)(value));
+    }
+    return document;
+  };
+}
+
+function put(document: Document, path: readonly string[], value: unknown): void {
+  const [first = '', second, third] = path;
+  if (value === undefined) return;
+  if (second === undefined) document[first] = value;
+  else if (third === undefined) grow(document, first)[second] = value;
+  else put(grow(document, first), path.slice(1), value);
+}
+
+function grow(branch: Document, member: string): Document {
+  const present = branch[member];
+  if (isDocument(present)) return present;
+  const grown: Document = {};
+  branch[member] = grown;
+  return grown;
+}
+
+const isDocument = (value: unknown): value is Document =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,27 @@
+import { createRedaction } from '../redact.ts';
+import type { RedactionRules } from '../redaction-rules.ts';
+import type { Format } from '../stored-event.ts';
+import { formatCef } from './cef.ts';
+import { formatEcs } from './ecs.ts';
+import { formatJson } from './json.ts';
+import { formatLeef } from './leef.ts';
+import { formatOcsf } from './ocsf.ts';
+
+export const FORMAT_NAMES = ['json', 'ecs', 'ocsf', 'cef', 'leef'] as const;
+
+export type FormatName = (typeof FORMAT_NAMES)[number];
+
+const WRITERS: Readonly<Record<FormatName, Format>> = {
+  json: formatJson,
+  ecs: formatEcs,
+  ocsf: formatOcsf,
+  cef: formatCef,
+  leef: formatLeef,
+};
+
+/** The format of a name; it hides secrets before it writes anything, so no event leaves without these rules. */
+export function createFormat(name: FormatName, rules: RedactionRules): Format {
+  const redact = createRedaction(rules);
+  const write = WRITERS[name];
+  return (event) => write(redact(event));
+}

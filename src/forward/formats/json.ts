@@ -1,0 +1,43 @@
+import { MESSAGE_TYPES } from '../../domain.ts';
+import { FIELDS } from '../../message-types.ts';
+import type { FieldKind } from '../../message-types.ts';
+import type { Format } from '../stored-event.ts';
+import { asTold, decimal, json, time } from './readings.ts';
+import type { Reading } from './readings.ts';
+
+/** An int64 stays a text, because most readers of JSON would round it. */
+const READINGS: Partial<Record<FieldKind, Reading>> = {
+  'double precision': decimal,
+  timestamptz: time,
+  jsonb: json,
+};
+
+const COLUMNS = new Map(
+  MESSAGE_TYPES.map((messageType) => [
+    messageType,
+    FIELDS[messageType].map(({ column, kind }) => [column, READINGS[kind] ?? asTold] as const),
+  ]),
+);
+
+/** Our own event: the envelope, every typed column of its message type (null where not told), the payload. */
+export const formatJson: Format = (event) => {
+  const columns: Record<string, unknown> = {};
+  for (const [column, reading] of COLUMNS.get(event.messageType) ?? []) {
+    const value = event.columns[column] ?? null;
+    columns[column] = value === null ? null : (reading(value) ?? null);
+  }
+  return JSON.stringify({
+    id: event.id,
+    event_id: event.eventId,
+    delivery_id: event.deliveryId,
+    source: event.source,
+    message_type: event.messageType,
+    occurred_at: event.occurredAt,
+    received_at: event.receivedAt,
+    owner_id: event.ownerId,
+    org_id: event.orgId,
+    origin: event.origin,
+    ...columns,
+    payload: event.payload,
+  });
+};

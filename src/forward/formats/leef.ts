@@ -1,0 +1,58 @@
+import type { Format } from '../stored-event.ts';
+import { eventClass } from './event-class.ts';
+import { camelCase, compileExtension } from './extension.ts';
+import type { Entry } from './extension.ts';
+import { factsOf } from './facts.ts';
+import { MAPPING_VERSION, PRODUCT, VENDOR } from './product.ts';
+import { digits, ip, mac, milliseconds } from './readings.ts';
+
+/** The attributes that QRadar knows, and shorter names for ours; every other fact keeps its name, in camelCase. */
+export const LEEF_ENTRIES: readonly Entry[] = [
+  { fact: 'occurred_at', key: 'devTime', reading: milliseconds },
+  { fact: 'category', key: 'cat' },
+  { fact: 'severity', key: 'sev', reading: severity },
+  { fact: 'outcome', key: 'outcome' },
+  { fact: 'description', key: 'msg' },
+  { fact: 'user_name', key: 'usrName' },
+  { fact: 'target_user', key: 'targetUser' },
+  { fact: 'host_names', key: 'hosts' },
+  { fact: 'client_ip', key: 'src', reading: ip },
+  { fact: 'client_mac', key: 'srcMAC', reading: mac },
+  { fact: 'ap_mac', key: 'apMAC', reading: mac },
+  { fact: 'acct_input_octets', key: 'srcBytes', reading: digits },
+  { fact: 'acct_output_octets', key: 'dstBytes', reading: digits },
+];
+
+const DELIMITER = '^';
+
+const SPECIAL = /[\^\p{Cc}\u2028\u2029]/u;
+
+/** LEEF has no escapes: the delimiter goes, and what could end the line becomes a blank. */
+function escapeValue(value: string): string {
+  const wellFormed = value.toWellFormed();
+  if (!SPECIAL.test(wellFormed)) return wellFormed;
+  return wellFormed.replaceAll(DELIMITER, '').replaceAll(/[\p{Cc}\u2028\u2029]/gu, ' ');
+}
+
+const headerField = (value: string) => escapeValue(value).replaceAll('|', ' ');
+
+const writeExtension = compileExtension({
+  entries: LEEF_ENTRIES,
+  omit: ['code', 'config', 'ipv4', 'framed_ip_address'],
+  keyOf: camelCase,
+  escape: escapeValue,
+  delimiter: DELIMITER,
+});
+
+const HEADER = `LEEF:2.0|${VENDOR}|${PRODUCT}|${MAPPING_VERSION}`;
+
+/** LEEF counts severity from 1. */
+function severity(fact: string | readonly string[]): number {
+  return Math.max(1, Number(fact));
+}
+
+/** IBM's Log Event Extended Format 2.0, without config and payload. */
+export const formatLeef: Format = (event) => {
+  const facts = factsOf(event);
+  return `${HEADER}|${headerField(eventClass(facts))}|${DELIMITER}|${writeExtension(facts)}`;
+};

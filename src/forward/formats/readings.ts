@@ -1,0 +1,124 @@
+import { isIP } from 'node:net';
+import { parseExactJson } from '../../exact-json.ts';
+import { FIELDS } from '../../message-types.ts';
+import type { FieldKind } from '../../message-types.ts';
+import type { Fact } from './facts.ts';
+
+/**
+ * Reads a fact as what a field takes. Undefined when it is nothing of the kind: receivers refuse an event for one
+ * such value, and the fact still stands in the payload.
+ */
+export type Reading<T = unknown> = (fact: Fact) => T | undefined;
+
+/** A text; a list's elements with commas between. */
+export const text = (fact: Fact): string => (typeof fact === 'string' ? fact : fact.join(','));
+
+/** A list; a text is a list of one. */
+export const list = (fact: Fact): readonly string[] => (typeof fact === 'string' ? [fact] : fact);
+
+/** A list of addresses, without what is none. */
+export const addresses: Reading<readonly string[]> = (fact) => {
+  const valid = list(fact).filter((address) => isIP(address) !== 0);
+  return valid.length === 0 ? undefined : valid;
+};
+
+/** A list or a text, as it is. */
+export const asTold = (fact: Fact): Fact => fact;
+
+/** The digits of an int64. */
+export const digits: Reading<string> = (fact) => {
+  if (!/^-?\d{1,19}$/.test(text(fact))) return undefined;
+  const exact = BigInt(text(fact));
+  return BigInt.asIntN(64, exact) === exact ? String(exact) : undefined;
+};
+
+/** An int64 as a JSON number, every digit kept. */
+export const integer: Reading = (fact) => {
+  const exact = digits(fact);
+  if (exact === undefined) return undefined;
+  return Number.isSafeInteger(Number(exact)) ? Number(exact) : JSON.rawJSON(exact);
+};
+
+export const decimal: Reading<number> = (fact) => {
+  const number = Number(text(fact));
+  return text(fact).trim() !== '' && Number.isFinite(number) ? number : undefined;
+};
+
+/** Seconds in another unit, so many to the second. */
+export const seconds =
+  (unitsPerSecond: number): Reading<number> =>
+  (fact) => {
+    const units = (decimal(fact) ?? -1) * unitsPerSecond;
+    return Number.isSafeInteger(units) && units >= 0 ? units : undefined;
+  };
+
+/** Anything else is no time, though `Date.parse` reads a year out of nearly any text. */
+const DATE = /^\d{4}-\d\d-\d\d[T ]/;
+
+/** Epoch milliseconds, of ISO 8601 and of what Postgres prints ("2026-01-31 08:00:00.123+00"). */
+export const milliseconds: Reading<number> = (fact) => {
+  const told = text(fact);
+  if (!DATE.test(told)) return undefined;
+  const iso = told.endsWith('Z') ? told : told.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00');
+  const epoch = Date.parse(iso);
+  return Number.isNaN(epoch) ? undefined : epoch;
+};
+
+/** ISO 8601 in UTC with milliseconds. */
+export const time: Reading<string> = (fact) => {
+  const epoch = milliseconds(fact);
+  return epoch === undefined ? undefined : new Date(epoch).toISOString();
+};
+
+const MAC =
+  /^([\da-f]{2})[-:.]?([\da-f]{2})[-:.]?([\da-f]{2})[-:.]?([\da-f]{2})[-:.]?([\da-f]{2})[-:.]?([\da-f]{2})$/i;
+
+/** A MAC address as `AA-BB-CC-DD-EE-FF`. */
+export const dashedMac: Reading<string> = (fact) => MAC.exec(text(fact))?.slice(1).join('-').toUpperCase();
+
+/** A MAC address as `aa:bb:cc:dd:ee:ff`. */
+export const mac: Reading<string> = (fact) => MAC.exec(text(fact))?.slice(1).join(':').toLowerCase();
+
+const addressOf =
+  (...versions: number[]): Reading<string> =>
+  (fact) =>
+    versions.includes(isIP(text(fact))) ? text(fact) : undefined;
+
+export const ip = addressOf(4, 6);
+export const ipv4 = addressOf(4);
+export const ipv6 = addressOf(6);
+
+/** The first IPv6 address of a list. */
+export const firstIpv6: Reading<string> = (fact) => list(fact).find((address) => isIP(address) === 6);
+
+/** JSON as such; a text that is none stays a text. */
+export const json: Reading = (fact) => {
+  try {
+    return parseExactJson(text(fact));
+  } catch {
+    return text(fact);
+  }
+};
+
+/** The same for every fact: a member that goes with another one. */
+export const always =
+  <T>(value: T): Reading<T> =>
+  () =>
+    value;
+
+const READING_OF_KIND: Partial<Record<FieldKind, Reading>> = {
+  bigint: integer,
+  'double precision': decimal,
+  timestamptz: time,
+};
+
+/** By column, as the first message type that has it; the only other meaning of one has its own name (facts.ts). */
+const readingOfColumn = new Map(
+  Object.values(FIELDS)
+    .flat()
+    .map(({ column, kind }) => [column, READING_OF_KIND[kind] ?? asTold] as const)
+    .toReversed(),
+);
+
+/** How to read a fact that a format's table does not map: numbers and times as such, all else as text. */
+export const unmappedReading = (fact: string): Reading => readingOfColumn.get(fact) ?? asTold;

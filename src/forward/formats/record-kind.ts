@@ -1,0 +1,138 @@
+import type { StoredEvent } from '../stored-event.ts';
+
+/** What a record tells of: the row of every format's table. */
+export type RecordKind =
+  | 'login'
+  | 'logout'
+  | 'ppskCreated'
+  | 'ppskDeleted'
+  | 'configuration'
+  | 'authentication'
+  | 'accountingStart'
+  | 'accountingInterim'
+  | 'accountingStop'
+  | 'credential'
+  | 'email'
+  | 'sms'
+  | 'gdpr'
+  | 'location';
+
+export type Outcome = 'success' | 'failure' | 'unknown';
+
+/** What all formats say of a kind. */
+export interface KindText {
+  readonly name: string;
+  readonly action: string;
+  /** 0 to 10, as CEF counts; `failed` where a failure weighs more. */
+  readonly severity: number;
+  readonly failed?: number;
+}
+
+export const KINDS: Readonly<Record<RecordKind, KindText>> = {
+  login: { name: 'User logged in', action: 'user-logged-in', severity: 3 },
+  logout: { name: 'User logged out', action: 'user-logged-out', severity: 2 },
+  ppskCreated: { name: 'PPSK user created', action: 'ppsk-user-created', severity: 4 },
+  ppskDeleted: { name: 'PPSK user deleted', action: 'ppsk-user-deleted', severity: 5 },
+  configuration: { name: 'Configuration changed', action: 'configuration-changed', severity: 5 },
+  authentication: {
+    name: 'Network authentication',
+    action: 'network-authentication',
+    severity: 3,
+    failed: 6,
+  },
+  accountingStart: { name: 'Network session started', action: 'network-session-started', severity: 1 },
+  accountingInterim: { name: 'Network session continued', action: 'network-session-continued', severity: 1 },
+  accountingStop: { name: 'Network session ended', action: 'network-session-ended', severity: 1 },
+  credential: { name: 'Credential created', action: 'credential-created', severity: 4 },
+  email: { name: 'Email sent', action: 'email-sent', severity: 1 },
+  sms: { name: 'SMS sent', action: 'sms-sent', severity: 1 },
+  gdpr: { name: 'Personal data deleted', action: 'personal-data-deleted', severity: 6 },
+  location: { name: 'Client located', action: 'client-located', severity: 0 },
+};
+
+/** The table's rows, for formats that prepare something for each. */
+export function eachKind<T>(
+  prepare: (kind: RecordKind, text: KindText) => T,
+): Readonly<Record<RecordKind, T>> {
+  const of = (kind: RecordKind) => prepare(kind, KINDS[kind]);
+  return {
+    login: of('login'),
+    logout: of('logout'),
+    ppskCreated: of('ppskCreated'),
+    ppskDeleted: of('ppskDeleted'),
+    configuration: of('configuration'),
+    authentication: of('authentication'),
+    accountingStart: of('accountingStart'),
+    accountingInterim: of('accountingInterim'),
+    accountingStop: of('accountingStop'),
+    credential: of('credential'),
+    email: of('email'),
+    sms: of('sms'),
+    gdpr: of('gdpr'),
+    location: of('location'),
+  };
+}
+
+/** The codes that the specification names ("Audit-log delivery"). */
+const KIND_OF_CODE: ReadonlyMap<unknown, RecordKind> = new Map([
+  ['10001', 'login'],
+  ['10002', 'logout'],
+  ['40001', 'ppskCreated'],
+  ['40003', 'ppskDeleted'],
+]);
+
+/** The kind of an event's record. */
+export function recordKind({ messageType, columns }: StoredEvent): RecordKind {
+  switch (messageType) {
+    case 'AUDIT_LOG_ALL':
+      return KIND_OF_CODE.get(columns['code']) ?? 'configuration';
+    case 'AUTHENTICATION_LOG_ALL':
+      return 'authentication';
+    case 'ACCOUNTING_LOG_ALL':
+      return accountingKind(columns);
+    case 'CREDENTIAL_LOG_ALL':
+      return 'credential';
+    case 'EMAIL_LOG_ALL':
+      return 'email';
+    case 'SMS_LOG_ALL':
+      return 'sms';
+    case 'GDPR_LOG_ALL':
+      return 'gdpr';
+    case 'LOCATION_AP_CENTRIC':
+    case 'LOCATION_CLIENT_CENTRIC':
+      return 'location';
+  }
+}
+
+/** The record does not name its type (RFC 2866, Acct-Status-Type): only a stop says when or why, only a start has no use yet. */
+function accountingKind(columns: StoredEvent['columns']): RecordKind {
+  if (columns['acct_stop_time'] || columns['acct_terminate_cause']) return 'accountingStop';
+  const used = ['acct_session_time', 'acct_input_octets', 'acct_output_octets'];
+  return used.some((column) => Number(columns[column] ?? 0) > 0) ? 'accountingInterim' : 'accountingStart';
+}
+
+/** What a status or a RADIUS reply says; the service's words and those of RFC 2865. */
+const OUTCOME_OF_WORD: ReadonlyMap<string, Outcome> = new Map([
+  ['success', 'success'],
+  ['complete', 'success'],
+  ['access-accept', 'success'],
+  ['fail', 'failure'],
+  ['failed', 'failure'],
+  ['access-reject', 'failure'],
+]);
+
+/** How it ended, as far as the record says: the four documented audit codes name what has happened. */
+export function outcomeOf(kind: RecordKind, { columns }: StoredEvent): Outcome {
+  if (kind === 'login' || kind === 'logout' || kind === 'ppskCreated' || kind === 'ppskDeleted') {
+    return 'success';
+  }
+  const word = columns['reply'] ?? columns['status'];
+  const told = typeof word === 'string' ? OUTCOME_OF_WORD.get(word.trim().toLowerCase()) : undefined;
+  return told ?? (columns['reject_reason'] ? 'failure' : 'unknown');
+}
+
+/** 0 to 10, as CEF counts. */
+export function severityOf(kind: RecordKind, outcome: Outcome): number {
+  const { severity, failed } = KINDS[kind];
+  return outcome === 'failure' ? (failed ?? severity) : severity;
+}

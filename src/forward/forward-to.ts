@@ -1,0 +1,59 @@
+/** The types that a URL in the settings can name, by scheme: what it becomes, and where its credential goes. */
+const SCHEMES: Readonly<Record<string, (url: URL, token: string | undefined) => object>> = {
+  'syslog+udp:': (url) => syslog(url, 'udp'),
+  'syslog+tcp:': (url) => syslog(url, 'tcp'),
+  'syslog+tls:': (url) => syslog(url, 'tls'),
+  'splunk+https:': (url, token) => ({ type: 'splunk_hec', url: httpsUrl(url), token }),
+  'elasticsearch+https:': (url, token) => ({ type: 'elasticsearch', url: httpsUrl(url), api_key: token }),
+  'https:': (url, token) => ({
+    type: 'https',
+    url: httpsUrl(url),
+    ...(token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }),
+  }),
+  'file:': (url) => ({ type: 'file', path: decodeURIComponent(url.pathname) }),
+  'stdout:': () => ({ type: 'stdout' }),
+};
+
+const TAKES_TOKEN = new Set(['splunk+https:', 'elasticsearch+https:', 'https:']);
+
+/**
+ * The destination that FORWARD_TO names, as the settings file would have it: the scheme is the type, the query has
+ * `format` and the simple options. Undefined when it is none: then `problems` has gained a line.
+ */
+export function destinationOfUrl(
+  forwardTo: string,
+  token: string | undefined,
+  problems: string[],
+): Record<string, unknown> | undefined {
+  const url = URL.parse(forwardTo);
+  const make = SCHEMES[url?.protocol ?? ''];
+  if (url === null || make === undefined) {
+    const schemes = Object.keys(SCHEMES).map((scheme) => (scheme === 'stdout:' ? scheme : `${scheme}//`));
+    problems.push(`FORWARD_TO takes a URL that begins with ${schemes.join(', ')}`);
+    return undefined;
+  }
+  if (url.username !== '' || url.password !== '') {
+    problems.push('FORWARD_TO takes no user name or password; a token goes in FORWARD_TOKEN');
+    return undefined;
+  }
+  if (token !== undefined && !TAKES_TOKEN.has(url.protocol)) {
+    problems.push(`FORWARD_TOKEN: ${url.protocol} takes none`);
+  }
+  const options = [...url.searchParams].map(([name, value]) => [name, simpleValue(value)] as const);
+  return { ...Object.fromEntries(options), ...make(url, token) };
+}
+
+const syslog = (url: URL, transport: string) => ({
+  type: 'syslog',
+  transport,
+  host: url.hostname.replace(/^\[|\]$/g, ''),
+  ...(url.port === '' ? {} : { port: Number(url.port) }),
+});
+
+/** The address without our own scheme and options. */
+const httpsUrl = ({ host, pathname }: URL) => `https://${host}${pathname}`;
+
+function simpleValue(text: string): string | number | boolean {
+  if (text === 'true' || text === 'false') return text === 'true';
+  return /^\d{1,15}$/.test(text) ? Number(text) : text;
+}

@@ -1,0 +1,73 @@
+import path from 'node:path';
+import { z } from 'zod';
+import { OutageError } from '../../errors.ts';
+import type { Sender } from '../sender.ts';
+import { openLogFile } from './log-file.ts';
+import type { LogFile } from './log-file.ts';
+import { rotate } from './rotate.ts';
+
+/** A file of lines, for whatever collects files. */
+export const fileOptions = z.strictObject({
+  path: z.string().refine((text) => path.isAbsolute(text), 'takes an absolute path'),
+  /** Begins a new file before this one grows over so many bytes. */
+  max_bytes: z.int().min(1_000_000, 'takes a whole number of bytes from 1000000').optional(),
+  /** Begins a new file with each day (UTC). */
+  daily: z.boolean('takes true or false').default(false),
+  /** So many full files are kept, as PATH.1 (the youngest), PATH.2 and so on. */
+  keep: z
+    .int()
+    .min(1, 'takes a whole number from 1 to 1000')
+    .max(1000, 'takes a whole number from 1 to 1000')
+    .default(10),
+});
+
+export type FileOptions = z.output<typeof fileOptions>;
+
+export const FILE_FORMATS = ['json', 'ecs', 'ocsf', 'cef', 'leef'] as const;
+
+/**
+ * Appends a line for each event; a batch is on the disk once it is sent. A file that was renamed or removed under us
+ * (logrotate) is noticed before the next batch, and a new one begun.
+ */
+export function createFileSender(options: FileOptions): Sender {
+  let open: LogFile | undefined;
+
+  async function closeFile(): Promise<void> {
+    const file = open;
+    open = undefined;
+    await file?.close();
+  }
+
+  async function fileFor(bytes: number): Promise<LogFile> {
+    if (open !== undefined && !(await open.isInPlace())) await closeFile();
+    open ??= await openLogFile(options.path);
+    if (!isFull(open, bytes, options)) return open;
+    await closeFile();
+    await rotate(options.path, options.keep);
+    open = await openLogFile(options.path);
+    return open;
+  }
+
+  return {
+    async send(batch) {
+      const lines = Buffer.from(batch.map(({ text }) => `${text}\n`).join(''));
+      try {
+        const file = await fileFor(lines.length);
+        await file.append(lines);
+      } catch (cause) {
+        await closeFile().catch(() => undefined);
+        throw new OutageError(`file ${options.path} cannot be written`, { cause });
+      }
+      return [];
+    },
+    close: closeFile,
+  };
+}
+
+function isFull(file: LogFile, bytes: number, { max_bytes: maxBytes, daily }: FileOptions): boolean {
+  if (file.size() === 0) return false;
+  const isTooLarge = maxBytes !== undefined && file.size() + bytes > maxBytes;
+  return isTooLarge || (daily && dayOf(file.writtenAt()) !== dayOf(Date.now()));
+}
+
+const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);

@@ -1,0 +1,41 @@
+import type { z } from 'zod';
+import type { FormatName } from '../formats/formats.ts';
+import type { Sender } from '../sender.ts';
+import { createElasticsearchSender, ELASTICSEARCH_FORMATS, elasticsearchOptions } from './elasticsearch.ts';
+import { createFileSender, FILE_FORMATS, fileOptions } from './file.ts';
+import { createHttpsSender, HTTPS_FORMATS, httpsOptions } from './https.ts';
+import { createSentinelSender, SENTINEL_FORMATS, sentinelOptions } from './sentinel.ts';
+import { createSplunkHecSender, SPLUNK_HEC_FORMATS, splunkHecOptions } from './splunk-hec.ts';
+import { createStdoutSender, STDOUT_FORMATS, stdoutOptions } from './stdout.ts';
+import { createSyslogSender, SYSLOG_FORMATS, syslogOptions } from './syslog.ts';
+
+type Formats = readonly [FormatName, ...FormatName[]];
+
+/** A kind of destination. */
+export interface SenderType {
+  /** What it takes; credentials as their own text. */
+  readonly options: z.ZodType;
+  /** The formats it can carry, the most usual one first. */
+  readonly formats: Formats;
+  /** Makes a sender; throws a ZodError for wrong options. Nothing is connected to before the first batch. */
+  create(options: unknown): Sender;
+}
+
+/** Every kind of destination by the name that the configuration gives it. */
+export const SENDER_TYPES = {
+  syslog: senderType(syslogOptions, SYSLOG_FORMATS, createSyslogSender),
+  splunk_hec: senderType(splunkHecOptions, SPLUNK_HEC_FORMATS, createSplunkHecSender),
+  elasticsearch: senderType(elasticsearchOptions, ELASTICSEARCH_FORMATS, createElasticsearchSender),
+  https: senderType(httpsOptions, HTTPS_FORMATS, createHttpsSender),
+  sentinel: senderType(sentinelOptions, SENTINEL_FORMATS, createSentinelSender),
+  file: senderType(fileOptions, FILE_FORMATS, createFileSender),
+  stdout: senderType(stdoutOptions, STDOUT_FORMATS, () => createStdoutSender()),
+} as const satisfies Record<string, SenderType>;
+
+function senderType<Schema extends z.ZodType>(
+  options: Schema,
+  formats: Formats,
+  create: (options: z.output<Schema>) => Sender,
+): SenderType {
+  return { options, formats, create: (given) => create(options.parse(given)) };
+}

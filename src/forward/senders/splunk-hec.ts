@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto';
+import os from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { z } from 'zod';
+import { baseUrl, bearerToken } from '../../config/setting-types.ts';
+import { OutageError } from '../../errors.ts';
+import { createSecrets } from '../../secrets.ts';
+import { EndpointRefusedError } from '../sender.ts';
+import type { Message, Sender } from '../sender.ts';
+import { divideBySize } from './divide-by-size.ts';
+import { createHttpEndpoint, httpOptions } from './http-endpoint.ts';
+import type { Answer } from './http-endpoint.ts';
+import { failureOf, isGood } from './http-failure.ts';
+import { jsonOrNothing, readJsonAnswer } from './json-answer.ts';
+
+/** Splunk's HTTP Event Collector. */
+export const splunkHecOptions = z.strictObject({
+  ...httpOptions,
+  /** Such as `https://splunk.example:8088`. */
+  url: baseUrl,
+  token: bearerToken,
+  index: z.string().min(1, 'takes the name of an index').optional(),
+  source: z.string().default('xiq-sink'),
+  sourcetype: z.string().default('_json'),
+  host: z.string().default(() => os.hostname()),
+  /** Waits until the indexers have the events; the token must have "Enable indexer acknowledgement" set. */
+  acknowledge: z.boolean('takes true or false').default(false),
+});
+
+export type SplunkHecOptions = z.output<typeof splunkHecOptions>;
+
+/** What becomes the `event` of an envelope, so JSON only. */
+export const SPLUNK_HEC_FORMATS = ['json', 'ecs', 'ocsf'] as const;
+
+/** Splunk's older default for `max_content_length`, in bytes before compression. */
+const MAX_REQUEST_BYTES = 1_000_000;
+
+const ACK_POLL_MS = 500;
+/** Indexers acknowledge what is replicated; Splunk itself forgets an acknowledgement after 10 minutes. */
+const ACK_TIMEOUT_MS = 120_000;
+
+/** Codes of 400 answers that speak of token, index or channel, not of events: 7, 10, 11, 14, 16. */
+const SETTING_CODES = new Set([7, 10, 11, 14, 16]);
+
+const RefusedAnswer = z.object({ code: z.number() });
+const TakenAnswer = z.object({ ackId: z.number() });
+const AckAnswer = z.object({ acks: z.record(z.string(), z.boolean()) });
+
+const compress = promisify(gzip);
+
+/**
+ * Sends gzipped requests of up to 1 MB. Splunk does not know events again: what is sent twice, after a lost answer,
+ * is there twice, with the same event id.
+ */
+export function createSplunkHecSender(options: SplunkHecOptions): Sender {
+  const secrets = createSecrets();
+  secrets.add(options.token);
+  const endpoint = createHttpEndpoint({ type: 'splunk_hec', url: options.url, secrets, http: options });
+  const channel = randomUUID();
+  const headers = {
+    authorization: `Splunk ${options.token}`,
+    'content-type': 'application/json',
+    ...(options.acknowledge ? { 'x-splunk-request-channel': channel } : {}),
+  };
+
+  async function post(path: string, extra: Readonly<Record<string, string>>, body: string | Buffer) {
+    const answer = await endpoint.post(path, { ...headers, ...extra }, body);
+    if (isGood(answer)) return answer;
+    const failure = failureOf(answer, endpoint);
+    throw isAboutSettings(answer) ? new EndpointRefusedError(failure.message) : failure;
+  }
+
+  async function sendRequest(envelopes: readonly string[]): Promise<void> {
+    const body = await compress(envelopes.join('\n'), { level: 1 });
+    const answer = await post('/services/collector/event', { 'content-encoding': 'gzip' }, body);
+    if (options.acknowledge) await acknowledged(readJsonAnswer(TakenAnswer, answer, endpoint).ackId);
+  }
+
+  async function acknowledged(ackId: number): Promise<void> {
+    const deadline = Date.now() + ACK_TIMEOUT_MS;
+    while (Date.now() < deadline) {
+      const answer = await post('/services/collector/ack', {}, JSON.stringify({ acks: [ackId] }));
+      if (readJsonAnswer(AckAnswer, answer, endpoint).acks[ackId] === true) return;
+      await sleep(ACK_POLL_MS);
+    }
+    throw new OutageError(`${endpoint.name} has not acknowledged a batch within ${ACK_TIMEOUT_MS / 1000} s`);
+  }
+
+  return {
+    async send(batch) {
+      const envelopes = batch.map((message) => envelope(message, options));
+      for (const request of divideBySize(envelopes, MAX_REQUEST_BYTES)) await sendRequest(request);
+      return [];
+    },
+    close: () => Promise.resolve(endpoint.close()),
+  };
+}
+
+/** Written around the text as it is: parsing it would cost its digits and its time. */
+function envelope({ event, text }: Message, { index, source, sourcetype, host }: SplunkHecOptions): string {
+  const time = Date.parse(event.occurredAt) / 1000;
+  const rest = JSON.stringify({ time, host, source, sourcetype, index });
+  return `${rest.slice(0, -1)},"event":${text}}`;
+}
+
+function isAboutSettings({ status, text }: Answer): boolean {
+  const refused = RefusedAnswer.safeParse(jsonOrNothing(text));
+  return status === 400 && refused.success && SETTING_CODES.has(refused.data.code);
+}

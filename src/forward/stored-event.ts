@@ -1,0 +1,6 @@
+import type { StoredEvent } from '../store/read-events.ts';
+
+export type { StoredEvent };
+
+/** Writes an event in a SIEM's language: one message, without what frames it on the wire. */
+export type Format = (event: StoredEvent) => string;

@@ -1,0 +1,190 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { changeState, forget, rewind } from '../../src/commands/destinations-change.ts';
+import { replayRejected, sendTestEvent } from '../../src/commands/destinations-send.ts';
+import { printDestinations, printRejected } from '../../src/commands/destinations.ts';
+import { UsageError } from '../../src/errors.ts';
+import { parseDestinations } from '../../src/forward/parse-destinations.ts';
+import type { Destination } from '../../src/forward/parse-destinations.ts';
+import type { Message, Sender } from '../../src/forward/sender.ts';
+import { createBatchStore } from '../../src/handlers/store-batch.ts';
+import {
+  addDestination,
+  checkpoint,
+  listDestinations,
+  recordFailure,
+  takeLease,
+} from '../../src/store/destinations.ts';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+
+const START = { xid: '0', id: '0' };
+const HOLDER = '00000000-0000-7000-8000-000000000001';
+
+let test: TestDatabase;
+let directory: string;
+let archive: Destination;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-destinations-'));
+  const file = { name: 'archive', type: 'file', path: path.join(directory, 'events.jsonl') };
+  const settings = {
+    destinations: [file],
+    redaction: undefined,
+    forwardTo: undefined,
+    forwardToken: undefined,
+  };
+  const [destination] = parseDestinations(settings);
+  if (destination === undefined) throw new Error('there is no destination');
+  archive = destination;
+  const store = createBatchStore(test.db, pino({ level: 'silent' }), new AbortController().signal);
+  const records = [1, 2, 3].map((userId) => auditRecord({ userId }));
+  await store({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
+});
+afterAll(async () => {
+  await rm(directory, { recursive: true });
+  await test.drop();
+});
+
+let printed = '';
+beforeEach(async () => {
+  printed = '';
+  vi.spyOn(process.stdout, 'write').mockImplementation((chunk) => {
+    printed += String(chunk);
+    return true;
+  });
+  vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  await test.db.deleteFrom('destinations').execute();
+  await test.db.deleteFrom('rejected_events').execute();
+});
+afterEach(() => vi.restoreAllMocks());
+
+const status = async (name: string) => (await listDestinations(test.db)).find((one) => one.name === name);
+
+const storedEvents = () => test.db.selectFrom('events').selectAll().execute();
+
+/** Writes down that the destination has refused every stored event. */
+async function rejectAll(name: string): Promise<void> {
+  await addDestination(test.db, name, START);
+  const lease = await takeLease(test.db, name, HOLDER, 30);
+  const guard = { name, holder: HOLDER, generation: lease?.generation ?? '' };
+  const rejected = (await storedEvents()).map((event) => ({
+    eventId: event.event_id,
+    occurredAt: event.occurred_at.toISOString(),
+    messageType: event.message_type,
+    reason: 'no such field',
+  }));
+  await checkpoint(test.db, guard, START, 0, rejected);
+}
+
+/** The destination with a sender that refuses what the test says. */
+const withSender = (send: Sender['send']): Destination => ({
+  ...archive,
+  createSender: () => ({ send, close: async () => undefined }),
+});
+
+const anyTime = () => new AbortController().signal;
+
+describe('destinations list', () => {
+  it('tells of those of the settings, started or not, and of those that once were', async () => {
+    await printDestinations(test.db, [archive], true);
+    expect(JSON.parse(printed)).toMatchObject({ name: 'archive', state: 'not started', behind: null });
+    printed = '';
+    await addDestination(test.db, 'archive', START);
+    await addDestination(test.db, 'old', START);
+    await printDestinations(test.db, [archive], false);
+    expect(printed).toMatch(/archive +file +json +running +3 +\d+s +0 +0/);
+    expect(printed).toMatch(/old +not configured +3/);
+  });
+});
+
+describe('destinations pause and resume', () => {
+  it('keep the place, and go on also where the destination had refused us', async () => {
+    await addDestination(test.db, 'archive', START);
+    await changeState(test.db, [archive], 'archive', 'paused');
+    expect(await status('archive')).toMatchObject({ state: 'paused', behind_count: 3 });
+    await changeState(test.db, [archive], 'archive', 'running');
+    await takeLease(test.db, 'archive', HOLDER, 30);
+    await recordFailure(test.db, 'archive', HOLDER, '401', 'refused');
+    await changeState(test.db, [archive], 'archive', 'running');
+    expect(await status('archive')).toMatchObject({ state: 'running', behind_count: 3 });
+  });
+
+  it('know no other destination', async () => {
+    await expect(changeState(test.db, [archive], 'archiv', 'paused')).rejects.toThrow(UsageError);
+  });
+});
+
+describe('destinations rewind', () => {
+  it('moves to a time or to the end, also before anything was forwarded', async () => {
+    await rewind(test.db, [archive], 'archive', new Date(Date.now() - 3_600_000));
+    expect(await status('archive')).toMatchObject({ behind_count: 3 });
+    await rewind(test.db, [archive], 'archive', undefined);
+    expect(await status('archive')).toMatchObject({ behind_count: 0, generation: '2' });
+  });
+});
+
+describe('destinations forget', () => {
+  it('removes one that is not in the settings, with what it has refused, and no other', async () => {
+    await rejectAll('old');
+    await expect(forget(test.db, [archive], 'archive')).rejects.toThrow('still in the settings');
+    await forget(test.db, [archive], 'old');
+    expect(await listDestinations(test.db)).toEqual([]);
+    await rejectAll('old');
+    expect(await status('old')).toMatchObject({ rejected_count: 3 });
+    await expect(forget(test.db, [archive], 'other')).rejects.toThrow(UsageError);
+  });
+});
+
+describe('destinations test', () => {
+  it('sends one event that says what it is, in the format of the destination', async () => {
+    expect(await sendTestEvent(archive)).toBe(true);
+    const line = await readFile(path.join(directory, 'events.jsonl'), 'utf8');
+    expect(JSON.parse(line)).toMatchObject({ source: 'xiq-sink-test', message_type: 'AUDIT_LOG_ALL' });
+    expect(line).toContain('"description":"TEST EVENT');
+    expect(printed).toContain('archive has taken the test event');
+  });
+
+  it('says why it is refused', async () => {
+    const refusing = withSender(async () => [{ index: 0, reason: 'no such field' }]);
+    expect(await sendTestEvent(refusing)).toBe(false);
+    expect(printed).toContain('archive refuses the test event: no such field');
+  });
+});
+
+describe('destinations rejected and replay', () => {
+  it('list what was refused, and send it again until it is taken', async () => {
+    await rejectAll('archive');
+    await printRejected(test.db, 'archive', 10, false);
+    expect(printed.match(/no such field/g)).toHaveLength(3);
+
+    const taken: string[] = [];
+    const send = async ([message]: readonly Message[]) => {
+      if (message === undefined || message.event.columns['user_id'] === '2') {
+        return [{ index: 0, reason: 'still no such field' }];
+      }
+      taken.push(message.event.eventId);
+      return [];
+    };
+    expect(await replayRejected(test.db, withSender(send), { ids: [], all: true }, anyTime())).toBe(false);
+    expect(printed).toContain('still no such field');
+    expect(printed).toContain('2 sent again, 1 not');
+    expect(await status('archive')).toMatchObject({ rejected_count: 1 });
+
+    const left = (await storedEvents()).map((event) => event.event_id).filter((id) => !taken.includes(id));
+    expect(await replayRejected(test.db, archive, { ids: left, all: false }, anyTime())).toBe(true);
+    expect(await status('archive')).toMatchObject({ rejected_count: 0 });
+  });
+
+  it('take ids or --all, and only what was refused', async () => {
+    const replay = (ids: string[], all: boolean) => replayRejected(test.db, archive, { ids, all }, anyTime());
+    await expect(replay([], false)).rejects.toThrow(UsageError);
+    await expect(replay([HOLDER], true)).rejects.toThrow(UsageError);
+    await expect(replay(['1'], false)).rejects.toThrow('is no event id');
+    await expect(replay([HOLDER], false)).rejects.toThrow('has not refused');
+  });
+});

@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { CEF_ENTRIES } from '../../../src/forward/formats/cef.ts';
+import { ECS_CATEGORIES, ECS_MAPPINGS } from '../../../src/forward/formats/ecs.ts';
+import { EVENT_CLASSES } from '../../../src/forward/formats/event-class.ts';
+import { LEEF_ENTRIES } from '../../../src/forward/formats/leef.ts';
+import { OCSF_COMMON, OCSF_ROWS } from '../../../src/forward/formats/ocsf-tables.ts';
+import { eachKind } from '../../../src/forward/formats/record-kind.ts';
+import { DEFAULT_REDACTION_RULES } from '../../../src/forward/redaction-rules.ts';
+
+const PAGE = readFileSync(new URL('../../../docs/forwarding-formats.md', import.meta.url), 'utf8');
+
+/** The rows of the page's tables, without the blanks that align them. */
+const ROWS = PAGE.split('\n')
+  .filter((line) => line.startsWith('|'))
+  .map((line) => line.slice(1, -1).split('|'))
+  .map((cells) => cells.map((cell) => cell.trim()).join(' | '));
+
+const names = (list: readonly string[]) => [...new Set(list)].map((name) => `\`${name}\``).join(', ');
+
+const OCSF_MAPPINGS = [...OCSF_COMMON, ...Object.values(OCSF_ROWS).flatMap(({ mappings }) => mappings)];
+
+const MAPPED = new Set([
+  ...[...ECS_MAPPINGS, ...OCSF_MAPPINGS].map(([fact]) => fact),
+  ...[...CEF_ENTRIES, ...LEEF_ENTRIES].map(({ fact }) => fact),
+]);
+
+test.each([...MAPPED])('the page has the row of %s', (mapped) => {
+  const members = (mappings: typeof ECS_MAPPINGS) =>
+    names(mappings.filter(([fact]) => fact === mapped).map(([, member]) => member));
+  const keys = (entries: typeof CEF_ENTRIES) =>
+    names(entries.filter(({ fact }) => fact === mapped).map(({ key }) => key));
+  const row = [
+    `\`${mapped}\``,
+    members(ECS_MAPPINGS),
+    members(OCSF_MAPPINGS),
+    keys(CEF_ENTRIES),
+    keys(LEEF_ENTRIES),
+  ];
+  expect(ROWS).toContain(row.join(' | '));
+});
+
+const KIND_ROWS = eachKind((kind, { name, severity, failed }) => {
+  const { category = [], type = [] } = ECS_CATEGORIES[kind] ?? {};
+  const { classUid, activityId, severityId } = OCSF_ROWS[kind];
+  return [
+    name,
+    category.length === 0 ? 'none' : `${names(category)} / ${names(type)}`,
+    `${classUid * 100 + activityId}`,
+    `${severityId}`,
+    `\`${EVENT_CLASSES[kind]}\``,
+    failed === undefined ? `${severity}` : `${severity}, failed ${failed}`,
+  ].join(' | ');
+});
+
+test.each(Object.entries(KIND_ROWS))('the page has the row of %s', (_, row) => {
+  expect(ROWS).toContain(row);
+});
+
+test('the page names every rule of redaction', () => {
+  const { members, texts } = DEFAULT_REDACTION_RULES;
+  for (const rule of [...members, ...texts]) expect(PAGE).toContain(`\`${rule}\``);
+});

@@ -1,0 +1,203 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { formatCef } from '../../../src/forward/formats/cef.ts';
+import { formatLeef } from '../../../src/forward/formats/leef.ts';
+import type { StoredEvent } from '../../../src/forward/stored-event.ts';
+import { arriving, readCef, readLeef } from './read-lines.ts';
+import { EVENT_OF_KIND, EVENTS, eventsOfAnyText, sampleEvent } from './stored-events.ts';
+
+const withColumns = (event: StoredEvent, columns: StoredEvent['columns']): StoredEvent => ({
+  ...event,
+  columns: { ...event.columns, ...columns },
+});
+
+const hostile = fc.oneof(
+  fc.string({ unit: 'binary', minLength: 1 }),
+  fc
+    .array(
+      fc.constantFrom(
+        '|',
+        '=',
+        '\\',
+        '^',
+        '\n',
+        '\r',
+        '\t',
+        '\0',
+        ']',
+        '"',
+        "'",
+        ' ',
+        'k=v',
+        '\\n',
+        '😀',
+        '\ud83d',
+        '\u2028',
+        '\u0085',
+        '\u001b[31m',
+      ),
+      { minLength: 1, maxLength: 20 },
+    )
+    .map((parts) => parts.join('')),
+);
+
+/** Columns that CEF and LEEF write as they are told, with their keys. */
+const TEXT_COLUMNS = [
+  ['AUDIT_LOG_ALL', 'description', 'msg', 'msg'],
+  ['AUDIT_LOG_ALL', 'user_name', 'suser', 'usrName'],
+  ['AUDIT_LOG_ALL', 'vhm_name', 'cs4', 'vhmName'],
+  ['AUDIT_LOG_ALL', 'org_name', 'cs2', 'orgName'],
+  ['AUTHENTICATION_LOG_ALL', 'ssid', 'xiqSsid', 'ssid'],
+  ['AUTHENTICATION_LOG_ALL', 'nas_identifier', 'dvchost', 'nasIdentifier'],
+  ['AUTHENTICATION_LOG_ALL', 'reject_reason', 'reason', 'rejectReason'],
+  ['ACCOUNTING_LOG_ALL', 'acct_session_id', 'xiqAcctSessionId', 'acctSessionId'],
+  ['SMS_LOG_ALL', 'tel', 'xiqTel', 'tel'],
+  ['GDPR_LOG_ALL', 'category', 'xiqGdprCategory', 'gdprCategory'],
+] as const;
+
+describe.each(TEXT_COLUMNS)('%s, %s', (messageType, column, cefKey, leefKey) => {
+  const event = sampleEvent(messageType);
+
+  test('any text arrives by CEF', () => {
+    fc.assert(
+      fc.property(hostile, (value) => {
+        const line = formatCef(withColumns(event, { [column]: value }));
+        expect(line).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
+        expect(line.isWellFormed()).toBe(true);
+        expect(readCef(line).values.get(cefKey)).toBe(arriving(value, '\r\n'));
+      }),
+    );
+  });
+
+  test('any text arrives by LEEF, but for its delimiter', () => {
+    fc.assert(
+      fc.property(hostile, (value) => {
+        const line = formatLeef(withColumns(event, { [column]: value }));
+        expect(line).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
+        expect(readLeef(line).values.get(leefKey)).toBe(arriving(value, '').replaceAll('^', ''));
+      }),
+    );
+  });
+});
+
+test('whatever stands in all columns at once, a line is read as such, every key once and alone', () => {
+  const shapes = EVENTS.map((event) => [readCef(formatCef(event)), readLeef(formatLeef(event))]);
+  expect(shapes.flat().every(({ values }) => values.size > 5)).toBe(true);
+  fc.assert(
+    fc.property(eventsOfAnyText(hostile), (event) => {
+      const cef = readCef(formatCef(event));
+      expect(cef.values.get('externalId')).toBe(event.eventId);
+      expect(cef.values.get('xiqOrigin')).toBe('webhook');
+      expect(cef.header).toHaveLength(7);
+      const leef = readLeef(formatLeef(event));
+      expect(leef.values.get('eventId')).toBe(event.eventId);
+      expect(leef.values.get('origin')).toBe('webhook');
+    }),
+  );
+});
+
+describe('headers', () => {
+  test.each([
+    ['login', '10001', '3'],
+    ['logout', '10002', '2'],
+    ['ppskCreated', '40001', '4'],
+    ['ppskDeleted', '40003', '5'],
+    ['configuration', '50000', '5'],
+    ['authentication', 'RADIUS-AUTH', '3'],
+    ['accountingStart', 'RADIUS-ACCT', '1'],
+    ['accountingInterim', 'RADIUS-ACCT', '1'],
+    ['accountingStop', 'RADIUS-ACCT', '1'],
+    ['credential', 'CREDENTIAL', '4'],
+    ['email', 'EMAIL', '1'],
+    ['sms', 'SMS', '1'],
+    ['gdpr', 'GDPR', '6'],
+    ['location', 'LOCATION', '0'],
+  ] as const)('%s is %s of severity %s', (kind, id, severity) => {
+    const { header } = readCef(formatCef(EVENT_OF_KIND[kind]));
+    expect(header).toEqual([
+      'CEF:0',
+      'Extreme Networks',
+      'ExtremeCloud IQ',
+      '1',
+      id,
+      expect.any(String),
+      severity,
+    ]);
+    const leef = readLeef(formatLeef(EVENT_OF_KIND[kind]));
+    expect(leef.header).toEqual(['LEEF:2.0', 'Extreme Networks', 'ExtremeCloud IQ', '1', id, '^']);
+    expect(leef.values.get('sev')).toBe(severity === '0' ? '1' : severity);
+  });
+
+  test('a failed authentication is of severity 6', () => {
+    expect(readCef(formatCef(sampleEvent('AUTHENTICATION_LOG_ALL'))).header[6]).toBe('6');
+  });
+
+  test('hold any id, cut at 1,023 characters before it is escaped', () => {
+    const event = withColumns(sampleEvent('AUDIT_LOG_ALL'), { code: `|\\\n${'x'.repeat(2_000)}` });
+    expect(readCef(formatCef(event)).header[4]).toBe(`|\\ ${'x'.repeat(1_020)}`);
+    expect(readLeef(formatLeef(event)).header[4]).toBe(` \\ ${'x'.repeat(2_000)}`);
+  });
+});
+
+describe('the keys of CEF', () => {
+  const keys = (event: StoredEvent) => Object.fromEntries(readCef(formatCef(event)).values);
+
+  test('an audit record', () => {
+    expect(keys(EVENT_OF_KIND.configuration)).toMatchObject({
+      act: 'configuration-changed',
+      rt: String(Date.parse('2026-01-31T08:00:00.123Z')),
+      outcome: 'unknown',
+      suid: '2345678',
+      suser: 'admin@example.com',
+      dhost: 'ap-1',
+      cs1: '0',
+      cs2: 'North',
+      cs3: '1234567',
+      cs4: 'VHM-EXAMPLE',
+      cs5: 'ap-1',
+      cs6: '11',
+      cn1: '3',
+      cn2: '2',
+      msg: 'User admin@example.com logged in',
+    });
+    expect(keys(EVENT_OF_KIND.ppskCreated)).toMatchObject({ duser: 'guest-17' });
+  });
+
+  test('every custom key has its label', () => {
+    const found = EVENTS.map((event) => keys(event));
+    const unlabelled = found.flatMap((event) =>
+      Object.keys(event).filter((key) => /^(?:cs|cn|c6a)\d$/.test(key) && !(`${key}Label` in event)),
+    );
+    expect(unlabelled).toEqual([]);
+  });
+
+  test('octets beyond what a double holds', () => {
+    const session = sampleEvent('ACCOUNTING_LOG_ALL', { acctInputOctets: '9223372036854775807' });
+    expect(keys(session)).toMatchObject({ in: '9223372036854775807', out: '1024' });
+  });
+
+  test('an IPv6 address is no src', () => {
+    const session = sampleEvent('ACCOUNTING_LOG_ALL', {
+      framedIpAddress: 'fe80::1',
+      nasIpAddress: '2001:db8::2',
+    });
+    expect(keys(session)).toMatchObject({ c6a2: 'fe80::1', c6a1: '2001:db8::2' });
+    expect(keys(session)).not.toHaveProperty('src');
+    expect(keys(EVENT_OF_KIND.location)).toMatchObject({ src: '10.1.2.3', c6a2: 'fe80::a1b:2cff:fe3d:4e5f' });
+  });
+});
+
+test('a description of 60 kB arrives whole', () => {
+  const value = 'a|b=c\\d^ 😀 '.repeat(5_000);
+  const event = withColumns(sampleEvent('AUDIT_LOG_ALL'), { description: value });
+  expect(readCef(formatCef(event)).values.get('msg')).toBe(value);
+  expect(readLeef(formatLeef(event)).values.get('msg')).toBe(value.replaceAll('^', ''));
+});
+
+test('neither carries config nor payload', () => {
+  const event = sampleEvent('AUDIT_LOG_ALL', {
+    config: { marker: 'only-in-config' },
+    extra: 'only-in-payload',
+  });
+  expect(formatCef(event) + formatLeef(event)).not.toMatch(/only-in/);
+});

@@ -1,0 +1,254 @@
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { OutageError } from '../../src/errors.ts';
+import { eventFilterSchema } from '../../src/forward/filter.ts';
+import { startForwarding } from '../../src/forward/forward-events.ts';
+import { BatchRefusedError, EndpointRefusedError } from '../../src/forward/sender.ts';
+import type { Message, Sender } from '../../src/forward/sender.ts';
+import { createBatchStore } from '../../src/handlers/store-batch.ts';
+import {
+  addDestination,
+  listDestinations,
+  listRejected,
+  moveCursor,
+  setState,
+} from '../../src/store/destinations.ts';
+import { createTestDatabase, emptyTables } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const logger = pino({ level: 'silent' });
+const START = { xid: '0', id: '0' };
+
+let test: TestDatabase;
+const running: { stop(): Promise<void> }[] = [];
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+beforeEach(async () => {
+  await emptyTables(test.db);
+  await test.db.deleteFrom('destinations').execute();
+  await test.db.deleteFrom('rejected_events').execute();
+  await addDestination(test.db, 'siem', START);
+});
+afterEach(async () => {
+  for (const one of running.splice(0)) await one.stop();
+});
+afterAll(() => test.drop());
+
+/** Stores audit events that carry these numbers as their user ids, each in a transaction of its own. */
+async function storeEvents(...numbers: number[]): Promise<void> {
+  const store = createBatchStore(test.db, logger, new AbortController().signal);
+  for (const userId of numbers) {
+    await store({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ userId })])] });
+  }
+}
+
+const numberOf = ({ event }: Message) => Number(event.columns['user_id']);
+
+const range = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
+
+/** A destination that takes everything, unless the test says otherwise, and what it took. */
+function collector(send?: Sender['send']) {
+  const taken: number[] = [];
+  const sender: Sender = {
+    async send(batch) {
+      const refusals = (await send?.(batch)) ?? [];
+      const refused = new Set(refusals.map(({ index }) => index));
+      taken.push(...batch.filter((_, index) => !refused.has(index)).map(numberOf));
+      return refusals;
+    },
+    close: async () => undefined,
+  };
+  return { taken, sender };
+}
+
+function forward(sender: Sender, filter: object = {}, limits = { events: 50, bytes: 900_000 }) {
+  const forwarding = startForwarding(
+    {
+      name: 'siem',
+      sender,
+      filter: eventFilterSchema.parse(filter),
+      format: ({ payload }) => JSON.stringify(payload),
+      limits,
+    },
+    test.db,
+    logger,
+  );
+  running.push(forwarding);
+  return forwarding;
+}
+
+const status = async () => {
+  const [siem] = await listDestinations(test.db);
+  if (siem === undefined) throw new Error('the destination is gone');
+  return siem;
+};
+
+describe('forwarding', () => {
+  it('sends every event once, in the order of storing, those stored later too', async () => {
+    await storeEvents(...range(20));
+    const { taken, sender } = collector();
+    forward(sender, {}, { events: 7, bytes: 900_000 });
+    await waitFor(() => taken.length >= 20);
+    await storeEvents(21);
+    await waitFor(() => taken.length >= 21);
+    expect(taken).toEqual(range(21));
+    await waitFor(async () => (await status()).behind_count === 0);
+    expect(await status()).toMatchObject({ sent_count: '21', last_error: null, state: 'running' });
+  });
+
+  it('skips nothing of transactions that commit in another order than they took their ids', async () => {
+    const { taken, sender } = collector();
+    forward(sender);
+    await test.db.connection().execute(async (slow) => {
+      await sql`begin`.execute(slow);
+      await sql`insert into audit_events (occurred_at, received_at, event_id, delivery_id, source, message_type, origin, user_id, payload)
+        values (now(), now(), gen_random_uuid(), gen_random_uuid(), 'default', 'AUDIT_LOG_ALL', 'webhook', 1, '{}')`.execute(
+        slow,
+      );
+      await storeEvents(2);
+      await storeEvents(3);
+      // Long enough for the forwarder to look: it must not pass the open transaction.
+      await waitFor(async () => (await status()).behind_count === 2);
+      await sql`commit`.execute(slow);
+    });
+    await waitFor(() => taken.length >= 3);
+    expect(taken).toEqual([1, 2, 3]);
+  });
+
+  it('is done by one of two processes, and by the other once the first has gone', async () => {
+    const { taken, sender } = collector();
+    const first = forward(sender);
+    forward(sender);
+    await storeEvents(...range(100));
+    await waitFor(() => taken.length >= 100);
+    await first.stop();
+    await storeEvents(101);
+    await waitFor(() => taken.length >= 101);
+    expect(taken).toEqual(range(101));
+  });
+
+  it('sets the one event aside that poisons its batch, and sends the rest', async () => {
+    const { taken, sender } = collector(async (batch) => {
+      if (batch.some((message) => numberOf(message) === 13)) throw new BatchRefusedError('mapping failed');
+      return [];
+    });
+    await storeEvents(...range(40));
+    forward(sender);
+    await waitFor(() => taken.length >= 39);
+    expect(taken).toEqual(range(40).filter((n) => n !== 13));
+    await waitFor(async () => (await status()).rejected_count === 1);
+    const [rejected] = await listRejected(test.db, 'siem', 10);
+    expect(rejected).toMatchObject({
+      reason: 'mapping failed',
+      message_type: 'AUDIT_LOG_ALL',
+      replayed_at: null,
+    });
+  });
+
+  it('sets aside what the destination names, and sends the rest', async () => {
+    const { taken, sender } = collector(async (batch) =>
+      batch.flatMap((message, index) =>
+        numberOf(message) === 5 ? [{ index, reason: 'no such field' }] : [],
+      ),
+    );
+    await storeEvents(...range(20));
+    forward(sender);
+    await waitFor(async () => (await status()).rejected_count === 1);
+    expect(taken).toEqual(range(20).filter((n) => n !== 5));
+  });
+
+  it('sets nothing aside when every event is refused: the destination is', async () => {
+    const { sender } = collector(async () => {
+      throw new BatchRefusedError('400 Bad Request');
+    });
+    await storeEvents(...range(20));
+    forward(sender);
+    await waitFor(async () => (await status()).state === 'refused');
+    expect(await status()).toMatchObject({ rejected_count: 0, behind_count: 20 });
+    expect((await status()).last_error).toContain('refuses every event');
+  });
+
+  it('waits through an outage and goes on where it was', async () => {
+    let failures = 0;
+    const { taken, sender } = collector(async () => {
+      failures += 1;
+      if (failures <= 2) throw new OutageError('connection reset');
+      return [];
+    });
+    await storeEvents(...range(10));
+    forward(sender);
+    await waitFor(async () => (await status()).last_error === 'connection reset');
+    await waitFor(() => taken.length >= 10);
+    expect(taken).toEqual(range(10));
+  });
+
+  it('stops where the destination refuses us, until a person lets it go on', async () => {
+    let welcome = false;
+    const { taken, sender } = collector(async () => {
+      if (!welcome) throw new EndpointRefusedError('401 Unauthorized');
+      return [];
+    });
+    await storeEvents(...range(5));
+    forward(sender);
+    await waitFor(async () => (await status()).state === 'refused');
+    expect((await status()).rejected_count).toBe(0);
+    welcome = true;
+    await setState(test.db, 'siem', 'running');
+    await waitFor(() => taken.length >= 5);
+  });
+
+  it('can be paused, resumed and rewound while it runs', async () => {
+    const { taken, sender } = collector();
+    await storeEvents(...range(5));
+    forward(sender);
+    await waitFor(() => taken.length >= 5);
+    await setState(test.db, 'siem', 'paused');
+    await storeEvents(6);
+    await moveCursor(test.db, 'siem', START);
+    expect((await status()).behind_count).toBe(6);
+    expect(taken).toHaveLength(5);
+    await setState(test.db, 'siem', 'running');
+    await waitFor(() => taken.length >= 11);
+    expect(taken).toEqual([...range(5), ...range(6)]);
+  });
+
+  it('gives a batch up that is not taken in time, and leaves the events to the next', async () => {
+    const { sender } = collector(() => new Promise(() => undefined));
+    await storeEvents(...range(5));
+    const stuck = forward(sender);
+    await waitFor(async () => (await status()).lease_holder !== null);
+    await stuck.stop(100);
+    running.pop();
+    expect(await status()).toMatchObject({ lease_holder: null, behind_count: 5 });
+  });
+
+  it('passes what its filter leaves out', async () => {
+    const store = createBatchStore(test.db, logger, new AbortController().signal);
+    await store({ deliveries: [queuedDelivery('SMS_LOG_ALL', [{ tel: '+1' }])] });
+    await storeEvents(...range(10));
+    await store({ deliveries: [queuedDelivery('SMS_LOG_ALL', [{ tel: '+2' }])] });
+    const { taken, sender } = collector();
+    forward(sender, { families: ['audit'], users: ['ADMIN@*'] });
+    await waitFor(async () => (await status()).behind_count === 0);
+    expect(taken).toEqual(range(10));
+  });
+});
+
+describe('the state of two destinations', () => {
+  it('is apart', async () => {
+    await addDestination(test.db, 'archive', START);
+    await storeEvents(1);
+    const { taken, sender } = collector();
+    forward(sender);
+    await waitFor(() => taken.length >= 1);
+    await waitFor(
+      async () => (await listDestinations(test.db)).find(({ name }) => name === 'siem')?.behind_count === 0,
+    );
+    const archive = (await listDestinations(test.db)).find(({ name }) => name === 'archive');
+    expect(archive).toMatchObject({ behind_count: 1, sent_count: '0' });
+  });
+});

@@ -1,0 +1,174 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadConfig } from '../../src/config.ts';
+import { UsageError } from '../../src/errors.ts';
+import { parseDestinations } from '../../src/forward/parse-destinations.ts';
+import { storedEvent } from './senders/messages.ts';
+
+const SECRET = 'kPq7-secret-of-a-destination';
+
+let directory: string;
+beforeAll(() => {
+  directory = mkdtempSync(path.join(os.tmpdir(), 'xiq-sink-destinations-'));
+});
+afterAll(() => rmSync(directory, { recursive: true }));
+
+/** Writes a file of the test's directory and gives its path. */
+function write(name: string, text: string): string {
+  const file = path.join(directory, name);
+  writeFileSync(file, text);
+  return file;
+}
+
+/** The destinations of a settings file, and of the environment. */
+function parse(file: object, env: Record<string, string> = {}) {
+  const settings = write('settings.yaml', JSON.stringify(file));
+  return parseDestinations(loadConfig({ ...env, XIQ_SINK_CONFIG: settings }).forwarding);
+}
+
+/** The lines of the error, one a problem, without the path of the file. */
+function problemsOf(file: object, env: Record<string, string> = {}): string[] {
+  try {
+    parse(file, env);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    const [, ...problems] = error.message.split('\n');
+    return problems.map((problem) => problem.trim());
+  }
+  return [];
+}
+
+const FILE = { type: 'file', path: '/var/log/events.jsonl' };
+const HEC = { type: 'splunk_hec', url: 'https://splunk.test:8088' };
+
+describe('destinations of the file', () => {
+  it('take the usual where they say nothing', () => {
+    const [destination] = parse({ destinations: [{ name: 'archive', ...FILE }] });
+    expect(destination).toMatchObject({
+      name: 'archive',
+      type: 'file',
+      formatName: 'json',
+      filter: {},
+      limits: { events: 500, bytes: 900_000 },
+    });
+  });
+
+  it('say what they want', () => {
+    const [destination] = parse({
+      destinations: [
+        { name: 'siem', ...FILE, format: 'ocsf', filter: { codes: [10_001] }, batch: { events: 5_000 } },
+      ],
+    });
+    expect(destination).toMatchObject({
+      formatName: 'ocsf',
+      filter: { codes: ['10001'] },
+      limits: { events: 5_000, bytes: 900_000 },
+    });
+  });
+
+  it('take any text from the environment or a file, cut of its line break', () => {
+    const file = write('token', `${SECRET}\n`);
+    const given = [
+      { name: 'a', ...HEC, token: { env: 'HEC_TOKEN' } },
+      { name: 'b', ...HEC, token: { file } },
+      { name: 'c', type: 'https', url: 'https://siem.test', headers: { 'x-key': { file } } },
+    ];
+    expect(parse({ destinations: given }, { HEC_TOKEN: SECRET })).toHaveLength(3);
+    // A token with a line break would be none.
+    expect(problemsOf({ destinations: given }, { HEC_TOKEN: `${SECRET}\n` })).toEqual([
+      'XIQ_SINK_CONFIG: destination a: token: takes a token of printable ASCII characters without spaces',
+    ]);
+  });
+
+  it('are refused with all their faults at once, and no value is quoted', () => {
+    const problems = problemsOf({
+      destinations: [
+        { name: 'a', type: 'carrier-pigeon' },
+        { name: 'b', ...HEC, token: `${SECRET} with a blank`, format: 'cef', indx: 'main' },
+        { name: 'c', ...FILE, batch: { events: 5_001 }, filter: { familys: ['audit'] } },
+        { name: 'c', type: 'syslog', transport: 'tls', host: 'siem.test', tls: { ca: SECRET } },
+      ],
+      redaction: { members: ['('] },
+    });
+    expect(problems).toEqual([
+      expect.stringContaining('redaction: members.0: takes a name such as psk or *password*'),
+      'XIQ_SINK_CONFIG: destination a: type: takes one of syslog, splunk_hec, elasticsearch, https, sentinel, file, stdout',
+      expect.stringMatching(/destination b: token: takes a token/),
+      expect.stringMatching(/destination b: Unrecognized key: "indx"/),
+      'XIQ_SINK_CONFIG: destination b: format: splunk_hec carries json, ecs, ocsf',
+      expect.stringMatching(/destination c: filter: Unrecognized key: "familys"/),
+      'XIQ_SINK_CONFIG: destination c: batch.events: takes a whole number of events from 1 to 5000',
+      expect.stringMatching(/destination c: tls.ca: takes certificates in PEM form/),
+      'two destinations have the name "c"',
+    ]);
+    expect(problems.join()).not.toContain(SECRET);
+  });
+
+  it('are refused where a value cannot be had, or a name is none', () => {
+    const file = path.join(directory, 'nowhere');
+    expect(problemsOf({ destinations: [{ name: 'a', ...HEC, token: { env: 'NOT_SET' } }] })).toEqual([
+      'XIQ_SINK_CONFIG: destinations.0.token: the environment variable NOT_SET is not set',
+    ]);
+    expect(problemsOf({ destinations: [{ name: 'a', ...HEC, token: { file } }] })).toEqual([
+      `XIQ_SINK_CONFIG: destinations.0.token: ${file} cannot be read: ENOENT`,
+    ]);
+    expect(problemsOf({ destinations: [{ name: 'A b', ...FILE }] })).toEqual([
+      expect.stringContaining('destinations.0.name: takes lower-case letters, digits, - and _'),
+    ]);
+  });
+
+  it('hide what the settings name besides what is always hidden', () => {
+    const [destination] = parse({
+      destinations: [{ name: 'archive', ...FILE }],
+      redaction: { texts: ['door code'] },
+    });
+    const text = destination?.format(storedEvent(1, 'door code 4711, password hunter2'));
+    expect(text).toContain('door code [redacted]');
+    expect(text).not.toMatch(/4711|hunter2/);
+  });
+});
+
+describe('FORWARD_TO', () => {
+  const forwardTo = (FORWARD_TO: string, FORWARD_TOKEN = '') => parse({}, { FORWARD_TO, FORWARD_TOKEN });
+
+  it.each([
+    ['syslog+tls://siem.test:6514?format=leef', 'syslog', 'leef'],
+    ['syslog+tcp://[2001:db8::1]', 'syslog', 'cef'],
+    ['syslog+udp://siem.test?facility=local4&max_datagram_bytes=1000', 'syslog', 'cef'],
+    ['file:///var/log/events.jsonl?daily=true&keep=3', 'file', 'json'],
+    ['stdout:?format=ecs', 'stdout', 'ecs'],
+    ['https://siem.test/in?body=ndjson', 'https', 'json'],
+    ['elasticsearch+https://siem.test:9200/es?index=logs-x', 'elasticsearch', 'ecs'],
+  ])('%s is a destination', (url, type, formatName) => {
+    expect(forwardTo(url)).toMatchObject([{ name: 'default', type, formatName }]);
+  });
+
+  it.each([
+    'splunk+https://siem.test:8088?index=main',
+    'elasticsearch+https://siem.test',
+    'https://siem.test',
+  ])('%s takes FORWARD_TOKEN', (url) => {
+    expect(forwardTo(url, SECRET)).toHaveLength(1);
+  });
+
+  it.each([
+    ['gopher://siem.test', '', /^FORWARD_TO takes a URL that begins with syslog\+udp:\/\/, /],
+    ['syslog+tls://siem.test:6514?format=pdf', '', /^FORWARD_TO: format: takes one of json/],
+    ['https://me:pass@siem.test', '', /^FORWARD_TO takes no user name or password/],
+    ['file:///tmp/x', SECRET, /^FORWARD_TOKEN: file: takes none$/],
+    ['', SECRET, /^FORWARD_TOKEN: is of no use without FORWARD_TO$/],
+  ])('%s is refused', (FORWARD_TO, FORWARD_TOKEN, problem) => {
+    const problems = problemsOf({}, { FORWARD_TO, FORWARD_TOKEN });
+    expect(problems).toEqual([expect.stringMatching(problem)]);
+    expect(problems.join()).not.toMatch(/pass@|kPq7/);
+  });
+
+  it('has a name that no destination of the file may have', () => {
+    const destinations = [{ name: 'default', ...FILE }];
+    expect(problemsOf({ destinations }, { FORWARD_TO: 'stdout:' })).toEqual([
+      'two destinations have the name "default"',
+    ]);
+  });
+});

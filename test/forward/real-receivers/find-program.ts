@@ -1,0 +1,22 @@
+import { accessSync, constants } from 'node:fs';
+import path from 'node:path';
+
+/** System programs are often not on the PATH of a user; unpacked packages (.ci/run) never are. */
+const SYSTEM_DIRECTORIES = ['/usr/sbin', '/opt/syslog-ng/usr/sbin'];
+
+/** The path of an installed program. */
+export function findProgram(name: string): string | undefined {
+  const directories = (process.env['PATH'] ?? '').split(path.delimiter);
+  return [...directories, ...SYSTEM_DIRECTORIES]
+    .map((directory) => path.join(directory, name))
+    .find(isExecutable);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

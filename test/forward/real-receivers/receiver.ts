@@ -1,0 +1,103 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
+import net from 'node:net';
+import { z } from 'zod';
+import { waitFor } from '../../support/wait-for.ts';
+
+/** A real syslog receiver with a port for each transport, and one for lines without octet counting. */
+export interface Receiver {
+  readonly ports: Ports;
+  /** The messages that it has written to its file so far. */
+  received(): readonly ReceivedMessage[];
+  /** Ends it as an operator would. */
+  stop(): Promise<void>;
+  /** Starts it anew with the same ports, after a stop. */
+  start(): Promise<void>;
+}
+
+export type Ports = Readonly<Record<'udp' | 'tcp' | 'lf' | 'tls', number>>;
+
+const ReceivedMessage = z.object({
+  text: z.string(),
+  event_id: z.string(),
+  host: z.string(),
+  message_type: z.string(),
+  priority: z.string(),
+});
+
+type ReceivedMessage = z.output<typeof ReceivedMessage>;
+
+interface ReceiverOptions {
+  command: string;
+  args: readonly string[];
+  env: NodeJS.ProcessEnv;
+  ports: Ports;
+  /** Lines of JSON, a ReceivedMessage each. */
+  outputFile: string;
+}
+
+/** Runs a receiver in the foreground. Resolves once it listens; fails with what it printed when it ends instead. */
+export async function runReceiver({
+  command,
+  args,
+  env,
+  ports,
+  outputFile,
+}: ReceiverOptions): Promise<Receiver> {
+  let end: () => Promise<void> = () => Promise.resolve();
+
+  async function start(): Promise<void> {
+    const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    let printed = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+    }
+    const exited = once(child, 'exit');
+    end = async () => {
+      child.kill('SIGTERM');
+      await exited;
+    };
+    await waitFor(async () => {
+      if (child.exitCode !== null) throw new Error(`${command} ended with ${child.exitCode}: ${printed}`);
+      return (
+        (await isListening(ports.tcp)) && (await isListening(ports.lf)) && (await isListening(ports.tls))
+      );
+    });
+  }
+
+  await start();
+  const received = followLines(outputFile);
+  return { ports, start, stop: () => end(), received };
+}
+
+/** The messages of a growing file; each call reads on from where the last one ended. */
+function followLines(file: string): () => readonly ReceivedMessage[] {
+  const messages: ReceivedMessage[] = [];
+  let offset = 0;
+  return () => {
+    if (!existsSync(file)) return messages;
+    const descriptor = openSync(file, 'r');
+    const grown = Buffer.alloc(fstatSync(descriptor).size - offset);
+    readSync(descriptor, grown, 0, grown.length, offset);
+    closeSync(descriptor);
+    const whole = grown.subarray(0, grown.lastIndexOf('\n') + 1);
+    offset += whole.length;
+    for (const line of whole.toString().split('\n')) {
+      if (line !== '') messages.push(ReceivedMessage.parse(JSON.parse(line)));
+    }
+    return messages;
+  };
+}
+
+async function isListening(port: number): Promise<boolean> {
+  const socket = net.connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}

@@ -1,0 +1,134 @@
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { OutageError } from '../../../src/errors.ts';
+import {
+  createElasticsearchSender,
+  elasticsearchOptions,
+} from '../../../src/forward/senders/elasticsearch.ts';
+import { BatchRefusedError, EndpointRefusedError } from '../../../src/forward/sender.ts';
+import { messages, storedEvent } from './messages.ts';
+import { inTurn, standIn } from './stand-in.ts';
+import type { Received, Script } from './stand-in.ts';
+
+const options = (url: string, more: object = {}) =>
+  elasticsearchOptions.parse({ url, index: 'logs', ...more });
+
+const Action = z.object({ create: z.object({ _index: z.string(), _id: z.string() }) });
+
+/** The ids that a bulk request creates, in order. */
+function idsIn({ body }: Received): string[] {
+  const lines = body.split('\n').slice(0, -1);
+  return lines.filter((_, at) => at % 2 === 0).map((line) => Action.parse(JSON.parse(line)).create._id);
+}
+
+const idOf = (number: number) => storedEvent(number).eventId;
+
+/** Answers every item by its id and how often it was seen before. */
+function byItem(resultOf: (id: string, before: number) => object): Script {
+  const seen = new Map<string, number>();
+  return (request) => ({
+    json: {
+      items: idsIn(request).map((id) => {
+        const before = seen.get(id) ?? 0;
+        seen.set(id, before + 1);
+        return { create: resultOf(id, before) };
+      }),
+    },
+  });
+}
+
+const created = byItem(() => ({ status: 201 }));
+const refused = (status: number, type: string) => ({ status, error: { type, reason: 'for a reason' } });
+
+test('events are created under their ids, with what proves who we are', async () => {
+  await using server = await standIn(created);
+  const sender = createElasticsearchSender(options(server.url, { api_key: 'the-key' }));
+  const batch = messages(2);
+  expect(await sender.send(batch)).toEqual([]);
+  expect(server.received[0]?.url).toMatch(/^\/_bulk\?/);
+  expect(server.received[0]?.headers).toMatchObject({
+    authorization: 'ApiKey the-key',
+    'content-type': 'application/x-ndjson',
+  });
+  expect(server.received[0]?.body).toBe(
+    batch
+      .map(({ event, text }) => `{"create":{"_index":"logs","_id":"${event.eventId}"}}\n${text}\n`)
+      .join(''),
+  );
+  await sender.close();
+});
+
+test('or with user name and password', async () => {
+  await using server = await standIn(created);
+  const sender = createElasticsearchSender(
+    options(server.url, { username: 'elastic', password: 'pass:word' }),
+  );
+  await sender.send(messages(1));
+  await sender.close();
+  expect(server.received[0]?.headers.authorization).toBe(`Basic ${btoa('elastic:pass:word')}`);
+});
+
+test('each item counts for itself: there already, too busy, unreadable', async () => {
+  await using server = await standIn(
+    byItem((id, before) => {
+      if (id === idOf(1)) return refused(409, 'version_conflict_engine_exception');
+      if (id === idOf(2) && before === 0) return refused(429, 'circuit_breaking_exception');
+      if (id === idOf(3)) return refused(400, 'document_parsing_exception');
+      if (id === idOf(4) && before < 2) return refused(503, 'unavailable_shards_exception');
+      return { status: 201 };
+    }),
+  );
+  const sender = createElasticsearchSender(options(server.url));
+  expect(await sender.send(messages(6))).toEqual([
+    { index: 3, reason: '400 document_parsing_exception: for a reason' },
+  ]);
+  expect(server.received.slice(1).map(idsIn)).toEqual([[idOf(2), idOf(4)], [idOf(4)]]);
+  await sender.close();
+});
+
+test('items that stay too busy make the batch wait', async () => {
+  await using server = await standIn(byItem(() => refused(429, 'es_rejected_execution_exception')));
+  const sender = createElasticsearchSender(options(server.url));
+  await expect(sender.send(messages(2))).rejects.toThrow(/is too busy for 2 of 2 events$/);
+  expect(server.received).toHaveLength(4);
+  await sender.close();
+});
+
+test.each([
+  [404, 'index_not_found_exception'],
+  [403, 'security_exception'],
+])('an item’s %i %s blames no event', async (status, type) => {
+  await using server = await standIn(byItem(() => refused(status, type)));
+  const sender = createElasticsearchSender(options(server.url));
+  await expect(sender.send(messages(1))).rejects.toThrow(EndpointRefusedError);
+  await sender.close();
+});
+
+test('a request that is too large is refused as a whole', async () => {
+  await using server = await standIn(inTurn({ status: 413 }));
+  const sender = createElasticsearchSender(options(server.url));
+  await expect(sender.send(messages(2))).rejects.toThrow(BatchRefusedError);
+  await sender.close();
+});
+
+test.each([{ raw: 'a proxy’s page' }, { json: { items: [] } }])(
+  'a good status without an answer for each item is an outage: %j',
+  async (reply) => {
+    await using server = await standIn(inTurn(reply));
+    const sender = createElasticsearchSender(options(server.url));
+    await expect(sender.send(messages(1))).rejects.toThrow(OutageError);
+    await sender.close();
+  },
+);
+
+test('wrong options say what they take', () => {
+  const problems = (given: object) => {
+    const parsed = elasticsearchOptions.safeParse(given);
+    return parsed.error?.issues.map(({ path, message }) => [path.join('.'), message]);
+  };
+  expect(problems({ url: 'es', index: 'Logs', username: 'me' })).toEqual([
+    ['url', expect.stringMatching(/^takes an address/)],
+    ['index', 'takes the name of an index or data stream'],
+    ['', 'takes api_key, or username and password, or none'],
+  ]);
+});

@@ -1,0 +1,128 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { OutageError } from '../../../src/errors.ts';
+import { createSplunkHecSender, splunkHecOptions } from '../../../src/forward/senders/splunk-hec.ts';
+import { BatchRefusedError, EndpointRefusedError, RetryLaterError } from '../../../src/forward/sender.ts';
+import { message, messages } from './messages.ts';
+import { inTurn, standIn } from './stand-in.ts';
+import type { Reply } from './stand-in.ts';
+
+// Every destination reached by HTTP reads answers the same way; one of them stands for all.
+
+const TOKEN = 'a-token-that-nobody-may-see';
+
+const senderTo = (url: string, timeoutSeconds = 5) =>
+  createSplunkHecSender(splunkHecOptions.parse({ url, token: TOKEN, timeout_seconds: timeoutSeconds }));
+
+async function failureAfter(reply: Reply, timeoutSeconds?: number): Promise<unknown> {
+  await using server = await standIn(inTurn(reply));
+  const sender = senderTo(server.url, timeoutSeconds);
+  try {
+    await sender.send(messages(1));
+  } catch (error) {
+    return error;
+  } finally {
+    await sender.close();
+  }
+  throw new Error('the sender took the answer for a good one');
+}
+
+describe('an answer means', () => {
+  test.each([
+    [301, EndpointRefusedError],
+    [400, BatchRefusedError],
+    [401, EndpointRefusedError],
+    [403, EndpointRefusedError],
+    [404, EndpointRefusedError],
+    [405, EndpointRefusedError],
+    [408, OutageError],
+    [410, EndpointRefusedError],
+    [413, BatchRefusedError],
+    [422, BatchRefusedError],
+    [429, OutageError],
+    [500, OutageError],
+    [502, OutageError],
+    [503, OutageError],
+  ])('%i: %o', async (status, failure) => {
+    const error = await failureAfter({ status });
+    expect(error).toBeInstanceOf(failure);
+    expect(error).toHaveProperty('message', expect.stringMatching(/^splunk_hec at http:.*answered \d+/));
+  });
+
+  test.each([429, 503])('%i with Retry-After: when to come again', async (status) => {
+    const error = await failureAfter({ status, headers: { 'retry-after': '17' } });
+    expect(error).toBeInstanceOf(RetryLaterError);
+    expect(error).toHaveProperty('afterMs', 17_000);
+  });
+});
+
+test('an answer is quoted, but for secrets and what goes beyond 300 characters', async () => {
+  const error = await failureAfter({ status: 401, raw: `no token ${TOKEN} here, ${'long '.repeat(1000)}` });
+  expect(error).toHaveProperty('message', expect.stringContaining('no token [hidden] here'));
+  expect(error).toHaveProperty(
+    'message.length',
+    expect.toSatisfy((length: number) => length < 400),
+  );
+});
+
+test('a redirect is not followed, and its host is told', async () => {
+  await using elsewhere = await standIn(inTurn({}));
+  const headers = { location: `${elsewhere.url}/path?token=${TOKEN}` };
+  const error = await failureAfter({ status: 307, headers });
+  expect(error).toBeInstanceOf(EndpointRefusedError);
+  expect(error).toHaveProperty(
+    'message',
+    expect.stringContaining(`redirect to 127.0.0.1:${elsewhere.port};`),
+  );
+  expect(error).toHaveProperty('message', expect.not.stringContaining(TOKEN));
+  expect(elsewhere.received).toHaveLength(0);
+});
+
+test('no answer in time, and a connection that breaks before it, are outages', async () => {
+  const late = await failureAfter('silent', 0.1);
+  expect(late).toBeInstanceOf(OutageError);
+  expect(late).toHaveProperty('cause', expect.any(Error));
+  expect(await failureAfter('cut')).toBeInstanceOf(OutageError);
+});
+
+test('a batch whose answer was lost is taken at the next attempt', async () => {
+  await using server = await standIn(inTurn('cut', {}));
+  const sender = senderTo(server.url);
+  await expect(sender.send(messages(2))).rejects.toThrow(OutageError);
+  expect(await sender.send(messages(2))).toEqual([]);
+  expect(server.received[1]?.body).toBe(server.received[0]?.body);
+  await sender.close();
+});
+
+test('of an endless answer no more is read than a limit', async () => {
+  const error = await failureAfter('endless', 300);
+  expect(error).toBeInstanceOf(EndpointRefusedError);
+});
+
+test('an answer that comes before the request is read counts, though the connection breaks', async () => {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => {
+      socket.pause().write('HTTP/1.1 413 Too Large\r\nContent-Length: 5\r\n\r\n');
+      setTimeout(() => socket.resetAndDestroy(), 20);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  // Bytes that gzip cannot make fewer, and more than the buffers of both ends hold.
+  const large = message(1, randomBytes(20_000_000).toString('hex'));
+  await expect(senderTo(`http://127.0.0.1:${port}`).send([large])).rejects.toThrow(BatchRefusedError);
+});
+
+test('nobody listening is an outage that says where', async () => {
+  const server = await standIn(inTurn({}));
+  await server[Symbol.asyncDispose]();
+  await expect(senderTo(server.url).send(messages(1))).rejects.toThrow(
+    new OutageError(`splunk_hec at ${server.url} cannot be reached`),
+  );
+});

@@ -1,0 +1,168 @@
+import type { LookupFunction } from 'node:net';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describeError } from '../../../src/errors.ts';
+import { createHttpsSender, httpsOptions } from '../../../src/forward/senders/https.ts';
+import { EndpointRefusedError } from '../../../src/forward/sender.ts';
+import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
+import type { TestCertificate } from '../../support/certificates.ts';
+import { messages } from './messages.ts';
+import { inTurn, standIn } from './stand-in.ts';
+
+const SIGNING_SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+
+describe.skipIf(!hasOpenssl)('https (needs openssl on PATH to make certificates)', () => {
+  let certificate: TestCertificate;
+  let stranger: TestCertificate;
+  beforeAll(() => {
+    certificate = makeCertificate('IP:127.0.0.1', 'DNS:siem.test');
+    stranger = makeCertificate('IP:127.0.0.1');
+  });
+  afterAll(() => {
+    certificate[Symbol.dispose]();
+    stranger[Symbol.dispose]();
+  });
+
+  const options = (url: string, more: object = {}) =>
+    httpsOptions.parse({ url, allow_private: true, tls: { ca: certificate.cert }, ...more });
+
+  test('a batch is one JSON array with our own headers', async () => {
+    await using server = await standIn(inTurn({ status: 204 }), certificate);
+    const sender = createHttpsSender(options(`${server.url}/in?key=1`, { headers: { 'X-Api-Key': 'k' } }));
+    expect(await sender.send(messages(2))).toEqual([]);
+    await sender.close();
+    const [request] = server.received;
+    expect(request?.url).toBe('/in?key=1');
+    expect(request?.headers).toMatchObject({ 'x-api-key': 'k', 'content-type': 'application/json' });
+    expect(JSON.parse(request?.body ?? '')).toEqual(messages(2).map(({ text }): unknown => JSON.parse(text)));
+  });
+
+  test('or lines of JSON', async () => {
+    await using server = await standIn(inTurn({}), certificate);
+    const sender = createHttpsSender(options(server.url, { body: 'ndjson' }));
+    await sender.send(messages(2));
+    await sender.close();
+    expect(server.received[0]?.headers['content-type']).toBe('application/x-ndjson');
+    expect(server.received[0]?.body).toBe(
+      messages(2)
+        .map(({ text }) => `${text}\n`)
+        .join(''),
+    );
+  });
+
+  test('it is signed as Standard Webhooks says, and a batch keeps its id when it is sent again', async () => {
+    await using server = await standIn(inTurn('cut', {}), certificate);
+    // A sender made anew each time: the id survives a restart, too.
+    const send = async (count: number) => {
+      const sender = createHttpsSender(options(server.url, { signing_secret: SIGNING_SECRET }));
+      await sender.send(messages(count)).finally(() => void sender.close());
+    };
+    await expect(send(2)).rejects.toThrow('cannot be reached');
+    await send(2);
+    await send(3);
+
+    for (const { body, headers } of server.received) {
+      const signed = Object.fromEntries(
+        Object.entries(headers).map(([name, value]) => [name, String(value)]),
+      );
+      expect(new Webhook(SIGNING_SECRET).verify(body, signed)).toEqual(JSON.parse(body));
+    }
+    const [first, second, third] = server.received.map(({ headers }) => headers['webhook-id']);
+    expect(second).toBe(first);
+    expect(third).not.toBe(first);
+  });
+
+  test('a certificate of an unknown authority, or for another name, is not trusted', async () => {
+    await using server = await standIn(inTurn({}), stranger);
+    const sender = createHttpsSender(options(server.url));
+    const failure: unknown = await sender.send(messages(1)).catch((error: unknown) => error);
+    expect(describeError(failure)).toMatch(/self-signed|unable to verify/);
+    const named = createHttpsSender(
+      options(server.url, { tls: { ca: stranger.cert, server_name: 'siem.test' } }),
+    );
+    const wrongName: unknown = await named.send(messages(1)).catch((error: unknown) => error);
+    expect(describeError(wrongName)).toContain("does not match certificate's altnames");
+    expect(server.received).toHaveLength(0);
+  });
+
+  describe('in our own network', () => {
+    const toLoopback: LookupFunction = (_host, { all }, callback) => {
+      if (all === true) callback(null, [{ address: '127.0.0.1', family: 4 }]);
+      else callback(null, '127.0.0.1', 4);
+    };
+
+    test.each([
+      '127.0.0.1',
+      '2130706433',
+      '0.0.0.0',
+      '10.0.0.1',
+      '172.16.0.1',
+      '192.168.1.1',
+      '169.254.169.254',
+      '100.64.0.1',
+      '[::1]',
+      '[::]',
+      '[fe80::1]',
+      '[fd00:ec2::254]',
+      '[::ffff:10.0.0.1]',
+      '[::ffff:a9fe:a9fe]',
+      '[64:ff9b::a00:1]',
+      '224.0.0.1',
+    ])('%s is not connected to', async (host) => {
+      const sender = createHttpsSender(options(`https://${host}/`, { allow_private: false }));
+      await expect(sender.send(messages(1))).rejects.toThrow(EndpointRefusedError);
+    });
+
+    test('a name that leads there is not connected to, unless it is allowed', async () => {
+      await using server = await standIn(inTurn({}), certificate);
+      const url = `https://siem.test:${server.port}/`;
+      const refusing = createHttpsSender(options(url, { allow_private: false }), toLoopback);
+      await expect(refusing.send(messages(1))).rejects.toThrow(/allow_private/);
+      expect(server.received).toHaveLength(0);
+
+      const allowed = createHttpsSender(options(url), toLoopback);
+      expect(await allowed.send(messages(1))).toEqual([]);
+      expect(server.received).toHaveLength(1);
+      await allowed.close();
+    });
+
+    test('every connection is checked anew: a name that leads there later is not connected to', async () => {
+      await using server = await standIn(inTurn({}), certificate);
+      let asked = 0;
+      const rebinding: LookupFunction = (host, lookupOptions, callback) => {
+        if (asked++ > 0) toLoopback(host, lookupOptions, callback);
+        else callback(new Error('no such name'), []);
+      };
+      const url = `https://siem.test:${server.port}/`;
+      const sender = createHttpsSender(options(url, { allow_private: false }), rebinding);
+      await expect(sender.send(messages(1))).rejects.toThrow('cannot be reached');
+      await expect(sender.send(messages(1))).rejects.toThrow(EndpointRefusedError);
+      expect(server.received).toHaveLength(0);
+      await sender.close();
+    });
+
+    test('one address there among public ones is enough to be refused', async () => {
+      const mixed: LookupFunction = (_host, _options, callback) => {
+        callback(null, [
+          { address: '8.8.8.8', family: 4 },
+          { address: '10.0.0.1', family: 4 },
+        ]);
+      };
+      const sender = createHttpsSender(options('https://siem.test/', { allow_private: false }), mixed);
+      await expect(sender.send(messages(1))).rejects.toThrow(EndpointRefusedError);
+    });
+  });
+
+  test.each([
+    [{ url: 'http://siem.test/' }, 'url'],
+    [{ url: 'https://user:pass@siem.test/' }, 'url'],
+    [{ headers: { Host: 'other' } }, 'headers'],
+    [{ headers: { bad: 'a\nb' } }, 'headers'],
+    [{ signing_secret: 'whsec_c2hvcnQ=' }, 'signing_secret'],
+    [{ tls: { ca: 'no PEM' } }, 'tls.ca'],
+    [{ tls: { verify: false } }, 'tls'],
+  ])('%j is not taken', (given, where) => {
+    const parsed = httpsOptions.safeParse({ url: 'https://siem.test/', ...given });
+    expect(parsed.error?.issues.map(({ path }) => path.join('.'))).toEqual([where]);
+  });
+});

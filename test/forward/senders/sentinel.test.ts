@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { createSentinelSender, sentinelOptions } from '../../../src/forward/senders/sentinel.ts';
+import { EndpointRefusedError } from '../../../src/forward/sender.ts';
+import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
+import type { TestCertificate } from '../../support/certificates.ts';
+import { message, messages } from './messages.ts';
+import { inTurn, standIn } from './stand-in.ts';
+import type { Script } from './stand-in.ts';
+
+describe.skipIf(!hasOpenssl)('sentinel (needs openssl on PATH to make certificates)', () => {
+  let certificate: TestCertificate;
+  beforeAll(() => {
+    certificate = makeCertificate('IP:127.0.0.1');
+  });
+  afterAll(() => certificate[Symbol.dispose]());
+
+  const senderTo = (ingestion: { url: string }, login: { url: string }) =>
+    createSentinelSender(
+      sentinelOptions.parse({
+        endpoint: ingestion.url,
+        login_url: login.url,
+        rule_id: 'dcr-1',
+        stream: 'Custom-Events',
+        tenant_id: 'tenant',
+        client_id: 'app',
+        client_secret: 'the client’s secret',
+        tls: { ca: certificate.cert },
+      }),
+    );
+
+  /** Gives out token-0, token-1 and so on. */
+  const tokensIn =
+    (seconds: number): Script =>
+    (_request, index) => ({ json: { access_token: `token-${index}`, expires_in: seconds } });
+
+  test('batches are posted to the stream with the token of one login', async () => {
+    await using login = await standIn(tokensIn(3600), certificate);
+    await using ingestion = await standIn(inTurn({ status: 204 }), certificate);
+    const sender = senderTo(ingestion, login);
+    for (const from of [0, 2]) expect(await sender.send(messages(2, from))).toEqual([]);
+    await sender.close();
+
+    expect(login.received).toHaveLength(1);
+    expect(login.received[0]?.url).toBe('/tenant/oauth2/v2.0/token');
+    expect(Object.fromEntries(new URLSearchParams(login.received[0]?.body))).toEqual({
+      grant_type: 'client_credentials',
+      client_id: 'app',
+      client_secret: 'the client’s secret',
+      scope: 'https://monitor.azure.com/.default',
+    });
+    expect(ingestion.received.map(({ url }) => url)).toEqual(
+      Array(2).fill('/dataCollectionRules/dcr-1/streams/Custom-Events?api-version=2023-01-01'),
+    );
+    expect(ingestion.received[1]?.headers.authorization).toBe('Bearer token-0');
+    expect(ingestion.received[1]?.body).toBe(
+      `[${messages(2, 2)
+        .map(({ text }) => text)
+        .join(',')}]`,
+    );
+  });
+
+  test('a token is renewed before its end', async () => {
+    await using login = await standIn(tokensIn(600), certificate);
+    await using ingestion = await standIn(inTurn({ status: 204 }), certificate);
+    const sender = senderTo(ingestion, login);
+    vi.useFakeTimers({ toFake: ['Date'] });
+    try {
+      await sender.send(messages(1));
+      vi.setSystemTime(Date.now() + 530_000);
+      await sender.send(messages(1));
+      vi.setSystemTime(Date.now() + 20_000);
+      await sender.send(messages(1));
+    } finally {
+      vi.useRealTimers();
+    }
+    await sender.close();
+    expect(ingestion.received.map(({ headers }) => headers.authorization)).toEqual([
+      'Bearer token-0',
+      'Bearer token-0',
+      'Bearer token-1',
+    ]);
+  });
+
+  test('a token that is not accepted is replaced once', async () => {
+    await using login = await standIn(tokensIn(3600), certificate);
+    await using ingestion = await standIn(
+      inTurn({ status: 401 }, { status: 204 }, { status: 401 }),
+      certificate,
+    );
+    const sender = senderTo(ingestion, login);
+    expect(await sender.send(messages(1))).toEqual([]);
+    await expect(sender.send(messages(1))).rejects.toThrow(EndpointRefusedError);
+    await sender.close();
+    expect(login.received).toHaveLength(3);
+  });
+
+  test('a refused login blames no event and tells no secret', async () => {
+    const raw = '{"error":"invalid_client","error_description":"not the client’s secret"}';
+    await using login = await standIn(inTurn({ status: 400, raw }), certificate);
+    await using ingestion = await standIn(inTurn({}), certificate);
+    const sender = senderTo(ingestion, login);
+    const failure: unknown = await sender.send(messages(1)).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(EndpointRefusedError);
+    expect(failure).toHaveProperty('message', expect.stringContaining('invalid_client'));
+    expect(failure).toHaveProperty('message', expect.not.stringContaining('the client’s secret'));
+    expect(ingestion.received).toHaveLength(0);
+    await sender.close();
+  });
+
+  test('a request has at most 1 MB', async () => {
+    await using login = await standIn(tokensIn(3600), certificate);
+    await using ingestion = await standIn(inTurn({ status: 204 }), certificate);
+    const sender = senderTo(ingestion, login);
+    const large = Array.from({ length: 40 }, (_, number) => message(number, 'x'.repeat(60_000)));
+    await sender.send(large);
+    await sender.close();
+    expect(ingestion.received.flatMap(({ body }): unknown => JSON.parse(body))).toHaveLength(40);
+    for (const { body } of ingestion.received) expect(body.length).toBeLessThanOrEqual(1_000_000);
+  });
+});

@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { createSplunkHecSender, splunkHecOptions } from '../../../src/forward/senders/splunk-hec.ts';
+import { EndpointRefusedError } from '../../../src/forward/sender.ts';
+import { message, messages } from './messages.ts';
+import { inTurn, standIn } from './stand-in.ts';
+import type { Script } from './stand-in.ts';
+
+const TOKEN = '00000000-0000-0000-0000-000000000001';
+const options = (url: string, more: object = {}) => splunkHecOptions.parse({ url, token: TOKEN, ...more });
+
+const Envelope = z.object({ time: z.number(), event: z.object({ event_id: z.string() }) });
+
+const envelopesIn = (body: string) => body.split('\n').map((line) => Envelope.parse(JSON.parse(line)));
+
+test('events go out as envelopes, one after another, gzipped', async () => {
+  await using server = await standIn(inTurn({ json: { text: 'Success', code: 0 } }));
+  const sender = createSplunkHecSender(options(server.url, { index: 'net', host: 'sink', source: 'here' }));
+  expect(await sender.send(messages(2))).toEqual([]);
+  const [request] = server.received;
+  expect(request?.url).toBe('/services/collector/event');
+  expect(request?.headers).toMatchObject({ authorization: `Splunk ${TOKEN}`, 'content-encoding': 'gzip' });
+  expect(request?.body.split('\n').map((line): unknown => JSON.parse(line))).toEqual(
+    messages(2).map(({ text }) => ({
+      time: 1_777_863_721.123,
+      host: 'sink',
+      source: 'here',
+      sourcetype: '_json',
+      index: 'net',
+      event: JSON.parse(text) as unknown,
+    })),
+  );
+  await sender.close();
+});
+
+test('a request has at most 1 MB, and none is missing', async () => {
+  await using server = await standIn(inTurn({}));
+  const sender = createSplunkHecSender(options(server.url));
+  const large = Array.from({ length: 50 }, (_, number) => message(number, 'x'.repeat(60_000)));
+  await sender.send(large);
+  await sender.close();
+  expect(server.received).toHaveLength(4);
+  for (const { body } of server.received) expect(Buffer.byteLength(body)).toBeLessThanOrEqual(1_000_000);
+  const arrived = server.received.flatMap(({ body }) => envelopesIn(body)).map(({ event }) => event.event_id);
+  expect(arrived).toEqual(large.map(({ event }) => event.eventId));
+});
+
+test('a wrong index is the setting’s fault, not the events’', async () => {
+  await using server = await standIn(inTurn({ status: 400, json: { text: 'Incorrect index', code: 7 } }));
+  const sender = createSplunkHecSender(options(server.url));
+  await expect(sender.send(messages(1))).rejects.toThrow(EndpointRefusedError);
+  await sender.close();
+});
+
+describe('with acknowledgement', () => {
+  /** Acknowledges at the nth time of asking. */
+  const acknowledgingAt = (nth: number): Script => {
+    let asked = 0;
+    return ({ url, body }) => {
+      if (url !== '/services/collector/ack') return { json: { text: 'Success', code: 0, ackId: 7 } };
+      expect(JSON.parse(body)).toEqual({ acks: [7] });
+      return { json: { acks: { 7: ++asked >= nth } } };
+    };
+  };
+
+  test('a batch is taken when the indexers have it', async () => {
+    await using server = await standIn(acknowledgingAt(2));
+    const sender = createSplunkHecSender(options(server.url, { acknowledge: true }));
+    await sender.send(messages(1));
+    await sender.close();
+    expect(server.received).toHaveLength(3);
+    const channels = new Set(server.received.map(({ headers }) => headers['x-splunk-request-channel']));
+    expect([...channels]).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/)]);
+  });
+
+  test('an answer without an acknowledgement’s number is an outage that says so', async () => {
+    await using server = await standIn(inTurn({ json: { text: 'Success', code: 0 } }));
+    const sender = createSplunkHecSender(options(server.url, { acknowledge: true }));
+    await expect(sender.send(messages(1))).rejects.toThrow('ackId');
+    await sender.close();
+  });
+});

@@ -1,0 +1,90 @@
+import http from 'node:http';
+import type { IncomingHttpHeaders, RequestListener, ServerResponse } from 'node:http';
+import https from 'node:https';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { gunzipSync } from 'node:zlib';
+import type { TestCertificate } from '../../support/certificates.ts';
+
+/** A request as the stand-in received it, its body inflated. */
+export interface Received {
+  url: string;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+/** What the script answers; `cut` ends the connection instead, `silent` never answers, `endless` never stops. */
+export type Reply =
+  | { status?: number; headers?: Record<string, string>; json?: unknown; raw?: string }
+  | 'cut'
+  | 'silent'
+  | 'endless';
+
+/** Gets each request and its number, counted from 0. */
+export type Script = (request: Received, index: number) => Reply;
+
+/** A server on loopback in the place of a destination, which answers by its script and remembers every request. */
+export interface StandIn extends AsyncDisposable {
+  url: string;
+  port: number;
+  received: Received[];
+}
+
+/** Starts a stand-in, with TLS where there is a certificate. */
+export async function standIn(script: Script, certificate?: TestCertificate): Promise<StandIn> {
+  const received: Received[] = [];
+  const listener: RequestListener = (request, response) => {
+    void (async () => {
+      const { url = '', headers } = request;
+      const sent = await buffer(request);
+      const body = (headers['content-encoding'] === 'gzip' ? gunzipSync(sent) : sent).toString();
+      received.push({ url, headers, body });
+      answer(response, script({ url, headers, body }, received.length - 1));
+    })();
+  };
+  const server =
+    certificate === undefined
+      ? http.createServer(listener)
+      : https.createServer({ cert: certificate.cert, key: certificate.key }, listener);
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the stand-in has no port');
+  const { port } = address;
+  return {
+    url: `${certificate === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
+    port,
+    received,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Answers in turn, the last reply from then on. */
+export function inTurn(...replies: readonly Reply[]): Script {
+  return (_request, index) => replies[Math.min(index, replies.length - 1)] ?? 'silent';
+}
+
+function answer(response: ServerResponse, reply: Reply): void {
+  if (reply === 'silent') return;
+  if (reply === 'cut') {
+    response.destroy();
+    return;
+  }
+  if (reply === 'endless') {
+    response.writeHead(401);
+    Readable.from(endless())
+      .on('error', () => undefined)
+      .pipe(response);
+    return;
+  }
+  const { status = 200, headers = {}, json, raw } = reply;
+  response.writeHead(status, headers).end(raw ?? (json === undefined ? '' : JSON.stringify(json)));
+}
+
+function* endless(): Generator<string> {
+  for (;;) yield 'x'.repeat(10_000);
+}
