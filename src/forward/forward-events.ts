@@ -9,6 +9,7 @@ import { readStretch } from '../store/read-events.ts';
 import type { Stretch } from '../store/read-events.ts';
 import type { StoredPosition } from '../store/search-events.ts';
 import { createBackoff } from './backoff.ts';
+import { giveWay } from './give-way.ts';
 import { createFilter, familiesOf } from './filter.ts';
 import type { EventFilter } from './filter.ts';
 import { sendBisecting } from './send-bisecting.ts';
@@ -40,6 +41,9 @@ export const DEFAULT_LIMITS: BatchLimits = { events: 500, bytes: 900_000 };
  * and 10 us for each.
  */
 const STRETCH_EVENTS = 1_000;
+
+/** Events are written at most so many at a stretch, which takes about half a millisecond. */
+const EVENTS_AT_A_STRETCH = 25;
 
 /** A process that dies gives its destinations to another within this time. */
 const LEASE_SECONDS = 30;
@@ -165,7 +169,7 @@ async function forwardFrom(
     next = read(end);
     // A failure shows when it is awaited, and must not end the program before.
     next.catch(() => undefined);
-    for (const { messages, position } of toBatches(events, end)) {
+    for await (const { messages, position } of toBatches(events, end)) {
       const refused = messages.length === 0 ? [] : await sendBisecting(sender, messages);
       const rejected = refused.map(({ message: { event }, reason }) => ({ ...event, reason }));
       const sent = messages.length - rejected.length;
@@ -186,10 +190,13 @@ interface Batch {
 /** Makes what turns a stretch of events into batches of bounded size; the last one ends where the stretch does. */
 function createBatcher({ filter, format, limits }: Forwarding) {
   const passes = createFilter(filter);
-  return function* toBatches(events: Stretch['events'], end: StoredPosition): Generator<Batch> {
+  return async function* toBatches(events: Stretch['events'], end: StoredPosition): AsyncGenerator<Batch> {
     let messages: Message[] = [];
     let bytes = 0;
+    let made = 0;
     for (const event of events) {
+      made += 1;
+      if (made % EVENTS_AT_A_STRETCH === 0) await giveWay();
       if (!passes(event)) continue;
       const text = format(event);
       const size = Buffer.byteLength(text);

@@ -30,7 +30,8 @@ export interface StoredEvent extends StoredPosition {
 
 /** A stretch of the stored events: those of the families that were asked for, in order, up to its end. */
 export interface Stretch {
-  readonly events: readonly StoredEvent[];
+  /** Made one by one as they are asked for: many at a stretch would hold up answers. */
+  readonly events: Iterable<StoredEvent>;
   /** The place of the last event of any family in the stretch; undefined when nothing was stored after the position. */
   readonly end: StoredPosition | undefined;
 }
@@ -48,7 +49,11 @@ export async function readStretch(
   const end = await endOfStretch(db, position, limit);
   if (end === undefined) return { events: [], end };
   const rows = await Promise.all(families.map((family) => readFamily(db, family, position, end)));
-  return { events: rows.flat().toSorted(byPosition), end };
+  return { events: toEvents(rows.flat().toSorted(byPosition)), end };
+}
+
+function* toEvents(rows: readonly Row[]): Generator<StoredEvent> {
+  for (const row of rows) yield toEvent(row);
 }
 
 /** One event by its identity; undefined when retention has dropped it. */
@@ -58,14 +63,14 @@ export async function readEvent(
   occurredAt: Date,
   eventId: string,
 ): Promise<StoredEvent | undefined> {
-  const [event] = await selectEvents(
+  const [row] = await selectRows(
     db,
     FAMILY_OF[messageType],
     // The time is known to the millisecond, and finds the partition.
     sql`occurred_at >= ${occurredAt} and occurred_at < ${occurredAt}::timestamptz + interval '1 millisecond'
       and event_id = ${eventId}::uuid`,
   );
-  return event;
+  return row && toEvent(row);
 }
 
 /** The place just before the first event that was received at or after a time; the end when there is none. */
@@ -107,8 +112,8 @@ function readFamily(
   family: Family,
   after: StoredPosition,
   end: StoredPosition,
-): Promise<readonly StoredEvent[]> {
-  return selectEvents(
+): Promise<readonly Row[]> {
+  return selectRows(
     db,
     family,
     sql`${isAfter(after)} and (xid, id) <= (${end.xid}::xid8, ${end.id}::bigint)`,
@@ -121,7 +126,7 @@ interface Row extends Omit<StoredEvent, 'columns' | 'payload' | 'family'> {
   readonly [column: `c${number}`]: string | string[] | null;
 }
 
-async function selectEvents(db: Db, family: Family, condition: RawBuilder<unknown>): Promise<StoredEvent[]> {
+async function selectRows(db: Db, family: Family, condition: RawBuilder<unknown>): Promise<readonly Row[]> {
   const columns = COLUMNS_OF[family];
   const typed = columns.map((field, index) => sql`${asText(field)} as ${sql.ref(`c${index}`)}`);
   const { rows } = await sql<Row>`
@@ -130,7 +135,7 @@ async function selectEvents(db: Db, family: Family, condition: RawBuilder<unknow
            ${isoTime('received_at')} as "receivedAt", owner_id::text as "ownerId", org_id::text as "orgId",
            origin, payload::text as payload, ${sql.join(typed)}
     from ${sql.table(TABLE_OF[family])} where ${condition}`.execute(db);
-  return rows.map((row) => toEvent(row, family));
+  return rows;
 }
 
 function asText({ column, kind }: Field): RawBuilder<unknown> {
@@ -176,7 +181,7 @@ const PLACES: ReadonlyMap<MessageType, readonly (readonly [string, `c${number}`]
   }),
 );
 
-function toEvent(row: Row, family: Family): StoredEvent {
+function toEvent(row: Row): StoredEvent {
   const payload = parseExactJson(row.payload);
   if (!isJsonObject(payload)) throw new TypeError(`event ${row.eventId}: its payload is not a JSON object`);
   const { xid, id, eventId, deliveryId, source, messageType, occurredAt, receivedAt } = row;
@@ -190,7 +195,7 @@ function toEvent(row: Row, family: Family): StoredEvent {
     deliveryId,
     source,
     messageType,
-    family,
+    family: FAMILY_OF[messageType],
     occurredAt,
     receivedAt,
     ownerId,
