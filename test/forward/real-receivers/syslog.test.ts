@@ -1,15 +1,22 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { OutageError } from '../../../src/errors.ts';
 import type { Message, Sender } from '../../../src/forward/sender.ts';
 import { createSyslogSender, syslogOptions } from '../../../src/forward/senders/syslog.ts';
+import type { StoredEvent } from '../../../src/forward/stored-event.ts';
+import { createBatchStore } from '../../../src/handlers/store-batch.ts';
 import { freePort } from '../../../src/store/free-port.ts';
+import { readStretch } from '../../../src/store/read-events.ts';
+import type { StoredPosition } from '../../../src/store/search-events.ts';
 import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
 import type { TestCertificate } from '../../support/certificates.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import type { TestDatabase } from '../../support/database.ts';
+import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { storedEvent } from '../senders/messages.ts';
 import { findProgram } from './find-program.ts';
 import { FORMATS_UNDER_TEST } from './formats-under-test.ts';
 import type { FormatUnderTest } from './formats-under-test.ts';
@@ -41,13 +48,38 @@ function senderTo({ ports }: Receiver, port: keyof Receiver['ports'], more: obje
   return createSyslogSender(syslogOptions.parse(given));
 }
 
-/** Events whose descriptions are hard to carry; every hundredth has one of 60 kB where `large`. */
-function hardMessages({ write }: FormatUnderTest, from: number, large: boolean): Message[] {
-  return Array.from({ length: EVENTS }, (_, index) => {
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+/** How many events have been stored, and the place of the last that was read back. */
+let used = 0;
+let position: StoredPosition = { xid: '0', id: '0' };
+
+/**
+ * Stores events whose descriptions are hard to carry, every hundredth of 60 kB where `large`, and reads the rows back
+ * as the forwarder does.
+ */
+async function hardMessages({ write }: FormatUnderTest, large: boolean): Promise<Message[]> {
+  const records = Array.from({ length: EVENTS }, (_, index) => {
     const text = `${index} ${TEXTS[index % TEXTS.length]} .`;
-    const event = storedEvent(from + index, large && index % 100 === 99 ? text.padEnd(60_000, 'ü') : text);
-    return { event, text: write(event) };
+    const description = large && index % 100 === 99 ? text.padEnd(60_000, 'ü') : text;
+    return auditRecord({ userId: used + index, description });
   });
+  used += EVENTS;
+  const store = createBatchStore(database.db, pino({ level: 'silent' }), new AbortController().signal);
+  await store({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
+  const rows: StoredEvent[] = [];
+  // A transaction that is open in another database of the server holds them back.
+  await waitFor(async () => {
+    const { events, end = position } = await readStretch(database.db, position, EVENTS, ['audit']);
+    rows.push(...events);
+    position = end;
+    return rows.length === EVENTS;
+  });
+  return rows.map((event) => ({ event, text: write(event) }));
 }
 
 describe.each(Object.entries(RECEIVERS))('%s', (name, startReceiver) => {
@@ -58,7 +90,6 @@ describe.each(Object.entries(RECEIVERS))('%s', (name, startReceiver) => {
     let directory: string;
     let certificates: { server: TestCertificate; client: TestCertificate };
     let receiver: Receiver;
-    let used = 0;
 
     beforeAll(async () => {
       directory = mkdtempSync(path.join(os.tmpdir(), 'xiq-sink-receiver-'));
@@ -111,8 +142,7 @@ describe.each(Object.entries(RECEIVERS))('%s', (name, startReceiver) => {
       test.each(ways.filter(([, port]) => format.isOneLine || port !== 'lf'))(
         'every event arrives as it is: %s',
         async (_way, port, given) => {
-          const messages = hardMessages(format, used, port !== 'udp');
-          used += messages.length;
+          const messages = await hardMessages(format, port !== 'udp');
           const sender = senderTo(receiver, port, port === 'tls' ? { ...given, tls: tls() } : given);
           const size = port === 'udp' ? UDP_BATCH : BATCH;
           const since = receiver.received().length;
@@ -140,8 +170,7 @@ describe.each(Object.entries(RECEIVERS))('%s', (name, startReceiver) => {
     test('nothing is missing after the receiver was away for a while', async () => {
       const [format] = FORMATS_UNDER_TEST;
       if (format === undefined) throw new Error('there is no format');
-      const messages = hardMessages(format, used, false);
-      used += messages.length;
+      const messages = await hardMessages(format, false);
       const sender = senderTo(receiver, 'tcp', { transport: 'tcp' });
       onTestFinished(() => sender.close());
       let outages = 0;
