@@ -1,6 +1,7 @@
 import { open, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import path from 'node:path';
+import { appendDurably, isNotThere, syncDirectory } from '../../durable-file.ts';
 
 /** A file that lines are appended to. */
 export interface LogFile {
@@ -41,13 +42,7 @@ export async function openLogFile(filePath: string): Promise<LogFile> {
         }
       },
       async append(lines) {
-        try {
-          await handle.appendFile(lines);
-          await handle.datasync();
-        } catch (error) {
-          await handle.truncate(size).catch(() => undefined);
-          throw error;
-        }
+        await appendDurably(handle, lines, size);
         size += lines.length;
         writtenAt = Date.now();
       },
@@ -66,16 +61,3 @@ async function endLine(handle: FileHandle): Promise<void> {
   const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
   if (buffer.toString() !== '\n') await handle.appendFile('\n');
 }
-
-/** The file's name is on the disk only with its directory. */
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-export const isNotThere = (error: unknown) =>
-  error instanceof Error && 'code' in error && error.code === 'ENOENT';

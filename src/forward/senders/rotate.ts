@@ -1,5 +1,5 @@
 import { rename } from 'node:fs/promises';
-import { isNotThere } from './log-file.ts';
+import { isNotThere } from '../../durable-file.ts';
 
 /**
  * Makes `path` into `path.1`, what that was into `path.2`, and so on; what was the last of `keep` is gone. Ended

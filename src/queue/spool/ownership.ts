@@ -1,7 +1,7 @@
 import { mkdir, readdir, rename, rm, rmdir, stat, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
-import { isNotThere } from './segment-writer.ts';
+import { isNotThere } from '../../durable-file.ts';
 
 /**
  * Several processes may share one spool: containers of one service on one volume, or a program and the predecessor

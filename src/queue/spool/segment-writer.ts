@@ -1,5 +1,6 @@
 import { open, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { appendDurably, isNotThere, syncDirectory } from '../../durable-file.ts';
 
 /** One file that records are appended to. */
 export interface SegmentWriter {
@@ -32,14 +33,7 @@ export async function createSegment(directory: string, name: string): Promise<Se
       return bytes;
     },
     async append(record) {
-      try {
-        await handle.appendFile(record);
-        await handle.datasync();
-      } catch (error) {
-        // What follows half a record must not be taken for its other half.
-        await handle.truncate(bytes).catch(() => undefined);
-        throw error;
-      }
+      await appendDurably(handle, record, bytes);
       // Whoever takes a segment over renames it before reading: what was written before a look that still finds
       // it here, is read there.
       if ((await inodeAt(file)) !== ino) throw new SegmentTakenError(`${file} was taken over`);
@@ -56,19 +50,4 @@ async function inodeAt(file: string): Promise<number | undefined> {
     if (isNotThere(error)) return undefined;
     throw error;
   }
-}
-
-/** Makes the directory's entries durable: without, a new file can be gone after a power failure, content and all. */
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-/** Whether a system call failed because there is no such file. */
-export function isNotThere(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

@@ -2,10 +2,11 @@ import { readFile, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
+import { isNotThere } from '../../durable-file.ts';
 import { OutageError } from '../../errors.ts';
 import { newSegmentName, ownDirectory } from './ownership.ts';
 import { frameRecord, readRecords } from './record-format.ts';
-import { createSegment, isNotThere, SegmentTakenError } from './segment-writer.ts';
+import { createSegment, SegmentTakenError } from './segment-writer.ts';
 import type { SegmentWriter } from './segment-writer.ts';
 
 /** Where the spool is and how much it may take. */
