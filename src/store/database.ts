@@ -1,10 +1,11 @@
 import { Socket } from 'node:net';
 import { Kysely, PostgresDialect, sql } from 'kysely';
-import type { Generated, GeneratedAlways, Transaction } from 'kysely';
+import type { ColumnType, Generated, GeneratedAlways, Transaction } from 'kysely';
 import { Pool } from 'pg';
 import type { PoolConfig } from 'pg';
 import type { MessageType, Origin, SecretForm, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import { OutageError } from '../errors.ts';
+import type { OperatorActionName } from './operator-log.ts';
 
 /** What became of something quarantined. */
 export type Resolution = 'replayed' | 'discarded';
@@ -75,6 +76,18 @@ export interface Database {
     reason: string;
     rejected_at: Generated<Date>;
     replayed_at: Date | null;
+  };
+  operator_log: {
+    id: GeneratedAlways<string>;
+    began_at: Generated<Date>;
+    operator: string;
+    via: 'console' | 'api' | 'command';
+    action: OperatorActionName;
+    subject: string | null;
+    details: ColumnType<Readonly<Record<string, unknown>>, string, never>;
+    ended_at: Date | null;
+    outcome: 'done' | 'failed' | null;
+    result: ColumnType<Readonly<Record<string, unknown>> | null, string | null, string>;
   };
   /** The view over the three families' tables. */
   events: {
