@@ -7,11 +7,11 @@ import { UsageError } from '../errors.ts';
 import { parseDestinations } from '../forward/parse-destinations.ts';
 import { createAdmission } from '../ingest/admission.ts';
 import { createFailedSecrets } from '../ingest/failed-secrets.ts';
-import type { HttpListener, TlsCertificate } from '../ingest/http-listener.ts';
+import type { HttpListener } from '../ingest/http-listener.ts';
 import { createHealthServer, createIngestServer } from '../ingest/ingest-server.ts';
 import type { HealthOptions } from '../ingest/ingest-server.ts';
 import type { Check } from '../ingest/readiness.ts';
-import { readTlsFiles, watchTlsFiles } from '../ingest/tls-files.ts';
+import { readTlsFiles } from '../ingest/tls-files.ts';
 import { createSecretVerifier } from '../ingest/verify-secret.ts';
 import { openDeliveryQueue } from '../queue/delivery-queue.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
@@ -22,20 +22,23 @@ import { findStoredDeliveries } from '../store/deliveries.ts';
 import { startEmbeddedPostgres } from '../store/embedded-postgres.ts';
 import { takeInstanceLock } from '../store/instance-lock.ts';
 import { watchSubscriptions } from '../subscribe/watch.ts';
+import { createConsole } from './console-areas.ts';
 import { locateQueue, logLostConnections, migrateAll } from './open-store.ts';
 import { createOpened } from './opened.ts';
 import type { Opened } from './opened.ts';
+import { startAdmin } from './serve-admin.ts';
 import { startForwardings } from './serve-forwarding.ts';
 import type { ForwardingOptions } from './serve-forwarding.ts';
 import { startStoring } from './serve-storing.ts';
 import type { StoringOptions } from './serve-storing.ts';
+import { followCertificate } from './serve-tls.ts';
 import { startWithDatabase } from './start-with-database.ts';
 import type { Start } from './start-with-database.ts';
 import { createSubscribers } from './subscribers.ts';
 import { completeSecrets } from './webhook-secret.ts';
 import type { SourceSecrets } from './webhook-secret.ts';
 
-export const ROLES = ['all', 'ingest', 'worker', 'forward'] as const;
+export const ROLES = ['all', 'ingest', 'worker', 'forward', 'console'] as const;
 
 /** Which parts one process runs; a larger set-up runs many of each on one queue and one database. */
 export type Role = (typeof ROLES)[number];
@@ -46,6 +49,8 @@ export interface Service {
   readonly secrets: SourceSecrets | undefined;
   /** Where it listens: for deliveries, or for questions about its health alone. */
   readonly port: number;
+  /** Where console, API and metrics are. */
+  readonly adminPort: number;
   /** What a person gives to psql; only of the embedded database. */
   readonly readerUrl: string | undefined;
   /** Takes nothing new, finishes what was taken, closes. */
@@ -96,6 +101,19 @@ async function startParts(
       ? createHealthServer(health)
       : createIngest(config, secrets, openQueue(config, queueLocation, database?.db, logger, opened), health);
   const port = await listen(config, server, logger, opened);
+  const hasConsole = role === 'all' || role === 'console';
+  const adminPort = await startAdmin(
+    config,
+    {
+      metrics: async () => ({ contentType: 'text/plain', text: '' }),
+      console:
+        hasConsole && database !== undefined
+          ? createConsole(config, database.databaseUrl, logger, opened)
+          : undefined,
+    },
+    logger,
+    opened,
+  );
   if (role !== 'ingest' && database !== undefined) {
     const start = startOf(role, { config, ...database, queueLocation, destinations, logger });
     await startWithDatabase(start, logger, working);
@@ -103,7 +121,7 @@ async function startParts(
   if (storesIn(role) && database !== undefined) {
     startSubscriptionWatch(config, secrets?.sources ?? config.sources, database.db, logger, opened);
   }
-  return { secrets, port, readerUrl: database?.readerUrl };
+  return { secrets, port, adminPort, readerUrl: database?.readerUrl };
 }
 
 const storesIn = (role: Role) => role === 'all' || role === 'worker';
@@ -228,23 +246,6 @@ function startSubscriptionWatch(
 async function listen(config: Config, server: HttpListener, logger: Logger, opened: Opened): Promise<number> {
   const port = await server.listen(config.port, config.host);
   opened.push('listener', () => server.close());
-  if (config.tls !== undefined) reloadTls(config.tls, (tls) => server.useCertificate(tls), logger, opened);
+  if (config.tls !== undefined) followCertificate(config.tls, server, logger, opened);
   return port;
-}
-
-function reloadTls(
-  files: NonNullable<Config['tls']>,
-  useCertificate: (tls: TlsCertificate) => void,
-  logger: Logger,
-  opened: Opened,
-): void {
-  const unwatch = watchTlsFiles(files, () => {
-    try {
-      useCertificate(readTlsFiles(files));
-      logger.info(files, 'TLS certificate reloaded');
-    } catch (error) {
-      logger.error({ err: error, ...files }, 'the changed TLS certificate cannot be used; the old one stays');
-    }
-  });
-  opened.push('TLS watch', async () => unwatch());
 }

@@ -137,6 +137,9 @@ const STORING_LIMITS: StoringLimits = { statementMs: 45_000, silenceMs: 60_000 }
 const STORING_CONNECTIONS = 2;
 const FORWARDING_CONNECTIONS = 4;
 
+/** What the console takes: exports and people who look at the same time share them. */
+const CONSOLE_CONNECTIONS = 6;
+
 /**
  * Opens the database for storing, which can always be done again: nothing waits for longer than these limits. Not
  * for migrations and the maintenance of partitions, which may take long.
@@ -152,6 +155,11 @@ export function openStoringDatabase(
 /** Opens the database for forwarding, under the limits of storing: it, too, can always be done again. */
 export function openForwardingDatabase(databaseUrl: string, onError: OnError): Db {
   return openLimited(databaseUrl, onError, FORWARDING_CONNECTIONS, STORING_LIMITS);
+}
+
+/** Opens the database for the console, under the limits of storing: no page waits for longer. */
+export function openConsoleDatabase(databaseUrl: string, onError: OnError): Db {
+  return openLimited(databaseUrl, onError, CONSOLE_CONNECTIONS, STORING_LIMITS);
 }
 
 function openLimited(
