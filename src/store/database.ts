@@ -90,6 +90,17 @@ export interface Database {
     outcome: 'done' | 'failed' | null;
     result: ColumnType<Readonly<Record<string, unknown>> | null, string | null, string>;
   };
+  processes: {
+    process_id: string;
+    role: string;
+    host: string;
+    pid: number;
+    version: string;
+    started_at: Date;
+    seen_at: Generated<Date>;
+    /** As the process that wrote it saw fit. */
+    figures: ColumnType<unknown, string, string>;
+  };
   /** The view over the three families' tables. */
   events: {
     id: string;
@@ -161,6 +172,14 @@ export function openForwardingDatabase(databaseUrl: string, onError: OnError): D
 /** Opens the database for the console, under the limits of storing: no page waits for longer. */
 export function openConsoleDatabase(databaseUrl: string, onError: OnError): Db {
   return openLimited(databaseUrl, onError, CONSOLE_CONNECTIONS, STORING_LIMITS);
+}
+
+/** When a report that a process lives is given up: the next one follows soon. */
+const REPORTING_LIMITS: StoringLimits = { statementMs: 5_000, silenceMs: 20_000 };
+
+/** Opens the database for the reports of a process: one connection, which nothing else waits for. */
+export function openReportingDatabase(databaseUrl: string, onError: OnError): Db {
+  return openLimited(databaseUrl, onError, 1, REPORTING_LIMITS);
 }
 
 function openLimited(
