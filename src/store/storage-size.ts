@@ -58,7 +58,8 @@ async function measurePartitions(db: Db): Promise<PartitionSize[]> {
   // The density that was last seen, over the pages that there are now: what the planner does (row estimation).
   const { rows } = await sql<MeasuredPartition>`
     select parent.relname as table, child.relname as partition,
-      case when pages = 0 then 0 when reltuples >= 0 and relpages > 0 then reltuples / relpages * pages
+      case when pages = 0 then 0 when child.reltuples >= 0 and child.relpages > 0
+        then child.reltuples / child.relpages * pages
         end::float8 as rows,
       pg_total_relation_size(child.oid)::float8 as bytes, pages > 0 as is_used
     from pg_inherits

@@ -1,6 +1,6 @@
 import { sumArrivals } from '../../store/arrivals.ts';
 import type { ArrivalSum } from '../../store/arrivals.ts';
-import { listDestinations, MAX_BEHIND_COUNT } from '../../store/destinations.ts';
+import { listDestinations } from '../../store/destinations.ts';
 import type { DestinationStatus } from '../../store/destinations.ts';
 import { MAX_OPEN_COUNT, readOpenQuarantine } from '../../store/open-quarantine.ts';
 import type { OpenQuarantine } from '../../store/open-quarantine.ts';
@@ -13,6 +13,9 @@ import { readArrived } from './read-arrived.ts';
 import { describeHealth } from './read-health.ts';
 import { processLine, sumAnswers, sumSpools, sumStoring } from './sum-processes.ts';
 import { sumStorage } from './sum-storage.ts';
+
+/** It is asked every few seconds, for each destination: whoever is behind by more has the same to do. */
+const MAX_BEHIND_COUNT = 10_000;
 
 /** Reads everything at the same time. Never throws: what is away is missing, and told. */
 export async function readOverview(options: OverviewOptions): Promise<Overview> {
@@ -28,7 +31,7 @@ export async function readOverview(options: OverviewOptions): Promise<Overview> 
       read('conservation', () => sumArrivals(db)),
       read('arrivals', () => readArrived(db, now)),
       read('processes', () => listProcesses(db)),
-      read('destinations', () => listDestinations(db)),
+      read('destinations', () => listDestinations(db, MAX_BEHIND_COUNT)),
       read('quarantine', () => readOpenQuarantine(db)),
       read('storage', () => measureStorage(db)),
     ]);
