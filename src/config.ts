@@ -9,7 +9,7 @@ import type { SourceConfig } from './config/sources.ts';
 import { FAMILIES } from './domain.ts';
 import type { Family } from './domain.ts';
 import { UsageError } from './errors.ts';
-import { isLoopback } from './loopback.ts';
+import { isLoopback, isLoopbackHost } from './loopback.ts';
 
 export { destinationNames };
 export type { SourceConfig };
@@ -25,6 +25,8 @@ export interface Config {
   readonly host: string;
   readonly port: number;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
+  /** Where console, API and metrics are; undefined token: everybody on this machine may. */
+  readonly admin: { readonly host: string; readonly port: number; readonly token: string | undefined };
   readonly sources: readonly SourceConfig[];
   /** The address that the cloud reaches us at, without a trailing slash; may have a path prefix. */
   readonly publicUrl: string | undefined;
@@ -72,6 +74,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
       settings.TLS_CERT_FILE !== undefined && settings.TLS_KEY_FILE !== undefined
         ? { certFile: settings.TLS_CERT_FILE, keyFile: settings.TLS_KEY_FILE }
         : undefined,
+    admin: { host: settings.ADMIN_HOST, port: settings.ADMIN_PORT, token: settings.ADMIN_TOKEN },
     sources,
     publicUrl: settings.PUBLIC_URL,
     subscribe: settings.SUBSCRIBE,
@@ -106,6 +109,7 @@ export function maskConfig(config: Config): Record<string, unknown> {
     queue: config.redisUrl === undefined ? 'in Postgres' : maskUrl(config.redisUrl),
     dataDir: config.dataDir,
     listen: `${config.tls === undefined ? 'http' : 'https'}://${config.host}:${config.port}`,
+    admin: `${config.admin.host}:${config.admin.port}, ${config.admin.token === undefined ? 'for this machine' : 'by token'}`,
     publicUrl: config.publicUrl,
     sources: config.sources.map(describeSource),
     subscribe: config.subscribe,
@@ -146,6 +150,9 @@ function contradictions(settings: Environment, sources: readonly SourceConfig[])
     subscribe === 'auto' &&
       (publicUrl === undefined || apis.length === 0) &&
       'SUBSCRIBE auto needs PUBLIC_URL and CLOUD_API_URL',
+    settings.ADMIN_TOKEN === undefined &&
+      !isLoopbackHost(settings.ADMIN_HOST) &&
+      `ADMIN_HOST off this machine needs ADMIN_TOKEN (got "${settings.ADMIN_HOST}"; try: openssl rand -hex 32)`,
     settings.MAX_BYTES_IN_FLIGHT < settings.MAX_BODY_BYTES &&
       `MAX_BYTES_IN_FLIGHT (${settings.MAX_BYTES_IN_FLIGHT}) is less than one body may have, MAX_BODY_BYTES (${settings.MAX_BODY_BYTES})`,
   ].filter((problem) => problem !== false);

@@ -53,6 +53,7 @@ async function startProgram(place: Place, settings: Readonly<Record<string, stri
         DATA_DIR: dataDirOf(place),
         HOST: '127.0.0.1',
         PORT: String(port),
+        ADMIN_PORT: '0',
         WEBHOOK_SECRET: secret,
         LOG_LEVEL: 'warn',
         ...settings,

@@ -23,7 +23,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * `demo`: an emulated cloud, and the service subscribed to it, in one process, until the signal fires. It keeps its
- * database apart from a real one, and uses of the settings only DATA_DIR, HOST and PORT.
+ * database apart from a real one, and uses of the settings only DATA_DIR, HOST, PORT and ADMIN_PORT.
  */
 export async function runDemo(env: Environment, logger: Logger, signal: AbortSignal): Promise<void> {
   const dataDir = path.join(env['DATA_DIR'] ?? './data', 'demo');
@@ -44,10 +44,15 @@ export async function runDemo(env: Environment, logger: Logger, signal: AbortSig
   }
 }
 
-function demoConfig({ HOST = '127.0.0.1', PORT = '8080' }: Environment, dataDir: string, cloudUrl: string) {
+function demoConfig(
+  { HOST = '127.0.0.1', PORT = '8080', ADMIN_PORT = '8081' }: Environment,
+  dataDir: string,
+  cloudUrl: string,
+) {
   return loadConfig({
     HOST,
     PORT,
+    ADMIN_PORT,
     DATA_DIR: dataDir,
     CLOUD_API_URL: cloudUrl,
     CLOUD_USERNAME: EMULATOR_LOGINS.administrator.username,
@@ -57,10 +62,12 @@ function demoConfig({ HOST = '127.0.0.1', PORT = '8080' }: Environment, dataDir:
   });
 }
 
-function demoScreen({ port, readerUrl }: Service, cloudUrl: string, dataDir: string): string {
+function demoScreen({ port, adminPort, readerUrl }: Service, cloudUrl: string, dataDir: string): string {
   const ask = (statement: string) => `  DATA_DIR=${dataDir} bin/xiq-sink sql "${statement}"`;
   return [
     styleText('bold', `An emulated cloud at ${cloudUrl} sends to xiq-sink at http://127.0.0.1:${port}`),
+    '',
+    styleText('bold', `Look at it: http://127.0.0.1:${adminPort}`),
     '',
     'Ask it, in another terminal:',
     ask('select message_type, count(*), max(occurred_at) from events group by 1 order by 1'),

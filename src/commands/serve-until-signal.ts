@@ -18,7 +18,8 @@ export async function serveUntilSignal(config: Config, role: Role): Promise<void
   const signalled = nextSignal();
   const started = performance.now();
   const service = await startService(config, role, logger);
-  logger.info({ role, port: service.port, ms: Math.round(performance.now() - started) }, 'ready');
+  const { port, adminPort } = service;
+  logger.info({ role, port, adminPort, ms: Math.round(performance.now() - started) }, 'ready');
   process.stdout.write(`${welcome(service, config, role)}\n`);
 
   const signal = await signalled;

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { styleText } from 'node:util';
 import type { Config } from '../config.ts';
+import { isLoopbackHost } from '../loopback.ts';
 import type { Role, Service } from './serve.ts';
 
 /** An audit record of the specification's shape, as a body to try. */
@@ -21,10 +22,16 @@ const sample = (timeStamp: number) =>
   ]);
 
 /** What a person reads once the service takes deliveries: where it is, how to try it, how to ask it. */
-export function welcome({ secrets, port, readerUrl }: Service, config: Config, role: Role): string {
+export function welcome(
+  { secrets, port, adminPort, readerUrl }: Service,
+  config: Config,
+  role: Role,
+): string {
   const address = `${config.tls === undefined ? 'http' : 'https'}://localhost:${port}`;
-  if (secrets === undefined)
-    return `xiq-sink ${role === 'forward' ? 'forwards events' : 'stores deliveries from the queue'}; its health: ${address}/readyz`;
+  const admin = adminAddress(config, adminPort);
+  if (secrets === undefined) {
+    return `xiq-sink ${WORK[role]}; its health: ${address}/readyz, its ${role === 'console' ? 'console' : 'metrics'}: ${admin}`;
+  }
   const source = secrets.sources[0]?.name ?? '';
   const { secretFile, generated } = secrets;
   const secret = secretFile === undefined ? '$WEBHOOK_SECRET' : `$(cat ${relative(secretFile)})`;
@@ -37,6 +44,7 @@ export function welcome({ secrets, port, readerUrl }: Service, config: Config, r
       'Try it:',
       `curl -H "Authorization: Bearer ${secret}" -d '${sample(Date.now())}' ${address}/ingest/${source}/AUDIT_LOG_ALL`,
     ),
+    ...(role === 'ingest' ? [] : section('Look at it:', admin)),
     ...section(
       'Ask it:',
       'bin/xiq-sink events search',
@@ -49,6 +57,20 @@ export function welcome({ secrets, port, readerUrl }: Service, config: Config, r
     'Ctrl-C stops it; what was answered with 200 is kept.',
   ];
   return lines.join('\n');
+}
+
+/** What a process does that takes no deliveries. */
+const WORK: Readonly<Record<Role, string>> = {
+  all: 'takes deliveries',
+  ingest: 'takes deliveries',
+  worker: 'stores deliveries from the queue',
+  forward: 'forwards events',
+  console: 'shows what is stored',
+};
+
+function adminAddress({ admin, tls }: Config, port: number): string {
+  if (isLoopbackHost(admin.host)) return `http://localhost:${port}`;
+  return `${tls === undefined ? 'http' : 'https'}://${admin.host}:${port}`;
 }
 
 const section = (title: string, ...lines: string[]) => ['', title, ...lines.map((line) => `  ${line}`)];

@@ -34,6 +34,9 @@ const environmentSchema = z.object({
   DATA_DIR: z.string().default('./data'),
   HOST: z.string().default('0.0.0.0'),
   PORT: integer(0, 65_535).default(8080),
+  ADMIN_HOST: z.string().default('127.0.0.1'),
+  ADMIN_PORT: integer(0, 65_535).default(8081),
+  ADMIN_TOKEN: webhookSecret.optional(),
   TLS_CERT_FILE: z.string().optional(),
   TLS_KEY_FILE: z.string().optional(),
   WEBHOOK_SECRET: commaSeparated.pipe(z.array(webhookSecret)).optional(),
@@ -68,6 +71,7 @@ export type Environment = z.output<typeof environmentSchema>;
 /** Settings whose value is itself secret: a problem with one never shows what it got. */
 const SECRET_SETTINGS = new Set([
   'WEBHOOK_SECRET',
+  'ADMIN_TOKEN',
   'DATABASE_URL',
   'REDIS_URL',
   'CLOUD_API_TOKEN',

@@ -148,6 +148,9 @@ const STORING_LIMITS: StoringLimits = { statementMs: 45_000, silenceMs: 60_000 }
 const STORING_CONNECTIONS = 2;
 const FORWARDING_CONNECTIONS = 4;
 
+/** What the console takes: exports and people who look at the same time share them. */
+const CONSOLE_CONNECTIONS = 6;
+
 /**
  * Opens the database for storing, which can always be done again: nothing waits for longer than these limits. Not
  * for migrations and the maintenance of partitions, which may take long.
@@ -171,6 +174,11 @@ const REPORTING_LIMITS: StoringLimits = { statementMs: 5_000, silenceMs: 20_000 
 /** Opens the database for the reports of a process: one connection, which nothing else waits for. */
 export function openReportingDatabase(databaseUrl: string, onError: OnError): Db {
   return openLimited(databaseUrl, onError, 1, REPORTING_LIMITS);
+}
+
+/** Opens the database for the console, under the limits of storing: no page waits for longer. */
+export function openConsoleDatabase(databaseUrl: string, onError: OnError): Db {
+  return openLimited(databaseUrl, onError, CONSOLE_CONNECTIONS, STORING_LIMITS);
 }
 
 function openLimited(

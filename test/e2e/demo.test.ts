@@ -32,7 +32,7 @@ describe('the demo', () => {
   it('brings events of all nine types into the tables within 30 s, and stops all of it', async () => {
     const directory = await temporaryDirectory();
     cleanUps.push(() => rm(directory, { recursive: true, force: true }));
-    const settings = { DATA_DIR: directory, PORT: String(await freePort()) };
+    const settings = { DATA_DIR: directory, PORT: String(await freePort()), ADMIN_PORT: '0' };
     const demo = start(['demo'], settings);
     await waitFor(() => demo.output().includes('9 of 9 message types have arrived'), 30_000);
 

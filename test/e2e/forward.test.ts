@@ -57,7 +57,7 @@ async function start(settings: Record<string, string>, role: string): Promise<Pr
 /** A forwarder that may be killed before it says that it is ready. */
 const spawnForwarder = (settings: Record<string, string>): ChildProcess =>
   spawn(PROGRAM, ['serve', '--role', 'forward'], {
-    env: { PATH: process.env['PATH'], PORT: '0', HOST: '127.0.0.1', ...settings },
+    env: { PATH: process.env['PATH'], PORT: '0', ADMIN_PORT: '0', HOST: '127.0.0.1', ...settings },
     stdio: 'ignore',
   });
 

@@ -15,6 +15,8 @@ export const SECRET = 'a-secret-of-the-tests-0123456789';
 /** The real program, running as a child process. */
 export interface Program {
   readonly url: string;
+  /** Where console, API and metrics are. */
+  readonly adminUrl: string;
   readonly pid: number;
   /** All it printed so far. */
   readonly output: () => string;
@@ -26,7 +28,7 @@ export interface Program {
 
 type Settings = Readonly<Record<string, string>>;
 
-const ReadyLine = z.object({ msg: z.literal('ready'), port: z.number().optional() });
+const ReadyLine = z.object({ msg: z.literal('ready'), port: z.number(), adminPort: z.number() });
 
 /** A directory that the user of the embedded Postgres can reach, too. */
 export async function temporaryDirectory(): Promise<string> {
@@ -37,7 +39,7 @@ export async function temporaryDirectory(): Promise<string> {
 
 /** Starts `xiq-sink serve` on a free port and resolves once it is ready; fails with its output when it ends instead. */
 export async function startProgram(settings: Settings, ...args: string[]): Promise<Program> {
-  const env = { PATH: process.env['PATH'], PORT: '0', HOST: '127.0.0.1', ...settings };
+  const env = { PATH: process.env['PATH'], PORT: '0', HOST: '127.0.0.1', ADMIN_PORT: '0', ...settings };
   const child = spawn(PROGRAM, ['serve', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let stdout = '';
   let stderr = '';
@@ -58,7 +60,8 @@ export async function startProgram(settings: Settings, ...args: string[]): Promi
     throw error;
   }
   return {
-    url: `http://127.0.0.1:${ready.port ?? 0}`,
+    url: `http://127.0.0.1:${ready.port}`,
+    adminUrl: `http://127.0.0.1:${ready.adminPort}`,
     pid: child.pid ?? 0,
     output: () => stdout + stderr,
     signal: (signal) => child.kill(signal),

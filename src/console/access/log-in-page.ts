@@ -1,0 +1,52 @@
+import { hash } from 'node:crypto';
+import type { VNode } from 'preact';
+import { html } from '../html/html.ts';
+
+/** In the page itself, for nothing else is served to who has not logged in. */
+const STYLE = `
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+body { margin: 0; min-height: 100vh; display: grid; place-items: center; background: light-dark(#f4f5f7, #14171a); color: light-dark(#1b1f24, #e6e9ec); }
+main { box-sizing: border-box; width: min(22rem, 100vw - 2rem); padding: 1.5rem; border: 1px solid light-dark(#d5d9de, #343a41); border-radius: .5rem; background: light-dark(#fff, #1d2126); }
+h1 { margin: 0 0 1rem; font-size: 1.25rem; }
+label { display: block; margin: .75rem 0 .25rem; }
+input { box-sizing: border-box; width: 100%; padding: .5rem; font: inherit; border: 1px solid light-dark(#7d8590, #7d8590); border-radius: .25rem; background: light-dark(#fff, #14171a); color: inherit; }
+small { color: light-dark(#59626d, #a3acb5); }
+button { width: 100%; margin-top: 1.25rem; padding: .6rem; font: inherit; font-weight: 600; border: 0; border-radius: .25rem; background: light-dark(#0b57c2, #2f7de1); color: #fff; cursor: pointer; }
+:focus-visible { outline: 3px solid light-dark(#0b57c2, #7fb2ff); outline-offset: 2px; }
+[role=alert] { margin: 0 0 .75rem; padding: .5rem .75rem; border-left: 4px solid #c62828; background: light-dark(#fdecea, #3a1d1d); }
+`;
+
+/** The hash that lets the style into the page (CSP Level 3, section 2.3.1). */
+export const LOG_IN_STYLE_HASH = `'sha256-${hash('sha256', STYLE, 'base64')}'`;
+
+/** The log-in page; `next` is the address within the console to go on to. */
+export function logInPage(next: string, problem?: string): VNode {
+  return html`
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <link rel="icon" href="data:," />
+        <title>Log in · xiq-sink</title>
+        <style dangerouslySetInnerHTML=${{ __html: STYLE }}></style>
+      </head>
+      <body>
+        <main>
+          <h1>xiq-sink</h1>
+          ${problem !== undefined && html`<p role="alert">${problem}</p>`}
+          <form method="post" action="/login">
+            <input type="hidden" name="next" value=${next} />
+            <label for="name">Your name</label>
+            <input id="name" name="name" autocomplete="username" required maxlength="100" autofocus />
+            <small>Stands in the operator log beside what you change.</small>
+            <label for="token">Admin token</label>
+            <input id="token" name="token" type="password" autocomplete="current-password" required />
+            <small>The setting ADMIN_TOKEN of this service.</small>
+            <button>Log in</button>
+          </form>
+        </main>
+      </body>
+    </html>
+  `;
+}

@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { createDocument } from 'zod-openapi';
+import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject } from 'zod-openapi';
+import type { ApiRoute } from './route.ts';
+
+/** The body of every error, the cloud's own shape (specification, "Error body"). */
+export const errorBody = z
+  .object({ error_code: z.string(), error_id: z.string(), error_message: z.string() })
+  .meta({ id: 'Error', description: 'What went wrong; the log holds more under error_id' });
+
+/** Describes routes as an OpenAPI 3.1 document, out of the schemas that check them. */
+export function describeApi(routes: readonly ApiRoute[], version: string): object {
+  const paths: ZodOpenApiPathsObject = {};
+  for (const route of routes) {
+    const path = `/api/v1${route.path}`;
+    paths[path] = { ...paths[path], [route.method]: describeRoute(route) };
+  }
+  return createDocument({
+    openapi: '3.1.0',
+    info: {
+      title: 'xiq-sink',
+      version,
+      description:
+        'The questions and changes of the console. Times are ISO 8601 in UTC; 64-bit numbers are strings.',
+    },
+    security: [{ token: [] }],
+    components: {
+      securitySchemes: { token: { type: 'http', scheme: 'bearer', description: 'ADMIN_TOKEN' } },
+    },
+    paths,
+  });
+}
+
+function describeRoute({
+  tag,
+  summary,
+  description,
+  asks,
+  answers,
+  method,
+  path,
+}: ApiRoute): ZodOpenApiOperationObject {
+  const { path: parameters, query, body } = asks.shape;
+  const content =
+    answers.kind === 'json'
+      ? { 'application/json': { schema: answers.schema } }
+      : Object.fromEntries(
+          Object.entries(answers.mediaTypes).map(([type, meaning]) => [
+            type,
+            { schema: z.string().meta({ description: meaning }) },
+          ]),
+        );
+  return {
+    tags: [tag],
+    operationId: `${method}${path.replaceAll(/[/{}_-]+(.?)/g, (_, next: string) => next.toUpperCase())}`,
+    summary,
+    ...(description !== undefined && { description }),
+    requestParams: { ...(parameters && { path: parameters }), ...(query && { query }) },
+    ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
+    responses: {
+      200: { description: 'done', content },
+      default: { description: 'refused or failed', content: { 'application/json': { schema: errorBody } } },
+    },
+  };
+}

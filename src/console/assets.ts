@@ -1,0 +1,80 @@
+import { hash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import express from 'express';
+import type { Router } from 'express';
+
+/** Modules of npm packages that the browser imports by the names that the server imports them by. */
+const PACKAGES = {
+  preact: fileOf('preact'),
+  'preact/hooks': fileOf('preact/hooks'),
+  htm: fileOf('htm'),
+  'htm/preact': fileOf('htm/preact'),
+  uplot: path.join(folderOf('uplot'), 'dist/uPlot.esm.js'),
+};
+
+const BROWSER_DIRECTORY = path.join(import.meta.dirname, 'browser');
+const UPLOT_STYLE = path.join(folderOf('uplot'), 'dist/uPlot.min.css');
+
+const browserFiles = readdirSync(BROWSER_DIRECTORY).filter((name) => /\.(?:js|css|svg)$/.test(name));
+
+/** Changes with any of the files, so that a browser may keep them for ever: another program has other addresses. */
+const version = hash(
+  'sha256',
+  [...Object.values(PACKAGES), UPLOT_STYLE, ...browserFiles.map((name) => path.join(BROWSER_DIRECTORY, name))]
+    .map((file) => hash('sha256', readFileSync(file)))
+    .join(),
+).slice(0, 12);
+
+const BASE = `/assets/${version}`;
+
+/** Where the browser finds what pages name. */
+export const ASSETS = {
+  modules: BASE,
+  style: `${BASE}/console.css`,
+  icon: `${BASE}/icon.svg`,
+  uplotStyle: `${BASE}/uplot.css`,
+};
+
+const nameOf = (specifier: string) => `${specifier.replaceAll('/', '-')}.mjs`;
+
+/** The import map of every page, as the text that its Content-Security-Policy hash is made of. */
+export const IMPORT_MAP = JSON.stringify({
+  imports: Object.fromEntries(
+    Object.keys(PACKAGES).map((specifier) => [specifier, `${BASE}/npm/${nameOf(specifier)}`]),
+  ),
+});
+
+/** The hash that lets the import map, an inline script, into a page (CSP Level 3, section 2.3.1). */
+export const IMPORT_MAP_HASH = `'sha256-${hash('sha256', IMPORT_MAP, 'base64')}'`;
+
+/** Serves the console's own modules and style, and those of the packages above; nothing else of them. */
+export function serveAssets(): Router {
+  const router = express.Router();
+  const send = (route: string, file: string) => {
+    router.get(`${BASE}/${route}`, (_request, response) => {
+      response.sendFile(path.basename(file), {
+        root: path.dirname(file),
+        immutable: true,
+        maxAge: '1y',
+        cacheControl: true,
+        dotfiles: 'allow',
+      });
+    });
+  };
+  for (const [specifier, file] of Object.entries(PACKAGES)) send(`npm/${nameOf(specifier)}`, file);
+  send('uplot.css', UPLOT_STYLE);
+  for (const name of browserFiles) send(name, path.join(BROWSER_DIRECTORY, name));
+  return router;
+}
+
+/** The file that a module specifier means to an ES module. */
+function fileOf(specifier: string): string {
+  return fileURLToPath(import.meta.resolve(specifier));
+}
+
+function folderOf(name: string): string {
+  return path.dirname(createRequire(import.meta.url).resolve(`${name}/package.json`));
+}

@@ -1,0 +1,95 @@
+// Forms that change something: <form data-action="/destinations/siem/pause" data-confirm="..." data-done="paused">.
+// Their fields go to the API as JSON; a field named `ids[]` becomes a list. What came of it is told, and then the page
+// is loaded anew, unless a listener of the event `done` on the form has its own way (`event.preventDefault()`).
+
+import { ask } from './api.js';
+import { notify } from './notice.js';
+
+document.addEventListener('submit', (event) => {
+  const form = event.target;
+  if (!(form instanceof HTMLFormElement) || form.dataset['action'] === undefined) return;
+  event.preventDefault();
+  void submit(form, form.dataset['action'], event.submitter);
+});
+
+/**
+ * @param {HTMLFormElement} form
+ * @param {string} action
+ * @param {HTMLElement | null} submitter
+ */
+async function submit(form, action, submitter) {
+  const { confirm, done = 'Done.' } = form.dataset;
+  if (confirm !== undefined && !(await agree(confirm, submitter?.textContent ?? 'Do it'))) return;
+  const buttons = [...form.querySelectorAll('button')];
+  for (const button of buttons) button.disabled = true;
+  try {
+    const answer = await ask(action, { method: 'POST', body: bodyOf(form) });
+    const isUnhandled = form.dispatchEvent(
+      new CustomEvent('done', { detail: answer, bubbles: true, cancelable: true }),
+    );
+    if (!isUnhandled) return;
+    sessionStorage.setItem('notice', done);
+    location.reload();
+  } catch (error) {
+    notify(error instanceof Error ? error.message : String(error), 'bad');
+  } finally {
+    for (const button of buttons) button.disabled = false;
+  }
+}
+
+/** @param {HTMLFormElement} form */
+function bodyOf(form) {
+  /** @type {Record<string, unknown>} */
+  const body = {};
+  const data = new FormData(form);
+  for (const name of new Set(data.keys())) {
+    if (name.endsWith('[]')) body[name.slice(0, -2)] = data.getAll(name);
+    else if (data.get(name) !== '') body[name] = data.get(name);
+  }
+  return body;
+}
+
+/**
+ * Asks the person. A dialog of the page, because the browser's own cannot be read by all and blocks the page.
+ *
+ * @param {string} question
+ * @param {string} yes
+ * @returns {Promise<boolean>}
+ */
+function agree(question, yes) {
+  const dialog = document.createElement('dialog');
+  const text = document.createElement('p');
+  text.id = 'question';
+  text.textContent = question;
+  dialog.setAttribute('aria-labelledby', 'question');
+  const form = document.createElement('form');
+  form.method = 'dialog';
+  form.className = 'row';
+  form.append(buttonOf(yes, 'yes', 'danger'), buttonOf('Cancel', 'no', 'quiet'));
+  dialog.append(text, form);
+  document.body.append(dialog);
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener('close', () => {
+      resolve(dialog.returnValue === 'yes');
+      dialog.remove();
+    });
+  });
+}
+
+/**
+ * @param {string} text
+ * @param {string} value
+ * @param {string} kind
+ */
+function buttonOf(text, value, kind) {
+  const button = document.createElement('button');
+  Object.assign(button, { textContent: text, value, className: kind });
+  return button;
+}
+
+const kept = sessionStorage.getItem('notice');
+if (kept !== null) {
+  sessionStorage.removeItem('notice');
+  notify(kept);
+}

@@ -1,0 +1,80 @@
+import type { VNode } from 'preact';
+import type { Visitor } from '../access/access.ts';
+import { ASSETS, IMPORT_MAP } from '../assets.ts';
+import type { Content } from './html.ts';
+import { html } from './html.ts';
+
+/** A page of the console as its area makes it. */
+export interface Page {
+  readonly title: string;
+  readonly content: Content;
+  /** Modules of `browser/` that this page runs, by file name. */
+  readonly modules?: readonly string[];
+}
+
+/** An entry of the navigation. */
+export interface NavigationEntry {
+  readonly path: string;
+  readonly label: string;
+}
+
+/** The document around a page: navigation, who is here, where the content begins. */
+export function layOut(
+  { title, content, modules = [] }: Page,
+  navigation: readonly NavigationEntry[],
+  path: string,
+  visitor: Visitor,
+): VNode {
+  return html`
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>${title} · xiq-sink</title>
+        <link rel="icon" href=${ASSETS.icon} />
+        <link rel="stylesheet" href=${ASSETS.uplotStyle} />
+        <link rel="stylesheet" href=${ASSETS.style} />
+        <script type="importmap" dangerouslySetInnerHTML=${{ __html: IMPORT_MAP }}></script>
+        ${['times.js', 'actions.js', ...modules].map(
+          (module) => html`<script type="module" src=${`${ASSETS.modules}/${module}`}></script>`,
+        )}
+      </head>
+      <body>
+        <a class="skip" href="#content">Skip to content</a>
+        <header class="top">
+          <a class="brand" href="/">xiq-sink</a>
+          <nav aria-label="Pages">
+            <ul>
+              ${navigation.map(
+                (entry) => html`
+                  <li>
+                    <a href=${entry.path} aria-current=${isWithin(path, entry.path) ? 'page' : undefined}>
+                      ${entry.label}
+                    </a>
+                  </li>
+                `,
+              )}
+            </ul>
+          </nav>
+          ${visitor.session && logOut(visitor.session.name)}
+        </header>
+        <main id="content" tabindex="-1">
+          <h1>${title}</h1>
+          ${content}
+        </main>
+        <div id="notices" role="status" aria-live="polite"></div>
+      </body>
+    </html>
+  `;
+}
+
+const logOut = (name: string) => html`
+  <form class="log-out" method="post" action="/logout">
+    <span>${name}</span>
+    <button class="quiet">Log out</button>
+  </form>
+`;
+
+const isWithin = (path: string, entry: string) =>
+  path === entry || (entry !== '/' && path.startsWith(`${entry}/`));

@@ -1,0 +1,37 @@
+import type { VNode } from 'preact';
+import type { Content } from './html.ts';
+import { html } from './html.ts';
+
+/** A column of a table: its heading, what stands in it, and whether that is a number. */
+export interface Column<Row> {
+  readonly heading: string;
+  readonly cell: (row: Row) => Content;
+  readonly kind?: 'number' | 'wrap' | 'nowrap';
+}
+
+/** A table that scrolls in itself where it is wider than the page; `caption` is for who cannot see it. */
+export function tableOf<Row>(caption: string, columns: readonly Column<Row>[], rows: readonly Row[]): VNode {
+  return html`
+    <div class="scroll" tabindex="0" role="region" aria-label=${caption}>
+      <table>
+        <caption class="visually-hidden">
+          ${caption}
+        </caption>
+        <thead>
+          <tr>
+            ${columns.map(({ heading, kind }) => html`<th scope="col" class=${kind}>${heading}</th>`)}
+          </tr>
+        </thead>
+        <tbody>
+          ${rows.map(
+            (row) => html`
+              <tr>
+                ${columns.map(({ cell, kind }) => html`<td class=${kind}>${cell(row)}</td>`)}
+              </tr>
+            `,
+          )}
+        </tbody>
+      </table>
+    </div>
+  `;
+}

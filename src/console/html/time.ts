@@ -1,0 +1,22 @@
+import type { VNode } from 'preact';
+import { html } from './html.ts';
+
+/** A time in UTC, to the second. */
+export function timeOf(time: Date | string): VNode {
+  const iso = new Date(time).toISOString();
+  return html`<time datetime=${iso}>${iso.slice(0, 19).replace('T', ' ')}</time>`;
+}
+
+const STEPS: readonly (readonly [unit: string, seconds: number])[] = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+];
+
+/** A span of time as a person says it: the largest unit of which there are two, else of which there is one. */
+export function durationOf(seconds: number): string {
+  for (const [unit, size] of STEPS) {
+    if (seconds >= 2 * size) return `${Math.floor(seconds / size)} ${unit}`;
+  }
+  return seconds >= 10 || seconds < 0.05 ? `${Math.round(seconds)} s` : `${seconds.toFixed(1)} s`;
+}

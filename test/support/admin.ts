@@ -1,0 +1,57 @@
+import { pino } from 'pino';
+import { createAdminApp } from '../../src/console/admin-app.ts';
+import type { AdminOptions } from '../../src/console/admin-app.ts';
+import type { Area } from '../../src/console/area.ts';
+import { createHttpListener } from '../../src/ingest/http-listener.ts';
+import type { Db } from '../../src/store/database.ts';
+
+/** The admin listener, on a free port of this machine. */
+export interface RunningAdmin {
+  readonly url: string;
+  /** Asks the API for JSON; fails unless the answer is 200. */
+  get(path: string): Promise<unknown>;
+  post(path: string, body: unknown): Promise<unknown>;
+  /** The text of a page. */
+  page(path: string): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** Starts the admin listener with these areas, by default without a token. */
+export async function startAdmin(
+  areas: readonly Area[],
+  db: Db,
+  options: Partial<AdminOptions> = {},
+): Promise<RunningAdmin> {
+  const stopping = new AbortController();
+  const app = createAdminApp({
+    token: undefined,
+    countFailure: async () => undefined,
+    metrics: async () => ({ contentType: 'text/plain', text: '' }),
+    console: { db, areas },
+    version: '0',
+    stopping: stopping.signal,
+    logger: pino({ level: 'silent' }),
+    ...options,
+  });
+  const listener = createHttpListener(app, undefined);
+  const url = `http://127.0.0.1:${await listener.listen(0, '127.0.0.1')}`;
+  const ask = async (path: string, init: RequestInit) => {
+    const response = await fetch(`${url}${path}`, init);
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${path} answered ${response.status}: ${text}`);
+    return text;
+  };
+  return {
+    url,
+    get: async (path) => JSON.parse(await ask(`/api/v1${path}`, {})),
+    post: async (path, body) => {
+      const headers = { 'Content-Type': 'application/json' };
+      return JSON.parse(await ask(`/api/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) }));
+    },
+    page: (path) => ask(path, { headers: { Accept: 'text/html' } }),
+    async close() {
+      stopping.abort();
+      await listener.close();
+    },
+  };
+}
