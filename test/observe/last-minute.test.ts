@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { array, assert, double, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createLastMinute } from '../../src/observe/last-minute.ts';
 
@@ -18,9 +18,9 @@ describe('the last minute', () => {
   });
 
   it('gives percentiles to within a tenth, whatever the durations', () => {
-    const seconds = fc.double({ min: 0.0001, max: 100, noNaN: true });
-    fc.assert(
-      fc.property(fc.array(seconds, { minLength: 1, maxLength: 300 }), (durations) => {
+    const seconds = double({ min: 0.0001, max: 100, noNaN: true });
+    assert(
+      property(array(seconds, { minLength: 1, maxLength: 300 }), (durations) => {
         const { now, pass } = createClock(123_456);
         const minute = createLastMinute(now);
         for (const duration of durations) minute.add(duration);

@@ -12,8 +12,8 @@ import { createSubscriptionMetrics } from '../../src/observe/subscription-metric
 const open = () => createMetrics({ version: '1.2.3', role: 'all' });
 
 /** The sample lines of our own metrics that begin so. */
-async function samples({ render }: ReturnType<typeof open>, prefix: string): Promise<string[]> {
-  const { text } = await render();
+async function samples(metrics: ReturnType<typeof open>, prefix: string): Promise<string[]> {
+  const { text } = await metrics.render();
   return text.split('\n').filter((line) => line.startsWith(`xiq_sink_${prefix}`));
 }
 
@@ -29,11 +29,14 @@ describe('metrics', () => {
   it('give series to the configured sources and to a hundred others, and no more', async () => {
     const metrics = open();
     const label = createSourceLabel(['default']);
-    const { taken } = createIngestMetrics(metrics.registry, label);
+    const ingest = createIngestMetrics(metrics.registry, label);
     for (let n = 0; n < 1_000; n += 1) {
-      taken({ source: `made-up-${n}`, messageType: 'SMS_LOG_ALL', recordCount: 1, bodyBytes: 1 }, 0.001);
+      ingest.taken(
+        { source: `made-up-${n}`, messageType: 'SMS_LOG_ALL', recordCount: 1, bodyBytes: 1 },
+        0.001,
+      );
     }
-    taken({ source: 'default', messageType: 'SMS_LOG_ALL', recordCount: 1, bodyBytes: 1 }, 0.001);
+    ingest.taken({ source: 'default', messageType: 'SMS_LOG_ALL', recordCount: 1, bodyBytes: 1 }, 0.001);
     const lines = await samples(metrics, 'deliveries_total');
     expect(lines).toHaveLength(102);
     expect(lines).toContain('xiq_sink_deliveries_total{source="other",message_type="SMS_LOG_ALL"} 900');
@@ -42,11 +45,11 @@ describe('metrics', () => {
 
   it('count deliveries, records, bytes and answers', async () => {
     const metrics = open();
-    const { taken, refused, committed } = createIngestMetrics(metrics.registry, createSourceLabel([]));
-    taken({ source: 'a', messageType: 'GDPR_LOG_ALL', recordCount: 3, bodyBytes: 500 }, 0.004);
-    taken({ source: 'a', messageType: 'GDPR_LOG_ALL', recordCount: 1, bodyBytes: 100 }, 0.7);
-    refused(503);
-    committed(5);
+    const ingest = createIngestMetrics(metrics.registry, createSourceLabel([]));
+    ingest.taken({ source: 'a', messageType: 'GDPR_LOG_ALL', recordCount: 3, bodyBytes: 500 }, 0.004);
+    ingest.taken({ source: 'a', messageType: 'GDPR_LOG_ALL', recordCount: 1, bodyBytes: 100 }, 0.7);
+    ingest.refused(503);
+    ingest.committed(5);
     expect(await samples(metrics, 'records_total')).toEqual([
       'xiq_sink_records_total{source="a",message_type="GDPR_LOG_ALL"} 4',
     ]);
@@ -129,9 +132,9 @@ describe('metrics', () => {
       last_error_at: null,
       created_at: new Date(),
     };
-    const { sent, failed } = createForwardingMetrics(metrics.registry, async () => [status]);
-    sent('siem', 40);
-    failed('siem');
+    const forwarding = createForwardingMetrics(metrics.registry, async () => [status]);
+    forwarding.sent('siem', 40);
+    forwarding.failed('siem');
     const lines = await samples(metrics, 'forward_');
     expect(lines).toEqual(
       expect.arrayContaining([

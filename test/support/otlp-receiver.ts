@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { z } from 'zod';
 
 /** A span as it was exported. */
-export interface ExportedSpan {
+interface ExportedSpan {
   readonly service: string;
   readonly traceId: string;
   readonly spanId: string;
@@ -15,7 +15,7 @@ export interface ExportedSpan {
 }
 
 /** A receiver of OpenTelemetry traces by OTLP over HTTP, in protobuf. */
-export interface OtlpReceiver {
+interface OtlpReceiver {
   readonly endpoint: string;
   readonly spans: readonly ExportedSpan[];
   close(): Promise<void>;
