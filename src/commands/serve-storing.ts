@@ -4,13 +4,14 @@ import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import { createBatchStore } from '../handlers/store-batch.ts';
 import { startDeliveryWorker } from '../queue/delivery-worker.ts';
-import type { DeliveryWorker } from '../queue/delivery-worker.ts';
+import type { DeliveryWorker, StoreBatch } from '../queue/delivery-worker.ts';
 import type { QueueLocation } from '../queue/engine.ts';
 import { openStoringDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { maintainPartitions } from '../store/partitions.ts';
 import { logLostConnections } from './open-store.ts';
 import type { Opened } from './opened.ts';
+import type { Observation } from './serve-observing.ts';
 
 /** What storing needs: the database as the tables are in it, and where the batches come from. */
 export interface StoringOptions {
@@ -18,6 +19,7 @@ export interface StoringOptions {
   readonly databaseUrl: string;
   readonly db: Db;
   readonly queueLocation: QueueLocation;
+  readonly observation: Observation;
   readonly logger: Logger;
 }
 
@@ -32,13 +34,17 @@ export async function startStoring(options: StoringOptions, started: Opened): Pr
 }
 
 function startWorker(
-  { databaseUrl, queueLocation, logger }: StoringOptions,
+  { databaseUrl, queueLocation, observation, logger }: StoringOptions,
   started: Opened,
 ): DeliveryWorker {
   const giveUp = new AbortController();
   const db = openStoringDatabase(databaseUrl, logLostConnections(logger));
   started.push('database of the worker', () => db.destroy());
-  const worker = startDeliveryWorker(queueLocation, createBatchStore(db, logger, giveUp.signal), logger);
+  const { onStored, traces } = observation;
+  const store = createBatchStore(db, logger, giveUp.signal, onStored);
+  const storeTraced: StoreBatch =
+    traces === undefined ? store : (batch) => traces.store(batch.deliveries, () => store(batch));
+  const worker = startDeliveryWorker(queueLocation, storeTraced, logger, traces?.telemetry);
   started.push('worker', () => {
     giveUp.abort();
     return worker.close();

@@ -13,31 +13,34 @@ export interface Arrival {
 
 /** Registers what is known of the arrival of events. */
 export function registerArrivalMetrics(registry: Registry, latest: () => readonly Arrival[]): void {
-  const registers = [registry];
   const labelNames = ['source', 'message_type'] as const;
-  new Gauge({
-    name: `${PREFIX}last_event_timestamp_seconds`,
-    help: 'When the last event was received, in seconds since 1970',
-    labelNames,
-    registers,
-    collect() {
-      this.reset();
-      for (const { source, messageType, lastReceivedAt } of latest()) {
-        if (lastReceivedAt === undefined) continue;
-        this.set({ source, message_type: messageType }, lastReceivedAt.getTime() / 1000);
-      }
-    },
-  });
-  new Gauge({
-    name: `${PREFIX}silence_unusual`,
-    help: '1 while no events come for longer than usual, as learned from the events before',
-    labelNames,
-    registers,
-    collect() {
-      this.reset();
-      for (const { source, messageType, state } of latest()) {
-        this.set({ source, message_type: messageType }, state === 'unusual' ? 1 : 0);
-      }
-    },
-  });
+  registry.registerMetric(
+    new Gauge({
+      name: `${PREFIX}last_event_timestamp_seconds`,
+      help: 'When the last event was received, in seconds since 1970',
+      labelNames,
+      registers: [],
+      collect() {
+        this.reset();
+        for (const { source, messageType, lastReceivedAt } of latest()) {
+          if (lastReceivedAt === undefined) continue;
+          this.set({ source, message_type: messageType }, lastReceivedAt.getTime() / 1000);
+        }
+      },
+    }),
+  );
+  registry.registerMetric(
+    new Gauge({
+      name: `${PREFIX}silence_unusual`,
+      help: '1 while no events come for longer than usual, as learned from the events before',
+      labelNames,
+      registers: [],
+      collect() {
+        this.reset();
+        for (const { source, messageType, state } of latest()) {
+          this.set({ source, message_type: messageType }, state === 'unusual' ? 1 : 0);
+        }
+      },
+    }),
+  );
 }

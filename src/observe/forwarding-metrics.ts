@@ -44,18 +44,20 @@ export function createForwardingMetrics(registry: Registry, ask: AskDestinations
     'Events that a destination has refused and that nobody has sent again',
     ({ rejected_count: count }) => count,
   );
-  new Gauge({
-    name: `${PREFIX}forward_state`,
-    help: '1 for the state that a destination is in: running, paused (by a person), refused (it does not want us)',
-    labelNames: ['destination', 'state'],
-    registers,
-    async collect() {
-      this.reset();
-      for (const { name: destination, state: now } of (await ask()) ?? []) {
-        for (const state of STATES) this.set({ destination, state }, state === now ? 1 : 0);
-      }
-    },
-  });
+  registry.registerMetric(
+    new Gauge({
+      name: `${PREFIX}forward_state`,
+      help: '1 for the state that a destination is in: running, paused (by a person), refused (it does not want us)',
+      labelNames: ['destination', 'state'],
+      registers: [],
+      async collect() {
+        this.reset();
+        for (const { name: destination, state: now } of (await ask()) ?? []) {
+          for (const state of STATES) this.set({ destination, state }, state === now ? 1 : 0);
+        }
+      },
+    }),
+  );
   const sent = new Counter({
     name: `${PREFIX}forward_sent_total`,
     help: 'Events that a destination has taken from this process',

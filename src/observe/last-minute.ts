@@ -1,5 +1,5 @@
 /** What happened in the last minute, or since the start where that is less. */
-export interface MinuteSummary {
+interface MinuteSummary {
   /** Of the amounts, a second. */
   readonly perSecond: number;
   /** Of the durations, to within a tenth; 0 when there is none. */

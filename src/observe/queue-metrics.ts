@@ -29,21 +29,23 @@ const QUEUE_PATIENCE = { keepMs: 5_000, patienceMs: 1_000 };
 export function registerQueueMetrics(registry: Registry, queue: QueueToMeasure): void {
   const measure = askSeldom(() => queue.measure(), QUEUE_PATIENCE);
   const registers = [registry];
-  new Gauge({
-    name: `${PREFIX}queue_jobs`,
-    help: 'Jobs in the queue: waiting, active, delayed (to be tried again), failed; none while the queue does not answer',
-    labelNames: ['state'],
-    registers,
-    async collect() {
-      this.reset();
-      const jobs = await measure();
-      if (jobs === undefined) return;
-      this.set({ state: 'waiting' }, jobs.waiting);
-      this.set({ state: 'active' }, jobs.active);
-      this.set({ state: 'delayed' }, jobs.delayed);
-      this.set({ state: 'failed' }, jobs.failed);
-    },
-  });
+  registry.registerMetric(
+    new Gauge({
+      name: `${PREFIX}queue_jobs`,
+      help: 'Jobs in the queue: waiting, active, delayed (to be tried again), failed; none while the queue does not answer',
+      labelNames: ['state'],
+      registers: [],
+      async collect() {
+        this.reset();
+        const jobs = await measure();
+        if (jobs === undefined) return;
+        this.set({ state: 'waiting' }, jobs.waiting);
+        this.set({ state: 'active' }, jobs.active);
+        this.set({ state: 'delayed' }, jobs.delayed);
+        this.set({ state: 'failed' }, jobs.failed);
+      },
+    }),
+  );
   const gauge = (name: string, help: string, value: () => number | Promise<number>) =>
     new Gauge({
       name: PREFIX + name,
@@ -61,7 +63,7 @@ export function registerQueueMetrics(registry: Registry, queue: QueueToMeasure):
       return jobs === undefined ? Number.NaN : (jobs.oldestWaitingSeconds ?? 0);
     },
   );
-  const { state } = queue;
+  const state = () => queue.state();
   gauge('queue_works', '1 while the queue takes deliveries, 0 while they go to the spool', () =>
     state().works ? 1 : 0,
   );

@@ -1,4 +1,4 @@
-import type { Attributes, Span, SpanContext } from '@opentelemetry/api';
+import type { Attributes, Span } from '@opentelemetry/api';
 import type { Sampler } from '@opentelemetry/sdk-trace';
 import type { Telemetry } from 'bullmq';
 import type { Logger } from 'pino';
@@ -55,7 +55,6 @@ export async function startTraces(options: TracesOptions): Promise<Traces> {
   const tracer = api.trace.getTracer('xiq-sink', version);
   /** The span of each delivery in hand: a batch is committed for many requests, and the active span is that of any. */
   const spanOf = new WeakMap<object, Span>();
-  const isRecorded = ({ traceFlags }: SpanContext) => traceFlags === api.TraceFlags.SAMPLED;
 
   async function within<T>(span: Span, work: () => Promise<T>): Promise<T> {
     try {
@@ -82,7 +81,7 @@ export async function startTraces(options: TracesOptions): Promise<Traces> {
     },
     commit(deliveries, work) {
       const spans = deliveries.flatMap((delivery) => spanOf.get(delivery) ?? []);
-      const [parent = spans[0], ...others] = spans.filter((span) => isRecorded(span.spanContext()));
+      const [parent = spans[0], ...others] = spans.filter((span) => span.isRecording());
       const links = others.map((span) => ({ context: span.spanContext() }));
       const options = { attributes: batchAttributes(deliveries), links };
       const context = parent === undefined ? api.ROOT_CONTEXT : api.trace.setSpan(api.ROOT_CONTEXT, parent);

@@ -100,7 +100,7 @@ export function openBatchQueue(location: QueueLocation, logger: Logger, telemetr
     },
     countJobs: () =>
       ask(({ bullmq }) => bullmq.getJobCountByTypes('wait', 'active'), 'the queue did not answer'),
-    measure: () => ask(({ bullmq }) => measureJobs(bullmq), 'the queue did not answer'),
+    measure: () => ask(measureJobs, 'the queue did not answer'),
     async check() {
       await ask((producer) => producer.ping(), 'the queue did not answer');
     },
@@ -111,12 +111,10 @@ export function openBatchQueue(location: QueueLocation, logger: Logger, telemetr
   };
 }
 
-async function measureJobs(bullmq: ConnectedProducer['bullmq']): Promise<QueueMeasure> {
-  const [counts, [oldest]] = await Promise.all([
-    bullmq.getJobCounts('wait', 'active', 'delayed', 'failed'),
-    bullmq.getJobs(['wait'], 0, 0, true),
-  ]);
+async function measureJobs(producer: ConnectedProducer): Promise<QueueMeasure> {
+  const counts = await producer.bullmq.getJobCounts('wait', 'active', 'delayed', 'failed');
   const { wait = 0, active = 0, delayed = 0, failed = 0 } = counts;
+  const oldest = wait === 0 ? undefined : await producer.findOldest(wait);
   const oldestWaitingSeconds = oldest && Math.max(0, Date.now() - oldest.timestamp) / 1000;
   return { waiting: wait, active, delayed, failed, oldestWaitingSeconds };
 }

@@ -30,7 +30,7 @@ export interface DeliveryQueue {
 }
 
 /** How the way into the queue is. */
-export interface QueueState {
+interface QueueState {
   readonly works: boolean;
   /** Why it does not work, with what it last said. */
   readonly failure: string | undefined;
@@ -41,7 +41,7 @@ export interface QueueState {
 export type OnCommitted = (deliveries: number) => void;
 
 /** What ties the handing over of deliveries to their traces. */
-export interface QueueTracing {
+interface QueueTracing {
   readonly telemetry: Telemetry;
   /** Runs the commit of a batch as part of the trace of its deliveries. */
   commit<T>(deliveries: readonly QueuedDelivery[], work: () => Promise<T>): Promise<T>;

@@ -19,6 +19,8 @@ export function createPostgresEngine(databaseUrl: string): Engine {
       return {
         bullmq,
         ping: () => pool.query('select 1'),
+        // This engine counts from the newest, whichever order it is asked for.
+        findOldest: async (waiting) => (await bullmq.getJobs(['wait'], waiting - 1, waiting - 1))[0],
         weaknesses: () => findWeaknesses(pool),
         disconnect: () => pool.end(),
       };

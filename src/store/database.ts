@@ -169,17 +169,17 @@ export function openForwardingDatabase(databaseUrl: string, onError: OnError): D
   return openLimited(databaseUrl, onError, FORWARDING_CONNECTIONS, STORING_LIMITS);
 }
 
-/** Opens the database for the console, under the limits of storing: no page waits for longer. */
-export function openConsoleDatabase(databaseUrl: string, onError: OnError): Db {
-  return openLimited(databaseUrl, onError, CONSOLE_CONNECTIONS, STORING_LIMITS);
-}
-
 /** When a report that a process lives is given up: the next one follows soon. */
 const REPORTING_LIMITS: StoringLimits = { statementMs: 5_000, silenceMs: 20_000 };
 
 /** Opens the database for the reports of a process: one connection, which nothing else waits for. */
 export function openReportingDatabase(databaseUrl: string, onError: OnError): Db {
   return openLimited(databaseUrl, onError, 1, REPORTING_LIMITS);
+}
+
+/** Opens the database for the console, under the limits of storing: no page waits for longer. */
+export function openConsoleDatabase(databaseUrl: string, onError: OnError): Db {
+  return openLimited(databaseUrl, onError, CONSOLE_CONNECTIONS, STORING_LIMITS);
 }
 
 function openLimited(
