@@ -19,7 +19,7 @@ export interface Rhythm {
   readonly expected: (from: number, to: number) => number;
   /** The same by the lowest rate of the hour and its neighbours: what may come an hour earlier or later counts little. */
   readonly leastExpected: (from: number, to: number) => number;
-  /** A gap in which more than so many were expected (at least) comes by chance less than once in two years. */
+  /** A gap in which more than so many were expected (at least) comes by chance so seldom that it is an alarm. */
   readonly bound: number;
   /** The gaps of the history, but for those that were unusual themselves. */
   readonly gaps: readonly Gap[];
@@ -38,7 +38,9 @@ const MAX_TAIL = 30;
 /** So many of the longest gaps may have been outages: of them it is known only that they were long. */
 const OUTLIERS = 2;
 
-const ALARMS_PER_YEAR = 0.25;
+/** Of one source and type, if the tail and the rates were known exactly. */
+const ALARMS_PER_YEAR = 0.15;
+const BURST_MARGIN = 1.3;
 
 /** Hours with more arrivals than this may lie an hour off: daylight saving time, a late start of the day. */
 const MIN_SHIFTED_RATE = 3;
@@ -87,7 +89,7 @@ function ratesOfWeek({ since, until, hours }: History, outages: readonly Gap[]):
   const recently = until - 7 * DAY_MS;
   for (let start = since; start < until; start += HOUR_MS)
     add(exposures, start, exposure(start, until, outages));
-  const rates = counts.map((count, hour) => count / Math.max(exposures[hour] ?? 0, 1));
+  const rates = smooth(counts.map((count, hour) => count / Math.max(exposures[hour] ?? 0, 1)));
 
   let arrived = 0;
   let usual = 0;
@@ -98,6 +100,13 @@ function ratesOfWeek({ since, until, hours }: History, outages: readonly Gap[]):
   const level = usual > 0 ? Math.min(1, arrived / usual) : 1;
   return rates.map((rate) => rate * level);
 }
+
+/** Four weeks say little of one hour: its neighbours count half as much. */
+const smooth = (rates: readonly number[]) =>
+  rates.map((rate, hour) => (neighbour(rates, hour, -1) + 2 * rate + neighbour(rates, hour, 1)) / 4);
+
+const neighbour = (rates: readonly number[], hour: number, offset: number) =>
+  rates[(hour + WEEK_HOURS + offset) % WEEK_HOURS] ?? 0;
 
 const hourOfWeek = (time: number) => Math.floor(time / HOUR_MS) % WEEK_HOURS;
 
@@ -118,9 +127,7 @@ function exposure(start: number, until: number, outages: readonly Gap[]): number
 
 function leastRate(rates: readonly number[], rate: number, hour: number): number {
   if (rate < MIN_SHIFTED_RATE) return rate;
-  const before = rates[(hour + WEEK_HOURS - 1) % WEEK_HOURS] ?? rate;
-  const after = rates[(hour + 1) % WEEK_HOURS] ?? rate;
-  return Math.min(before, rate, after);
+  return Math.min(neighbour(rates, hour, -1), rate, neighbour(rates, hour, 1));
 }
 
 /** From rates by hour of the week to the sum between two instants. */
@@ -144,8 +151,10 @@ function boundOf(lengths: readonly number[], days: number): number | undefined {
   if (size < MIN_TAIL || base === undefined || longest === undefined) return undefined;
   const tail = lengths.slice(OUTLIERS, OUTLIERS + size);
   const excess = tail.reduce((sum, length) => sum + length - base, 0) + OUTLIERS * (longest - base);
-  // The estimate for an exponential distribution whose largest values are censored.
-  const mean = Math.max(excess / size, 1, base / 10);
+  // The estimate for an exponential distribution whose largest values are censored. Where arrivals come in bursts,
+  // the rates, too, are learnt from few.
+  const mean = excess / size;
+  const scale = Math.max(1 + BURST_MARGIN * (mean - 1), 1, base / 10);
   const perYear = ((size + OUTLIERS) * 365) / days;
-  return base + mean * Math.log(perYear / ALARMS_PER_YEAR);
+  return base + scale * Math.log(perYear / ALARMS_PER_YEAR);
 }

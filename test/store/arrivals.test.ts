@@ -208,6 +208,6 @@ test('whatever is open, commits and rolls back meanwhile, each committed deliver
       const { rows: all } = await sql`select count(*)::int as n from deliveries`.execute(db);
       expect(rows).toEqual(all);
     }),
-    { numRuns: 40 },
+    { numRuns: 25 },
   );
 });
