@@ -6,11 +6,14 @@ import { createBatchStore } from '../handlers/store-batch.ts';
 import { startDeliveryWorker } from '../queue/delivery-worker.ts';
 import type { DeliveryWorker, StoreBatch } from '../queue/delivery-worker.ts';
 import type { QueueLocation } from '../queue/engine.ts';
+import type { SilenceWatch } from '../observe/silence-watch.ts';
+import { compactArrivals } from '../store/arrivals.ts';
 import { openStoringDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { maintainPartitions } from '../store/partitions.ts';
 import { logLostConnections } from './open-store.ts';
 import type { Opened } from './opened.ts';
+import { startArrivals } from './serve-arrivals.ts';
 import type { Observation } from './serve-observing.ts';
 
 /** What storing needs: the database as the tables are in it, and where the batches come from. */
@@ -23,14 +26,16 @@ export interface StoringOptions {
   readonly logger: Logger;
 }
 
-/** Months are created and retention is applied this often. */
+/** Months are created, retention is applied and old minutes of arrivals become hours this often. */
 const MAINTENANCE_INTERVAL_MS = 60 * 60 * 1000;
 
-/** Maintains the partitions and starts to store. The tables must be up to date. */
-export async function startStoring(options: StoringOptions, started: Opened): Promise<void> {
+/** Maintains the tables and starts to store. They must be up to date. Returns the watch for silences. */
+export async function startStoring(options: StoringOptions, started: Opened): Promise<SilenceWatch> {
   await startMaintenance(options, started);
+  const watch = startArrivals(options, started);
   const worker = startWorker(options, started);
   if (options.queueLocation.kind === 'postgres') await worker.ready;
+  return watch;
 }
 
 function startWorker(
@@ -52,7 +57,7 @@ function startWorker(
   return worker;
 }
 
-/** Maintains the partitions now, so that the first row finds its month, and from then on every hour. */
+/** Maintains the tables now, so that the first row finds its month, and from then on every hour. */
 async function startMaintenance({ config, db, logger }: StoringOptions, started: Opened): Promise<void> {
   const maintain = async () => {
     const destinations = destinationNames(config.forwarding);
@@ -76,6 +81,7 @@ async function startMaintenance({ config, db, logger }: StoringOptions, started:
     for (const { partition, rows } of inDefault) {
       logger.warn({ partition, rows }, 'events lie outside every month that has a partition');
     }
+    await compactArrivals(db, new Date());
   };
   await maintain();
   let running = Promise.resolve();
