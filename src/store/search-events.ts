@@ -1,51 +1,82 @@
 import { sql } from 'kysely';
-import type { Selectable } from 'kysely';
-import type { MessageType } from '../domain.ts';
-import type { Database, Db } from './database.ts';
+import { TABLE_OF } from '../message-types.ts';
+import type { Db } from './database.ts';
+import { allOf, familyQueries, timeConditions } from './event-filter.ts';
+import type { Condition, EventFilter, FamilyQuery } from './event-filter.ts';
+import { selectRows, toEvent } from './event-rows.ts';
+import type { StoredRow } from './event-rows.ts';
+import { byPosition } from './read-events.ts';
+import type { StoredEvent } from './read-events.ts';
 
-/** What to look for; every condition that is given must hold. */
-export interface EventFilter {
-  readonly messageType?: MessageType | undefined;
-  readonly source?: string | undefined;
-  /** User name, exactly. */
-  readonly user?: string | undefined;
-  /** The audit record's event code. */
-  readonly code?: string | undefined;
-  /** MAC address of a client or an access point. */
-  readonly mac?: string | undefined;
-  /** Any part of the record's text, whatever its case. */
-  readonly text?: string | undefined;
-  /** Inclusive. */
-  readonly since?: Date | undefined;
-  /** Exclusive. */
-  readonly until?: Date | undefined;
-}
+export type { EventFilter } from './event-filter.ts';
 
-/** Where a page ended: the next one begins behind it. */
+/** Where a page ended: the next one begins behind it. Times are stored to the millisecond. */
 export interface EventPosition {
   readonly occurredAt: Date;
   readonly eventId: string;
 }
 
-export type FoundEvent = Selectable<Database['events']>;
+/** The order of a page: by time, then by event id. */
+export type EventOrder = 'newest' | 'oldest';
 
-/** Events that match, newest first, one page: it costs the same however far back the position lies. */
-export async function searchEvents(
+/** Which part of the events that match. */
+export interface EventPage {
+  readonly limit: number;
+  /** The page begins behind this place. */
+  readonly after?: EventPosition | undefined;
+  /** What comes first; the newest when it is not said. */
+  readonly order?: EventOrder | undefined;
+}
+
+/**
+ * Events that match, one page: it costs the same however far back the position lies. Throws what Postgres says to
+ * a code, an organization or a MAC address that is none.
+ */
+export async function searchEvents(db: Db, filter: EventFilter, page: EventPage): Promise<StoredEvent[]> {
+  const order = page.order ?? 'newest';
+  const rows = await Promise.all(
+    familyQueries(filter).map((query) => selectPage(db, query, filter, { ...page, order })),
+  );
+  return rows.flat().toSorted(byTime(order)).slice(0, page.limit).map(toEvent);
+}
+
+/** The order of pages: two ids of Postgres compare as their texts do. */
+const byTime = (order: EventOrder) => (a: StoredRow, b: StoredRow) => {
+  const isBefore = a.occurredAt === b.occurredAt ? a.eventId < b.eventId : a.occurredAt < b.occurredAt;
+  return isBefore === (order === 'oldest') ? -1 : 1;
+};
+
+type OrderedPage = EventPage & { readonly order: EventOrder };
+
+function selectPage(
   db: Db,
+  { family, conditions, branches }: FamilyQuery,
   filter: EventFilter,
-  page: { readonly limit: number; readonly after?: EventPosition | undefined },
-): Promise<FoundEvent[]> {
-  let query = filteredEvents(db, filter)
-    .orderBy('occurred_at', 'desc')
-    .orderBy('event_id', 'desc')
-    .limit(page.limit);
-  if (page.after !== undefined) {
-    const { occurredAt, eventId } = page.after;
-    query = query
-      .where('occurred_at', '<=', occurredAt)
-      .where(sql<boolean>`(occurred_at, event_id) < (${occurredAt}, ${eventId}::uuid)`);
-  }
-  return query.execute();
+  { limit, after, order }: OrderedPage,
+): Promise<readonly StoredRow[]> {
+  const always = [...conditions, ...timeConditions(filter), ...isBehind(after, order)];
+  const ordered = sql`order by ${orderColumns(order)} limit ${limit}`;
+  const parts = branches.map(({ condition, isOrdered }) => {
+    const rows = sql`select * from ${sql.table(TABLE_OF[family])} where ${allOf([...always, condition])}`;
+    // Without the offset Postgres might walk all of the time range in its order, and filter.
+    return isOrdered
+      ? sql`(${rows} ${ordered})`
+      : sql`(select * from (${rows} offset 0) as found ${ordered})`;
+  });
+  return selectRows(db, family, sql`(${sql.join(parts, sql` union all `)}) as found ${ordered}`);
+}
+
+function orderColumns(order: EventOrder) {
+  return order === 'newest' ? sql`occurred_at desc, event_id desc` : sql`occurred_at, event_id`;
+}
+
+function isBehind(after: EventPosition | undefined, order: EventOrder): readonly Condition[] {
+  if (after === undefined) return [];
+  const place = sql`(${after.occurredAt}::timestamptz, ${after.eventId}::uuid)`;
+  // The time alone as well: by it partitions are left out.
+  return order === 'newest'
+    ? [sql`occurred_at <= ${after.occurredAt}::timestamptz`, sql`(occurred_at, event_id) < ${place}`]
+    : [sql`occurred_at >= ${after.occurredAt}::timestamptz`, sql`(occurred_at, event_id) > ${place}`];
 }
 
 /** A place in the order in which events were stored. */
@@ -63,38 +94,40 @@ export async function endOfEvents(db: Db): Promise<StoredPosition> {
 }
 
 /**
- * Events stored after a position, in the order of storing. It reads only below the oldest transaction that is
- * still open: ids are given out before their transactions commit, so a plain "id greater than" misses rows.
+ * Events stored after a position that match, in the order of storing. It reads only below the oldest transaction
+ * that is still open: ids are given out before their transactions commit, so a plain "id greater than" misses rows.
  */
 export async function eventsStoredAfter(
   db: Db,
   filter: EventFilter,
   position: StoredPosition,
   limit: number,
-): Promise<FoundEvent[]> {
-  return filteredEvents(db, filter)
-    .where(sql<boolean>`(xid, id) > (${position.xid}::xid8, ${position.id}::bigint)`)
-    .where(sql<boolean>`xid < pg_snapshot_xmin(pg_current_snapshot())`)
-    .orderBy('xid')
-    .orderBy('id')
-    .limit(limit)
-    .execute();
+): Promise<StoredEvent[]> {
+  const rows = await Promise.all(
+    familyQueries(filter).map((query) => selectStored(db, query, filter, position, limit)),
+  );
+  return rows.flat().toSorted(byPosition).slice(0, limit).map(toEvent);
 }
 
-function filteredEvents(db: Db, filter: EventFilter) {
-  let query = db.selectFrom('events').selectAll();
-  if (filter.messageType !== undefined) query = query.where('message_type', '=', filter.messageType);
-  if (filter.source !== undefined) query = query.where('source', '=', filter.source);
-  if (filter.user !== undefined) query = query.where('user_name', '=', filter.user);
-  if (filter.code !== undefined) query = query.where('code', '=', filter.code);
-  const { mac, text } = filter;
-  if (mac !== undefined) {
-    query = query.where(sql<boolean>`(client_mac = ${mac}::macaddr or ap_mac = ${mac}::macaddr)`);
-  }
-  if (text !== undefined) {
-    query = query.where(sql<boolean>`payload::text ilike ${`%${text.replaceAll(/[\\%_]/g, '\\$&')}%`}`);
-  }
-  if (filter.since !== undefined) query = query.where('occurred_at', '>=', filter.since);
-  if (filter.until !== undefined) query = query.where('occurred_at', '<', filter.until);
-  return query;
+function selectStored(
+  db: Db,
+  { family, conditions, branches }: FamilyQuery,
+  filter: EventFilter,
+  { xid, id }: StoredPosition,
+  limit: number,
+): Promise<readonly StoredRow[]> {
+  const anyBranch = sql.join(
+    branches.map(({ condition }) => sql`(${condition})`),
+    sql` or `,
+  );
+  return selectRows(
+    db,
+    family,
+    sql`(
+      select * from ${sql.table(TABLE_OF[family])}
+      where ${allOf([...conditions, ...timeConditions(filter)])} and (${anyBranch})
+        and (xid, id) > (${xid}::xid8, ${id}::bigint) and xid < pg_snapshot_xmin(pg_current_snapshot())
+      order by xid, id limit ${limit}
+    ) as found`,
+  );
 }
