@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { styleText } from 'node:util';
 import { validate as isUuid } from 'uuid';
 import type { Db } from '../store/database.ts';
-import { viewEvent } from '../store/event-view.ts';
+import { viewColumns, viewEvent } from '../store/event-view.ts';
 import type { StoredEvent } from '../store/read-events.ts';
 import { endOfEvents, eventsStoredAfter, searchEvents } from '../store/search-events.ts';
 import type { EventFilter, EventPosition } from '../store/search-events.ts';
@@ -72,29 +72,7 @@ export function parsePosition(text: string): EventPosition | undefined {
   return isTime && isUuid(eventId) && others.length === 0 ? { occurredAt, eventId } : undefined;
 }
 
-/** One event as the view `events` names its columns. */
-function toJson(event: StoredEvent): string {
-  const { user, code, clientMac, apMac, description } = viewEvent(event);
-  return JSON.stringify({
-    id: event.id,
-    event_id: event.eventId,
-    delivery_id: event.deliveryId,
-    source: event.source,
-    message_type: event.messageType,
-    occurred_at: event.occurredAt,
-    received_at: event.receivedAt,
-    owner_id: event.ownerId,
-    org_id: event.orgId,
-    origin: event.origin,
-    family: event.family,
-    user_name: user,
-    code,
-    client_mac: clientMac,
-    ap_mac: apMac,
-    description,
-    payload: event.payload,
-  });
-}
+const toJson = (event: StoredEvent) => JSON.stringify({ ...viewColumns(event), payload: event.payload });
 
 function toCells(event: StoredEvent): string[] {
   const { user, code, clientMac, apMac, description } = viewEvent(event);

@@ -76,14 +76,19 @@ const PLACES: ReadonlyMap<MessageType, readonly (readonly [string, `c${number}`]
   }),
 );
 
+/** The typed columns of a row's message type. */
+export function columnsOfRow(row: StoredRow): StoredEvent['columns'] {
+  const columns: Record<string, string | readonly string[] | null> = {};
+  for (const [name, place] of PLACES.get(row.messageType) ?? []) columns[name] = row[place] ?? null;
+  return columns;
+}
+
 /** The event of a row. Throws a TypeError when its payload is no JSON object, which is never stored. */
 export function toEvent(row: StoredRow): StoredEvent {
   const payload = parseExactJson(row.payload);
   if (!isJsonObject(payload)) throw new TypeError(`event ${row.eventId}: its payload is not a JSON object`);
   const { xid, id, eventId, deliveryId, source, messageType, occurredAt, receivedAt } = row;
   const { ownerId, orgId, origin } = row;
-  const columns: Record<string, string | readonly string[] | null> = {};
-  for (const [name, place] of PLACES.get(messageType) ?? []) columns[name] = row[place] ?? null;
   return {
     xid,
     id,
@@ -97,7 +102,7 @@ export function toEvent(row: StoredRow): StoredEvent {
     ownerId,
     orgId,
     origin,
-    columns,
+    columns: columnsOfRow(row),
     payload,
   };
 }

@@ -22,3 +22,26 @@ export function viewEvent({ family, columns }: Pick<StoredEvent, 'family' | 'col
 
 const textOf = (value: StoredEvent['columns'][string] | undefined) =>
   typeof value === 'string' ? value : null;
+
+/** The columns of the view `events`, by their names and in their order, but for the payload, which comes last. */
+export function viewColumns(event: Omit<StoredEvent, 'payload'>): Readonly<Record<string, string | null>> {
+  const { user, code, clientMac, apMac, description } = viewEvent(event);
+  return {
+    id: event.id,
+    event_id: event.eventId,
+    delivery_id: event.deliveryId,
+    source: event.source,
+    message_type: event.messageType,
+    occurred_at: event.occurredAt,
+    received_at: event.receivedAt,
+    owner_id: event.ownerId,
+    org_id: event.orgId,
+    origin: event.origin,
+    family: event.family,
+    user_name: user,
+    code,
+    client_mac: clientMac,
+    ap_mac: apMac,
+    description,
+  };
+}

@@ -2,7 +2,9 @@ import { sql } from 'kysely';
 import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
 import { allOf, familyQueries, timeConditions } from './event-filter.ts';
-import type { Condition, EventFilter, FamilyQuery } from './event-filter.ts';
+import type { EventFilter, FamilyQuery } from './event-filter.ts';
+import { byTime, selectPage } from './event-pages.ts';
+import type { EventPage } from './event-pages.ts';
 import { selectRows, toEvent } from './event-rows.ts';
 import type { StoredRow } from './event-rows.ts';
 import { byPosition } from './read-events.ts';
@@ -10,23 +12,7 @@ import type { StoredEvent } from './read-events.ts';
 
 export type { EventFilter } from './event-filter.ts';
 
-/** Where a page ended: the next one begins behind it. Times are stored to the millisecond. */
-export interface EventPosition {
-  readonly occurredAt: Date;
-  readonly eventId: string;
-}
-
-/** The order of a page: by time, then by event id. */
-export type EventOrder = 'newest' | 'oldest';
-
-/** Which part of the events that match. */
-export interface EventPage {
-  readonly limit: number;
-  /** The page begins behind this place. */
-  readonly after?: EventPosition | undefined;
-  /** What comes first; the newest when it is not said. */
-  readonly order?: EventOrder | undefined;
-}
+export type { EventOrder, EventPage, EventPosition } from './event-pages.ts';
 
 /**
  * Events that match, one page: it costs the same however far back the position lies. Throws what Postgres says to
@@ -38,45 +24,6 @@ export async function searchEvents(db: Db, filter: EventFilter, page: EventPage)
     familyQueries(filter).map((query) => selectPage(db, query, filter, { ...page, order })),
   );
   return rows.flat().toSorted(byTime(order)).slice(0, page.limit).map(toEvent);
-}
-
-/** The order of pages: two ids of Postgres compare as their texts do. */
-const byTime = (order: EventOrder) => (a: StoredRow, b: StoredRow) => {
-  const isBefore = a.occurredAt === b.occurredAt ? a.eventId < b.eventId : a.occurredAt < b.occurredAt;
-  return isBefore === (order === 'oldest') ? -1 : 1;
-};
-
-type OrderedPage = EventPage & { readonly order: EventOrder };
-
-function selectPage(
-  db: Db,
-  { family, conditions, branches }: FamilyQuery,
-  filter: EventFilter,
-  { limit, after, order }: OrderedPage,
-): Promise<readonly StoredRow[]> {
-  const always = [...conditions, ...timeConditions(filter), ...isBehind(after, order)];
-  const ordered = sql`order by ${orderColumns(order)} limit ${limit}`;
-  const parts = branches.map(({ condition, isOrdered }) => {
-    const rows = sql`select * from ${sql.table(TABLE_OF[family])} where ${allOf([...always, condition])}`;
-    // Without the offset Postgres might walk all of the time range in its order, and filter.
-    return isOrdered
-      ? sql`(${rows} ${ordered})`
-      : sql`(select * from (${rows} offset 0) as found ${ordered})`;
-  });
-  return selectRows(db, family, sql`(${sql.join(parts, sql` union all `)}) as found ${ordered}`);
-}
-
-function orderColumns(order: EventOrder) {
-  return order === 'newest' ? sql`occurred_at desc, event_id desc` : sql`occurred_at, event_id`;
-}
-
-function isBehind(after: EventPosition | undefined, order: EventOrder): readonly Condition[] {
-  if (after === undefined) return [];
-  const place = sql`(${after.occurredAt}::timestamptz, ${after.eventId}::uuid)`;
-  // The time alone as well: by it partitions are left out.
-  return order === 'newest'
-    ? [sql`occurred_at <= ${after.occurredAt}::timestamptz`, sql`(occurred_at, event_id) < ${place}`]
-    : [sql`occurred_at >= ${after.occurredAt}::timestamptz`, sql`(occurred_at, event_id) > ${place}`];
 }
 
 /** A place in the order in which events were stored. */
