@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { styleText } from 'node:util';
-import { validate as isUuid } from 'uuid';
 import type { Db } from '../store/database.ts';
 import { endOfEvents, eventsStoredAfter, searchEvents } from '../store/search-events.ts';
 import type { EventFilter, EventPosition, FoundEvent } from '../store/search-events.ts';
@@ -57,17 +56,9 @@ export async function followEvents(
   }
 }
 
-/** The text of a position, as `--after` takes it. */
+/** The text of a position, as `--after` takes it (event-position.ts). */
 function formatPosition({ occurred_at, event_id }: FoundEvent): string {
   return `${occurred_at.toISOString()},${event_id}`;
-}
-
-/** Reads what `formatPosition` wrote. Undefined when it is nothing of the kind. */
-export function parsePosition(text: string): EventPosition | undefined {
-  const [time = '', eventId = '', ...others] = text.split(',');
-  const occurredAt = new Date(time);
-  const isTime = !Number.isNaN(occurredAt.getTime()) && occurredAt.toISOString() === time;
-  return isTime && isUuid(eventId) && others.length === 0 ? { occurredAt, eventId } : undefined;
 }
 
 function toJson({ xid: _xid, ...event }: FoundEvent): string {

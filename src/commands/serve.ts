@@ -25,6 +25,7 @@ import { watchSubscriptions } from '../subscribe/watch.ts';
 import { locateQueue, logLostConnections, migrateAll } from './open-store.ts';
 import { createOpened } from './opened.ts';
 import type { Opened } from './opened.ts';
+import type { Role } from './roles.ts';
 import { startForwardings } from './serve-forwarding.ts';
 import type { ForwardingOptions } from './serve-forwarding.ts';
 import { startStoring } from './serve-storing.ts';
@@ -34,11 +35,6 @@ import type { Start } from './start-with-database.ts';
 import { createSubscribers } from './subscribers.ts';
 import { completeSecrets } from './webhook-secret.ts';
 import type { SourceSecrets } from './webhook-secret.ts';
-
-export const ROLES = ['all', 'ingest', 'worker', 'forward'] as const;
-
-/** Which parts one process runs; a larger set-up runs many of each on one queue and one database. */
-export type Role = (typeof ROLES)[number];
 
 /** The running service. */
 export interface Service {
