@@ -2,8 +2,10 @@ import { UsageError } from '../errors.ts';
 import type { Destination } from '../forward/parse-destinations.ts';
 import type { Db } from '../store/database.ts';
 import { addDestination, forgetDestination, moveCursor, setState } from '../store/destinations.ts';
+import { recordAction } from '../store/operator-log.ts';
 import { positionBefore } from '../store/read-events.ts';
 import { endOfEvents } from '../store/search-events.ts';
+import { commandOperator } from './operator.ts';
 import { print } from './print.ts';
 
 /** The destination of this name in the settings. Throws a UsageError when there is none. */
@@ -23,8 +25,11 @@ export async function changeState(
   name: string,
   state: 'running' | 'paused',
 ): Promise<void> {
-  await addConfigured(db, configured, name);
-  if (!(await setState(db, name, state))) throw unknown(name);
+  const action = state === 'paused' ? 'destination.pause' : 'destination.resume';
+  await recordAction(db, { operator: commandOperator(), action, subject: name }, async () => {
+    await addConfigured(db, configured, name);
+    if (!(await setState(db, name, state))) throw unknown(name);
+  });
   print(`${name} is ${state}`);
 }
 
@@ -35,9 +40,18 @@ export async function rewind(
   name: string,
   time: Date | undefined,
 ): Promise<void> {
-  await addConfigured(db, configured, name);
-  const position = time === undefined ? await endOfEvents(db) : await positionBefore(db, time);
-  if (!(await moveCursor(db, name, position))) throw unknown(name);
+  const details = { to: time ?? 'now' };
+  const action = {
+    operator: commandOperator(),
+    action: 'destination.rewind' as const,
+    subject: name,
+    details,
+  };
+  await recordAction(db, action, async () => {
+    await addConfigured(db, configured, name);
+    const position = time === undefined ? await endOfEvents(db) : await positionBefore(db, time);
+    if (!(await moveCursor(db, name, position))) throw unknown(name);
+  });
   print(
     `${name} goes on with what was received ${time === undefined ? 'from now on' : `from ${time.toISOString()} on`}`,
   );
@@ -48,7 +62,10 @@ export async function forget(db: Db, configured: readonly Destination[], name: s
   if (configured.some((one) => one.name === name)) {
     throw new UsageError(`"${name}" is still in the settings: take it out first`);
   }
-  if (!(await forgetDestination(db, name))) throw unknown(name);
+  const action = { operator: commandOperator(), action: 'destination.forget' as const, subject: name };
+  await recordAction(db, action, async () => {
+    if (!(await forgetDestination(db, name))) throw unknown(name);
+  });
   print(`${name} is forgotten`);
 }
 

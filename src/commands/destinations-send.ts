@@ -6,10 +6,14 @@ import { sendBisecting } from '../forward/send-bisecting.ts';
 import type { Sender } from '../forward/sender.ts';
 import type { StoredEvent } from '../forward/stored-event.ts';
 import type { Db } from '../store/database.ts';
-import { findRejected, markReplayed, openRejected } from '../store/destinations.ts';
+import { countRejected, findRejected, markReplayed, openRejected } from '../store/destinations.ts';
 import type { Rejected } from '../store/destinations.ts';
+import { recordAction } from '../store/operator-log.ts';
 import { readEvent } from '../store/read-events.ts';
+import { commandOperator } from './operator.ts';
 import { note, print } from './print.ts';
+import { createProgress } from './progress.ts';
+import { describeIds } from './quarantine-chosen.ts';
 import { oneLine } from './table.ts';
 
 /**
@@ -71,21 +75,52 @@ export async function replayRejected(
   signal: AbortSignal,
 ): Promise<boolean> {
   checkChosen(chosen);
-  return withSender(destination, async (sender) => {
-    let sent = 0;
-    let left = 0;
+  const { name } = destination;
+  const details = chosen.all ? { all: true } : describeIds(chosen.ids);
+  const { sent, left } = await recordAction(
+    db,
+    { operator: commandOperator(), action: 'destination.replay', subject: name, details },
+    () => withSender(destination, (sender) => replayAll({ db, destination, sender }, chosen, signal)),
+    (sums) => ({ ...sums }),
+  );
+  print(`${sent} sent again${left === 0 ? '' : `, ${left} not`}`);
+  return left === 0;
+}
+
+/** Where refused events are, and where they go. */
+interface ReplayRoute {
+  readonly db: Db;
+  readonly destination: Destination;
+  readonly sender: Sender;
+}
+
+/** Sends what is chosen, one by one; tells of each that was not sent. */
+async function replayAll(
+  route: ReplayRoute,
+  chosen: ChosenRejected,
+  signal: AbortSignal,
+): Promise<{ sent: number; left: number }> {
+  const { db, destination } = route;
+  const total = chosen.all ? await countRejected(db, destination.name) : chosen.ids.length;
+  const progress = createProgress('sent again', total);
+  let sent = 0;
+  let left = 0;
+  try {
     for await (const rejected of chosenRejected(db, destination.name, chosen)) {
       if (signal.aborted) throw new Error(`stopped; ${sent} were sent, the rest is as it was`);
-      const reason = await replay(db, sender, destination, rejected);
+      const reason = await replay(route, rejected);
       if (reason === undefined) sent += 1;
       else {
         left += 1;
+        progress.clear();
         print(`${rejected.event_id}  ${oneLine(reason)}`);
       }
+      progress.show(sent + left);
     }
-    print(`${sent} sent again${left === 0 ? '' : `, ${left} not`}`);
-    return left === 0;
-  });
+  } finally {
+    progress.clear();
+  }
+  return { sent, left };
 }
 
 function checkChosen({ ids, all }: ChosenRejected): void {
@@ -109,9 +144,7 @@ async function* chosenRejected(db: Db, name: string, { ids, all }: ChosenRejecte
 
 /** Why the event was not sent; undefined when it was. */
 async function replay(
-  db: Db,
-  sender: Sender,
-  destination: Destination,
+  { db, sender, destination }: ReplayRoute,
   rejected: Rejected,
 ): Promise<string | undefined> {
   const { message_type: messageType, occurred_at: occurredAt, event_id: eventId } = rejected;

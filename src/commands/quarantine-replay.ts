@@ -1,9 +1,11 @@
+import { recordAction } from '../store/operator-log.ts';
 import type { ReplayAccount } from '../store/resolve-quarantine.ts';
 import { openQuarantine } from '../store/search-quarantine.ts';
 import type { Quarantined } from '../store/search-quarantine.ts';
+import { commandOperator } from './operator.ts';
 import { note, print } from './print.ts';
 import { createProgress } from './progress.ts';
-import { checkChosen, countChosen, PAGE } from './quarantine-chosen.ts';
+import { checkChosen, countChosen, describeChosen, PAGE } from './quarantine-chosen.ts';
 import type { Chosen } from './quarantine-chosen.ts';
 import { replayQuarantined } from './replay.ts';
 import type { Replay, ReplayContext } from './replay.ts';
@@ -27,12 +29,25 @@ interface Sums {
 /** `quarantine replay`: prints what came of each. Returns whether all could be read, or had been resolved before. */
 export async function replayChosen(context: ReplayContext, chosen: Chosen): Promise<boolean> {
   checkChosen(chosen);
+  const { replayed, events, duplicates, again, left } = await recordAction(
+    context.db,
+    { operator: commandOperator(), action: 'quarantine.replay', details: describeChosen(chosen) },
+    () => replayBatches(context, chosen),
+    (sums) => ({ ...sums }),
+  );
+  note(`(${replayed} replayed: ${events} events, ${duplicates} duplicates, ${again} quarantined again)`);
+  return again === 0 && left === 0;
+}
+
+async function replayBatches(context: ReplayContext, chosen: Chosen): Promise<Sums> {
   const total = await countChosen(context.db, chosen);
   const progress = createProgress('replayed', total);
   const sums: Sums = { replayed: 0, events: 0, duplicates: 0, again: 0, left: 0 };
   let done = 0;
   for await (const batch of batchesOf(context, chosen)) {
-    if (context.giveUp.aborted) throw new Error('stopped; what is not named above is as it was');
+    if (context.giveUp.aborted) {
+      throw new Error(`stopped; ${sums.replayed} are replayed, what is not named above is as it was`);
+    }
     const replays = await replayQuarantined(context, batch);
     progress.clear();
     for (const replay of replays) {
@@ -43,9 +58,7 @@ export async function replayChosen(context: ReplayContext, chosen: Chosen): Prom
     progress.show(done);
   }
   progress.clear();
-  const { replayed, events, duplicates, again, left } = sums;
-  note(`(${replayed} replayed: ${events} events, ${duplicates} duplicates, ${again} quarantined again)`);
-  return again === 0 && left === 0;
+  return sums;
 }
 
 /** Ids of what is replayed together: alone when it is named, else as much as is no more than `BATCH_BYTES`. */

@@ -7,7 +7,8 @@ import {
   readContent,
   searchQuarantine,
 } from '../store/search-quarantine.ts';
-import type { Quarantined, QuarantineFilter, QuarantineState } from '../store/search-quarantine.ts';
+import type { QuarantineState } from '../store/quarantine-state.ts';
+import type { Quarantined, QuarantineFilter } from '../store/search-quarantine.ts';
 import { note, print } from './print.ts';
 import { checkIds } from './quarantine-chosen.ts';
 import { asText, showBytes } from './show-bytes.ts';

@@ -26,6 +26,7 @@ import { createConsole } from './console-areas.ts';
 import { locateQueue, logLostConnections, migrateAll } from './open-store.ts';
 import { createOpened } from './opened.ts';
 import type { Opened } from './opened.ts';
+import type { Role } from './roles.ts';
 import { startAdmin } from './serve-admin.ts';
 import { startForwardings } from './serve-forwarding.ts';
 import type { ForwardingOptions } from './serve-forwarding.ts';
@@ -37,11 +38,6 @@ import type { Start } from './start-with-database.ts';
 import { createSubscribers } from './subscribers.ts';
 import { completeSecrets } from './webhook-secret.ts';
 import type { SourceSecrets } from './webhook-secret.ts';
-
-export const ROLES = ['all', 'ingest', 'worker', 'forward', 'console'] as const;
-
-/** Which parts one process runs; a larger set-up runs many of each on one queue and one database. */
-export type Role = (typeof ROLES)[number];
 
 /** The running service. */
 export interface Service {

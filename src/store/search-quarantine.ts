@@ -1,11 +1,7 @@
 import { sql } from 'kysely';
 import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import type { Db, Resolution } from './database.ts';
-
-/** What lies in quarantine open, what was resolved in one of the ways, or all of it. */
-export const QUARANTINE_STATES = ['open', 'replayed', 'discarded', 'all'] as const;
-
-export type QuarantineState = (typeof QUARANTINE_STATES)[number];
+import type { QuarantineState } from './quarantine-state.ts';
 
 /** What to look for; every condition that is given must hold. */
 export interface QuarantineFilter {
