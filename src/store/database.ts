@@ -26,6 +26,7 @@ export interface Database {
     message_type: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
     origin: Origin;
     secret_form: SecretForm | null;
+    xid: Generated<string | null>;
   };
   quarantine: {
     quarantine_id: string;
