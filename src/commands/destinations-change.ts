@@ -1,10 +1,8 @@
-import { UsageError } from '../errors.ts';
+import { RefusedError, UsageError } from '../errors.ts';
 import type { Destination } from '../forward/parse-destinations.ts';
+import { changeDestinationState, forgetUnconfigured, rewindDestination } from '../store/change-destination.ts';
+import type { DestinationChange } from '../store/change-destination.ts';
 import type { Db } from '../store/database.ts';
-import { addDestination, forgetDestination, moveCursor, setState } from '../store/destinations.ts';
-import { recordAction } from '../store/operator-log.ts';
-import { positionBefore } from '../store/read-events.ts';
-import { endOfEvents } from '../store/search-events.ts';
 import { commandOperator } from './operator.ts';
 import { print } from './print.ts';
 
@@ -25,11 +23,7 @@ export async function changeState(
   name: string,
   state: 'running' | 'paused',
 ): Promise<void> {
-  const action = state === 'paused' ? 'destination.pause' : 'destination.resume';
-  await recordAction(db, { operator: commandOperator(), action, subject: name }, async () => {
-    await addConfigured(db, configured, name);
-    if (!(await setState(db, name, state))) throw unknown(name);
-  });
+  await asUsage(() => changeDestinationState(changeOf(db, configured, name), state));
   print(`${name} is ${state}`);
 }
 
@@ -40,18 +34,7 @@ export async function rewind(
   name: string,
   time: Date | undefined,
 ): Promise<void> {
-  const details = { to: time ?? 'now' };
-  const action = {
-    operator: commandOperator(),
-    action: 'destination.rewind' as const,
-    subject: name,
-    details,
-  };
-  await recordAction(db, action, async () => {
-    await addConfigured(db, configured, name);
-    const position = time === undefined ? await endOfEvents(db) : await positionBefore(db, time);
-    if (!(await moveCursor(db, name, position))) throw unknown(name);
-  });
+  await asUsage(() => rewindDestination(changeOf(db, configured, name), time));
   print(
     `${name} goes on with what was received ${time === undefined ? 'from now on' : `from ${time.toISOString()} on`}`,
   );
@@ -59,20 +42,20 @@ export async function rewind(
 
 /** `destinations forget`: removes what is remembered of a destination that the settings no longer have. */
 export async function forget(db: Db, configured: readonly Destination[], name: string): Promise<void> {
-  if (configured.some((one) => one.name === name)) {
-    throw new UsageError(`"${name}" is still in the settings: take it out first`);
-  }
-  const action = { operator: commandOperator(), action: 'destination.forget' as const, subject: name };
-  await recordAction(db, action, async () => {
-    if (!(await forgetDestination(db, name))) throw unknown(name);
-  });
+  await asUsage(() => forgetUnconfigured(changeOf(db, configured, name)));
   print(`${name} is forgotten`);
 }
 
-/** One that was never forwarded to is written down, so that it can be changed before. */
-async function addConfigured(db: Db, configured: readonly Destination[], name: string): Promise<void> {
-  if (configured.some((one) => one.name === name)) await addDestination(db, name, await endOfEvents(db));
+function changeOf(db: Db, configured: readonly Destination[], name: string): DestinationChange {
+  return { db, operator: commandOperator(), configured: configured.map((one) => one.name), name };
 }
 
-const unknown = (name: string) =>
-  new UsageError(`there is no destination "${name}": xiq-sink destinations list shows them`);
+/** What is refused is for the person at the command line to change. */
+async function asUsage(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    throw new UsageError(error.message, { cause: error });
+  }
+}
