@@ -1,6 +1,10 @@
 import { RefusedError, UsageError } from '../errors.ts';
 import type { Destination } from '../forward/parse-destinations.ts';
-import { changeDestinationState, forgetUnconfigured, rewindDestination } from '../store/change-destination.ts';
+import {
+  changeDestinationState,
+  forgetUnconfigured,
+  rewindDestination,
+} from '../store/change-destination.ts';
 import type { DestinationChange } from '../store/change-destination.ts';
 import type { Db } from '../store/database.ts';
 import { commandOperator } from './operator.ts';

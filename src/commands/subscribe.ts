@@ -5,11 +5,12 @@ import type { Db } from '../store/database.ts';
 import { recordAction } from '../store/operator-log.ts';
 import type { Applied, Outcome } from '../subscribe/apply.ts';
 import { changesOf, messageTypeOf } from '../subscribe/plan.ts';
+import { viewListing, viewPlan } from '../subscribe/plan-view.ts';
 import type { Goal, Listing, Plan, Subscriber } from '../subscribe/subscriber.ts';
 import { withStore } from './open-store.ts';
 import { commandOperator } from './operator.ts';
 import { note, print } from './print.ts';
-import { displayForeignUrl, displayUrl, formatPlan, formatStep, planToJson } from './print-plan.ts';
+import { formatPlan, formatStep } from './print-plan.ts';
 import { createSubscribers } from './subscribers.ts';
 import { formatTable } from './table.ts';
 import { completeSecrets } from './webhook-secret.ts';
@@ -28,7 +29,7 @@ export async function printPlan(context: SubscribeContext, asJson: boolean): Pro
   await forEachSource(context, async (subscriber, signal) => {
     plans.push([subscriber.source, await subscriber.plan('subscribed', signal)]);
   });
-  if (asJson) printJson(plans.map(([source, plan]) => planToJson(source, plan)));
+  if (asJson) printJson(plans.map(([source, plan]) => viewPlan(source, plan)));
   else print(plans.map(([source, plan]) => formatPlan(source, plan)).join('\n\n'));
   return plans.every(([, { steps }]) => changesOf(steps).length === 0);
 }
@@ -53,17 +54,7 @@ export async function printList(context: SubscribeContext, asJson: boolean): Pro
   await forEachSource(context, async (subscriber, signal) => {
     lists.push([subscriber.source, await subscriber.list(signal)]);
   });
-  const rows = lists.flatMap(([source, { subscriptions }]) =>
-    subscriptions.map((one) => ({
-      source,
-      subscription_id: one.id ?? null,
-      message_type: one.messageType,
-      status: one.status,
-      application: one.application,
-      ours: one.isOurs,
-      url: one.isOurs ? displayUrl(one.url) : displayForeignUrl(one.url),
-    })),
-  );
+  const rows = lists.flatMap(([source, listing]) => viewListing(source, listing));
   for (const [source, { from }] of lists) {
     if (from === 'records')
       note(`${source}: the cloud does not list subscriptions; these were written down here`);

@@ -46,14 +46,18 @@ export async function searchDeliveries(
   filter: DeliveryFilter,
   page: { readonly limit: number; readonly after?: DeliveryPosition | undefined },
 ): Promise<FoundDeliveries> {
-  const end = Math.min(...[page.after?.receivedAt, filter.until, new Date()].flatMap((time) => time?.getTime() ?? []));
+  const end = Math.min(
+    ...[page.after?.receivedAt, filter.until, new Date()].flatMap((time) => time?.getTime() ?? []),
+  );
   const first = filter.since?.getTime() ?? Number.NEGATIVE_INFINITY;
   let deliveries: readonly Delivery[] = [];
   let lookedBackTo = new Date(end);
   for (const hours of STRETCH_HOURS) {
     const from = Math.max(first, end - hours * HOUR_MS);
     const since = Number.isFinite(from) ? new Date(from) : undefined;
-    const found = await withinTime(db, STRETCH_TIMEOUT_MS, (trx) => selectPage(trx, { ...filter, since }, page));
+    const found = await withinTime(db, STRETCH_TIMEOUT_MS, (trx) =>
+      selectPage(trx, { ...filter, since }, page),
+    );
     if (found === undefined) return { deliveries, lookedBackTo };
     deliveries = found;
     if (found.length === page.limit || from === first || since === undefined) break;
