@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { MESSAGE_TYPES } from '../domain.ts';
-import { parsePosition } from './events.ts';
+import { parsePosition } from './event-position.ts';
 import { parseTime } from './time.ts';
 
 /** One source only. */

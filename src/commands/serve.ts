@@ -26,7 +26,7 @@ import { createConsole } from './console-areas.ts';
 import { locateQueue, logLostConnections, migrateAll } from './open-store.ts';
 import { createOpened } from './opened.ts';
 import type { Opened } from './opened.ts';
-import { forwardsIn, receivesIn, ROLES, storesIn } from './roles.ts';
+import { forwardsIn, receivesIn, storesIn } from './roles.ts';
 import type { Role } from './roles.ts';
 import { startAdmin } from './serve-admin.ts';
 import { startForwardings } from './serve-forwarding.ts';
@@ -42,9 +42,6 @@ import type { Start } from './start-with-database.ts';
 import { createSubscribers } from './subscribers.ts';
 import { completeSecrets } from './webhook-secret.ts';
 import type { SourceSecrets } from './webhook-secret.ts';
-
-export { ROLES };
-export type { Role };
 
 /** The running service. */
 export interface Service {

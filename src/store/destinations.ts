@@ -228,6 +228,17 @@ export async function* openRejected(db: Db, destination: string, pageSize: numbe
   }
 }
 
+/** How many events a destination has refused that were not sent again. */
+export async function countRejected(db: Db, destination: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('rejected_events')
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .where('destination', '=', destination)
+    .where('replayed_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
 /** Those of these events that a destination has refused, sent again or not. */
 export async function findRejected(
   db: Db,
