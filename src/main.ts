@@ -139,7 +139,12 @@ eventsCommand('search', 'events that match, newest first')
   )
   .action(async ({ type, limit, after, json, ...filter }) => {
     await withStore(settings(), quietLogger(), ({ db }) =>
-      printSearch(db, { ...filter, messageType: type }, { limit: Number(limit), after }, json === true),
+      printSearch(
+        db,
+        { ...filter, messageTypes: type && [type] },
+        { limit: Number(limit), after },
+        json === true,
+      ),
     );
   });
 
@@ -151,7 +156,7 @@ eventsCommand('tail', 'events as they are stored, until Ctrl-C')
   .action(async ({ type, json, ...filter }) => {
     const signal = stopSignal();
     await withStore(settings(), quietLogger(), ({ db }) =>
-      followEvents(db, { ...filter, messageType: type }, json === true, signal),
+      followEvents(db, { ...filter, messageTypes: type && [type] }, json === true, signal),
     );
   });
 
