@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { styleText } from 'node:util';
-import { validate as isUuid } from 'uuid';
+import { formatPosition } from '../event-position.ts';
 import type { Db } from '../store/database.ts';
 import { viewColumns, viewEvent } from '../store/event-view.ts';
 import type { StoredEvent } from '../store/read-events.ts';
@@ -57,19 +57,6 @@ export async function followEvents(
     if (events.length < TAIL_PAGE)
       await sleep(TAIL_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
   }
-}
-
-/** The text of a position, as `--after` takes it. */
-function formatPosition({ occurredAt, eventId }: StoredEvent): string {
-  return `${occurredAt},${eventId}`;
-}
-
-/** Reads what `formatPosition` wrote. Undefined when it is nothing of the kind. */
-export function parsePosition(text: string): EventPosition | undefined {
-  const [time = '', eventId = '', ...others] = text.split(',');
-  const occurredAt = new Date(time);
-  const isTime = !Number.isNaN(occurredAt.getTime()) && occurredAt.toISOString() === time;
-  return isTime && isUuid(eventId) && others.length === 0 ? { occurredAt, eventId } : undefined;
 }
 
 const toJson = (event: StoredEvent) => JSON.stringify({ ...viewColumns(event), payload: event.payload });
