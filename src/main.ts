@@ -1,20 +1,12 @@
 import { Command, Option } from '@commander-js/extra-typings';
 import { defineDestinations } from './commands/define-destinations.ts';
+import { defineEvents } from './commands/define-events.ts';
 import { defineQuarantine } from './commands/define-quarantine.ts';
 import { runDemo } from './commands/demo.ts';
 import { flagOf, printEmulator } from './commands/emulator.ts';
-import { followEvents, printSearch } from './commands/events.ts';
 import { DIFFERENT, FAILED, WRONG_USAGE } from './commands/exit-codes.ts';
 import { withStore } from './commands/open-store.ts';
-import {
-  examples,
-  macAddress,
-  position,
-  sourceOption,
-  time,
-  typeOption,
-  wholeNumber,
-} from './commands/options.ts';
+import { examples, sourceOption } from './commands/options.ts';
 import { quietLogger } from './commands/quiet-logger.ts';
 import { ROLES } from './commands/serve.ts';
 import { serveUntilSignal } from './commands/serve-until-signal.ts';
@@ -122,44 +114,7 @@ subscribe
   .addHelpText('after', examples('xiq-sink subscribe remove', 'xiq-sink subscribe remove --yes'))
   .action(({ source, yes }) => removeSubscriptions(subscribing(source), yes === true));
 
-const events = program.command('events').description('find stored events, or follow them');
-
-eventsCommand('search', 'events that match, newest first')
-  .option('--since <time>', 'from this time on: 2026-01-31, 2026-01-31T08:00Z, or 90m, 12h, 7d ago', time)
-  .option('--until <time>', 'before this time', time)
-  .option('--limit <number>', 'how many at most', wholeNumber, '50')
-  .option('--after <position>', 'go on behind the last event of a page', position)
-  .addHelpText(
-    'after',
-    examples(
-      'xiq-sink events search --since 24h --type AUDIT_LOG_ALL',
-      'xiq-sink events search --user admin@example.com --code 10001',
-      'xiq-sink events search --mac aa:bb:cc:dd:ee:ff --json',
-    ),
-  )
-  .action(async ({ type, limit, after, json, ...filter }) => {
-    await withStore(settings(), quietLogger(), ({ db }) =>
-      printSearch(
-        db,
-        { ...filter, messageTypes: type && [type] },
-        { limit: Number(limit), after },
-        json === true,
-      ),
-    );
-  });
-
-eventsCommand('tail', 'events as they are stored, until Ctrl-C')
-  .addHelpText(
-    'after',
-    examples('xiq-sink events tail --type AUTHENTICATION_LOG_ALL', 'xiq-sink events tail --json | jq .'),
-  )
-  .action(async ({ type, json, ...filter }) => {
-    const signal = stopSignal();
-    await withStore(settings(), quietLogger(), ({ db }) =>
-      followEvents(db, { ...filter, messageTypes: type && [type] }, json === true, signal),
-    );
-  });
-
+defineEvents(program, settings);
 defineQuarantine(program, settings);
 defineDestinations(program, settings);
 
@@ -175,20 +130,6 @@ const emulator = program
   .action((options) => printEmulator(options, quietLogger(), stopSignal()));
 for (const { name, meaning, default: usual } of EMULATOR_OPTIONS) {
   emulator.option(`${flagOf(name)} <value>`, meaning, usual);
-}
-
-/** A command about events, with the conditions that all of them take. */
-function eventsCommand(name: string, description: string) {
-  return events
-    .command(name)
-    .description(description)
-    .addOption(typeOption())
-    .option('--user <name>', 'user name, exactly')
-    .option('--code <code>', "the audit record's event code", wholeNumber)
-    .option('--mac <address>', 'MAC address of a client or an access point, in any notation', macAddress)
-    .option('--text <text>', "any part of the record's text")
-    .option('--source <name>', 'source, exactly')
-    .option('--json', 'print one JSON object a line');
 }
 
 /** The settings of this process's environment. */

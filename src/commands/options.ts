@@ -14,6 +14,11 @@ export function typeOption() {
   return new Option('--type <type>', 'message type').choices(MESSAGE_TYPES);
 }
 
+/** Some message types only. */
+export function typesOption() {
+  return new Option('--type <types...>', 'one of these message types').choices(MESSAGE_TYPES);
+}
+
 /** The examples below a help text. */
 export function examples(...lines: string[]): string {
   return `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`;

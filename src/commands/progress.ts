@@ -9,8 +9,11 @@ export interface Progress {
   clear(): void;
 }
 
-/** On a terminal progress is one line that is written over; elsewhere a line of its own every few seconds. */
-export function createProgress(what: string, total: number): Progress {
+/**
+ * On a terminal progress is one line that is written over; elsewhere a line of its own every few
+ * seconds. The total may be unknown.
+ */
+export function createProgress(what: string, total: number | undefined): Progress {
   const { isTTY } = process.stderr;
   const interval = isTTY ? TERMINAL_INTERVAL_MS : PLAIN_INTERVAL_MS;
   let shown = performance.now();
@@ -18,7 +21,7 @@ export function createProgress(what: string, total: number): Progress {
     show(done) {
       if (performance.now() - shown < interval) return;
       shown = performance.now();
-      process.stderr.write(`${what} ${done} of ${total}${isTTY ? '' : '\n'}`);
+      process.stderr.write(`${what} ${done}${total === undefined ? '' : ` of ${total}`}${isTTY ? '' : '\n'}`);
     },
     clear() {
       if (isTTY) process.stderr.write('\r\u001b[K');
