@@ -29,10 +29,10 @@ export function searchForm(written: Written, problems: Problems): VNode {
   const types = [written['type'] ?? []].flat();
   return html`
     <form method="get" action="/events" role="search" aria-label="Events">
-      <div class="filters">${rangeFields(written, problems)} ${FIELDS.map(field)}</div>
+      <div class="fields">${rangeFields(written, problems)} ${FIELDS.map(field)}</div>
       <details open=${isFurther || types.length > 0}>
         <summary>More conditions</summary>
-        <div class="filters">${FURTHER_FIELDS.map(field)}</div>
+        <div class="fields">${FURTHER_FIELDS.map(field)}</div>
         <fieldset class="types">
           <legend>Types (none: all)</legend>
           ${MESSAGE_TYPES.map(

@@ -26,12 +26,11 @@ const search = z.object({ ...conditionShape, cursor }).refine(isInOrder, NOT_IN_
 /** The search for events: its form, the events over time, and one page of them. */
 export async function renderSearch(db: Db, request: Request): Promise<Page> {
   const written = withBeginning(queryOf(request), USUAL_DAYS);
-  const { asked, problems } = { asked: undefined, ...readQuery(search, written) };
-  if (asked === undefined) {
+  const { asked, problems } = readQuery(search, written);
+  if (problems !== undefined) {
     const content = [
-      searchForm(written, problems ?? new Map()),
-      problems?.has('cursor') === true &&
-        html`<p class="note bad">This page cannot be found: search again.</p>`,
+      searchForm(written, problems),
+      problems.has('cursor') && html`<p class="note bad">This page cannot be found: search again.</p>`,
     ];
     return { title: 'Events', content };
   }
