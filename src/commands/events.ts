@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { styleText } from 'node:util';
+import { formatPosition } from '../event-position.ts';
 import type { Db } from '../store/database.ts';
 import { viewColumns, viewEvent } from '../store/event-view.ts';
 import type { StoredEvent } from '../store/read-events.ts';
@@ -56,11 +57,6 @@ export async function followEvents(
     if (events.length < TAIL_PAGE)
       await sleep(TAIL_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
   }
-}
-
-/** The text of a position, as `--after` takes it (event-position.ts). */
-function formatPosition({ occurredAt, eventId }: StoredEvent): string {
-  return `${occurredAt},${eventId}`;
 }
 
 const toJson = (event: StoredEvent) => JSON.stringify({ ...viewColumns(event), payload: event.payload });

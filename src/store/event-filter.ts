@@ -58,6 +58,10 @@ export function familyQueries(filter: EventFilter): readonly FamilyQuery[] {
   });
 }
 
+/** Whether an index finds the rows of one of the conditions. */
+export const isIndexed = ({ user, code, mac, accessPoint, device }: EventFilter): boolean =>
+  [user, code, mac, accessPoint, device].some((condition) => condition !== undefined);
+
 /** The filter's time range as a condition. */
 export function timeConditions({ since, until }: Pick<EventFilter, 'since' | 'until'>): readonly Condition[] {
   return [

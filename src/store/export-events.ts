@@ -2,11 +2,12 @@ import { sql } from 'kysely';
 import type { Db } from './database.ts';
 import { familyQueries } from './event-filter.ts';
 import type { EventFilter, FamilyQuery } from './event-filter.ts';
-import { byTime, selectPage } from './event-pages.ts';
+import { byTime, selectPage, stretchesOf } from './event-pages.ts';
 import type { StoredRow } from './event-rows.ts';
 import { createFormat } from './export-format.ts';
 import type { ExportFormat } from './export-format.ts';
 import { endOfEvents } from './search-events.ts';
+import type { TimeRange } from './time-stretches.ts';
 
 export { countEventsUpTo } from './count-matching.ts';
 export type { ExportFormat } from './export-format.ts';
@@ -28,6 +29,7 @@ export async function* exportLines(
   filter: EventFilter,
   as: ExportFormat,
   signal?: AbortSignal,
+  onRows?: (rows: number) => void,
 ): AsyncGenerator<string> {
   const { xid } = await endOfEvents(db);
   const stored = sql`xid < ${xid}::xid8`;
@@ -39,24 +41,35 @@ export async function* exportLines(
   if (format.header !== '') yield format.header;
   for await (const rows of mergeNewest(families)) {
     for (let at = 0; at < rows.length; at += ROWS_A_PIECE) {
-      yield rows
-        .slice(at, at + ROWS_A_PIECE)
-        .map((row) => format.line(row))
-        .join('');
+      const piece = rows.slice(at, at + ROWS_A_PIECE);
+      yield piece.map((row) => format.line(row)).join('');
+      onRows?.(piece.length);
     }
   }
 }
 
-/** A family's rows, newest first; the next ones are read while these are used. */
+/** A family's rows, newest first. */
 async function* rowsOf(
   db: Db,
   query: FamilyQuery,
   filter: EventFilter,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<readonly StoredRow[]> {
+  for await (const stretch of stretchesOf(db, [query], filter, { order: 'newest' })) {
+    yield* pagesOf(db, query, stretch, signal);
+  }
+}
+
+/** The rows of a stretch; the next ones are read while these are used. */
+async function* pagesOf(
+  db: Db,
+  query: FamilyQuery,
+  range: TimeRange,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<readonly StoredRow[]> {
   const read = (last?: StoredRow) => {
     const after = last && { occurredAt: new Date(last.occurredAt), eventId: last.eventId };
-    return selectPage(db, query, filter, { limit: ROWS_AT_ONCE, after, order: 'newest' });
+    return selectPage(db, query, range, { limit: ROWS_AT_ONCE, after, order: 'newest' });
   };
   for (let next = read(); ;) {
     const rows = await next;

@@ -3,16 +3,20 @@ import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
 import { allOf, familyQueries, timeConditions } from './event-filter.ts';
 import type { EventFilter, FamilyQuery } from './event-filter.ts';
-import { byTime, selectPage } from './event-pages.ts';
+import { byTime, selectPage, stretchesOf } from './event-pages.ts';
 import type { EventPage } from './event-pages.ts';
 import { selectRows, toEvent } from './event-rows.ts';
 import type { StoredRow } from './event-rows.ts';
 import { byPosition } from './read-events.ts';
 import type { StoredEvent } from './read-events.ts';
+import { divide } from './time-stretches.ts';
 
 export type { EventFilter } from './event-filter.ts';
 
 export type { EventOrder, EventPage, EventPosition } from './event-pages.ts';
+
+/** A day of text is looked through in this many parts at once, so that it takes all the processors there are. */
+const PARTS_AT_ONCE = 4;
 
 /**
  * Events that match, one page: it costs the same however far back the position lies. Throws what Postgres says to
@@ -20,10 +24,20 @@ export type { EventOrder, EventPage, EventPosition } from './event-pages.ts';
  */
 export async function searchEvents(db: Db, filter: EventFilter, page: EventPage): Promise<StoredEvent[]> {
   const order = page.order ?? 'newest';
-  const rows = await Promise.all(
-    familyQueries(filter).map((query) => selectPage(db, query, filter, { ...page, order })),
-  );
-  return rows.flat().toSorted(byTime(order)).slice(0, page.limit).map(toEvent);
+  const queries = familyQueries(filter);
+  const found: StoredRow[] = [];
+  for await (const stretch of stretchesOf(db, queries, filter, { ...page, order })) {
+    const limit = page.limit - found.length;
+    const parts = filter.text === undefined ? [stretch] : divide(stretch, PARTS_AT_ONCE);
+    const rows = await Promise.all(
+      parts.flatMap((part) =>
+        queries.map((query) => selectPage(db, query, part, { limit, after: page.after, order })),
+      ),
+    );
+    found.push(...rows.flat().toSorted(byTime(order)).slice(0, limit));
+    if (found.length >= page.limit) break;
+  }
+  return found.map(toEvent);
 }
 
 /** A place in the order in which events were stored. */
