@@ -63,6 +63,8 @@ export function createAdminApp(options: AdminOptions): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
+  // Else what fails before our own answer to errors does shows where in the code.
+  app.set('env', 'production');
   // What may be asked is decided by paths as they are written.
   app.enable('case sensitive routing');
   app.set('query parser', false);

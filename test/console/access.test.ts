@@ -221,9 +221,7 @@ describe('with a token', () => {
       429,
       429,
     ]);
-    expect(await logIn({ token: 'wrong' })).toMatchObject({
-      headers: { 'retry-after': expect.stringMatching(/^\d+$/) },
-    });
+    expect((await logIn({ token: 'wrong' })).headers['retry-after']).toMatch(/^\d+$/);
     expect(await get('/api/v1/thing', { Authorization: `Bearer ${TOKEN}` })).toMatchObject({ status: 200 });
     expect(await logIn()).toMatchObject({ status: 303 });
     expect(lines.filter((line) => line.includes('a wrong ADMIN_TOKEN'))).toHaveLength(20);
@@ -239,10 +237,9 @@ describe('with a token', () => {
   it.each(['', ' ', 'a'.repeat(101), 'a\nb', 'a\u0000b', 'a\u202Eb', '\u001B[2J'])(
     'nobody is called %j',
     async (name) => {
-      expect(await logIn({ name })).toMatchObject({
-        status: 400,
-        headers: expect.not.objectContaining({ 'set-cookie': expect.anything() }),
-      });
+      const { status, headers } = await logIn({ name });
+      expect(status).toBe(400);
+      expect(headers).not.toHaveProperty('set-cookie');
     },
   );
 
@@ -329,10 +326,9 @@ describe('without a token', () => {
   it.each(['Via', 'Forwarded', 'X-Forwarded-For', 'X-Forwarded-Host', 'X-Forwarded-Proto'])(
     'what a proxy on this machine brings is refused: %s',
     async (name) => {
-      expect(await get('/api/v1/thing', { [name]: '192.0.2.7' })).toMatchObject({
-        status: 403,
-        text: expect.stringContaining('ADMIN_TOKEN'),
-      });
+      const { status, text } = await get('/api/v1/thing', { [name]: '192.0.2.7' });
+      expect(status).toBe(403);
+      expect(text).toContain('ADMIN_TOKEN');
     },
   );
 
@@ -362,9 +358,10 @@ describe('every answer', () => {
     'is kept by nobody, framed by nobody, and nothing but our files runs in it: %s',
     async (path) => {
       for (const headers of [{}, { Accept: 'text/html' }, { Authorization: `Bearer ${TOKEN}` }]) {
-        expect((await get(path, headers)).headers).toMatchObject({
+        const { headers: answered } = await get(path, headers);
+        expect(answered['content-security-policy']).toMatch(CONTENT_SECURITY_POLICY);
+        expect(answered).toMatchObject({
           'cache-control': 'no-store',
-          'content-security-policy': expect.stringMatching(CONTENT_SECURITY_POLICY),
           'x-content-type-options': 'nosniff',
           'x-frame-options': 'DENY',
           'referrer-policy': 'same-origin',

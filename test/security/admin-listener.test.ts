@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ASSETS } from '../../src/console/assets.ts';
 import { ask, cookieOf, formOf } from '../support/ask.ts';
-import type { Answer } from '../support/ask.ts';
+import type { Answer, Question } from '../support/ask.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { connectRaw } from '../ingest/serve.ts';
@@ -57,15 +57,25 @@ describe('the admin listener off this machine', () => {
     expect(routes).toContainEqual({ method: 'GET', path: '/api/v1/settings' });
   });
 
-  /** Whether an answer gives away nothing but that one has to log in. */
-  function expectNothing(answer: Answer, asked: string): void {
-    expect([303, 401, 403, 404], asked).toContain(answer.status);
-    expect(answer.headers, asked).not.toHaveProperty('set-cookie');
-    if (answer.status === 303) expect(answer.headers.location, asked).toMatch(/^\/login\?next=/);
-    else if (answer.text !== '') {
-      expect(answer.text, asked).toMatch(/send the admin token|page of another site/);
+  /** What an answer gives away beyond that one has to log in. */
+  function leaksOf({ status, headers, text }: Answer): string[] {
+    return [
+      [303, 401, 403, 404].includes(status) ? '' : `status ${status}`,
+      'set-cookie' in headers ? 'a cookie' : '',
+      status !== 303 || headers.location?.startsWith('/login?next=') === true ? '' : 'another place',
+      /^$|Redirecting to \/login|send the admin token|page of another site|Cannot GET resource/.test(text) ? '' : text,
+      text.length < 1_000 ? '' : 'a long text',
+    ].filter((leak) => leak !== '');
+  }
+
+  /** Asks for each, and gives what leaked with what was asked. */
+  async function leaks(questions: readonly Question[]): Promise<unknown[]> {
+    const found: unknown[] = [];
+    for (const question of questions) {
+      const leaked = leaksOf(await ask(program.adminUrl, question));
+      if (leaked.length > 0) found.push({ ...question, leaked });
     }
-    expect(answer.text.length, asked).toBeLessThan(1000);
+    return found;
   }
 
   it('without the token nothing answers but the log-in page and /healthz', async () => {
@@ -112,11 +122,8 @@ describe('the admin listener off this machine', () => {
     ];
     const paths = [...new Set([...known, ...tricks, ...odd])];
     expect(paths.length).toBeGreaterThan(80);
-    for (const path of paths) {
-      for (const headers of [{ Accept: 'text/html' }, {}]) {
-        expectNothing(await ask(program.adminUrl, { path, headers }), path);
-      }
-    }
+    const questions = paths.flatMap((path) => [{ path, headers: { Accept: 'text/html' } }, { path }]);
+    expect(await leaks(questions)).toEqual([]);
   });
 
   it('without the token no method answers, and no other way to say who one is', async () => {
@@ -132,21 +139,16 @@ describe('the admin listener off this machine', () => {
       { 'X-Forwarded-For': '127.0.0.1', 'X-Forwarded-Host': 'localhost', Forwarded: 'for=127.0.0.1' },
       { Host: 'localhost' },
     ];
-    for (const { path } of [...routes, { path: '/settings' }, { path: '/metrics' }]) {
-      for (const method of methods) {
-        expectNothing(await ask(program.adminUrl, { method, path }), `${method} ${path}`);
-      }
-    }
-    for (const headers of claims) {
-      for (const path of ['/api/v1/settings', `/api/v1/settings?token=${TOKEN}`, '/metrics']) {
-        const answer = await ask(program.adminUrl, { path, headers });
-        expect([401, 429], JSON.stringify(headers)).toContain(answer.status);
-      }
+    const paths = [...routes.map(({ path }) => path), '/settings', '/metrics'];
+    expect(await leaks(paths.flatMap((path) => methods.map((method) => ({ method, path }))))).toEqual([]);
+    for (const path of ['/api/v1/settings', `/api/v1/settings?token=${TOKEN}`, '/metrics']) {
+      expect(await leaks(claims.map((headers) => ({ path, headers })))).toEqual([]);
     }
   });
 
   it('nothing that is no request is answered with anything', async () => {
     const port = Number(new URL(program.adminUrl).port);
+    const answers: string[] = [];
     for (const bytes of [
       'GET /settings\r\n\r\n',
       'GET /settings HTTP/1.1\r\n\r\n',
@@ -159,11 +161,10 @@ describe('the admin listener off this machine', () => {
     ]) {
       const connection = connectRaw(port, bytes);
       await connection.closed;
-      expect(connection.received(), bytes).toMatch(/^(?:HTTP\/1\.1 (?:400|401|303) |$)/);
-      expect(connection.received().match(/HTTP\/1\.1/g) ?? [], bytes).toHaveLength(
-        connection.received() === '' ? 0 : 1,
-      );
+      answers.push(connection.received());
     }
+    for (const answer of answers)
+      expect(answer).toMatch(/^(?:HTTP\/1\.1 (?:400|401|303) (?![^]*HTTP\/1\.1)|$)/);
   });
 
   it('the log-in page and /healthz give nothing away', async () => {
@@ -184,8 +185,12 @@ describe('the admin listener off this machine', () => {
     for (const change of changes) {
       for (const sign of [{ Origin: 'https://evil.test' }, { 'Sec-Fetch-Site': 'same-site' }]) {
         const headers = { Cookie, 'Content-Type': 'text/plain', ...sign };
-        const answer = await ask(program.adminUrl, { ...change, headers, body: '{}' });
-        expect([answer.status, answer.text.includes('OTHER_SITE')], change.path).toEqual([403, true]);
+        const { status, text } = await ask(program.adminUrl, { ...change, headers, body: '{}' });
+        expect({ ...change, status, isSaid: text.includes('OTHER_SITE') }).toEqual({
+          ...change,
+          status: 403,
+          isSaid: true,
+        });
       }
     }
     expect((await ask(program.adminUrl, { path: '/settings', headers: { Cookie } })).status).toBe(200);
@@ -202,7 +207,8 @@ describe('without a token', () => {
     'the program does not start on %s, and says which setting is missing',
     async (host) => {
       const ended = await endOfProgram({ ADMIN_HOST: host, ADMIN_PORT: '0', PORT: '0' }, 'serve');
-      expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining('ADMIN_TOKEN')]);
+      expect(ended.code).toBe(2);
+      expect(ended.stderr).toContain('ADMIN_HOST off this machine needs ADMIN_TOKEN');
     },
   );
 });

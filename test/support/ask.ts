@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { request } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -19,10 +18,9 @@ export interface Answer {
 
 /** Asks a listener at `http://host:port` once, by a connection of its own. */
 export async function ask(url: string, { method, path, headers, body }: Question): Promise<Answer> {
-  const asked = request(url, { method, path, headers, agent: false });
-  asked.end(body);
-  const [response]: IncomingMessage[] = await once(asked, 'response');
-  if (response === undefined) throw new Error(`no answer to ${path}`);
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    request(url, { method, path, headers, agent: false }, resolve).on('error', reject).end(body);
+  });
   return { status: response.statusCode ?? 0, headers: response.headers, text: await text(response) };
 }
 
