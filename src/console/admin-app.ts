@@ -1,14 +1,15 @@
 import express from 'express';
-import type { Express, NextFunction, Request, Response } from 'express';
+import type { Express, Request, Response } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { RefusedError } from '../errors.ts';
 import { createAccess } from './access/access.ts';
-import type { Access, Visitor } from './access/access.ts';
 import { LOG_IN_STYLE_HASH } from './access/log-in-page.ts';
 import { serveLogIn } from './access/log-in.ts';
-import type { CountFailure } from './access/log-in.ts';
-import { answerErrors, wantsPage } from './answer-errors.ts';
+import { requireVisitor, visitorOf } from './access/require-visitor.ts';
+import { createWrongTokens } from './access/wrong-tokens.ts';
+import type { CountFailure } from './access/wrong-tokens.ts';
+import { answerErrors } from './answer-errors.ts';
 import { describeApi } from './api/openapi.ts';
 import type { Area } from './area.ts';
 import { IMPORT_MAP_HASH, serveAssets } from './assets.ts';
@@ -58,9 +59,14 @@ const CONTENT_SECURITY_POLICY = {
 export function createAdminApp(options: AdminOptions): Express {
   const { token, console, logger } = options;
   const access = createAccess(token);
+  const noteWrongToken = createWrongTokens(options.countFailure, logger);
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
+  // Else what fails before our own answer to errors does shows where in the code.
+  app.set('env', 'production');
+  // What may be asked is decided by paths as they are written.
+  app.enable('case sensitive routing');
   app.set('query parser', false);
   app.use(
     helmet({
@@ -75,8 +81,8 @@ export function createAdminApp(options: AdminOptions): Express {
     next();
   });
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
-  if (console !== undefined) app.use(serveLogIn({ ...options, access, db: console.db }));
-  app.use(requireVisitor(access, options));
+  if (console !== undefined) app.use(serveLogIn({ access, noteWrongToken, db: console.db }));
+  app.use(requireVisitor({ access, noteWrongToken, hasLogIn: console !== undefined }));
   app.get('/metrics', async (_request, response) => {
     const { contentType, text } = await options.metrics();
     response.type(contentType).send(text);
@@ -89,43 +95,8 @@ export function createAdminApp(options: AdminOptions): Express {
   app.use((request: Request) => {
     throw new RefusedError(404, 'NOT_FOUND', `nothing is at ${request.path}`);
   });
-  app.use(answerErrors(access, navigation, logger));
+  app.use(answerErrors(navigation, logger));
   return app;
-}
-
-/** Lets in who may come in, and remembers who it is. People are sent to the log-in page, programs get 401. */
-function requireVisitor(access: Access, { console, countFailure }: AdminOptions) {
-  return async (request: Request, response: Response, next: NextFunction): Promise<void> => {
-    const visitor = access.visitorOf(request);
-    if (visitor !== undefined) {
-      visitors.set(request, visitor);
-      next();
-      return;
-    }
-    if (console !== undefined && request.method === 'GET' && wantsPage(request)) {
-      response.redirect(303, `/login?next=${encodeURIComponent(request.originalUrl)}`);
-      return;
-    }
-    const retryAfter =
-      request.headers.authorization === undefined
-        ? undefined
-        : await countFailure(request.socket.remoteAddress ?? '');
-    if (retryAfter !== undefined) {
-      throw new RefusedError(429, 'TOO_MANY_WRONG_TOKENS', 'too many wrong tokens from this address', {
-        retryAfter,
-      });
-    }
-    response.set('WWW-Authenticate', 'Bearer');
-    throw new RefusedError(401, 'UNAUTHORIZED', 'send the admin token: Authorization: Bearer ADMIN_TOKEN');
-  };
-}
-
-const visitors = new WeakMap<Request, Visitor>();
-
-function visitorOf(request: Request): Visitor {
-  const visitor = visitors.get(request);
-  if (visitor === undefined) throw new Error(`nobody was let in to ${request.path}`);
-  return visitor;
 }
 
 function serveApi(app: Express, areas: readonly Area[], { version, stopping }: AdminOptions): void {

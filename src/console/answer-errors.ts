@@ -1,22 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler } from 'express';
 import type { Logger } from 'pino';
+import type { VNode } from 'preact';
 import { describeError, OutageError, RefusedError } from '../errors.ts';
-import type { Access } from './access/access.ts';
+import { letInWith } from './access/require-visitor.ts';
 import { html, renderDocument } from './html/html.ts';
 import type { Content } from './html/html.ts';
 import { layOut } from './html/layout.ts';
 import type { NavigationEntry } from './html/layout.ts';
+import { wantsPage } from './wants-page.ts';
 
 /**
  * Answers every error: programs get the cloud's shape (specification, "Error body"), people a page that says what to do
  * next. What is a defect is in the log, under the number that the answer shows.
  */
-export function answerErrors(
-  access: Access,
-  navigation: readonly NavigationEntry[],
-  logger: Logger,
-): ErrorRequestHandler {
+export function answerErrors(navigation: readonly NavigationEntry[], logger: Logger): ErrorRequestHandler {
   // Express tells an error handler by its four parameters.
   return (error: unknown, request, response, _next) => {
     const errorId = randomUUID();
@@ -34,39 +32,44 @@ export function answerErrors(
       response.json({ error_code: code, error_id: errorId, error_message: message });
       return;
     }
-    const visitor = status === 403 ? undefined : access.visitorOf(request);
-    const page = {
-      title: TITLES.get(status) ?? 'Something failed',
-      content: explain(status, message, errorId),
-    };
-    if (visitor === undefined)
-      response.send(
-        renderDocument(
-          html`<html lang="en">
-            <body>
-              ${page.content}
-            </body>
-          </html>`,
-        ),
-      );
-    else response.send(renderDocument(layOut(page, navigation, request.path, visitor)));
+    const title = TITLES.get(status) ?? 'Something failed';
+    const content = explain(status, message, errorId);
+    const visitor = letInWith(request);
+    const document =
+      visitor === undefined
+        ? bare(title, content)
+        : layOut({ title, content }, navigation, request.path, visitor);
+    response.send(renderDocument(document));
   };
 }
 
-/** Whether a browser asks for a page, and not a program or a script of a page for data. */
-export function wantsPage({
-  path,
-  headers,
-}: {
-  path: string;
-  headers: { accept?: string | undefined };
-}): boolean {
-  return !path.startsWith('/api/') && (headers.accept ?? '').includes('text/html');
+/** For who was not let in: nothing of the console, not even its style. */
+function bare(title: string, content: Content): VNode {
+  return html`
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>${title} · xiq-sink</title>
+        <link rel="icon" href="data:," />
+      </head>
+      <body>
+        <main>
+          <h1>${title}</h1>
+          ${content}
+        </main>
+      </body>
+    </html>
+  `;
 }
 
 const TITLES = new Map([
   [400, 'This cannot be asked so'],
+  [401, 'Log in first'],
+  [403, 'This is not allowed'],
   [404, 'Nothing is here'],
+  [429, 'Too many tries'],
 ]);
 
 function explain(status: number, message: string, errorId: string): Content {
@@ -86,7 +89,9 @@ function asRefused(error: unknown): RefusedError {
     return new RefusedError(400, 'BAD_REQUEST', 'the path is not valid', { cause: error });
   const status = statusOf(error);
   if (status !== undefined && status < 500) {
-    return new RefusedError(status, 'BAD_REQUEST', describeError(error), { cause: error });
+    // The parser's own message quotes the body.
+    const message = error instanceof SyntaxError ? 'the body is not valid JSON' : describeError(error);
+    return new RefusedError(status, 'BAD_REQUEST', message, { cause: error });
   }
   return new RefusedError(500, 'INTERNAL_ERROR', 'this could not be answered', { cause: error });
 }

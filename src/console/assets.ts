@@ -52,7 +52,7 @@ export const IMPORT_MAP_HASH = `'sha256-${hash('sha256', IMPORT_MAP, 'base64')}'
 
 /** Serves the console's own modules and style, and those of the packages above; nothing else of them. */
 export function serveAssets(): Router {
-  const router = express.Router();
+  const router = express.Router({ caseSensitive: true });
   const send = (route: string, file: string) => {
     router.get(`${BASE}/${route}`, (_request, response) => {
       response.sendFile(path.basename(file), {

@@ -19,14 +19,22 @@ button { width: 100%; margin-top: 1.25rem; padding: .6rem; font: inherit; font-w
 /** The hash that lets the style into the page (CSP Level 3, section 2.3.1). */
 export const LOG_IN_STYLE_HASH = `'sha256-${hash('sha256', STYLE, 'base64')}'`;
 
+/** What a log-in page says beside its form. */
+export interface LogInNotice {
+  readonly problem?: string;
+  /** Whether it goes on to `next` at once, which leads back to it who is not logged in. */
+  readonly goesOn?: boolean;
+}
+
 /** The log-in page; `next` is the address within the console to go on to. */
-export function logInPage(next: string, problem?: string): VNode {
+export function logInPage(next: string, { problem, goesOn = false }: LogInNotice = {}): VNode {
   return html`
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
+        ${goesOn && html`<meta http-equiv="refresh" content=${`0; url=${next}`} />`}
         <link rel="icon" href="data:," />
         <title>Log in · xiq-sink</title>
         <style dangerouslySetInnerHTML=${{ __html: STYLE }}></style>

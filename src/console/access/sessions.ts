@@ -31,17 +31,19 @@ const sessionSchema = z.object({ id: z.string(), name: z.string(), expiresAt: z.
 export function createSessions(token: string, now: () => number = Date.now): Sessions {
   const key = Buffer.from(hkdfSync('sha256', token, '', 'xiq-sink console session', 32));
   const revoked = new Map<string, number>();
-  const sign = (payload: string) => createHmac('sha256', key).update(payload).digest();
+  const sealed = (payload: string) =>
+    `${payload}.${createHmac('sha256', key).update(payload).digest('base64url')}`;
   return {
     issue(name) {
       const session = { id: randomUUID(), name, expiresAt: now() + SESSION_MS };
       const payload = Buffer.from(JSON.stringify(session)).toString('base64url');
-      return { session, value: `${payload}.${sign(payload).toString('base64url')}` };
+      return { session, value: sealed(payload) };
     },
     verify(value) {
-      const [payload = '', signature = ''] = value?.split('.') ?? [];
-      const offered = Buffer.from(signature, 'base64url');
-      const expected = sign(payload);
+      const [payload = ''] = value?.split('.') ?? [];
+      // Compared as it is written: decoded, several texts would be one signature.
+      const offered = Buffer.from(value ?? '');
+      const expected = Buffer.from(sealed(payload));
       if (offered.length !== expected.length || !timingSafeEqual(offered, expected)) return undefined;
       // Only this program signs, so what is signed is a session.
       const session = sessionSchema.parse(JSON.parse(Buffer.from(payload, 'base64url').toString()));

@@ -1,0 +1,386 @@
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { jsonRoute } from '../../src/console/api/route.ts';
+import type { Area } from '../../src/console/area.ts';
+import { html } from '../../src/console/html/html.ts';
+import { createFailedSecrets } from '../../src/ingest/failed-secrets.ts';
+import { listActions } from '../../src/store/operator-log.ts';
+import { startAdmin } from '../support/admin.ts';
+import type { RunningAdmin } from '../support/admin.ts';
+import { ask, cookieOf, formOf } from '../support/ask.ts';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+
+const TOKEN = 'the-admin-token-0123456789';
+const OTHER_TOKEN = 'another-admin-token-0123456789';
+
+/** A page, a question and a change. */
+const area: Area = {
+  navigation: [{ path: '/page', label: 'Page' }],
+  pages: [{ path: '/page', render: async () => ({ title: 'Page', content: html`<p>the page</p>` }) }],
+  routes: [
+    jsonRoute({
+      method: 'get',
+      path: '/thing',
+      tag: 'test',
+      summary: 'a question',
+      asks: z.object({}),
+      answer: z.object({ thing: z.number() }),
+      work: async () => ({ thing: 7 }),
+    }),
+    jsonRoute({
+      method: 'post',
+      path: '/thing',
+      tag: 'test',
+      summary: 'a change',
+      asks: z.object({ body: z.object({ thing: z.number() }) }),
+      answer: z.object({ by: z.string(), via: z.string() }),
+      work: async (_asked, { operator }) => ({ by: operator.name, via: operator.via }),
+    }),
+  ],
+};
+
+let database: TestDatabase;
+let admin: RunningAdmin;
+let lines: string[];
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+afterEach(() => admin.close());
+
+async function start(token: string | undefined): Promise<void> {
+  lines = [];
+  const failures = createFailedSecrets();
+  admin = await startAdmin([area], database.db, {
+    token,
+    countFailure: (address) => failures.count(address),
+    logger: pino({ level: 'trace' }, { write: (line) => void lines.push(line) }),
+  });
+}
+
+const get = (path: string, headers: Record<string, string> = {}) => ask(admin.url, { path, headers });
+const getPage = (path: string, headers: Record<string, string> = {}) =>
+  get(path, { Accept: 'text/html', ...headers });
+const logIn = (fields: Record<string, string> = {}) =>
+  ask(admin.url, formOf({ name: 'Ada', token: TOKEN, ...fields }));
+const change = (headers: Record<string, string> = {}) =>
+  ask(admin.url, {
+    method: 'POST',
+    path: '/api/v1/thing',
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: '{"thing":7}',
+  });
+
+/** What browsers say of a request that a page of another site makes them send, old and new ones. */
+const OTHER_SITES = [
+  { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Dest': 'empty' },
+  { 'Sec-Fetch-Site': 'same-site', 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Dest': 'empty' },
+  { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'iframe' },
+  { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'no-cors', 'Sec-Fetch-Dest': 'script' },
+  { Origin: 'https://evil.test' },
+  { Origin: 'null' },
+  { Origin: 'http://127.0.0.1:1' },
+];
+
+describe('with a token', () => {
+  beforeEach(() => start(TOKEN));
+
+  it.each(['/page', '/api/v1/thing', '/api/openapi.json', '/metrics', '/', '/nowhere'])(
+    '%s is not shown without it',
+    async (path) => {
+      expect(await get(path)).toMatchObject({ status: 401, headers: { 'www-authenticate': 'Bearer' } });
+      const { status, text } = await get(path, { Authorization: `Bearer ${OTHER_TOKEN}` });
+      expect([status, text.includes('UNAUTHORIZED')]).toEqual([401, true]);
+    },
+  );
+
+  it('people are sent to the log-in page, and from there to where they wanted to go', async () => {
+    const { status, headers } = await getPage('/page?a=1&b=%2F');
+    expect([status, headers.location]).toEqual([303, '/login?next=%2Fpage%3Fa%3D1%26b%3D%252F']);
+    expect((await getPage(headers.location ?? '')).text).toContain('value="/page?a=1&amp;b=%2F"');
+    const loggedIn = await logIn({ next: '/page?a=1&b=%2F' });
+    expect([loggedIn.status, loggedIn.headers.location]).toEqual([303, '/page?a=1&b=%2F']);
+    const page = await getPage('/page', { Cookie: cookieOf(loggedIn) });
+    expect([page.status, page.text.includes('the page'), page.text.includes('Ada')]).toEqual([
+      200,
+      true,
+      true,
+    ]);
+    expect((await getPage('/login?next=/page', { Cookie: cookieOf(loggedIn) })).headers.location).toBe(
+      '/page',
+    );
+  });
+
+  it('programs send it as a bearer token', async () => {
+    expect(await get('/api/v1/thing', { Authorization: `Bearer ${TOKEN}` })).toMatchObject({ status: 200 });
+    expect(JSON.parse((await change({ Authorization: `bearer ${TOKEN}` })).text)).toEqual({
+      by: 'API token',
+      via: 'api',
+    });
+  });
+
+  it.each([
+    '//evil.test',
+    '/\\evil.test',
+    '\\\\evil.test',
+    'https://evil.test/',
+    '/.//evil.test',
+    '\t//evil.test',
+    'javascript:alert(1)',
+    'data:text/html,x',
+    '/..//evil.test',
+    '///evil.test',
+    'http:evil.test',
+    '/login?next=/login',
+    '',
+  ])('log-in leads nowhere else: %j', async (next) => {
+    expect((await logIn({ next })).headers.location).toMatch(/^\/(?:evil\.test)?$/);
+    const page = await getPage(`/login?next=${encodeURIComponent(next)}`, { 'Sec-Fetch-Site': 'cross-site' });
+    expect(page.text).toMatch(/content="0; url=\/(?:evil\.test)?"/);
+  });
+
+  it('the cookie is kept from scripts and other sites, and under TLS from plain connections', async () => {
+    const [cookie = ''] = (await logIn()).headers['set-cookie'] ?? [];
+    const attributes = cookie
+      .split('; ')
+      .slice(1)
+      .filter((attribute) => !attribute.startsWith('Expires='));
+    expect(attributes.toSorted()).toEqual(['HttpOnly', 'Max-Age=43200', 'Path=/', 'SameSite=Strict']);
+    const question = formOf({ name: 'Ada', token: TOKEN });
+    const headers = { ...question.headers, 'X-Forwarded-Proto': 'https' };
+    const behindTls = await ask(admin.url, { ...question, headers });
+    expect(behindTls.headers['set-cookie']?.[0]?.split('; ')).toContain('Secure');
+  });
+
+  it('who logs out is out, and both are written down', async () => {
+    const Cookie = cookieOf(await logIn({ name: 'Grace' }));
+    expect((await getPage('/page', { Cookie })).status).toBe(200);
+    const out = await ask(admin.url, { method: 'POST', path: '/logout', headers: { Cookie } });
+    expect([out.status, out.headers.location, cookieOf(out)]).toEqual([303, '/login', 'xiq_sink_session=']);
+    expect((await getPage('/page', { Cookie })).status).toBe(303);
+    expect(await listActions(database.db, { limit: 2 })).toMatchObject([
+      { operator: 'Grace', via: 'console', action: 'console.logout', outcome: 'done' },
+      { operator: 'Grace', via: 'console', action: 'console.login', outcome: 'done' },
+    ]);
+  });
+
+  it('another token ends every session', async () => {
+    const Cookie = cookieOf(await logIn());
+    await admin.close();
+    await start(OTHER_TOKEN);
+    expect((await getPage('/page', { Cookie })).status).toBe(303);
+    await admin.close();
+    await start(TOKEN);
+    expect((await getPage('/page', { Cookie })).status).toBe(200);
+  });
+
+  it.each(OTHER_SITES)(
+    'a change is refused that a page of another site asks for, also with a session: %j',
+    async (headers) => {
+      const Cookie = cookieOf(await logIn());
+      expect(JSON.parse((await change({ Cookie })).text)).toEqual({ by: 'Ada', via: 'console' });
+      expect(await change({ Cookie, ...headers })).toMatchObject({ status: 403 });
+      const question = formOf({ name: 'Ada', token: TOKEN });
+      expect(
+        await ask(admin.url, { ...question, headers: { ...question.headers, ...headers } }),
+      ).toMatchObject({
+        status: 403,
+      });
+      const out = await ask(admin.url, { method: 'POST', path: '/logout', headers: { Cookie, ...headers } });
+      expect(out.status).toBe(403);
+      expect((await getPage('/page', { Cookie })).status).toBe(200);
+    },
+  );
+
+  it('a link of another site is followed: the log-in page goes on, and then the browser brings the cookie', async () => {
+    const link = {
+      'Sec-Fetch-Site': 'cross-site',
+      'Sec-Fetch-Mode': 'navigate',
+      'Sec-Fetch-Dest': 'document',
+    };
+    const { status, headers } = await getPage('/page?a=1', link);
+    expect([status, headers.location]).toEqual([303, '/login?next=%2Fpage%3Fa%3D1']);
+    expect((await getPage(headers.location ?? '', link)).text).toContain('content="0; url=/page?a=1"');
+    expect((await get('/api/v1/thing', { ...link, Cookie: cookieOf(await logIn()) })).status).toBe(403);
+  });
+
+  it('the 21st wrong one of an address in a minute is answered 429, the right one never', async () => {
+    const wrong = [
+      () => get('/api/v1/thing', { Authorization: 'Bearer wrong' }),
+      () => getPage('/page', { Authorization: 'Bearer wrong' }),
+      () => logIn({ token: 'wrong' }),
+    ];
+    const statuses: number[] = [];
+    for (let i = 0; i < 24; i += 1) statuses.push((await wrong[i % 3]?.())?.status ?? 0);
+    expect(statuses).toEqual([
+      ...Array.from({ length: 20 }, (_, i) => [401, 303, 401][i % 3]),
+      429,
+      429,
+      429,
+      429,
+    ]);
+    expect((await logIn({ token: 'wrong' })).headers['retry-after']).toMatch(/^\d+$/);
+    expect(await get('/api/v1/thing', { Authorization: `Bearer ${TOKEN}` })).toMatchObject({ status: 200 });
+    expect(await logIn()).toMatchObject({ status: 303 });
+    expect(lines.filter((line) => line.includes('a wrong ADMIN_TOKEN'))).toHaveLength(20);
+  });
+
+  it('an address that a header names is not the one that counts', async () => {
+    for (let i = 0; i < 20; i += 1) await logIn({ token: 'wrong' });
+    const question = formOf({ name: 'Ada', token: 'wrong' });
+    const headers = { ...question.headers, 'X-Forwarded-For': '192.0.2.7', Forwarded: 'for=192.0.2.7' };
+    expect(await ask(admin.url, { ...question, headers })).toMatchObject({ status: 429 });
+  });
+
+  it.each(['', ' ', 'a'.repeat(101), 'a\nb', 'a\u0000b', 'a\u202Eb', '\u001B[2J'])(
+    'nobody is called %j',
+    async (name) => {
+      const { status, headers } = await logIn({ name });
+      expect(status).toBe(400);
+      expect(headers).not.toHaveProperty('set-cookie');
+    },
+  );
+
+  it('token and cookie are in no line of the log, whatever goes wrong', async () => {
+    const Cookie = cookieOf(await logIn());
+    const Authorization = `Bearer ${TOKEN}`;
+    await change({ Cookie });
+    await change({ Authorization, 'Content-Type': 'application/json; charset=x' });
+    for (const headers of [{ Cookie }, { Authorization }]) {
+      await get('/nowhere', headers);
+      await getPage('/nowhere', headers);
+      await ask(admin.url, {
+        method: 'POST',
+        path: '/api/v1/thing',
+        headers: { ...headers, 'Content-Type': 'application/json' },
+        body: `{"token": ${TOKEN}}`,
+      });
+    }
+    await logIn({ name: '' });
+    await get('/api/v1/thing', { Authorization: `Basic ${TOKEN}` });
+    await get(`/login?next=${TOKEN}`);
+    const log = lines.join('');
+    expect(lines.length).toBeGreaterThan(5);
+    expect([log.includes(TOKEN), log.includes(Cookie.split('=')[1] ?? 'no cookie')]).toEqual([false, false]);
+  });
+
+  it('a body is bounded: 8 kB at log-in, 1 MB for who is in', async () => {
+    expect(await logIn({ next: 'x'.repeat(10_000) })).toMatchObject({ status: 413 });
+    const body = JSON.stringify({ thing: 1, x: 'x'.repeat(1_100_000) });
+    const headers = { 'Content-Type': 'application/json' };
+    const path = '/api/v1/thing';
+    expect((await ask(admin.url, { method: 'POST', path, headers, body })).status).toBe(401);
+    const Authorization = `Bearer ${TOKEN}`;
+    expect(
+      (await ask(admin.url, { method: 'POST', path, headers: { ...headers, Authorization }, body })).status,
+    ).toBe(413);
+  });
+});
+
+describe('without a token', () => {
+  beforeEach(() => start(undefined));
+
+  it('whoever is on this machine is answered, by its own names', async () => {
+    for (const host of ['localhost', '127.0.0.1', '127.0.0.2:80', '[::1]', 'localhost:8081', 'LOCALHOST']) {
+      expect((await get('/api/v1/thing', { Host: host })).status).toBe(200);
+    }
+    expect((await getPage('/page')).status).toBe(200);
+    expect(JSON.parse((await change()).text)).toEqual({ by: 'somebody on this machine', via: 'api' });
+  });
+
+  it.each([
+    'evil.test',
+    'evil.test:8081',
+    'localhost.evil.test',
+    '127.0.0.1.evil.test',
+    '192.0.2.1',
+    '0.0.0.0',
+    'evil',
+  ])('a name that leads here is refused: %j', async (host) => {
+    for (const path of ['/api/v1/thing', '/page', '/metrics', '/assets/x', '/nowhere']) {
+      expect((await get(path, { Host: host })).status).toBe(403);
+    }
+    expect((await change({ Host: host })).status).toBe(403);
+  });
+
+  it.each(OTHER_SITES)('what a page of another site asks for is refused: %j', async (headers) => {
+    expect((await change(headers)).status).toBe(403);
+    for (const path of ['/api/v1/thing', '/page', '/metrics'])
+      expect((await get(path, headers)).status).toBe(403);
+  });
+
+  it('a link of another site to a page is followed, to the API it is not', async () => {
+    const link = {
+      'Sec-Fetch-Site': 'cross-site',
+      'Sec-Fetch-Mode': 'navigate',
+      'Sec-Fetch-Dest': 'document',
+    };
+    expect((await getPage('/page', link)).status).toBe(200);
+    for (const path of ['/api/v1/thing', '/API/v1/thing'])
+      expect([403, 404]).toContain((await get(path, link)).status);
+    expect((await change(link)).status).toBe(403);
+  });
+
+  it.each(['Via', 'Forwarded', 'X-Forwarded-For', 'X-Forwarded-Host', 'X-Forwarded-Proto'])(
+    'what a proxy on this machine brings is refused: %s',
+    async (name) => {
+      const { status, text } = await get('/api/v1/thing', { [name]: '192.0.2.7' });
+      expect(status).toBe(403);
+      expect(text).toContain('ADMIN_TOKEN');
+    },
+  );
+
+  it('there is nothing to log in to', async () => {
+    expect((await getPage('/login')).status).toBe(404);
+    expect((await logIn()).status).toBe(404);
+  });
+});
+
+describe('every answer', () => {
+  beforeEach(() => start(TOKEN));
+
+  const CONTENT_SECURITY_POLICY = new RegExp(
+    [
+      "^default-src 'none'",
+      "script-src 'self' 'sha256-[\\w+/=]+'",
+      "style-src 'self' 'sha256-[\\w+/=]+'",
+      "img-src 'self' data:",
+      "connect-src 'self'",
+      "form-action 'self'",
+      "frame-ancestors 'none'",
+      "base-uri 'none'$",
+    ].join(';'),
+  );
+
+  it.each(['/login', '/healthz', '/page', '/api/v1/thing', '/metrics', '/nowhere', '/api/v1/nowhere'])(
+    'is kept by nobody, framed by nobody, and nothing but our files runs in it: %s',
+    async (path) => {
+      for (const headers of [{}, { Accept: 'text/html' }, { Authorization: `Bearer ${TOKEN}` }]) {
+        const { headers: answered } = await get(path, headers);
+        expect(answered['content-security-policy']).toMatch(CONTENT_SECURITY_POLICY);
+        expect(answered).toMatchObject({
+          'cache-control': 'no-store',
+          'x-content-type-options': 'nosniff',
+          'x-frame-options': 'DENY',
+          'referrer-policy': 'same-origin',
+          'cross-origin-opener-policy': 'same-origin',
+          'cross-origin-resource-policy': 'same-origin',
+        });
+      }
+      expect((await get(path)).headers).not.toHaveProperty('x-powered-by');
+    },
+  );
+
+  it('that went wrong before it was asked who it is tells nothing', async () => {
+    const question = formOf({ name: 'Ada', token: TOKEN });
+    const answer = await ask(admin.url, {
+      ...question,
+      headers: { ...question.headers, 'Sec-Fetch-Site': 'cross-site', 'Content-Length': '99999' },
+      body: 'x'.repeat(99_999),
+    });
+    expect(answer.status).toBe(403);
+    expect(answer.text).not.toMatch(/\.ts|node_modules|stylesheet/);
+  });
+});
