@@ -26,6 +26,14 @@ interface Producer {
   waitUntilReady(): Promise<unknown>;
   add(name: string, data: DeliveryBatch, options: JobsOptions): Promise<unknown>;
   getJobCountByTypes(...types: JobType[]): Promise<number>;
+  getJobCounts(...types: JobType[]): Promise<Readonly<Record<string, number>>>;
+  /** `timestamp`: when a job was added, in epoch milliseconds. */
+  getJobs(
+    types: JobType[],
+    start: number,
+    end: number,
+    ascending: boolean,
+  ): Promise<readonly { readonly timestamp: number }[]>;
 }
 
 export interface ConnectedProducer extends Connected<Producer> {

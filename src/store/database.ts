@@ -137,6 +137,9 @@ const STORING_LIMITS: StoringLimits = { statementMs: 45_000, silenceMs: 60_000 }
 const STORING_CONNECTIONS = 2;
 const FORWARDING_CONNECTIONS = 4;
 
+/** Enough for questions that are asked side by side. */
+const INSPECTING_CONNECTIONS = 4;
+
 /**
  * Opens the database for storing, which can always be done again: nothing waits for longer than these limits. Not
  * for migrations and the maintenance of partitions, which may take long.
@@ -152,6 +155,14 @@ export function openStoringDatabase(
 /** Opens the database for forwarding, under the limits of storing: it, too, can always be done again. */
 export function openForwardingDatabase(databaseUrl: string, onError: OnError): Db {
   return openLimited(databaseUrl, onError, FORWARDING_CONNECTIONS, STORING_LIMITS);
+}
+
+/** Opens the database for a person who waits for the answer: a query takes no longer than this, in milliseconds. */
+export function openInspectingDatabase(databaseUrl: string, onError: OnError, limitMs: number): Db {
+  return openLimited(databaseUrl, onError, INSPECTING_CONNECTIONS, {
+    statementMs: limitMs,
+    silenceMs: limitMs,
+  });
 }
 
 function openLimited(
