@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
+import { isIP } from 'node:net';
 import { connect, rootCertificates } from 'node:tls';
 import type { Config } from '../../config.ts';
 import { describeError } from '../../errors.ts';
@@ -75,7 +76,8 @@ function checkDays(chain: readonly X509Certificate[], which: string): Finding {
 function checkNames(leaf: X509Certificate, host: string | undefined): Finding | undefined {
   if (host === undefined) return undefined;
   const address = host.replace(/^\[(.*)\]$/, '$1');
-  if ((leaf.checkHost(address) ?? leaf.checkIP(address)) !== undefined) return undefined;
+  const isNamed = isIP(address) === 0 ? leaf.checkHost(address) : leaf.checkIP(address);
+  if (isNamed !== undefined) return undefined;
   return fail(
     `is not for ${host}, the host of PUBLIC_URL, but for ${leaf.subjectAltName ?? leaf.subject}`,
     'get a certificate that names it, or correct PUBLIC_URL',
@@ -118,7 +120,7 @@ async function certificateAt(address: URL, signal: AbortSignal): Promise<X509Cer
   const host = address.hostname.replace(/^\[(.*)\]$/, '$1');
   const port = Number(address.port || 443);
   // Nothing is sent: an untrusted certificate is to be looked at, too.
-  const socket = connect({ host, port, servername: host, rejectUnauthorized: false });
+  const socket = connect({ host, port, servername: isIP(host) === 0 ? host : '', rejectUnauthorized: false });
   try {
     await once(socket, 'secureConnect', { signal });
     const certificate = socket.getPeerX509Certificate();

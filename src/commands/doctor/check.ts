@@ -7,7 +7,7 @@ export interface Finding {
   readonly message: string;
   /** What a person can do about it. */
   readonly remedy?: string | undefined;
-  /** The checks that need this one cannot be made, though it did not fail. */
+  /** Whether the checks that need this one cannot be made; by default when it failed or was skipped. */
   readonly stops?: boolean;
 }
 

@@ -70,7 +70,13 @@ function cloudChecks({ name: source, cloud }: SourceConfig, config: Config, acce
       remedy: CLOUD_REMEDY,
       run: (signal) => checkCloudClock(cloud.apiUrl, signal),
     },
-    { name: nameOf('api'), remedy: CLOUD_REMEDY, run: (signal) => checkApi(cloud, signal) },
+    {
+      name: nameOf('api'),
+      // Whether the cloud answers at all is known there, at once and with the reason.
+      needs: [nameOf('cloud clock')],
+      remedy: CLOUD_REMEDY,
+      run: (signal) => checkApi(cloud, signal),
+    },
     {
       name: nameOf('subscriptions'),
       needs: ['migrations', nameOf('api')],

@@ -30,6 +30,6 @@ async function compareClocks(whose: string, read: () => Promise<number | undefin
   const off = Math.max(0, before - theirs, theirs - after) / 1_000;
   const side = theirs > after ? 'behind' : 'ahead of';
   const told = `${Math.round(off)} s ${side} ${whose}`;
-  if (off > FAIL_S) return fail(told, REMEDY);
+  if (off > FAIL_S) return { ...fail(told, REMEDY), stops: false };
   return off > WARN_S ? warn(told, REMEDY) : ok(`agrees with ${whose}`);
 }

@@ -33,7 +33,7 @@ async function runAfter(
   return runWithinLimit(check);
 }
 
-const isStopped = ({ status, stops }: Finding) => status === 'fail' || status === 'skipped' || stops === true;
+const isStopped = ({ status, stops }: Finding) => stops ?? (status === 'fail' || status === 'skipped');
 
 async function runWithinLimit(check: Check): Promise<Finding> {
   const { limitMs = LIMIT_MS, remedy = 'the message says what is wrong' } = check;
