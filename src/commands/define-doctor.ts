@@ -3,11 +3,7 @@ import { examples } from './options.ts';
 import type { Settings } from './settings.ts';
 
 /** The command `doctor`. */
-export function defineDoctor(
-  program: Command,
-  settings: Settings,
-  env: Readonly<Record<string, string | undefined>>,
-): void {
+export function defineDoctor(program: Command, settings: Settings): void {
   program
     .command('doctor')
     .description('check everything that this program depends on, and say what to do; changes nothing')
@@ -17,6 +13,8 @@ export function defineDoctor(
       examples('xiq-sink doctor', 'xiq-sink doctor --json | jq "select(.status != \\"ok\\")"'),
     )
     .action(async ({ json }) => {
-      (void settings, env, json);
+      const { examine } = await import('./doctor.ts');
+      // A check that was given up may still hold a connection: that must not keep the person waiting.
+      process.exit(await examine(settings, json === true));
     });
 }

@@ -53,7 +53,7 @@ export function defineProgram(env: Readonly<Record<string, string | undefined>>)
   defineSql(program, settings);
 
   program.commandsGroup('Operate:');
-  defineDoctor(program, settings, env);
+  defineDoctor(program, settings);
   defineQuarantine(program, settings);
   defineDestinations(program, settings);
 

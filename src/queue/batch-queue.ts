@@ -111,7 +111,8 @@ export function openBatchQueue(location: QueueLocation, logger: Logger, telemetr
   };
 }
 
-async function measureJobs(producer: ConnectedProducer): Promise<QueueMeasure> {
+/** Counts the jobs of a queue that is connected. */
+export async function measureJobs(producer: ConnectedProducer): Promise<QueueMeasure> {
   const counts = await producer.bullmq.getJobCounts('wait', 'active', 'delayed', 'failed');
   const { wait = 0, active = 0, delayed = 0, failed = 0 } = counts;
   const oldest = wait === 0 ? undefined : await producer.findOldest(wait);

@@ -152,6 +152,9 @@ const FORWARDING_CONNECTIONS = 4;
 /** What the console takes: exports and people who look at the same time share them. */
 const CONSOLE_CONNECTIONS = 6;
 
+/** Enough for questions that are asked side by side. */
+const INSPECTING_CONNECTIONS = 4;
+
 /**
  * Opens the database for storing, which can always be done again: nothing waits for longer than these limits. Not
  * for migrations and the maintenance of partitions, which may take long.
@@ -180,6 +183,14 @@ export function openReportingDatabase(databaseUrl: string, onError: OnError): Db
 /** Opens the database for the console, under the limits of storing: no page waits for longer. */
 export function openConsoleDatabase(databaseUrl: string, onError: OnError): Db {
   return openLimited(databaseUrl, onError, CONSOLE_CONNECTIONS, STORING_LIMITS);
+}
+
+/** Opens the database for a person who waits for the answer: a query takes no longer than this, in milliseconds. */
+export function openInspectingDatabase(databaseUrl: string, onError: OnError, limitMs: number): Db {
+  return openLimited(databaseUrl, onError, INSPECTING_CONNECTIONS, {
+    statementMs: limitMs,
+    silenceMs: limitMs,
+  });
 }
 
 function openLimited(

@@ -19,7 +19,11 @@ export interface OwnDirectory {
   release(): Promise<void>;
 }
 
-const SEGMENT_SUFFIX = '.segment';
+export const SEGMENT_SUFFIX = '.segment';
+
+/** Of a file beside the directories, with what was damaged in a segment. */
+export const CORRUPT_SUFFIX = '.corrupt';
+
 const OWNER_FILE = 'owner';
 
 /** The owner says that it lives this often, and is taken for dead when it has not done so for the longer time. */

@@ -4,7 +4,7 @@ import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import { isNotThere } from '../../durable-file.ts';
 import { OutageError } from '../../errors.ts';
-import { newSegmentName, ownDirectory, segmentMadeAt } from './ownership.ts';
+import { CORRUPT_SUFFIX, newSegmentName, ownDirectory, segmentMadeAt } from './ownership.ts';
 import { frameRecord, readRecords } from './record-format.ts';
 import { createSegment, SegmentTakenError } from './segment-writer.ts';
 import type { SegmentWriter } from './segment-writer.ts';
@@ -162,7 +162,7 @@ export function openSpool({ directory, maxBytes, minFreeBytes }: SpoolSettings, 
         else logger.warn({ segment, bytes: found.bytes.length }, 'cut off the torn end of a spool segment');
       }
       if (damaged.length > 0) {
-        const file = path.join(directory, `${segment}.corrupt`);
+        const file = path.join(directory, `${segment}${CORRUPT_SUFFIX}`);
         await writeFile(file, Buffer.concat(damaged), { mode: 0o600 });
         logger.error(
           { segment, file, pieces: damaged.length },
@@ -209,7 +209,8 @@ async function readSegment(file: string): Promise<Buffer> {
 }
 
 /** Bytes free to this process on the disk of a directory, or of the nearest that is there already. */
-async function freeBytes(directory: string): Promise<number> {
+/** Bytes that are free on the disk of a directory, which need not be there yet. */
+export async function freeBytes(directory: string): Promise<number> {
   try {
     const { bavail, bsize } = await statfs(directory);
     return bavail * bsize;
