@@ -44,6 +44,9 @@ export interface Config {
   /** Months an event is kept, by family; undefined keeps all. */
   readonly retentionMonths: Readonly<Record<Family, number | undefined>>;
   readonly forwarding: ForwardingSettings;
+  /** Where traces go, and the share of deliveries that is traced. Undefined: nowhere. */
+  readonly traces:
+    { readonly endpoint: string; readonly serviceName: string; readonly ratio: number } | undefined;
   readonly logLevel: string;
 }
 
@@ -86,6 +89,14 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
       log: settings.RETENTION_LOG_MONTHS,
     },
     forwarding,
+    traces:
+      settings.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
+        ? undefined
+        : {
+            endpoint: settings.OTEL_EXPORTER_OTLP_ENDPOINT,
+            serviceName: settings.OTEL_SERVICE_NAME,
+            ratio: settings.OTEL_TRACES_SAMPLER_ARG,
+          },
     logLevel: settings.LOG_LEVEL,
   });
 }
@@ -109,6 +120,7 @@ export function maskConfig(config: Config): Record<string, unknown> {
     trustedProxies: config.trustedProxies,
     retentionMonths: kept,
     destinations: destinationNames(config.forwarding),
+    traces: config.traces,
     logLevel: config.logLevel,
   };
 }

@@ -51,6 +51,7 @@ describe('defaults', () => {
       host: '0.0.0.0',
       port: 8080,
       tls: undefined,
+      admin: { host: '127.0.0.1', port: 8081, token: undefined },
       sources: [source('default')],
       publicUrl: undefined,
       subscribe: 'report',
@@ -61,6 +62,7 @@ describe('defaults', () => {
       trustedProxies: undefined,
       retentionMonths: { audit: undefined, location: undefined, log: undefined },
       forwarding: { destinations: [], redaction: undefined, forwardTo: undefined, forwardToken: undefined },
+      traces: undefined,
       logLevel: 'info',
     });
   });
@@ -127,6 +129,10 @@ describe('each setting', () => {
       { retentionMonths: { audit: undefined, location: 1, log: undefined } },
     ],
     [{ RETENTION_LOG_MONTHS: '13' }, { retentionMonths: { audit: undefined, location: undefined, log: 13 } }],
+    [
+      { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://otel:4318/', OTEL_TRACES_SAMPLER_ARG: '0.05' },
+      { traces: { endpoint: 'http://otel:4318', serviceName: 'xiq-sink', ratio: 0.05 } },
+    ],
     [{ LOG_LEVEL: 'debug' }, { logLevel: 'debug' }],
   ])('%o is read', (env, expected) => {
     expect(loadConfig(env)).toEqual({ ...loadConfig({}), ...expected });
@@ -162,6 +168,7 @@ describe('each setting', () => {
       { RETENTION_LOG_MONTHS: '1201' },
       'RETENTION_LOG_MONTHS takes a whole number from 1 to 1200 (got "1201")',
     ],
+    [{ OTEL_TRACES_SAMPLER_ARG: '1.5' }, 'OTEL_TRACES_SAMPLER_ARG takes a number from 0 to 1 (got "1.5")'],
     [
       { LOG_LEVEL: 'loud' },
       'LOG_LEVEL takes one of trace, debug, info, warn, error, fatal, silent (got "loud")',
@@ -356,6 +363,7 @@ describe('secrets', () => {
       queue: 'rediss://:***@cache:6380/2?password=***',
       dataDir: '/d',
       listen: 'https://0.0.0.0:8080',
+      admin: '127.0.0.1:8081, for this machine',
       publicUrl: undefined,
       sources: ['default (2 secrets, 9 message types, no API)'],
       subscribe: 'report',
@@ -366,6 +374,7 @@ describe('secrets', () => {
       trustedProxies: undefined,
       retentionMonths: 'audit: all, location: 6, log: all',
       destinations: ['default'],
+      traces: undefined,
       logLevel: 'info',
     });
   });

@@ -2,6 +2,8 @@ import type { Logger } from 'pino';
 import { maskConfig } from '../config.ts';
 import type { Config } from '../config.ts';
 import type { ConsoleOptions } from '../console/admin-app.ts';
+import { eventsArea } from '../console/events/events-area.ts';
+import { peopleArea } from '../console/people/people-area.ts';
 import { settingsArea } from '../console/settings/settings-area.ts';
 import { openConsoleDatabase } from '../store/database.ts';
 import { logLostConnections } from './open-store.ts';
@@ -18,6 +20,6 @@ export function createConsole(
   opened.push('database of the console', () => db.destroy());
   return {
     db,
-    areas: [settingsArea(maskConfig(config))],
+    areas: [eventsArea({ db }), peopleArea({ db }), settingsArea(maskConfig(config))],
   };
 }

@@ -1,19 +1,15 @@
 import type { Command } from '@commander-js/extra-typings';
 import type { Config } from '../config.ts';
-import { parseDestinations } from '../forward/parse-destinations.ts';
 import type { Destination } from '../forward/parse-destinations.ts';
 import type { Db } from '../store/database.ts';
-import { changeState, configuredDestination, forget, rewind } from './destinations-change.ts';
-import { replayRejected, sendTestEvent } from './destinations-send.ts';
-import { printDestinations, printRejected } from './destinations.ts';
 import { FAILED } from './exit-codes.ts';
-import { withStore } from './open-store.ts';
+import { onStore } from './on-store.ts';
 import { examples, timeOrNow, wholeNumber } from './options.ts';
-import { quietLogger } from './quiet-logger.ts';
+import type { Settings } from './settings.ts';
 import { stopSignal } from './stop-signal.ts';
 
 /** The commands `destinations list|test|pause|resume|rewind|forget|rejected|replay`. */
-export function defineDestinations(program: Command, settings: () => Config): void {
+export function defineDestinations(program: Command, settings: Settings): void {
   const destinations = program
     .command('destinations')
     .description('where events are forwarded to: how it goes, and what to do about it');
@@ -24,6 +20,7 @@ export function defineDestinations(program: Command, settings: () => Config): vo
     .option('--json', 'print one JSON object a line')
     .addHelpText('after', examples('xiq-sink destinations list', 'xiq-sink destinations list --json | jq .'))
     .action(async ({ json }) => {
+      const { printDestinations } = await import('./destinations.ts');
       await withDestinations((db, configured) => printDestinations(db, configured, json === true));
     });
 
@@ -33,19 +30,23 @@ export function defineDestinations(program: Command, settings: () => Config): vo
     .argument('<name>', 'a destination of the settings')
     .addHelpText('after', examples('xiq-sink destinations test siem'))
     .action(async (name) => {
-      const destination = configuredDestination(parseDestinations(settings().forwarding), name);
+      const { configuredDestination } = await import('./destinations-change.ts');
+      const { sendTestEvent } = await import('./destinations-send.ts');
+      const destination = configuredDestination(await destinationsOf(await settings()), name);
       if (!(await sendTestEvent(destination))) process.exitCode = FAILED;
     });
 
   destinationCommand('pause', 'stop forwarding behind the batch in hand; the place is kept')
     .addHelpText('after', examples('xiq-sink destinations pause siem'))
     .action(async (name) => {
+      const { changeState } = await import('./destinations-change.ts');
       await withDestinations((db, configured) => changeState(db, configured, name, 'paused'));
     });
 
   destinationCommand('resume', 'go on where it was, after a pause or when the destination had refused us')
     .addHelpText('after', examples('xiq-sink destinations resume siem'))
     .action(async (name) => {
+      const { changeState } = await import('./destinations-change.ts');
       await withDestinations((db, configured) => changeState(db, configured, name, 'running'));
     });
 
@@ -56,6 +57,7 @@ export function defineDestinations(program: Command, settings: () => Config): vo
       examples('xiq-sink destinations rewind siem --to 7d', 'xiq-sink destinations rewind siem --to now'),
     )
     .action(async (name, { to }) => {
+      const { rewind } = await import('./destinations-change.ts');
       await withDestinations((db, configured) => rewind(db, configured, name, to === 'now' ? undefined : to));
     });
 
@@ -65,6 +67,7 @@ export function defineDestinations(program: Command, settings: () => Config): vo
   )
     .addHelpText('after', examples('xiq-sink destinations forget old-siem'))
     .action(async (name) => {
+      const { forget } = await import('./destinations-change.ts');
       await withDestinations((db, configured) => forget(db, configured, name));
     });
 
@@ -73,6 +76,7 @@ export function defineDestinations(program: Command, settings: () => Config): vo
     .option('--json', 'print one JSON object a line')
     .addHelpText('after', examples('xiq-sink destinations rejected siem --limit 1000 --json'))
     .action(async (name, { limit, json }) => {
+      const { printRejected } = await import('./destinations.ts');
       await withDestinations((db) => printRejected(db, name, Number(limit), json === true));
     });
 
@@ -85,6 +89,8 @@ export function defineDestinations(program: Command, settings: () => Config): vo
     )
     .action(async (name, ids, { all }) => {
       const signal = stopSignal();
+      const { configuredDestination } = await import('./destinations-change.ts');
+      const { replayRejected } = await import('./destinations-send.ts');
       await withDestinations(async (db, configured) => {
         const destination = configuredDestination(configured, name);
         if (!(await replayRejected(db, destination, { ids, all: all === true }, signal))) {
@@ -102,8 +108,17 @@ export function defineDestinations(program: Command, settings: () => Config): vo
   async function withDestinations(
     work: (db: Db, configured: readonly Destination[]) => Promise<void>,
   ): Promise<void> {
-    const config = settings();
-    const configured = parseDestinations(config.forwarding);
-    await withStore(config, quietLogger(), ({ db }) => work(db, configured));
+    const config = await settings();
+    const configured = await destinationsOf(config);
+    await onStore(
+      async () => config,
+      ({ db }) => work(db, configured),
+    );
   }
+}
+
+/** The destinations of the settings. Throws a UsageError that lists what is wrong with them. */
+async function destinationsOf({ forwarding }: Config): Promise<readonly Destination[]> {
+  const { parseDestinations } = await import('../forward/parse-destinations.ts');
+  return parseDestinations(forwarding);
 }

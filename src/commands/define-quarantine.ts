@@ -1,18 +1,14 @@
 import { Option } from '@commander-js/extra-typings';
 import type { Command } from '@commander-js/extra-typings';
-import type { Config } from '../config.ts';
-import { QUARANTINE_STATES } from '../store/search-quarantine.ts';
+import { QUARANTINE_STATES } from '../store/quarantine-state.ts';
 import { FAILED } from './exit-codes.ts';
-import { withStore } from './open-store.ts';
+import { onStore } from './on-store.ts';
 import { examples, time, typeOption, wholeNumber } from './options.ts';
-import { discardChosen } from './quarantine-discard.ts';
-import { replayChosen } from './quarantine-replay.ts';
-import { printQuarantine, printQuarantined } from './quarantine.ts';
-import { quietLogger } from './quiet-logger.ts';
+import type { Settings } from './settings.ts';
 import { stopSignal } from './stop-signal.ts';
 
 /** The commands `quarantine list|show|replay|discard`. */
-export function defineQuarantine(program: Command, settings: () => Config): void {
+export function defineQuarantine(program: Command, settings: Settings): void {
   const quarantine = program
     .command('quarantine')
     .description('what could not be read or stored: look at it, replay it, or discard it');
@@ -32,7 +28,8 @@ export function defineQuarantine(program: Command, settings: () => Config): void
       ),
     )
     .action(async ({ type, state, limit, json, ...filter }) => {
-      await withStore(settings(), quietLogger(), ({ db }) =>
+      const { printQuarantine } = await import('./quarantine.ts');
+      await onStore(settings, ({ db }) =>
         printQuarantine(db, { ...filter, messageType: type }, { state, limit: Number(limit) }, json === true),
       );
     });
@@ -49,7 +46,8 @@ export function defineQuarantine(program: Command, settings: () => Config): void
     )
     .action(async (id, { raw, json }) => {
       const format = raw === true ? 'raw' : json === true ? 'json' : 'text';
-      await withStore(settings(), quietLogger(), ({ db }) => printQuarantined(db, id, format));
+      const { printQuarantined } = await import('./quarantine.ts');
+      await onStore(settings, ({ db }) => printQuarantined(db, id, format));
     });
 
   quarantineCommand('replay', 'read and store again what is open, as a new delivery is')
@@ -64,11 +62,13 @@ export function defineQuarantine(program: Command, settings: () => Config): void
       ),
     )
     .action(async (ids, { type, all, ...filter }) => {
-      const config = settings();
-      const context = { logger: quietLogger(), maxBodyBytes: config.maxBodyBytes, giveUp: stopSignal() };
+      const giveUp = stopSignal();
       const chosen = { ids, filter: { ...filter, messageType: type }, all: all === true };
-      await withStore(config, context.logger, async ({ db }) => {
-        if (!(await replayChosen({ ...context, db }, chosen))) process.exitCode = FAILED;
+      const { replayChosen } = await import('./quarantine-replay.ts');
+      const { quietLogger } = await import('./quiet-logger.ts');
+      await onStore(settings, async ({ db }, { maxBodyBytes }) => {
+        const context = { db, logger: quietLogger(), maxBodyBytes, giveUp };
+        if (!(await replayChosen(context, chosen))) process.exitCode = FAILED;
       });
     });
 
@@ -86,7 +86,8 @@ export function defineQuarantine(program: Command, settings: () => Config): void
     .action(async (ids, { type, all, yes, ...filter }) => {
       const signal = stopSignal();
       const chosen = { ids, filter: { ...filter, messageType: type }, all: all === true };
-      await withStore(settings(), quietLogger(), ({ db }) => discardChosen(db, chosen, yes === true, signal));
+      const { discardChosen } = await import('./quarantine-discard.ts');
+      await onStore(settings, ({ db }) => discardChosen(db, chosen, yes === true, signal));
     });
 
   /** A command about quarantine, with the conditions that most of them take. */

@@ -1,9 +1,13 @@
-import { UsageError } from '../errors.ts';
+import { RefusedError, UsageError } from '../errors.ts';
 import type { Destination } from '../forward/parse-destinations.ts';
+import {
+  changeDestinationState,
+  forgetUnconfigured,
+  rewindDestination,
+} from '../store/change-destination.ts';
+import type { DestinationChange } from '../store/change-destination.ts';
 import type { Db } from '../store/database.ts';
-import { addDestination, forgetDestination, moveCursor, setState } from '../store/destinations.ts';
-import { positionBefore } from '../store/read-events.ts';
-import { endOfEvents } from '../store/search-events.ts';
+import { commandOperator } from './operator.ts';
 import { print } from './print.ts';
 
 /** The destination of this name in the settings. Throws a UsageError when there is none. */
@@ -23,8 +27,7 @@ export async function changeState(
   name: string,
   state: 'running' | 'paused',
 ): Promise<void> {
-  await addConfigured(db, configured, name);
-  if (!(await setState(db, name, state))) throw unknown(name);
+  await asUsage(() => changeDestinationState(changeOf(db, configured, name), state));
   print(`${name} is ${state}`);
 }
 
@@ -35,9 +38,7 @@ export async function rewind(
   name: string,
   time: Date | undefined,
 ): Promise<void> {
-  await addConfigured(db, configured, name);
-  const position = time === undefined ? await endOfEvents(db) : await positionBefore(db, time);
-  if (!(await moveCursor(db, name, position))) throw unknown(name);
+  await asUsage(() => rewindDestination(changeOf(db, configured, name), time));
   print(
     `${name} goes on with what was received ${time === undefined ? 'from now on' : `from ${time.toISOString()} on`}`,
   );
@@ -45,17 +46,20 @@ export async function rewind(
 
 /** `destinations forget`: removes what is remembered of a destination that the settings no longer have. */
 export async function forget(db: Db, configured: readonly Destination[], name: string): Promise<void> {
-  if (configured.some((one) => one.name === name)) {
-    throw new UsageError(`"${name}" is still in the settings: take it out first`);
-  }
-  if (!(await forgetDestination(db, name))) throw unknown(name);
+  await asUsage(() => forgetUnconfigured(changeOf(db, configured, name)));
   print(`${name} is forgotten`);
 }
 
-/** One that was never forwarded to is written down, so that it can be changed before. */
-async function addConfigured(db: Db, configured: readonly Destination[], name: string): Promise<void> {
-  if (configured.some((one) => one.name === name)) await addDestination(db, name, await endOfEvents(db));
+function changeOf(db: Db, configured: readonly Destination[], name: string): DestinationChange {
+  return { db, operator: commandOperator(), configured: configured.map((one) => one.name), name };
 }
 
-const unknown = (name: string) =>
-  new UsageError(`there is no destination "${name}": xiq-sink destinations list shows them`);
+/** What is refused is for the person at the command line to change. */
+async function asUsage(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    throw new UsageError(error.message, { cause: error });
+  }
+}

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { emulatorOptionsSchema, runEmulator } from '../emulator/run-emulator.ts';
 import type { EmulatorStarted } from '../emulator/run-emulator.ts';
 import { UsageError } from '../errors.ts';
+import { flagOf } from './flag-of.ts';
 
 /** `emulator`: a stand-in for the cloud, until the signal fires. Throws a UsageError that names every wrong option. */
 export async function printEmulator(options: unknown, logger: Logger, signal: AbortSignal): Promise<void> {
@@ -16,11 +17,6 @@ export async function printEmulator(options: unknown, logger: Logger, signal: Ab
     logger,
     onStarted: (started) => void process.stdout.write(`${startedScreen(started)}\n`),
   });
-}
-
-/** An option's name as it is typed: `secretForm` is `--secret-form`. */
-export function flagOf(name: string): string {
-  return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 function startedScreen({ url, logins }: EmulatorStarted): string {

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { styleText } from 'node:util';
-import { validate as isUuid } from 'uuid';
+import { formatPosition } from '../event-position.ts';
 import type { Db } from '../store/database.ts';
+import { viewColumns, viewEvent } from '../store/event-view.ts';
+import type { StoredEvent } from '../store/read-events.ts';
 import { endOfEvents, eventsStoredAfter, searchEvents } from '../store/search-events.ts';
-import type { EventFilter, EventPosition, FoundEvent } from '../store/search-events.ts';
+import type { EventFilter, EventPosition } from '../store/search-events.ts';
 import { formatTable, oneLine } from './table.ts';
 
 /** New events appear within this time and that of one query. */
@@ -57,39 +59,21 @@ export async function followEvents(
   }
 }
 
-/** The text of a position, as `--after` takes it. */
-function formatPosition({ occurred_at, event_id }: FoundEvent): string {
-  return `${occurred_at.toISOString()},${event_id}`;
-}
+const toJson = (event: StoredEvent) => JSON.stringify({ ...viewColumns(event), payload: event.payload });
 
-/** Reads what `formatPosition` wrote. Undefined when it is nothing of the kind. */
-export function parsePosition(text: string): EventPosition | undefined {
-  const [time = '', eventId = '', ...others] = text.split(',');
-  const occurredAt = new Date(time);
-  const isTime = !Number.isNaN(occurredAt.getTime()) && occurredAt.toISOString() === time;
-  return isTime && isUuid(eventId) && others.length === 0 ? { occurredAt, eventId } : undefined;
-}
-
-function toJson({ xid: _xid, ...event }: FoundEvent): string {
-  return JSON.stringify(event);
-}
-
-const who = (event: FoundEvent) => event.user_name ?? event.client_mac ?? '';
-
-const what = (event: FoundEvent) => event.description ?? (event.ap_mac === null ? '' : `at ${event.ap_mac}`);
-
-function toCells(event: FoundEvent): string[] {
+function toCells(event: StoredEvent): string[] {
+  const { user, code, clientMac, apMac, description } = viewEvent(event);
   return [
-    event.occurred_at.toISOString(),
-    event.message_type,
+    event.occurredAt,
+    event.messageType,
     event.source,
-    who(event),
-    event.code ?? '',
-    what(event),
+    user ?? clientMac ?? '',
+    code ?? '',
+    description ?? (apMac === null ? '' : `at ${apMac}`),
   ];
 }
 
-function toLine(event: FoundEvent): string {
+function toLine(event: StoredEvent): string {
   const [time = '', type = '', ...others] = toCells(event).map(oneLine);
   const rest = others.filter((cell) => cell !== '').join('  ');
   return `${styleText('dim', time)}  ${styleText('cyan', type.padEnd(23))}  ${rest}`;

@@ -10,14 +10,14 @@ import { takeInstanceLock } from '../store/instance-lock.ts';
 import { migrateStore } from '../store/migrate.ts';
 
 /** Where the database of these settings is, running. */
-interface DatabaseLocation {
+export interface DatabaseLocation {
   readonly databaseUrl: string;
   /** Ends what `locateDatabase` has started, unless something else uses it by now. */
   close(): Promise<void>;
 }
 
 /** Finds the database: the configured server, else the embedded one, which is started unless it runs. */
-async function locateDatabase({ databaseUrl, dataDir }: Config): Promise<DatabaseLocation> {
+export async function locateDatabase({ databaseUrl, dataDir }: Config): Promise<DatabaseLocation> {
   if (databaseUrl !== undefined) return { databaseUrl, close: async () => undefined };
   const embedded = await startEmbeddedPostgres(dataDir);
   return {

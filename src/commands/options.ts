@@ -1,7 +1,8 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { MESSAGE_TYPES } from '../domain.ts';
-import { parsePosition } from './events.ts';
-import { parseTime } from './time.ts';
+import { parsePosition } from '../event-position.ts';
+import { parseMacAddress } from '../mac-address.ts';
+import { parseTime } from '../parse-time.ts';
 
 /** One source only. */
 export function sourceOption() {
@@ -11,6 +12,11 @@ export function sourceOption() {
 /** One message type only. */
 export function typeOption() {
   return new Option('--type <type>', 'message type').choices(MESSAGE_TYPES);
+}
+
+/** Some message types only. */
+export function typesOption() {
+  return new Option('--type <types...>', 'one of these message types').choices(MESSAGE_TYPES);
 }
 
 /** The examples below a help text. */
@@ -24,11 +30,11 @@ export function wholeNumber(text: string): string {
   return text;
 }
 
-/** The twelve digits of a MAC address in any notation. */
+/** A MAC address in any notation. */
 export function macAddress(text: string): string {
-  const digits = text.replaceAll(/[-:. ]/g, '');
-  if (!/^[0-9a-f]{12}$/i.test(digits)) throw new InvalidArgumentError('It takes 12 hexadecimal digits.');
-  return digits;
+  const parsed = parseMacAddress(text);
+  if (parsed === undefined) throw new InvalidArgumentError('It takes 12 hexadecimal digits.');
+  return parsed;
 }
 
 /** A time, or how long ago. */

@@ -26,6 +26,20 @@ export function checkChosen({ ids, filter, all }: Chosen): void {
   }
 }
 
+/** So many ids are written down in the operator log; `id_count` tells of more. */
+const LOGGED_IDS = 100;
+
+/** What was chosen, as the operator log keeps it. */
+export function describeChosen({ ids, filter, all }: Chosen): Readonly<Record<string, unknown>> {
+  if (ids.length > 0) return describeIds(ids);
+  return all ? { all } : { filter };
+}
+
+/** Chosen ids, as the operator log keeps them. */
+export function describeIds(ids: readonly string[]): Readonly<Record<string, unknown>> {
+  return { ids: ids.slice(0, LOGGED_IDS), id_count: ids.length };
+}
+
 /** How much there is to do. */
 export async function countChosen(db: Db, { ids, filter }: Chosen): Promise<number> {
   return ids.length > 0 ? ids.length : countQuarantine(db, filter, 'open');

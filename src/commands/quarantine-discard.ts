@@ -1,9 +1,11 @@
 import type { Db } from '../store/database.ts';
+import { recordAction } from '../store/operator-log.ts';
 import { discardQuarantined } from '../store/resolve-quarantine.ts';
 import { findQuarantined } from '../store/search-quarantine.ts';
+import { commandOperator } from './operator.ts';
 import { note, print } from './print.ts';
 import { createProgress } from './progress.ts';
-import { checkChosen, countChosen, pagesOf } from './quarantine-chosen.ts';
+import { checkChosen, countChosen, describeChosen, pagesOf } from './quarantine-chosen.ts';
 import type { Chosen } from './quarantine-chosen.ts';
 import { printQuarantine } from './quarantine.ts';
 import { oneLine } from './table.ts';
@@ -25,16 +27,27 @@ export async function discardChosen(
     note('nothing is discarded yet: the same command with --yes does it');
     return;
   }
+  const action = { operator: commandOperator(), action: 'quarantine.discard' as const };
+  const discarded = await recordAction(
+    db,
+    { ...action, details: describeChosen(chosen) },
+    () => discardPages(db, chosen, signal),
+    (discarded) => ({ discarded }),
+  );
+  print(`${discarded} discarded`);
+}
+
+/** Gives how many it has discarded. */
+async function discardPages(db: Db, chosen: Chosen, signal: AbortSignal): Promise<number> {
   const progress = createProgress('discarded', await countChosen(db, chosen));
   let discarded = 0;
   for await (const ids of pagesOf(db, chosen)) {
     if (signal.aborted) throw new Error(`stopped; ${discarded} are discarded, the rest is as it was`);
     discarded += await discardQuarantined(db, ids);
-    progress.clear();
     progress.show(discarded);
   }
   progress.clear();
-  print(`${discarded} discarded`);
+  return discarded;
 }
 
 /** Says of these ids which are resolved already. Throws when one is not there at all, before anything is done. */

@@ -1,3 +1,4 @@
+import { asText, showBytes } from '../show-bytes.ts';
 import type { Db } from '../store/database.ts';
 import { findAccounts } from '../store/resolve-quarantine.ts';
 import {
@@ -7,10 +8,10 @@ import {
   readContent,
   searchQuarantine,
 } from '../store/search-quarantine.ts';
-import type { Quarantined, QuarantineFilter, QuarantineState } from '../store/search-quarantine.ts';
+import type { QuarantineState } from '../store/quarantine-state.ts';
+import type { Quarantined, QuarantineFilter } from '../store/search-quarantine.ts';
 import { note, print } from './print.ts';
 import { checkIds } from './quarantine-chosen.ts';
-import { asText, showBytes } from './show-bytes.ts';
 import { formatTable, oneLine } from './table.ts';
 
 const COLUMNS = ['id', 'received', 'source', 'type', 'bytes', 'state', 'reason'];
@@ -50,7 +51,9 @@ export async function printQuarantined(db: Db, id: string, format: ShowFormat): 
     case 'text': {
       const fields = await describe(db, item);
       for (const [name, value] of fields) print(`${name.padEnd(12)}${oneLine(value)}`);
-      print(`\n${item.resolution === 'discarded' ? '(its bytes are gone)' : showBytes(content)}`);
+      print(
+        `\n${item.resolution === 'discarded' ? '(its bytes are gone)' : showBytes(content, '--raw writes all')}`,
+      );
     }
   }
 }

@@ -6,9 +6,10 @@ import { createBatchStore } from '../handlers/store-batch.ts';
 import { normalizeSent } from '../ingest/normalize-sent.ts';
 import { chooseDecoder } from '../ingest/read-body.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
-import type { Db, Resolution } from '../store/database.ts';
+import type { Db } from '../store/database.ts';
+import type { Replay } from '../store/replay-outcome.ts';
 import { findAccounts, lockQuarantined, resolveAsReplayed } from '../store/resolve-quarantine.ts';
-import type { LockedQuarantined, ReplayAccount } from '../store/resolve-quarantine.ts';
+import type { LockedQuarantined } from '../store/resolve-quarantine.ts';
 
 /** What a replay works with. */
 export interface ReplayContext {
@@ -19,21 +20,6 @@ export interface ReplayContext {
   /** Ends the wait for a database that is away; the replay then throws OutageError. */
   readonly giveUp: AbortSignal;
 }
-
-/** What came of one replay. */
-export type Replay = { readonly quarantineId: string } & (
-  | ({ readonly kind: 'replayed'; readonly deliveryId: string } & ReplayAccount)
-  /** It had been resolved before; nothing was done. */
-  | {
-      readonly kind: 'resolved';
-      readonly resolution: Resolution;
-      readonly resolvedAt: Date;
-      readonly deliveryId: string | null;
-    }
-  /** It cannot be taken now, as a new delivery could not, and stays open. */
-  | { readonly kind: 'refused'; readonly reason: string }
-  | { readonly kind: 'unknown' }
-);
 
 /**
  * Replays what has these ids, all in memory at once, in the way of a new delivery: read as records, stored in one

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { startForwarding } from '../forward/forward-events.ts';
+import type { ForwardObserver } from '../forward/forward-events.ts';
 import type { Destination } from '../forward/parse-destinations.ts';
 import { openForwardingDatabase } from '../store/database.ts';
 import { addDestination } from '../store/destinations.ts';
@@ -11,6 +12,7 @@ import type { Opened } from './opened.ts';
 export interface ForwardingOptions {
   readonly databaseUrl: string;
   readonly destinations: readonly Destination[];
+  readonly observation: { readonly forwarding: ForwardObserver };
   readonly logger: Logger;
 }
 
@@ -19,7 +21,7 @@ export interface ForwardingOptions {
  * the events that are stored from now on. The tables must be up to date.
  */
 export async function startForwardings(options: ForwardingOptions, started: Opened): Promise<void> {
-  const { databaseUrl, destinations, logger } = options;
+  const { databaseUrl, destinations, observation, logger } = options;
   if (destinations.length === 0) {
     logger.info('no destinations are set: nothing is forwarded');
     return;
@@ -29,7 +31,12 @@ export async function startForwardings(options: ForwardingOptions, started: Open
   const start = await endOfEvents(db);
   for (const { name } of destinations) await addDestination(db, name, start);
   const forwardings = destinations.map((destination) =>
-    startForwarding({ ...destination, sender: destination.createSender() }, db, logger),
+    startForwarding(
+      { ...destination, sender: destination.createSender() },
+      db,
+      logger,
+      observation.forwarding,
+    ),
   );
   started.push('forwarding', async () => {
     // All at once, so that each has the whole time to finish the batch that it has in hand.

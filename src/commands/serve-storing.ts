@@ -4,13 +4,17 @@ import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import { createBatchStore } from '../handlers/store-batch.ts';
 import { startDeliveryWorker } from '../queue/delivery-worker.ts';
-import type { DeliveryWorker } from '../queue/delivery-worker.ts';
+import type { DeliveryWorker, StoreBatch } from '../queue/delivery-worker.ts';
 import type { QueueLocation } from '../queue/engine.ts';
+import type { SilenceWatch } from '../observe/silence-watch.ts';
+import { compactArrivals } from '../store/arrivals.ts';
 import { openStoringDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { maintainPartitions } from '../store/partitions.ts';
 import { logLostConnections } from './open-store.ts';
 import type { Opened } from './opened.ts';
+import { startArrivals } from './serve-arrivals.ts';
+import type { Observation } from './serve-observing.ts';
 
 /** What storing needs: the database as the tables are in it, and where the batches come from. */
 export interface StoringOptions {
@@ -18,27 +22,34 @@ export interface StoringOptions {
   readonly databaseUrl: string;
   readonly db: Db;
   readonly queueLocation: QueueLocation;
+  readonly observation: Observation;
   readonly logger: Logger;
 }
 
-/** Months are created and retention is applied this often. */
+/** Months are created, retention is applied and old minutes of arrivals become hours this often. */
 const MAINTENANCE_INTERVAL_MS = 60 * 60 * 1000;
 
-/** Maintains the partitions and starts to store. The tables must be up to date. */
-export async function startStoring(options: StoringOptions, started: Opened): Promise<void> {
+/** Maintains the tables and starts to store. They must be up to date. Returns the watch for silences. */
+export async function startStoring(options: StoringOptions, started: Opened): Promise<SilenceWatch> {
   await startMaintenance(options, started);
+  const watch = startArrivals(options, started);
   const worker = startWorker(options, started);
   if (options.queueLocation.kind === 'postgres') await worker.ready;
+  return watch;
 }
 
 function startWorker(
-  { databaseUrl, queueLocation, logger }: StoringOptions,
+  { databaseUrl, queueLocation, observation, logger }: StoringOptions,
   started: Opened,
 ): DeliveryWorker {
   const giveUp = new AbortController();
   const db = openStoringDatabase(databaseUrl, logLostConnections(logger));
   started.push('database of the worker', () => db.destroy());
-  const worker = startDeliveryWorker(queueLocation, createBatchStore(db, logger, giveUp.signal), logger);
+  const { onStored, traces } = observation;
+  const store = createBatchStore(db, logger, giveUp.signal, onStored);
+  const storeTraced: StoreBatch =
+    traces === undefined ? store : (batch) => traces.store(batch.deliveries, () => store(batch));
+  const worker = startDeliveryWorker(queueLocation, storeTraced, logger, traces?.telemetry);
   started.push('worker', () => {
     giveUp.abort();
     return worker.close();
@@ -46,7 +57,7 @@ function startWorker(
   return worker;
 }
 
-/** Maintains the partitions now, so that the first row finds its month, and from then on every hour. */
+/** Maintains the tables now, so that the first row finds its month, and from then on every hour. */
 async function startMaintenance({ config, db, logger }: StoringOptions, started: Opened): Promise<void> {
   const maintain = async () => {
     const destinations = destinationNames(config.forwarding);
@@ -70,6 +81,7 @@ async function startMaintenance({ config, db, logger }: StoringOptions, started:
     for (const { partition, rows } of inDefault) {
       logger.warn({ partition, rows }, 'events lie outside every month that has a partition');
     }
+    await compactArrivals(db, new Date());
   };
   await maintain();
   let running = Promise.resolve();

@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts';
 import { createLogger } from '../logger.ts';
+import type { Role } from './roles.ts';
 import { startService } from './serve.ts';
-import type { Role } from './serve.ts';
 import { welcome } from './welcome.ts';
 
 /** How long a shut-down may take before what hangs is left behind. */

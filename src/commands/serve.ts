@@ -10,13 +10,13 @@ import { createFailedSecrets } from '../ingest/failed-secrets.ts';
 import type { HttpListener } from '../ingest/http-listener.ts';
 import { createHealthServer, createIngestServer } from '../ingest/ingest-server.ts';
 import type { HealthOptions } from '../ingest/ingest-server.ts';
-import type { Check } from '../ingest/readiness.ts';
+import { createReadiness } from '../ingest/readiness.ts';
 import { readTlsFiles } from '../ingest/tls-files.ts';
 import { createSecretVerifier } from '../ingest/verify-secret.ts';
 import { openDeliveryQueue } from '../queue/delivery-queue.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import type { QueueLocation } from '../queue/engine.ts';
-import { checkDatabase, openDatabase } from '../store/database.ts';
+import { openDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { findStoredDeliveries } from '../store/deliveries.ts';
 import { startEmbeddedPostgres } from '../store/embedded-postgres.ts';
@@ -26,9 +26,14 @@ import { createConsole } from './console-areas.ts';
 import { locateQueue, logLostConnections, migrateAll } from './open-store.ts';
 import { createOpened } from './opened.ts';
 import type { Opened } from './opened.ts';
+import { forwardsIn, receivesIn, storesIn } from './roles.ts';
+import type { Role } from './roles.ts';
 import { startAdmin } from './serve-admin.ts';
 import { startForwardings } from './serve-forwarding.ts';
 import type { ForwardingOptions } from './serve-forwarding.ts';
+import { checksOf } from './serve-health.ts';
+import { startObserving } from './serve-observing.ts';
+import type { Observation } from './serve-observing.ts';
 import { startStoring } from './serve-storing.ts';
 import type { StoringOptions } from './serve-storing.ts';
 import { followCertificate } from './serve-tls.ts';
@@ -37,11 +42,6 @@ import type { Start } from './start-with-database.ts';
 import { createSubscribers } from './subscribers.ts';
 import { completeSecrets } from './webhook-secret.ts';
 import type { SourceSecrets } from './webhook-secret.ts';
-
-export const ROLES = ['all', 'ingest', 'worker', 'forward', 'console'] as const;
-
-/** Which parts one process runs; a larger set-up runs many of each on one queue and one database. */
-export type Role = (typeof ROLES)[number];
 
 /** The running service. */
 export interface Service {
@@ -90,22 +90,28 @@ async function startParts(
   const working = createOpened(logger);
   opened.push('what works on the database', () => working.closeAll());
   const queueLocation = locateQueue(config, database?.databaseUrl ?? '');
-  const secrets = role === 'all' || role === 'ingest' ? await completeSecrets(config) : undefined;
+  const secrets = receivesIn(role) ? await completeSecrets(config) : undefined;
+  const db = database?.db;
+  const observation = await startObserving({ config, role, db, destinations, logger }, opened);
+  const queue = receivesIn(role)
+    ? openQueue({ config, location: queueLocation, db, observation, logger }, opened)
+    : undefined;
   const health: HealthOptions = {
-    checks: database === undefined ? {} : { database: databaseCheck(database.db, role) },
+    readiness: createReadiness(checksOf({ role, db, queue, observation }), logger),
+    observer: observation.ingest,
     tls: config.tls === undefined ? undefined : readTlsFiles(config.tls),
     logger,
   };
   const server =
-    secrets === undefined
+    secrets === undefined || queue === undefined
       ? createHealthServer(health)
-      : createIngest(config, secrets, openQueue(config, queueLocation, database?.db, logger, opened), health);
+      : createIngest(config, secrets, queue, observation, health);
   const port = await listen(config, server, logger, opened);
   const hasConsole = role === 'all' || role === 'console';
   const adminPort = await startAdmin(
     config,
     {
-      metrics: async () => ({ contentType: 'text/plain', text: '' }),
+      metrics: () => observation.metrics.render(),
       console:
         hasConsole && database !== undefined
           ? createConsole(config, database.databaseUrl, logger, opened)
@@ -115,18 +121,17 @@ async function startParts(
     opened,
   );
   if (role !== 'ingest' && database !== undefined) {
-    const start = startOf(role, { config, ...database, queueLocation, destinations, logger });
+    const start = startOf(role, { config, ...database, queueLocation, destinations, observation, logger });
     await startWithDatabase(start, logger, working);
   }
   if (storesIn(role) && database !== undefined) {
-    startSubscriptionWatch(config, secrets?.sources ?? config.sources, database.db, logger, opened);
+    const sources = secrets?.sources ?? config.sources;
+    startSubscriptionWatch({ config, sources, db: database.db, observation, logger }, opened);
   }
+  const reportingUrl = database?.databaseUrl ?? config.databaseUrl;
+  if (reportingUrl !== undefined) observation.startReport(reportingUrl, opened);
   return { secrets, port, adminPort, readerUrl: database?.readerUrl };
 }
-
-const storesIn = (role: Role) => role === 'all' || role === 'worker';
-
-const forwardsIn = (role: Role) => role === 'all' || role === 'forward';
 
 /** What a role does on the database: brings the tables up to date first, and forwards what is stored. */
 function startOf(role: Role, options: StoringOptions & ForwardingOptions): Start {
@@ -173,20 +178,31 @@ async function startEmbedded({ dataDir }: Config, opened: Opened): Promise<Omit<
   return embedded;
 }
 
-function openQueue(
-  { dataDir, durability, spool }: Config,
-  location: QueueLocation,
-  db: Db | undefined,
-  logger: Logger,
-  opened: Opened,
-): DeliveryQueue {
+interface QueueNeeds {
+  readonly config: Config;
+  readonly location: QueueLocation;
+  readonly db: Db | undefined;
+  readonly observation: Observation;
+  readonly logger: Logger;
+}
+
+function openQueue({ config, location, db, observation, logger }: QueueNeeds, opened: Opened): DeliveryQueue {
+  const { dataDir, durability, spool } = config;
   const findStored =
     durability === 'strict' && db !== undefined
       ? (ids: readonly string[]) => findStoredDeliveries(db, ids)
       : undefined;
   const directory = path.join(dataDir, 'spool');
-  const queue = openDeliveryQueue({ location, spool: { directory, ...spool }, findStored, logger });
+  const queue = openDeliveryQueue({
+    location,
+    spool: { directory, ...spool },
+    findStored,
+    onCommitted: observation.onCommitted,
+    tracing: observation.traces,
+    logger,
+  });
   opened.push('queue', () => queue.close());
+  observation.followQueue(queue);
   return queue;
 }
 
@@ -194,39 +210,38 @@ function createIngest(
   config: Config,
   secrets: SourceSecrets,
   queue: DeliveryQueue,
+  { traces }: Observation,
   health: HealthOptions,
 ): HttpListener {
   return createIngestServer({
     ...health,
-    checks: { queue: queueCheck(queue), ...health.checks },
     verifier: createSecretVerifier(secrets.sources),
     failedSecrets: createFailedSecrets(),
     admission: createAdmission({ ...config, logger: health.logger }),
     trustedProxies: config.trustedProxies,
-    enqueue: (delivery) => queue.enqueue(delivery),
+    enqueue:
+      traces === undefined
+        ? (delivery) => queue.enqueue(delivery)
+        : (delivery) => traces.receive(delivery, () => queue.enqueue(delivery)),
     maxBodyBytes: config.maxBodyBytes,
   });
 }
 
-/** Deliveries are taken while there is a queue or a spool to take them, whether or not they can be stored now. */
-function queueCheck(queue: DeliveryQueue): Check {
-  return { ask: async () => ((await queue.check()) === 'queued' ? 'ok' : 'spooling'), isNeeded: true };
-}
-
-function databaseCheck(db: Db, role: Role): Check {
-  const ask = async () => {
-    await checkDatabase(db);
-    return 'ok' as const;
-  };
-  return { ask, isNeeded: role === 'worker' || role === 'forward' };
-}
-
 /** Watches the subscriptions of the sources that have an API: last of all, for the cloud then begins to send. */
 function startSubscriptionWatch(
-  { publicUrl, subscribe }: Config,
-  sources: readonly SourceConfig[],
-  db: Db,
-  logger: Logger,
+  {
+    config: { publicUrl, subscribe },
+    sources,
+    db,
+    observation,
+    logger,
+  }: {
+    readonly config: Config;
+    readonly sources: readonly SourceConfig[];
+    readonly db: Db;
+    readonly observation: Observation;
+    readonly logger: Logger;
+  },
   opened: Opened,
 ): void {
   if (sources.every(({ cloud }) => cloud === undefined)) return;
@@ -239,6 +254,7 @@ function startSubscriptionWatch(
     repairs: subscribe === 'auto',
     logger,
     clock: systemClock,
+    onChecked: observation.onSubscriptionsChecked,
   });
   opened.push('subscription watch', () => watch.stop());
 }

@@ -1,12 +1,16 @@
 import type { Logger } from 'pino';
 import type { Config, SourceConfig } from '../config.ts';
 import { UsageError } from '../errors.ts';
-import type { Outcome } from '../subscribe/apply.ts';
-import { changesOf } from '../subscribe/plan.ts';
+import type { Db } from '../store/database.ts';
+import { recordAction } from '../store/operator-log.ts';
+import type { Applied, Outcome } from '../subscribe/apply.ts';
+import { changesOf, messageTypeOf } from '../subscribe/plan.ts';
+import { viewListing, viewPlan } from '../subscribe/plan-view.ts';
 import type { Goal, Listing, Plan, Subscriber } from '../subscribe/subscriber.ts';
 import { withStore } from './open-store.ts';
+import { commandOperator } from './operator.ts';
 import { note, print } from './print.ts';
-import { displayForeignUrl, displayUrl, formatPlan, formatStep, planToJson } from './print-plan.ts';
+import { formatPlan, formatStep } from './print-plan.ts';
 import { createSubscribers } from './subscribers.ts';
 import { formatTable } from './table.ts';
 import { completeSecrets } from './webhook-secret.ts';
@@ -25,20 +29,20 @@ export async function printPlan(context: SubscribeContext, asJson: boolean): Pro
   await forEachSource(context, async (subscriber, signal) => {
     plans.push([subscriber.source, await subscriber.plan('subscribed', signal)]);
   });
-  if (asJson) printJson(plans.map(([source, plan]) => planToJson(source, plan)));
+  if (asJson) printJson(plans.map(([source, plan]) => viewPlan(source, plan)));
   else print(plans.map(([source, plan]) => formatPlan(source, plan)).join('\n\n'));
   return plans.every(([, { steps }]) => changesOf(steps).length === 0);
 }
 
 /** `subscribe apply`: makes the cloud's subscriptions what the settings say, and says what it does. */
 export async function applySubscriptions(context: SubscribeContext): Promise<void> {
-  await forEachSource(context, (subscriber, signal) => reach('subscribed', subscriber, signal));
+  await forEachSource(context, (subscriber, signal, db) => reach('subscribed', { subscriber, db }, signal));
 }
 
 /** `subscribe remove`: deletes our subscriptions, once it is sure that this is meant. */
 export async function removeSubscriptions(context: SubscribeContext, isSure: boolean): Promise<void> {
-  await forEachSource(context, async (subscriber, signal) => {
-    if (isSure) await reach('removed', subscriber, signal);
+  await forEachSource(context, async (subscriber, signal, db) => {
+    if (isSure) await reach('removed', { subscriber, db }, signal);
     else print(formatPlan(subscriber.source, await subscriber.plan('removed', signal)));
   });
   if (!isSure) throw new UsageError('nothing was removed: the same command with --yes removes these');
@@ -50,17 +54,7 @@ export async function printList(context: SubscribeContext, asJson: boolean): Pro
   await forEachSource(context, async (subscriber, signal) => {
     lists.push([subscriber.source, await subscriber.list(signal)]);
   });
-  const rows = lists.flatMap(([source, { subscriptions }]) =>
-    subscriptions.map((one) => ({
-      source,
-      subscription_id: one.id ?? null,
-      message_type: one.messageType,
-      status: one.status,
-      application: one.application,
-      ours: one.isOurs,
-      url: one.isOurs ? displayUrl(one.url) : displayForeignUrl(one.url),
-    })),
-  );
+  const rows = lists.flatMap(([source, listing]) => viewListing(source, listing));
   for (const [source, { from }] of lists) {
     if (from === 'records')
       note(`${source}: the cloud does not list subscriptions; these were written down here`);
@@ -74,16 +68,27 @@ export async function printList(context: SubscribeContext, asJson: boolean): Pro
   print(formatTable(columns, cells));
 }
 
-async function reach(goal: Goal, subscriber: Subscriber, signal: AbortSignal): Promise<void> {
-  let isToldOfWaiting = false;
-  const { outcomes, unfinished } = await subscriber.apply(goal, {
-    signal,
-    onOutcome: printOutcome,
-    onWaiting: () => {
-      if (!isToldOfWaiting) note('waiting for the cloud to show it');
-      isToldOfWaiting = true;
-    },
-  });
+/** One source's subscriptions, and where what is done to them is written down. */
+interface Reached {
+  readonly subscriber: Subscriber;
+  readonly db: Db;
+}
+
+async function reach(goal: Goal, { subscriber, db }: Reached, signal: AbortSignal): Promise<void> {
+  const action = goal === 'subscribed' ? 'subscriptions.apply' : 'subscriptions.remove';
+  const { outcomes, unfinished } = await recordAction(
+    db,
+    { operator: commandOperator(), action, subject: subscriber.source },
+    () => applyAloud(goal, subscriber, signal),
+    ({ outcomes, unfinished }) => ({
+      tried: outcomes.map(({ change, error }) => ({
+        action: change.action,
+        message_type: messageTypeOf(change),
+        accepted: error === undefined,
+      })),
+      unfinished: unfinished.length,
+    }),
+  );
   if (unfinished.length > 0) {
     const reasons = new Set(unfinished.map(({ reason }) => reason));
     throw new Error(
@@ -91,6 +96,18 @@ async function reach(goal: Goal, subscriber: Subscriber, signal: AbortSignal): P
     );
   }
   print(`${subscriber.source}: ${outcomes.length === 0 ? 'nothing to do' : `${outcomes.length} done`}`);
+}
+
+function applyAloud(goal: Goal, subscriber: Subscriber, signal: AbortSignal): Promise<Applied> {
+  let isToldOfWaiting = false;
+  return subscriber.apply(goal, {
+    signal,
+    onOutcome: printOutcome,
+    onWaiting: () => {
+      if (!isToldOfWaiting) note('waiting for the cloud to show it');
+      isToldOfWaiting = true;
+    },
+  });
 }
 
 function printOutcome({ change, error }: Outcome): void {
@@ -104,7 +121,7 @@ function printOutcome({ change, error }: Outcome): void {
  */
 async function forEachSource(
   { config, logger, source }: SubscribeContext,
-  work: (subscriber: Subscriber, signal: AbortSignal) => Promise<void>,
+  work: (subscriber: Subscriber, signal: AbortSignal, db: Db) => Promise<void>,
 ): Promise<void> {
   const { publicUrl } = config;
   const chosen = chooseSources(config.sources, source);
@@ -119,7 +136,7 @@ async function forEachSource(
     for (const subscriber of createSubscribers({ sources, publicUrl, db, logger })) {
       if (!chosen.has(subscriber.source)) continue;
       try {
-        await work(subscriber, stop.signal);
+        await work(subscriber, stop.signal, db);
       } catch (cause) {
         failures.push(new Error(`source "${subscriber.source}"`, { cause }));
       } finally {

@@ -16,8 +16,8 @@ export async function completeSecrets({ sources, dataDir }: Config): Promise<Sou
   if (sources.every(({ secrets }) => secrets.length > 0)) {
     return { sources, secretFile: undefined, generated: undefined };
   }
-  const secretFile = path.join(dataDir, 'webhook-secret');
-  const kept = await readFile(secretFile, 'utf8').catch(() => undefined);
+  const secretFile = secretFileOf(dataDir);
+  const kept = await readKeptSecret(dataDir);
   const generated = kept === undefined ? randomBytes(32).toString('hex') : undefined;
   if (generated !== undefined) {
     await mkdir(dataDir, { recursive: true });
@@ -32,3 +32,10 @@ export async function completeSecrets({ sources, dataDir }: Config): Promise<Sou
     generated,
   };
 }
+
+/** The secret that was generated the first time; undefined before. */
+export async function readKeptSecret(dataDir: string): Promise<string | undefined> {
+  return readFile(secretFileOf(dataDir), 'utf8').catch(() => undefined);
+}
+
+const secretFileOf = (dataDir: string) => path.join(dataDir, 'webhook-secret');

@@ -2,7 +2,8 @@ import path from 'node:path';
 import { styleText } from 'node:util';
 import type { Config } from '../config.ts';
 import { isLoopbackHost } from '../loopback.ts';
-import type { Role, Service } from './serve.ts';
+import type { Role } from './roles.ts';
+import type { Service } from './serve.ts';
 
 /** An audit record of the specification's shape, as a body to try. */
 const sample = (timeStamp: number) =>

@@ -6,6 +6,7 @@ import {
   commaSeparated,
   integer,
   messageTypes,
+  share,
   trustedProxies,
   urlOf,
   webhookSecret,
@@ -58,6 +59,9 @@ const environmentSchema = z.object({
   RETENTION_LOG_MONTHS: retention,
   FORWARD_TO: z.string().optional(),
   FORWARD_TOKEN: z.string().optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: baseUrl.optional(),
+  OTEL_SERVICE_NAME: z.string().default('xiq-sink'),
+  OTEL_TRACES_SAMPLER_ARG: share.default(1),
   LOG_LEVEL: z.enum(LOG_LEVELS, `takes one of ${LOG_LEVELS.join(', ')}`).default('info'),
   XIQ_SINK_CONFIG: z.string().optional(),
 });

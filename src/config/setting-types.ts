@@ -13,6 +13,12 @@ export const integer = (min: number, max: number) =>
     .transform(Number)
     .refine((value) => value >= min && value <= max, `takes a whole number from ${min} to ${max}`);
 
+/** A share of a whole. */
+export const share = z
+  .string()
+  .regex(/^(?:0?\.\d+|0|1(?:\.0+)?)$/, 'takes a number from 0 to 1')
+  .transform(Number);
+
 /** A URL of one of these protocols, each with its colon. */
 export const urlOf = (...protocols: string[]) =>
   z

@@ -5,6 +5,7 @@ import { LOG_KINDS } from '../cloud/contract/logs.ts';
 import { createRoutes } from './all-routes.ts';
 import { systemClock } from './clock.ts';
 import type { Clock } from './clock.ts';
+import { DEFAULT_RATE, DEFAULT_SCALE, DEFAULT_SECRET_FORM, DEFAULT_SEED } from './defaults.ts';
 import { createEndUsers } from './end-users.ts';
 import { writeDigits } from './exact-json.ts';
 import { createFaultSwitch } from './faults.ts';
@@ -46,11 +47,6 @@ export interface EmulatorSetup {
   isHiq?: boolean;
   logger?: EmulatorLogger;
 }
-
-export const DEFAULT_SEED = 1;
-export const DEFAULT_SCALE: Scale = { devices: 50, clients: 200, users: 100 };
-export const DEFAULT_RATE = 5;
-export const DEFAULT_SECRET_FORM: EmulatedSecretForm = 'basic';
 
 /** The quota of the published interface. */
 const DEFAULT_QUOTA = 7500;

@@ -27,6 +27,14 @@ export interface Forwarding {
   readonly limits: BatchLimits;
 }
 
+/** Is told how sending to a destination goes, to count it. It must not throw. */
+export interface ForwardObserver {
+  /** The destination has taken so many events, and refused so many for what they say. */
+  sent(destination: string, events: number, rejected: number): void;
+  /** An attempt has failed and comes again. */
+  failed(destination: string): void;
+}
+
 /** What one batch holds at most. */
 export interface BatchLimits {
   readonly events: number;
@@ -66,10 +74,15 @@ interface RunningForwarding {
  * id that lets the receiver recognise a second time. One batch is in flight; the next is read meanwhile. The cursor
  * moves only behind what the destination has taken, what the filter leaves out and what was set aside.
  */
-export function startForwarding(forwarding: Forwarding, db: Db, logger: Logger): RunningForwarding {
+export function startForwarding(
+  forwarding: Forwarding,
+  db: Db,
+  logger: Logger,
+  observer?: ForwardObserver,
+): RunningForwarding {
   const stopping = new AbortController();
   const holder = randomUUID();
-  const running = forwardUntil(stopping.signal, forwarding, { db, logger, holder });
+  const running = forwardUntil(stopping.signal, forwarding, { db, logger, holder, observer });
   return {
     async stop(giveUpMs = GIVE_UP_MS) {
       stopping.abort();
@@ -86,6 +99,7 @@ interface Context {
   readonly db: Db;
   readonly logger: Logger;
   readonly holder: string;
+  readonly observer: ForwardObserver | undefined;
 }
 
 async function forwardUntil(signal: AbortSignal, forwarding: Forwarding, context: Context): Promise<void> {
@@ -96,6 +110,7 @@ async function forwardUntil(signal: AbortSignal, forwarding: Forwarding, context
       if (!forwarded) await pause(POLL_MS, signal);
     } catch (error) {
       const wait = backoff.afterFailure(error);
+      context.observer?.failed(forwarding.name);
       await reportFailure(forwarding, error, context, { wait, isDown: backoff.isOpen });
       await pause(wait, signal);
     }
@@ -129,7 +144,7 @@ async function reportFailure(
 async function forwardWhileLeased(
   signal: AbortSignal,
   forwarding: Forwarding,
-  { db, holder }: Context,
+  { db, holder, observer }: Context,
   onSuccess: () => void,
 ): Promise<boolean> {
   const { name } = forwarding;
@@ -140,7 +155,7 @@ async function forwardWhileLeased(
     if (!signal.aborted) takeLease(db, name, holder, LEASE_SECONDS).catch(() => undefined);
   }, LEASE_RENEWAL_MS);
   try {
-    return await forwardFrom(lease, signal, forwarding, { db, holder, onSuccess });
+    return await forwardFrom(lease, signal, forwarding, { db, holder, observer, onSuccess });
   } finally {
     clearInterval(renewal);
   }
@@ -150,7 +165,7 @@ async function forwardFrom(
   lease: Lease,
   signal: AbortSignal,
   forwarding: Forwarding,
-  { db, holder, onSuccess }: Omit<Context, 'logger'> & { readonly onSuccess: () => void },
+  { db, holder, observer, onSuccess }: Omit<Context, 'logger'> & { readonly onSuccess: () => void },
 ): Promise<boolean> {
   const { name, sender, limits } = forwarding;
   const guard = { name, holder, generation: lease.generation };
@@ -173,7 +188,9 @@ async function forwardFrom(
       const refused = messages.length === 0 ? [] : await sendBisecting(sender, messages);
       const rejected = refused.map(({ message: { event }, reason }) => ({ ...event, reason }));
       const sent = messages.length - rejected.length;
-      if (!(await checkpoint(db, guard, position, sent, rejected))) return true;
+      const goesOn = await checkpoint(db, guard, position, sent, rejected);
+      if (messages.length > 0) observer?.sent(name, sent, rejected.length);
+      if (!goesOn) return true;
       if (sent > 0) onSuccess();
       if (signal.aborted) return true;
     }

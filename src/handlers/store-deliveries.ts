@@ -5,12 +5,13 @@ import { describeError } from '../errors.ts';
 import type { ReadDelivery } from '../queue/delivery-batch.ts';
 import type { Db, Trx } from '../store/database.ts';
 import { findStoredDeliveries, insertDeliveries } from '../store/deliveries.ts';
+import type { NewDelivery } from '../store/deliveries.ts';
 import { classifyFailure } from '../store/failure.ts';
 import { insertEvents } from '../store/insert-events.ts';
 import type { EventRow } from '../store/insert-events.ts';
 import { insertQuarantine } from '../store/quarantine.ts';
-import { openAccount, settle, summarize } from './account.ts';
-import type { Account, Stored } from './account.ts';
+import { openAccount, settle } from './account.ts';
+import type { Account } from './account.ts';
 import { convertDelivery } from './delivery-to-events.ts';
 import type { SetAside } from './delivery-to-events.ts';
 
@@ -35,13 +36,13 @@ type Insert = (trx: Trx, messageType: MessageType, rows: readonly EventRow[]) =>
 /**
  * Writes deliveries and their events in one transaction: all or nothing, and nothing for a delivery that is
  * there already. With `isolate`, rows that Postgres cannot hold go to quarantine; without, they fail the whole,
- * which saves the savepoints in all but the rarest batch.
+ * which saves the savepoints in all but the rarest batch. Gives the rows of the deliveries that were not there.
  */
 export async function storeDeliveries(
   db: Db,
   batch: readonly ReadDelivery[],
   isolate: boolean,
-): Promise<Stored> {
+): Promise<readonly NewDelivery[]> {
   return db.transaction().execute(async (trx) => {
     const accounts = await openAccounts(trx, batch);
     await insertAllEvents(trx, accounts, isolate ? insertIsolating : insertTogether);
@@ -52,7 +53,7 @@ export async function storeDeliveries(
     );
     const rows = settled.map(({ row }) => row);
     await insertDeliveries(trx, rows);
-    return summarize(rows);
+    return rows;
   });
 }
 

@@ -3,16 +3,22 @@ import type { Logger } from 'pino';
 import { describeError, OutageError } from '../errors.ts';
 import type { ReadDelivery } from '../queue/delivery-batch.ts';
 import type { Db } from '../store/database.ts';
+import type { NewDelivery } from '../store/deliveries.ts';
 import { classifyFailure } from '../store/failure.ts';
+import { summarize } from './account.ts';
 import { ConversionError, setAsideWhole } from './delivery-to-events.ts';
 import { FAILURE_RULES } from './failure-rules.ts';
 import { storeDeliveries } from './store-deliveries.ts';
+
+/** Is told of every transaction: the rows of the deliveries that it has stored, and how long it took. */
+export type OnStored = (rows: readonly NewDelivery[], seconds: number) => void;
 
 /** Where deliveries are stored, and when to stop waiting for it. */
 export interface StoringContext {
   readonly db: Db;
   readonly logger: Logger;
   readonly giveUp: AbortSignal;
+  readonly onStored?: OnStored | undefined;
 }
 
 /** How long a transaction rests between attempts while the database is away. */
@@ -31,16 +37,15 @@ class GaveUpError extends OutageError {}
 
 /**
  * Stores deliveries in one transaction, and where a defect prevents that, each in its own: one that fails even alone
- * goes to quarantine whole. Resolves once all are stored. Throws OutageError once `giveUp` fires in an outage, and
- * what was thrown last when a delivery can be stored in no way.
+ * goes to quarantine whole. Resolves once all are stored, with the rows of those that were not before. Throws
+ * OutageError once `giveUp` fires in an outage, and what was thrown last when a delivery can be stored in no way.
  */
 export async function storeGroup(
   context: StoringContext,
   deliveries: readonly ReadDelivery[],
-): Promise<void> {
+): Promise<readonly NewDelivery[]> {
   try {
-    await storeTogether(context, deliveries);
-    return;
+    return await storeTogether(context, deliveries);
   } catch (error) {
     if (error instanceof GaveUpError) throw error;
     context.logger.error(
@@ -49,9 +54,10 @@ export async function storeGroup(
     );
   }
   const failures: unknown[] = [];
+  const rows: NewDelivery[] = [];
   for (const delivery of deliveries) {
     try {
-      await storeAlone(context, delivery);
+      rows.push(...(await storeAlone(context, delivery)));
     } catch (error) {
       if (error instanceof GaveUpError) throw error;
       failures.push(error);
@@ -59,13 +65,13 @@ export async function storeGroup(
   }
   if (failures.length > 0)
     throw new AggregateError(failures, `${failures.length} deliveries can be stored in no way`);
+  return rows;
 }
 
-async function storeAlone(context: StoringContext, delivery: ReadDelivery): Promise<void> {
+async function storeAlone(context: StoringContext, delivery: ReadDelivery): Promise<readonly NewDelivery[]> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await storeTogether(context, [delivery]);
-      return;
+      return await storeTogether(context, [delivery]);
     } catch (error) {
       if (error instanceof GaveUpError) throw error;
       const isFinal = FAILURE_RULES[kindOf(error)].remedy === 'quarantine';
@@ -75,8 +81,7 @@ async function storeAlone(context: StoringContext, delivery: ReadDelivery): Prom
           { err: error, deliveryId, source, messageType },
           'a delivery cannot be stored and goes to quarantine whole',
         );
-        await storeTogether(context, [setAsideWhole(delivery, describeError(error))]);
-        return;
+        return await storeTogether(context, [setAsideWhole(delivery, describeError(error))]);
       }
       await pause(context, MIN_PAUSE_MS, error);
     }
@@ -84,16 +89,21 @@ async function storeAlone(context: StoringContext, delivery: ReadDelivery): Prom
 }
 
 /** Stores deliveries in one transaction, through everything that passes. Throws what concerns the deliveries. */
-async function storeTogether(context: StoringContext, deliveries: readonly ReadDelivery[]): Promise<void> {
+async function storeTogether(
+  context: StoringContext,
+  deliveries: readonly ReadDelivery[],
+): Promise<readonly NewDelivery[]> {
   const { db, logger } = context;
   const began = performance.now();
   let isolate = false;
   let pauseMs = MIN_PAUSE_MS;
   for (;;) {
     try {
-      const stored = await storeDeliveries(db, deliveries, isolate);
-      logger.debug({ ...stored, ms: Math.round(performance.now() - began) }, 'deliveries stored');
-      return;
+      const rows = await storeDeliveries(db, deliveries, isolate);
+      const ms = performance.now() - began;
+      context.onStored?.(rows, ms / 1000);
+      logger.debug({ ...summarize(rows), ms: Math.round(ms) }, 'transaction committed');
+      return rows;
     } catch (error) {
       const kind = kindOf(error);
       const { remedy } = FAILURE_RULES[kind];

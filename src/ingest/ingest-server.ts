@@ -6,18 +6,19 @@ import type { Logger } from 'pino';
 import { isMessageType, MESSAGE_TYPES } from '../domain.ts';
 import { RefusedError } from '../errors.ts';
 import type { Admission } from './admission.ts';
-import { answerErrors } from './answer-errors.ts';
+import { answerErrors, REQUEST_ID_HEADER } from './answer-errors.ts';
 import { createHttpListener } from './http-listener.ts';
 import type { HttpListener, TlsCertificate } from './http-listener.ts';
-import { createReadiness } from './readiness.ts';
-import type { Checks } from './readiness.ts';
+import type { IngestObserver } from './ingest-observer.ts';
+import type { Readiness } from './readiness.ts';
 import { receiveDelivery } from './receive-delivery.ts';
 import type { ReceiveOptions } from './receive-delivery.ts';
 import { remoteAddressOf } from './remote-address.ts';
 
 /** What answering about the process's own health needs. */
 export interface HealthOptions {
-  readonly checks: Checks;
+  readonly readiness: Readiness;
+  readonly observer: IngestObserver;
   readonly tls: TlsCertificate | undefined;
   readonly logger: Logger;
 }
@@ -68,8 +69,7 @@ export function createHealthServer(options: HealthOptions): HttpListener {
   return listenWith(createApp(options), options);
 }
 
-function createApp({ checks, logger }: HealthOptions): Express {
-  const askReadiness = createReadiness(checks, logger);
+function createApp({ readiness }: HealthOptions): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -77,17 +77,17 @@ function createApp({ checks, logger }: HealthOptions): Express {
   app.use(helmet(HEADERS));
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
   app.get('/readyz', async (_request, response) => {
-    const readiness = await askReadiness();
-    response.status(readiness.status === 'unavailable' ? 503 : 200).json(readiness);
+    const answer = await readiness.ask();
+    response.status(answer.status === 'unavailable' ? 503 : 200).json(answer);
   });
   return app;
 }
 
-function listenWith(app: Express, { tls, logger }: HealthOptions): HttpListener {
+function listenWith(app: Express, { tls, logger, observer }: HealthOptions): HttpListener {
   app.use((request) => {
     throw new RefusedError(404, 'NOT_FOUND', `nothing is at ${request.path}`);
   });
-  app.use(answerErrors(logger));
+  app.use(answerErrors(logger, observer));
   return createHttpListener(app, tls);
 }
 
@@ -103,7 +103,10 @@ async function answerDelivery(
   const addressed = { source, messageType, remoteAddress: remoteAddressOf(request) };
   const inFlight = admission.begin();
   try {
-    response.json(await receiveDelivery(request, addressed, inFlight, options));
+    const receipt = await receiveDelivery(request, addressed, inFlight, options);
+    response.setHeader(REQUEST_ID_HEADER, receipt.delivery_id);
+    response.json(receipt);
+    options.logger.debug({ requestId: receipt.delivery_id, ...addressed, ...receipt }, 'delivery answered');
   } finally {
     // Also when the connection broke long ago: what the queue has been given stays in memory until it has taken it.
     inFlight.release();

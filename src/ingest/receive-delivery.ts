@@ -5,6 +5,7 @@ import type { QueuedDelivery } from '../queue/delivery-batch.ts';
 import type { InFlight } from './admission.ts';
 import { newDeliveryId } from './delivery-id.ts';
 import type { FailedSecrets } from './failed-secrets.ts';
+import type { IngestObserver } from './ingest-observer.ts';
 import { normalizeSent } from './normalize-sent.ts';
 import type { UnreadableError } from './normalize.ts';
 import { chooseDecoder, readBody } from './read-body.ts';
@@ -25,6 +26,7 @@ export interface ReceiveOptions {
   readonly failedSecrets: FailedSecrets;
   readonly enqueue: (delivery: QueuedDelivery) => Promise<Durability>;
   readonly maxBodyBytes: number;
+  readonly observer: IngestObserver;
 }
 
 /** Where a delivery says it comes from and what it is, and the address that it came from. */
@@ -46,8 +48,9 @@ export async function receiveDelivery(
   request: IncomingMessage,
   { source, messageType, remoteAddress }: Addressed,
   inFlight: InFlight,
-  { verifier, failedSecrets, enqueue, maxBodyBytes }: ReceiveOptions,
+  { verifier, failedSecrets, enqueue, maxBodyBytes, observer }: ReceiveOptions,
 ): Promise<Receipt> {
+  const began = performance.now();
   const receivedAt = Date.now();
   const formInHeaders = verifier.verifyHeaders(source, request.headers);
   if (formInHeaders === undefined && !verifier.isSigned(request.headers)) {
@@ -73,7 +76,7 @@ export async function receiveDelivery(
   };
   const { body, unreadable } = await normalizeSent(sent, encoding, decodeCounted, maxBodyBytes);
   const deliveryId = newDeliveryId(receivedAt);
-  const durability = await enqueueOrRefuse(enqueue, {
+  const delivery: QueuedDelivery = {
     deliveryId,
     source,
     messageType,
@@ -82,7 +85,9 @@ export async function receiveDelivery(
     secretForm: formInHeaders ?? 'hmac',
     bodyBytes: sent.length,
     ...body,
-  });
+  };
+  const durability = await enqueueOrRefuse(enqueue, delivery);
+  observer.taken(delivery, (performance.now() - began) / 1000);
   if (unreadable !== undefined) throw keptInQuarantine(deliveryId, unreadable);
   return {
     delivery_id: deliveryId,

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { Telemetry } from 'bullmq';
 import type { Logger } from 'pino';
 import { OutageError } from '../errors.ts';
 import type { QueuedDelivery } from './delivery-batch.ts';
@@ -8,12 +9,30 @@ import { logOutages } from './log-outages.ts';
 
 /** The producing end of the BullMQ queue. Every call throws OutageError when the queue does not do it in time. */
 export interface BatchQueue {
-  /** Resolves once the batch is durable in the queue. A batch that still waits there is not added again. */
-  add(deliveries: readonly QueuedDelivery[]): Promise<void>;
+  /**
+   * Resolves with the id of its job once the batch is durable in the queue. A batch that still waits there is not
+   * added again.
+   */
+  add(deliveries: readonly QueuedDelivery[]): Promise<string>;
   /** Jobs that wait for a worker or are in its hands. */
   countJobs(): Promise<number>;
+  /** How many jobs there are, and how old. */
+  measure(): Promise<QueueMeasure>;
   check(): Promise<void>;
   close(): Promise<void>;
+}
+
+/** The jobs of a queue, by what they wait for. */
+export interface QueueMeasure {
+  readonly waiting: number;
+  /** In the hands of a worker. */
+  readonly active: number;
+  /** They rest until a time, after a failure. */
+  readonly delayed: number;
+  /** BullMQ has given them up; a worker puts them back within a minute. */
+  readonly failed: number;
+  /** Since the job that has waited longest was added; undefined when none waits. */
+  readonly oldestWaitingSeconds: number | undefined;
 }
 
 /** The BullMQ queue that deliveries go through. */
@@ -35,7 +54,8 @@ const JOB_OPTIONS = {
 };
 
 /** Opens the queue for writing. It connects now or later: a queue that is away comes back by itself. */
-export function openBatchQueue(location: QueueLocation, logger: Logger): BatchQueue {
+export function openBatchQueue(location: QueueLocation, logger: Logger, telemetry?: Telemetry): BatchQueue {
+  const queueOptions = telemetry === undefined ? QUEUE_OPTIONS : { ...QUEUE_OPTIONS, telemetry };
   const onError = logOutages(logger, 'queue');
   let connecting: Promise<ConnectedProducer> | undefined;
 
@@ -49,7 +69,7 @@ export function openBatchQueue(location: QueueLocation, logger: Logger): BatchQu
   }
 
   async function connectAnew(): Promise<ConnectedProducer> {
-    const producer = engineAt(location).connectProducer(QUEUE_NAME, QUEUE_OPTIONS, onError);
+    const producer = engineAt(location).connectProducer(QUEUE_NAME, queueOptions, onError);
     producer.bullmq.on('error', onError);
     try {
       await withinTimeout(producer.bullmq.waitUntilReady(), 'the queue could not be connected');
@@ -73,11 +93,14 @@ export function openBatchQueue(location: QueueLocation, logger: Logger): BatchQu
   return {
     async add(deliveries) {
       const data = { version: 1 as const, deliveries: [...deliveries] };
-      const options = { ...JOB_OPTIONS, jobId: jobIdOf(deliveries) };
+      const jobId = jobIdOf(deliveries);
+      const options = { ...JOB_OPTIONS, jobId };
       await ask(({ bullmq }) => bullmq.add('batch', data, options), 'the queue did not take a batch');
+      return jobId;
     },
     countJobs: () =>
       ask(({ bullmq }) => bullmq.getJobCountByTypes('wait', 'active'), 'the queue did not answer'),
+    measure: () => ask(measureJobs, 'the queue did not answer'),
     async check() {
       await ask((producer) => producer.ping(), 'the queue did not answer');
     },
@@ -86,6 +109,15 @@ export function openBatchQueue(location: QueueLocation, logger: Logger): BatchQu
       if (producer !== undefined) await disconnect(producer);
     },
   };
+}
+
+/** Counts the jobs of a queue that is connected. */
+export async function measureJobs(producer: ConnectedProducer): Promise<QueueMeasure> {
+  const counts = await producer.bullmq.getJobCounts('wait', 'active', 'delayed', 'failed');
+  const { wait = 0, active = 0, delayed = 0, failed = 0 } = counts;
+  const oldest = wait === 0 ? undefined : await producer.findOldest(wait);
+  const oldestWaitingSeconds = oldest && Math.max(0, Date.now() - oldest.timestamp) / 1000;
+  return { waiting: wait, active, delayed, failed, oldestWaitingSeconds };
 }
 
 /** The same deliveries make the same job, so that a batch of which nobody knows whether it arrived can be sent again. */

@@ -1,9 +1,10 @@
 import { DelayedError } from 'bullmq';
-import type { Job } from 'bullmq';
+import type { Job, Telemetry } from 'bullmq';
 import type { Logger } from 'pino';
 import { OutageError } from '../errors.ts';
 import { QUEUE_NAME } from './batch-queue.ts';
 import type { ReadDelivery } from './delivery-batch.ts';
+import { describeBatch } from './describe-batch.ts';
 import { engineAt } from './engine.ts';
 import type { QueueLocation } from './engine.ts';
 import { startFailedJobSweep } from './failed-job-sweep.ts';
@@ -21,11 +22,20 @@ export interface DeliveryWorker {
   close(): Promise<void>;
 }
 
+/** What became of the deliveries of one batch. */
+interface StoredBatch {
+  /** Those that were not stored before. */
+  readonly deliveries: number;
+  readonly events: number;
+  readonly duplicates: number;
+  readonly quarantined: number;
+}
+
 /**
  * Stores one batch. It waits out an outage itself (a waiting job keeps its lock), and throws OutageError only when
  * it was told to give up waiting.
  */
-export type StoreBatch = (batch: { readonly deliveries: readonly ReadDelivery[] }) => Promise<void>;
+export type StoreBatch = (batch: { readonly deliveries: readonly ReadDelivery[] }) => Promise<StoredBatch>;
 
 /** Jobs in hand at the same time in one process: those that wait for a transaction go together in the next. */
 const CONCURRENCY = 16;
@@ -55,11 +65,13 @@ export function startDeliveryWorker(
   location: QueueLocation,
   storeBatch: StoreBatch,
   logger: Logger,
+  telemetry?: Telemetry,
 ): DeliveryWorker {
   const onError = logOutages(logger, 'queue worker');
 
   /** Stores what a job holds. Resolves with how long it has to rest instead (ms), or undefined when it is done. */
-  async function storeJob({ id, data, timestamp }: Job<unknown>): Promise<number | undefined> {
+  async function storeJob(job: Job<unknown>): Promise<number | undefined> {
+    const { id, data, timestamp } = job;
     const read = readBatch(data, timestamp);
     if (read.kind === 'newer') {
       onError(new Error(`jobs of version ${read.version} wait for a newer program to store them`));
@@ -67,14 +79,28 @@ export function startDeliveryWorker(
     }
     const { deliveries, malformed } = read;
     if (malformed > 0) logger.error({ job: id, malformed }, 'deliveries of a job go to quarantine unread');
+    const began = performance.now();
     try {
-      await storeBatch({ deliveries });
+      const stored = await storeBatch({ deliveries });
+      logStored(job, deliveries, stored, performance.now() - began);
       return undefined;
     } catch (error) {
       if (error instanceof OutageError) return GIVE_BACK_DELAY_MS;
       logger.error({ err: error, job: id }, 'a batch could not be stored and will be tried again');
       return UNFORESEEN_DELAY_MS;
     }
+  }
+
+  function logStored(
+    { id, attemptsStarted }: Job<unknown>,
+    deliveries: readonly ReadDelivery[],
+    { events, duplicates, quarantined, ...stored }: StoredBatch,
+    ms: number,
+  ): void {
+    if (!logger.isLevelEnabled('info')) return;
+    const outcome = { events, duplicates, quarantined, storedBefore: deliveries.length - stored.deliveries };
+    const line = { job: id, attempt: attemptsStarted, ms: Math.round(ms), ...outcome };
+    logger.info({ ...line, ...describeBatch(deliveries) }, 'batch stored');
   }
 
   const worker = engineAt(location).connectWorker(
@@ -85,7 +111,7 @@ export function startDeliveryWorker(
       await job.moveToDelayed(Date.now() + rest, token);
       throw new DelayedError();
     },
-    WORKER_OPTIONS,
+    telemetry === undefined ? WORKER_OPTIONS : { ...WORKER_OPTIONS, telemetry },
     onError,
   );
   worker.bullmq.on('error', onError);

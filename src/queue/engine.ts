@@ -26,9 +26,15 @@ interface Producer {
   waitUntilReady(): Promise<unknown>;
   add(name: string, data: DeliveryBatch, options: JobsOptions): Promise<unknown>;
   getJobCountByTypes(...types: JobType[]): Promise<number>;
+  getJobCounts(...types: JobType[]): Promise<Readonly<Record<string, number>>>;
 }
 
 export interface ConnectedProducer extends Connected<Producer> {
+  /**
+   * Of so many waiting jobs the one that was added first, with its time in epoch milliseconds; undefined when there
+   * is none any more.
+   */
+  findOldest(waiting: number): Promise<{ readonly timestamp: number } | undefined>;
   /** The engine's own settings under which it may lose what it has taken, each in a sentence. */
   weaknesses(): Promise<string[]>;
 }

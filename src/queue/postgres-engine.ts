@@ -19,6 +19,8 @@ export function createPostgresEngine(databaseUrl: string): Engine {
       return {
         bullmq,
         ping: () => pool.query('select 1'),
+        // This engine counts from the newest, whichever order it is asked for.
+        findOldest: async (waiting) => (await bullmq.getJobs(['wait'], waiting - 1, waiting - 1))[0],
         weaknesses: () => findWeaknesses(pool),
         disconnect: () => pool.end(),
       };
@@ -36,7 +38,7 @@ export function createPostgresEngine(databaseUrl: string): Engine {
 }
 
 /** PostgreSQL manual, section 28.3 and "Write Ahead Log": what a commit promises under these settings. */
-async function findWeaknesses(pool: Pool): Promise<string[]> {
+async function findWeaknesses(pool: Pick<Pool, 'query'>): Promise<string[]> {
   const { rows } = await pool.query<{ name: string; setting: string }>(
     "select name, setting from pg_settings where name in ('fsync', 'synchronous_commit', 'full_page_writes')",
   );
@@ -45,6 +47,17 @@ async function findWeaknesses(pool: Pool): Promise<string[]> {
     .map(
       ({ name }) => `Postgres has ${name} off: what it has acknowledged can be lost in a crash; set it to on`,
     );
+}
+
+/** The settings of a Postgres under which it may lose what it has acknowledged, each in a sentence. */
+export async function weaknessesOfPostgres(databaseUrl: string): Promise<string[]> {
+  const client = new Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 });
+  await client.connect();
+  try {
+    return await findWeaknesses(client);
+  } finally {
+    await client.end();
+  }
 }
 
 /** Brings BullMQ's tables up to date, under BullMQ's own advisory lock. */

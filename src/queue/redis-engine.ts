@@ -35,6 +35,7 @@ export function createRedisEngine(url: string): Engine {
       return {
         bullmq,
         ping: () => redis.ping(),
+        findOldest: async () => (await bullmq.getJobs(['wait'], 0, 0, true))[0],
         weaknesses: () => findWeaknesses(redis),
         disconnect: async () => redis.disconnect(),
       };

@@ -26,6 +26,7 @@ export interface Database {
     message_type: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
     origin: Origin;
     secret_form: SecretForm | null;
+    xid: Generated<string | null>;
   };
   quarantine: {
     quarantine_id: string;
@@ -89,6 +90,17 @@ export interface Database {
     outcome: 'done' | 'failed' | null;
     result: ColumnType<Readonly<Record<string, unknown>> | null, string | null, string>;
   };
+  processes: {
+    process_id: string;
+    role: string;
+    host: string;
+    pid: number;
+    version: string;
+    started_at: Date;
+    seen_at: Generated<Date>;
+    /** As the process that wrote it saw fit. */
+    figures: ColumnType<unknown, string, string>;
+  };
   /** The view over the three families' tables. */
   events: {
     id: string;
@@ -140,6 +152,9 @@ const FORWARDING_CONNECTIONS = 4;
 /** What the console takes: exports and people who look at the same time share them. */
 const CONSOLE_CONNECTIONS = 6;
 
+/** Enough for questions that are asked side by side. */
+const INSPECTING_CONNECTIONS = 4;
+
 /**
  * Opens the database for storing, which can always be done again: nothing waits for longer than these limits. Not
  * for migrations and the maintenance of partitions, which may take long.
@@ -157,9 +172,25 @@ export function openForwardingDatabase(databaseUrl: string, onError: OnError): D
   return openLimited(databaseUrl, onError, FORWARDING_CONNECTIONS, STORING_LIMITS);
 }
 
+/** When a report that a process lives is given up: the next one follows soon. */
+const REPORTING_LIMITS: StoringLimits = { statementMs: 5_000, silenceMs: 20_000 };
+
+/** Opens the database for the reports of a process: one connection, which nothing else waits for. */
+export function openReportingDatabase(databaseUrl: string, onError: OnError): Db {
+  return openLimited(databaseUrl, onError, 1, REPORTING_LIMITS);
+}
+
 /** Opens the database for the console, under the limits of storing: no page waits for longer. */
 export function openConsoleDatabase(databaseUrl: string, onError: OnError): Db {
   return openLimited(databaseUrl, onError, CONSOLE_CONNECTIONS, STORING_LIMITS);
+}
+
+/** Opens the database for a person who waits for the answer: a query takes no longer than this, in milliseconds. */
+export function openInspectingDatabase(databaseUrl: string, onError: OnError, limitMs: number): Db {
+  return openLimited(databaseUrl, onError, INSPECTING_CONNECTIONS, {
+    statementMs: limitMs,
+    silenceMs: limitMs,
+  });
 }
 
 function openLimited(

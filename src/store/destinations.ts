@@ -174,8 +174,8 @@ export interface DestinationStatus extends Selectable<Database['destinations']> 
 /** Counting on costs as much as sending, and nobody reads more digits. */
 export const MAX_BEHIND_COUNT = 100_000;
 
-/** All destinations that were ever set up, by name, with how far behind they are. */
-export async function listDestinations(db: Db): Promise<DestinationStatus[]> {
+/** All destinations that were ever set up, by name, with how far behind they are, counted to one more than `most`. */
+export async function listDestinations(db: Db, most = MAX_BEHIND_COUNT): Promise<DestinationStatus[]> {
   const { rows } = await sql<DestinationStatus>`
     select destinations.*, cursor_xid::text as cursor_xid, behind.behind_count, behind.behind_since,
       (select count(*)::int from rejected_events
@@ -183,7 +183,9 @@ export async function listDestinations(db: Db): Promise<DestinationStatus[]> {
     from destinations cross join lateral (
       select count(*)::int as behind_count, min(received_at) as behind_since from (
         select received_at from events
-        where (events.xid, events.id) > (cursor_xid, cursor_id) limit ${MAX_BEHIND_COUNT + 1}
+        where (events.xid, events.id) > (cursor_xid, cursor_id)
+        -- In order, so that no more is read than is counted, and the oldest is among it.
+        order by events.xid, events.id limit ${most + 1}
       ) as passed
     ) as behind
     order by name`.execute(db);
@@ -224,6 +226,17 @@ export async function* openRejected(db: Db, destination: string, pageSize: numbe
       .orderBy('event_id')
       .limit(pageSize);
   }
+}
+
+/** How many events a destination has refused that were not sent again. */
+export async function countRejected(db: Db, destination: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('rejected_events')
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .where('destination', '=', destination)
+    .where('replayed_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  return Number(count);
 }
 
 /** Those of these events that a destination has refused, sent again or not. */

@@ -39,6 +39,11 @@ export async function openCluster(dataDir: string): Promise<Cluster> {
   return cluster;
 }
 
+/** Whether there is a database under this directory, running or not. */
+export async function hasCluster(dataDir: string): Promise<boolean> {
+  return exists(path.join(dataDir, 'postgres', 'cluster', 'PG_VERSION'));
+}
+
 /** Creates the data directory unless it is there. An interrupted attempt leaves nothing that counts. */
 export async function createDataDirectory(cluster: Cluster, ownerPassword: string): Promise<void> {
   if (await exists(path.join(cluster.directory, 'PG_VERSION'))) return;

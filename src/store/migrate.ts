@@ -1,5 +1,6 @@
 import { promises as fs } from 'node:fs';
 import path from 'node:path';
+import { sql } from 'kysely';
 import { FileMigrationProvider, Migrator } from 'kysely/migration';
 import type { Db } from './database.ts';
 
@@ -10,8 +11,7 @@ const MIGRATIONS = path.resolve(import.meta.dirname, '../../migrations');
  * Returns the names of the migrations that were applied now. Throws with the failed migration's name.
  */
 export async function migrateStore(db: Db): Promise<string[]> {
-  const provider = new FileMigrationProvider({ fs, path, migrationFolder: MIGRATIONS });
-  const { error, results = [] } = await new Migrator({ db, provider }).migrateToLatest();
+  const { error, results = [] } = await migratorOf(db).migrateToLatest();
   if (error !== undefined) {
     const failed = results.find(({ status }) => status === 'Error')?.migrationName;
     throw new Error(`migration ${failed ?? '(none started)'} failed; the database is as it was before`, {
@@ -19,4 +19,37 @@ export async function migrateStore(db: Db): Promise<string[]> {
     });
   }
   return results.map(({ migrationName }) => migrationName);
+}
+
+/** Which migrations a database has had. */
+export interface MigrationState {
+  readonly applied: readonly string[];
+  /** Those of this program that are still to be applied. */
+  readonly pending: readonly string[];
+  /** Those that a newer version of this program has applied. */
+  readonly unknown: readonly string[];
+}
+
+/** Looks which migrations were applied, and applies none. */
+export async function readMigrationState(db: Db): Promise<MigrationState> {
+  const known = await migratorOf(db).getMigrations();
+  const executed = await executedMigrations(db);
+  const names = known.map(({ name }) => name);
+  return {
+    applied: names.filter((name) => executed.includes(name)),
+    pending: names.filter((name) => !executed.includes(name)),
+    unknown: executed.filter((name) => !names.includes(name)),
+  };
+}
+
+async function executedMigrations(db: Db): Promise<string[]> {
+  const table = await sql<{ exists: boolean }>`
+    select to_regclass('kysely_migration') is not null as exists`.execute(db);
+  if (table.rows[0]?.exists !== true) return [];
+  const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(db);
+  return rows.map(({ name }) => name);
+}
+
+function migratorOf(db: Db): Migrator {
+  return new Migrator({ db, provider: new FileMigrationProvider({ fs, path, migrationFolder: MIGRATIONS }) });
 }

@@ -65,6 +65,39 @@ export async function maintainPartitions(
   });
 }
 
+/** How the partitions are, as the next maintenance will find them. */
+export interface PartitionState {
+  /** Partitions of the months around now that are not there. */
+  readonly missing: readonly string[];
+  /** Partitions that retention has passed and that are still there. */
+  readonly passed: readonly string[];
+  readonly inDefault: PartitionReport['inDefault'];
+}
+
+/** Looks at the partitions, and changes none. */
+export async function readPartitionState(
+  db: Db,
+  now: Date,
+  retentionMonths: Readonly<Record<Family, number | undefined>>,
+): Promise<PartitionState> {
+  const missing: string[] = [];
+  const passed: string[] = [];
+  const inDefault: { partition: string; rows: number }[] = [];
+  for (const family of FAMILIES) {
+    const table = TABLE_OF[family];
+    const existing = await listPartitions(db, table);
+    const oldest = oldestKept(table, now, retentionMonths[family]);
+    passed.push(...existing.filter((name) => oldest !== undefined && name < oldest));
+    const wanted = monthsAround(now).map((month) => partitionName(table, month));
+    missing.push(
+      ...wanted.filter((name) => !existing.includes(name) && !(oldest !== undefined && name < oldest)),
+    );
+    const rows = await countDefault(db, table);
+    if (rows > 0) inDefault.push({ partition: `${table}_default`, rows });
+  }
+  return { missing, passed, inDefault };
+}
+
 async function maintainTable(
   trx: Trx,
   table: string,
@@ -73,13 +106,12 @@ async function maintainTable(
   destinations: readonly string[],
 ): Promise<PartitionReport> {
   const existing = await listPartitions(trx, table);
-  const oldest = keep === undefined ? undefined : partitionName(table, addMonths(now, -keep));
+  const oldest = oldestKept(table, now, keep);
   const passed = existing.filter((name) => oldest !== undefined && name < oldest);
   const { dropped, held, missed } = await dropPartitions(trx, passed, destinations);
 
   const created: string[] = [];
-  for (let offset = -MONTHS_BEHIND; offset <= MONTHS_AHEAD; offset += 1) {
-    const month = addMonths(now, offset);
+  for (const month of monthsAround(now)) {
     const name = partitionName(table, month);
     if (existing.includes(name) || (oldest !== undefined && name < oldest)) continue;
     await createPartition(trx, table, name, month);
@@ -117,7 +149,7 @@ async function dropPartitions(
 }
 
 /** Names of a table's month partitions, `TABLE_YYYY_MM`, which sort by time. */
-async function listPartitions(trx: Trx, table: string): Promise<string[]> {
+async function listPartitions(trx: Db, table: string): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     select inhrelid::regclass::text as name from pg_inherits
     where inhparent = ${table}::regclass and inhrelid <> ${`${table}_default`}::regclass order by 1`.execute(
@@ -173,12 +205,22 @@ async function attach(trx: Trx, table: string, name: string, values: RawBuilder<
   await sql`select guard_table(${name})`.execute(trx);
 }
 
-async function countDefault(trx: Trx, table: string): Promise<number> {
+async function countDefault(trx: Db, table: string): Promise<number> {
   const { rows } = await sql<{ count: string }>`select count(*) from ${sql.id(`${table}_default`)}`.execute(
     trx,
   );
   return Number(rows[0]?.count ?? 0);
 }
+
+/** The first partition of a table that retention keeps; undefined when it keeps all. */
+const oldestKept = (table: string, now: Date, keep: number | undefined) =>
+  keep === undefined ? undefined : partitionName(table, addMonths(now, -keep));
+
+/** The months that there are partitions for. */
+const monthsAround = (now: Date) =>
+  Array.from({ length: MONTHS_BEHIND + MONTHS_AHEAD + 1 }, (_, index) =>
+    addMonths(now, index - MONTHS_BEHIND),
+  );
 
 const partitionName = (table: string, month: Date) =>
   `${table}_${month.toISOString().slice(0, 7).replace('-', '_')}`;

@@ -1,12 +1,11 @@
 import { sql } from 'kysely';
-import type { RawBuilder } from 'kysely';
-import { FAMILIES, FAMILY_OF, MESSAGE_TYPES } from '../domain.ts';
+import { FAMILIES, FAMILY_OF } from '../domain.ts';
 import type { Family, MessageType, Origin } from '../domain.ts';
-import { isJsonObject, parseExactJson } from '../exact-json.ts';
 import type { JsonObject } from '../exact-json.ts';
-import { FIELDS, TABLE_OF } from '../message-types.ts';
-import type { Field } from '../message-types.ts';
+import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
+import { selectRows, toEvent } from './event-rows.ts';
+import type { StoredRow } from './event-rows.ts';
 import type { StoredPosition } from './search-events.ts';
 
 /** One stored event, whole: the envelope, the typed columns, the record as sent. */
@@ -52,7 +51,7 @@ export async function readStretch(
   return { events: toEvents(rows.flat().toSorted(byPosition)), end };
 }
 
-function* toEvents(rows: readonly Row[]): Generator<StoredEvent> {
+function* toEvents(rows: readonly StoredRow[]): Generator<StoredEvent> {
   for (const row of rows) yield toEvent(row);
 }
 
@@ -67,7 +66,8 @@ export async function readEvent(
     db,
     FAMILY_OF[messageType],
     // The time is known to the millisecond, and finds the partition.
-    sql`occurred_at >= ${occurredAt} and occurred_at < ${occurredAt}::timestamptz + interval '1 millisecond'
+    sql`${sql.table(TABLE_OF[FAMILY_OF[messageType]])}
+      where occurred_at >= ${occurredAt} and occurred_at < ${occurredAt}::timestamptz + interval '1 millisecond'
       and event_id = ${eventId}::uuid`,
   );
   return row && toEvent(row);
@@ -112,101 +112,17 @@ function readFamily(
   family: Family,
   after: StoredPosition,
   end: StoredPosition,
-): Promise<readonly Row[]> {
+): Promise<readonly StoredRow[]> {
   return selectRows(
     db,
     family,
-    sql`${isAfter(after)} and (xid, id) <= (${end.xid}::xid8, ${end.id}::bigint)`,
+    sql`${sql.table(TABLE_OF[family])}
+      where ${isAfter(after)} and (xid, id) <= (${end.xid}::xid8, ${end.id}::bigint)`,
   );
 }
 
-interface Row extends Omit<StoredEvent, 'columns' | 'payload' | 'family'> {
-  readonly payload: string;
-  /** The family's typed columns, in the order of `COLUMNS_OF`. */
-  readonly [column: `c${number}`]: string | string[] | null;
-}
-
-async function selectRows(db: Db, family: Family, condition: RawBuilder<unknown>): Promise<readonly Row[]> {
-  const columns = COLUMNS_OF[family];
-  const typed = columns.map((field, index) => sql`${asText(field)} as ${sql.ref(`c${index}`)}`);
-  const { rows } = await sql<Row>`
-    select xid::text, id::text, event_id as "eventId", delivery_id as "deliveryId", source,
-           message_type as "messageType", ${isoTime('occurred_at')} as "occurredAt",
-           ${isoTime('received_at')} as "receivedAt", owner_id::text as "ownerId", org_id::text as "orgId",
-           origin, payload::text as payload, ${sql.join(typed)}
-    from ${sql.table(TABLE_OF[family])} where ${condition}`.execute(db);
-  return rows;
-}
-
-function asText({ column, kind }: Field): RawBuilder<unknown> {
-  switch (kind) {
-    case 'timestamptz':
-      return isoTime(column);
-    case 'inet':
-      // A cast to text would write the mask of a single host, too.
-      return sql`abbrev(${sql.ref(column)})`;
-    case 'key[]':
-    case 'bigint[]':
-      return sql`${sql.ref(column)}::text[]`;
-    case 'text':
-    case 'key':
-    case 'bigint':
-    case 'double precision':
-    case 'macaddr':
-    case 'jsonb':
-      return sql`${sql.ref(column)}::text`;
-  }
-}
-
-const isoTime = (column: string) =>
-  sql`to_char(${sql.ref(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
-
-/** Every typed column of a family's table, once. */
-const COLUMNS_OF: Readonly<Record<Family, readonly Field[]>> = {
-  audit: columnsOf('audit'),
-  location: columnsOf('location'),
-  log: columnsOf('log'),
-};
-
-function columnsOf(family: Family): readonly Field[] {
-  const fields = MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === family).flatMap((type) => FIELDS[type]);
-  return [...new Map(fields.map((field) => [field.column, field])).values()];
-}
-
-/** Where the columns of a message type stand among those of its family. */
-const PLACES: ReadonlyMap<MessageType, readonly (readonly [string, `c${number}`])[]> = new Map(
-  MESSAGE_TYPES.map((type) => {
-    const names = COLUMNS_OF[FAMILY_OF[type]].map(({ column }) => column);
-    return [type, FIELDS[type].map(({ column }) => [column, `c${names.indexOf(column)}` as const] as const)];
-  }),
-);
-
-function toEvent(row: Row): StoredEvent {
-  const payload = parseExactJson(row.payload);
-  if (!isJsonObject(payload)) throw new TypeError(`event ${row.eventId}: its payload is not a JSON object`);
-  const { xid, id, eventId, deliveryId, source, messageType, occurredAt, receivedAt } = row;
-  const { ownerId, orgId, origin } = row;
-  const columns: Record<string, string | readonly string[] | null> = {};
-  for (const [name, place] of PLACES.get(messageType) ?? []) columns[name] = row[place] ?? null;
-  return {
-    xid,
-    id,
-    eventId,
-    deliveryId,
-    source,
-    messageType,
-    family: FAMILY_OF[messageType],
-    occurredAt,
-    receivedAt,
-    ownerId,
-    orgId,
-    origin,
-    columns,
-    payload,
-  };
-}
-
-const byPosition = (a: StoredPosition, b: StoredPosition) =>
+/** The order of storing. */
+export const byPosition = (a: StoredPosition, b: StoredPosition) =>
   compare(BigInt(a.xid), BigInt(b.xid)) || compare(BigInt(a.id), BigInt(b.id));
 
 const compare = (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0);

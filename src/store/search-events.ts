@@ -1,51 +1,43 @@
 import { sql } from 'kysely';
-import type { Selectable } from 'kysely';
-import type { MessageType } from '../domain.ts';
-import type { Database, Db } from './database.ts';
+import { TABLE_OF } from '../message-types.ts';
+import type { Db } from './database.ts';
+import { allOf, familyQueries, timeConditions } from './event-filter.ts';
+import type { EventFilter, FamilyQuery } from './event-filter.ts';
+import { byTime, selectPage, stretchesOf } from './event-pages.ts';
+import type { EventPage } from './event-pages.ts';
+import { selectRows, toEvent } from './event-rows.ts';
+import type { StoredRow } from './event-rows.ts';
+import { byPosition } from './read-events.ts';
+import type { StoredEvent } from './read-events.ts';
+import { divide } from './time-stretches.ts';
 
-/** What to look for; every condition that is given must hold. */
-export interface EventFilter {
-  readonly messageType?: MessageType | undefined;
-  readonly source?: string | undefined;
-  /** User name, exactly. */
-  readonly user?: string | undefined;
-  /** The audit record's event code. */
-  readonly code?: string | undefined;
-  /** MAC address of a client or an access point. */
-  readonly mac?: string | undefined;
-  /** Any part of the record's text, whatever its case. */
-  readonly text?: string | undefined;
-  /** Inclusive. */
-  readonly since?: Date | undefined;
-  /** Exclusive. */
-  readonly until?: Date | undefined;
-}
+export type { EventFilter } from './event-filter.ts';
 
-/** Where a page ended: the next one begins behind it. */
-export interface EventPosition {
-  readonly occurredAt: Date;
-  readonly eventId: string;
-}
+export type { EventOrder, EventPage, EventPosition } from './event-pages.ts';
 
-export type FoundEvent = Selectable<Database['events']>;
+/** A day of text is looked through in this many parts at once, so that it takes all the processors there are. */
+const PARTS_AT_ONCE = 4;
 
-/** Events that match, newest first, one page: it costs the same however far back the position lies. */
-export async function searchEvents(
-  db: Db,
-  filter: EventFilter,
-  page: { readonly limit: number; readonly after?: EventPosition | undefined },
-): Promise<FoundEvent[]> {
-  let query = filteredEvents(db, filter)
-    .orderBy('occurred_at', 'desc')
-    .orderBy('event_id', 'desc')
-    .limit(page.limit);
-  if (page.after !== undefined) {
-    const { occurredAt, eventId } = page.after;
-    query = query
-      .where('occurred_at', '<=', occurredAt)
-      .where(sql<boolean>`(occurred_at, event_id) < (${occurredAt}, ${eventId}::uuid)`);
+/**
+ * Events that match, one page: it costs the same however far back the position lies. Throws what Postgres says to
+ * a code, an organization or a MAC address that is none.
+ */
+export async function searchEvents(db: Db, filter: EventFilter, page: EventPage): Promise<StoredEvent[]> {
+  const order = page.order ?? 'newest';
+  const queries = familyQueries(filter);
+  const found: StoredRow[] = [];
+  for await (const stretch of stretchesOf(db, queries, filter, { ...page, order })) {
+    const limit = page.limit - found.length;
+    const parts = filter.text === undefined ? [stretch] : divide(stretch, PARTS_AT_ONCE);
+    const rows = await Promise.all(
+      parts.flatMap((part) =>
+        queries.map((query) => selectPage(db, query, part, { limit, after: page.after, order })),
+      ),
+    );
+    found.push(...rows.flat().toSorted(byTime(order)).slice(0, limit));
+    if (found.length >= page.limit) break;
   }
-  return query.execute();
+  return found.map(toEvent);
 }
 
 /** A place in the order in which events were stored. */
@@ -63,38 +55,40 @@ export async function endOfEvents(db: Db): Promise<StoredPosition> {
 }
 
 /**
- * Events stored after a position, in the order of storing. It reads only below the oldest transaction that is
- * still open: ids are given out before their transactions commit, so a plain "id greater than" misses rows.
+ * Events stored after a position that match, in the order of storing. It reads only below the oldest transaction
+ * that is still open: ids are given out before their transactions commit, so a plain "id greater than" misses rows.
  */
 export async function eventsStoredAfter(
   db: Db,
   filter: EventFilter,
   position: StoredPosition,
   limit: number,
-): Promise<FoundEvent[]> {
-  return filteredEvents(db, filter)
-    .where(sql<boolean>`(xid, id) > (${position.xid}::xid8, ${position.id}::bigint)`)
-    .where(sql<boolean>`xid < pg_snapshot_xmin(pg_current_snapshot())`)
-    .orderBy('xid')
-    .orderBy('id')
-    .limit(limit)
-    .execute();
+): Promise<StoredEvent[]> {
+  const rows = await Promise.all(
+    familyQueries(filter).map((query) => selectStored(db, query, filter, position, limit)),
+  );
+  return rows.flat().toSorted(byPosition).slice(0, limit).map(toEvent);
 }
 
-function filteredEvents(db: Db, filter: EventFilter) {
-  let query = db.selectFrom('events').selectAll();
-  if (filter.messageType !== undefined) query = query.where('message_type', '=', filter.messageType);
-  if (filter.source !== undefined) query = query.where('source', '=', filter.source);
-  if (filter.user !== undefined) query = query.where('user_name', '=', filter.user);
-  if (filter.code !== undefined) query = query.where('code', '=', filter.code);
-  const { mac, text } = filter;
-  if (mac !== undefined) {
-    query = query.where(sql<boolean>`(client_mac = ${mac}::macaddr or ap_mac = ${mac}::macaddr)`);
-  }
-  if (text !== undefined) {
-    query = query.where(sql<boolean>`payload::text ilike ${`%${text.replaceAll(/[\\%_]/g, '\\$&')}%`}`);
-  }
-  if (filter.since !== undefined) query = query.where('occurred_at', '>=', filter.since);
-  if (filter.until !== undefined) query = query.where('occurred_at', '<', filter.until);
-  return query;
+function selectStored(
+  db: Db,
+  { family, conditions, branches }: FamilyQuery,
+  filter: EventFilter,
+  { xid, id }: StoredPosition,
+  limit: number,
+): Promise<readonly StoredRow[]> {
+  const anyBranch = sql.join(
+    branches.map(({ condition }) => sql`(${condition})`),
+    sql` or `,
+  );
+  return selectRows(
+    db,
+    family,
+    sql`(
+      select * from ${sql.table(TABLE_OF[family])}
+      where ${allOf([...conditions, ...timeConditions(filter)])} and (${anyBranch})
+        and (xid, id) > (${xid}::xid8, ${id}::bigint) and xid < pg_snapshot_xmin(pg_current_snapshot())
+      order by xid, id limit ${limit}
+    ) as found`,
+  );
 }

@@ -1,16 +1,12 @@
 import { sql } from 'kysely';
 import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import type { Db, Resolution } from './database.ts';
-
-/** What lies in quarantine open, what was resolved in one of the ways, or all of it. */
-export const QUARANTINE_STATES = ['open', 'replayed', 'discarded', 'all'] as const;
-
-export type QuarantineState = (typeof QUARANTINE_STATES)[number];
+import type { QuarantineState } from './quarantine-state.ts';
 
 /** What to look for; every condition that is given must hold. */
 export interface QuarantineFilter {
   readonly source?: string | undefined;
-  readonly messageType?: MessageType | undefined;
+  readonly messageType?: MessageType | typeof UNKNOWN_MESSAGE_TYPE | undefined;
   /** Any part of the reason, whatever its case. */
   readonly reason?: string | undefined;
   /** When it was received, inclusive. */
@@ -49,19 +45,22 @@ const COLUMNS = [
   'replay_delivery_id',
 ] as const;
 
-/** What matches, newest first. */
+/** What matches, newest first; behind the one with the id `after`, if given. */
 export async function searchQuarantine(
   db: Db,
   filter: QuarantineFilter,
   state: QuarantineState,
   limit: number,
+  after?: string,
 ): Promise<Quarantined[]> {
-  return matching(db, filter, state)
+  let query = matching(db, filter, state)
     .select(COLUMNS)
     .orderBy('received_at', 'desc')
     .orderBy('quarantine_id', 'desc')
-    .limit(limit)
-    .execute();
+    .limit(limit);
+  if (after !== undefined)
+    query = query.where(sql<boolean>`(received_at, quarantine_id) < ${placeOf(after)}`);
+  return query.execute();
 }
 
 /** How much matches. */
@@ -107,11 +106,35 @@ export async function* openQuarantine(
   filter: QuarantineFilter,
   pageSize: number,
 ): AsyncGenerator<Quarantined[]> {
-  const { rows } = await sql<{ began: string }>`select now()::text as began`.execute(db);
-  const began = rows[0]?.began ?? '';
+  let place: OpenPlace | undefined;
+  do {
+    const { items, next } = await pageOfOpen(db, filter, pageSize, place);
+    if (items.length > 0) yield items;
+    place = next;
+  } while (place !== undefined);
+}
+
+/** Where a page of what is open ended. */
+export interface OpenPlace {
+  /** When the first page was read, as Postgres writes it. */
+  readonly began: string;
+  /** The last id of the page. */
+  readonly after: string;
+}
+
+/**
+ * One page of what is open and matches, oldest first, behind a place. What was set aside since the first page was read
+ * is not among it: a replay that fails sets aside anew, which is not to be replayed in its turn.
+ */
+export async function pageOfOpen(
+  db: Db,
+  filter: QuarantineFilter,
+  limit: number,
+  place?: OpenPlace,
+): Promise<{ readonly items: Quarantined[]; readonly next: OpenPlace | undefined }> {
+  const began = place?.began ?? (await nowOf(db));
   let query = matching(db, filter, 'open')
     .select(COLUMNS)
-    // A replay that fails sets aside anew, which is not to be replayed in its turn.
     .where((where) =>
       where.exists(
         where
@@ -123,20 +146,26 @@ export async function* openQuarantine(
     )
     .orderBy('received_at')
     .orderBy('quarantine_id')
-    .limit(pageSize);
-  const first = query;
-  for (;;) {
-    const page = await query.execute();
-    if (page.length > 0) yield page;
-    const last = page.at(-1)?.quarantine_id;
-    if (last === undefined || page.length < pageSize) return;
-    // Times of Postgres are finer than those of JavaScript, so the place is looked up by the id.
-    query = first.where(
-      sql<boolean>`(received_at, quarantine_id) >
-        ((select received_at from quarantine where quarantine_id = ${last}::uuid), ${last}::uuid)`,
-    );
+    .limit(limit);
+  if (place !== undefined) {
+    query = query.where(sql<boolean>`(received_at, quarantine_id) > ${placeOf(place.after)}`);
   }
+  const items = await query.execute();
+  const last = items.at(-1);
+  return {
+    items,
+    next: last === undefined || items.length < limit ? undefined : { began, after: last.quarantine_id },
+  };
 }
+
+async function nowOf(db: Db): Promise<string> {
+  const { rows } = await sql<{ now: string }>`select now()::text as now`.execute(db);
+  return rows[0]?.now ?? '';
+}
+
+/** Times of Postgres are finer than those of JavaScript, so the place is looked up by the id. */
+const placeOf = (id: string) =>
+  sql`((select received_at from quarantine where quarantine_id = ${id}::uuid), ${id}::uuid)`;
 
 function matching(db: Db, filter: QuarantineFilter, state: QuarantineState) {
   let query = db.selectFrom('quarantine');

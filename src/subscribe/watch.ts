@@ -18,6 +18,8 @@ interface WatchOptions {
   readonly repairs: boolean;
   readonly logger: Logger;
   readonly clock: Clock;
+  /** Is told after each look how many changes would bring the subscriptions of a source in order. */
+  readonly onChecked?: ((source: string, changes: number) => void) | undefined;
 }
 
 /** A watch under way. */
@@ -30,7 +32,13 @@ export interface SubscriptionWatch {
  * Compares the subscriptions of each source with the settings, now and then every ten minutes, and tells the log of
  * every difference. Whatever goes wrong is logged and tried again the next time.
  */
-export function watchSubscriptions({ subscribers, repairs, logger, clock }: WatchOptions): SubscriptionWatch {
+export function watchSubscriptions({
+  subscribers,
+  repairs,
+  logger,
+  clock,
+  onChecked,
+}: WatchOptions): SubscriptionWatch {
   const stopping = new AbortController();
   const { signal } = stopping;
 
@@ -38,6 +46,7 @@ export function watchSubscriptions({ subscribers, repairs, logger, clock }: Watc
     const { source } = subscriber;
     try {
       const changes = changesOf((await subscriber.plan('subscribed', signal)).steps);
+      onChecked?.(source, changes.length);
       if (changes.length === 0) {
         logger.debug({ source }, 'the subscriptions are as they should be');
         return;
@@ -56,6 +65,7 @@ export function watchSubscriptions({ subscribers, repairs, logger, clock }: Watc
   async function repair(subscriber: Subscriber): Promise<void> {
     const { source } = subscriber;
     const { unfinished } = await subscriber.apply('subscribed', { signal });
+    onChecked?.(source, unfinished.length);
     for (const { change, reason } of unfinished) {
       logger.warn(
         { source, messageType: messageTypeOf(change), action: change.action, reason },

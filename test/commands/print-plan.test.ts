@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { displayForeignUrl, displayUrl, formatPlan, planToJson } from '../../src/commands/print-plan.ts';
+import { formatPlan } from '../../src/commands/print-plan.ts';
+import { displayForeignUrl, displayUrl, viewPlan } from '../../src/subscribe/plan-view.ts';
 import type { Plan } from '../../src/subscribe/subscriber.ts';
 
 const desired = {
@@ -59,7 +60,7 @@ describe('a plan', () => {
 
   it('is the same as data', () => {
     const url = 'https://old.test/hook…';
-    expect(planToJson('default', plan)).toEqual({
+    expect(viewPlan('default', plan)).toEqual({
       source: 'default',
       compared_with: 'cloud',
       in_order: false,
@@ -81,11 +82,11 @@ describe('a plan', () => {
         { action: 'delete', message_type: 'SMS_LOG_ALL', subscription_id: null, url, reason: 'duplicate' },
       ],
     });
-    expect(planToJson('default', { ...plan, steps: [] })).toMatchObject({ in_order: true });
+    expect(viewPlan('default', { ...plan, steps: [] })).toMatchObject({ in_order: true });
   });
 
   it('shows no secret in either form, nor one inside a url', () => {
-    const shown = formatPlan('default', plan) + JSON.stringify(planToJson('default', plan));
+    const shown = formatPlan('default', plan) + JSON.stringify(viewPlan('default', plan));
     for (const secret of [desired.secret, actual.secretDigest, 'me:pass', 't0ken'])
       expect(shown).not.toContain(secret);
   });

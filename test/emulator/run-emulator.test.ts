@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { EMULATOR_OPTIONS, emulatorOptionsSchema, runEmulator } from '../../src/emulator/run-emulator.ts';
+import { EMULATOR_OPTIONS } from '../../src/emulator/command-options.ts';
+import { emulatorOptionsSchema, runEmulator } from '../../src/emulator/run-emulator.ts';
 import type { EmulatorStarted } from '../../src/emulator/run-emulator.ts';
 import { createCall, startEmulator } from './harness.ts';
 

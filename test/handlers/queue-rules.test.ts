@@ -98,8 +98,13 @@ async function postgresBench(): Promise<Bench> {
   };
 }
 
+const NOTHING = { deliveries: 0, events: 0, duplicates: 0, quarantined: 0 };
+
 /** A worker that keeps in memory what it was given; `logged` is what it said. */
-function startWorker(location: QueueLocation, storeBatch: StoreBatch = async () => undefined) {
+function startWorker(
+  location: QueueLocation,
+  storeBatch: (...batch: Parameters<StoreBatch>) => Promise<void> = async () => undefined,
+) {
   const stored: ReadDelivery[] = [];
   let log = '';
   const logger = pino({ level: 'debug' }, { write: (line: string) => void (log += line) });
@@ -108,6 +113,7 @@ function startWorker(location: QueueLocation, storeBatch: StoreBatch = async () 
     async (batch) => {
       await storeBatch(batch);
       stored.push(...batch.deliveries);
+      return NOTHING;
     },
     logger,
   );
@@ -143,7 +149,7 @@ const STALLED_MS = 25_000;
 function createGate() {
   const { promise, resolve } = Promise.withResolvers<void>();
   let calls = 0;
-  const storeBatch: StoreBatch = async () => {
+  const storeBatch = async () => {
     calls += 1;
     if (calls === 1) await promise;
   };

@@ -20,7 +20,7 @@ const forever = new AbortController().signal;
 
 /** Where a row's test stores: a database of its own, by a connection of a worker's, its log read along. */
 interface Storing extends TestDatabase {
-  store(deliveries: readonly QueuedDelivery[], through?: Db): Promise<void>;
+  store(deliveries: readonly QueuedDelivery[], through?: Db): Promise<unknown>;
   logged(text: string): boolean;
 }
 

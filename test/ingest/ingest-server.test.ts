@@ -29,6 +29,7 @@ describe('200', () => {
     expect(response.status).toBe(200);
     const receipt = Receipt.parse(await response.json());
     expect(receipt).toMatchObject({ records: 2, quarantined: 0 });
+    expect(response.headers.get('x-request-id')).toBe(receipt.delivery_id);
     expect(version(receipt.delivery_id)).toBe(7);
     const [delivery] = deliveries;
     expect(delivery?.receivedAt).toBeGreaterThanOrEqual(before);

@@ -8,6 +8,8 @@ import { createFailedSecrets } from '../../src/ingest/failed-secrets.ts';
 import type { HttpListener } from '../../src/ingest/http-listener.ts';
 import { createIngestServer } from '../../src/ingest/ingest-server.ts';
 import type { IngestServerOptions } from '../../src/ingest/ingest-server.ts';
+import { createReadiness } from '../../src/ingest/readiness.ts';
+import type { Checks } from '../../src/ingest/readiness.ts';
 import { createSecretVerifier } from '../../src/ingest/verify-secret.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 
@@ -31,7 +33,10 @@ export interface Serving {
 }
 
 /** Serves on a free port of 127.0.0.1 until the test is over. The queue takes everything, unless overridden. */
-export async function serve(overrides: Partial<IngestServerOptions> = {}): Promise<Serving> {
+export async function serve({
+  checks = {},
+  ...overrides
+}: Partial<IngestServerOptions> & { checks?: Checks } = {}): Promise<Serving> {
   const deliveries: QueuedDelivery[] = [];
   const lines: string[] = [];
   const logger = pino({ level: 'trace' }, { write: (line) => void lines.push(line) });
@@ -46,7 +51,8 @@ export async function serve(overrides: Partial<IngestServerOptions> = {}): Promi
     maxBodyBytes,
     admission: createAdmission({ maxBytesInFlight: 64 * 1024 * 1024, maxBodyBytes, logger }),
     trustedProxies: undefined,
-    checks: {},
+    readiness: createReadiness(checks, logger),
+    observer: { taken: () => undefined, refused: () => undefined },
     tls: undefined,
     logger,
     ...overrides,

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MESSAGE_TYPES } from '../../src/domain.ts';
 import { createBatchStore } from '../../src/handlers/store-batch.ts';
 import { FIELDS } from '../../src/message-types.ts';
+import { viewEvent } from '../../src/store/event-view.ts';
 import { searchEvents } from '../../src/store/search-events.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
@@ -64,11 +65,11 @@ describe('hostile text', () => {
     await store(queuedDelivery('AUDIT_LOG_ALL', [record]));
     const page = { limit: 100 };
     const byUser = await searchEvents(test.db, { user: text }, page);
-    expect(new Set(byUser.map(({ user_name }) => user_name))).toEqual(new Set([text]));
+    expect(new Set(byUser.map((event) => viewEvent(event).user))).toEqual(new Set([text]));
     // The text that is searched is the record's as JSON.
     const asJson = JSON.stringify(`before ${text} behind`).slice(1, -1);
     const byText = await searchEvents(test.db, { text: asJson }, page);
-    expect(byText.map(({ user_name }) => user_name)).toContain(text);
+    expect(byText.map((event) => viewEvent(event).user)).toContain(text);
     for (const filter of [{ mac: text }, { code: text }]) {
       await searchEvents(test.db, filter, page).catch(() => undefined);
     }

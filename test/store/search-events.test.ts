@@ -43,7 +43,7 @@ const search = (filter: EventFilter) => searchEvents(test.db, filter, { limit: 1
 describe('searching events', () => {
   it.each<[string, EventFilter, number]>([
     ['everything', {}, 41],
-    ['a message type', { messageType: 'AUDIT_LOG_ALL' }, 40],
+    ['a message type', { messageTypes: ['AUDIT_LOG_ALL'] }, 40],
     ['a user', { user: 'user3' }, 10],
     ['a code', { code: '10001' }, 20],
     ['a user and a code that exclude each other', { user: 'user0', code: '10001' }, 0],
@@ -64,7 +64,7 @@ describe('searching events', () => {
 
   it('gives newest first, in pages that neither repeat nor leave out', async () => {
     const all = await search({});
-    const times = all.map((event) => event.occurred_at.getTime());
+    const times = all.map((event) => Date.parse(event.occurredAt));
     expect(times).toEqual(times.toSorted((a, b) => b - a));
     const paged: string[] = [];
     let after: EventPosition | undefined;
@@ -73,7 +73,7 @@ describe('searching events', () => {
       paged.push(...page.map((event) => event.id));
       const last = page.at(-1);
       if (last === undefined) break;
-      after = { occurredAt: last.occurred_at, eventId: last.event_id };
+      after = { occurredAt: new Date(last.occurredAt), eventId: last.eventId };
     }
     expect(paged).toEqual(all.map((event) => event.id));
   });
@@ -96,10 +96,10 @@ describe('following events', () => {
       expect(early).toEqual([]);
       await slow.query('commit');
       const all = await eventsStoredAfter(test.db, {}, position, 10);
-      expect(all.map((event) => event.user_name)).toEqual(['slow', 'fast']);
+      expect(all.map((event) => event.columns['user_name'])).toEqual(['slow', 'fast']);
       const [first] = all;
       const rest = await eventsStoredAfter(test.db, {}, { xid: first?.xid ?? '', id: first?.id ?? '' }, 10);
-      expect(rest.map((event) => event.user_name)).toEqual(['fast']);
+      expect(rest.map((event) => event.columns['user_name'])).toEqual(['fast']);
     } finally {
       await Promise.all([slow.end(), fast.end()]);
     }

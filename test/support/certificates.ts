@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
@@ -23,6 +23,11 @@ export interface TestCertificate extends Disposable {
 
 /** Makes a certificate for the names, such as `IP:127.0.0.1` or `DNS:siem.test`, in a temporary directory. */
 export function makeCertificate(...names: string[]): TestCertificate {
+  return makeOwnCertificate(2, ...names);
+}
+
+/** The same, valid for so many days. */
+export function makeOwnCertificate(days: number, ...names: string[]): TestCertificate {
   const directory = mkdtempSync(path.join(os.tmpdir(), 'xiq-sink-certificate-'));
   const certFile = path.join(directory, 'certificate.pem');
   const keyFile = path.join(directory, 'key.pem');
@@ -30,7 +35,7 @@ export function makeCertificate(...names: string[]): TestCertificate {
   const subject = ['-subj', '/CN=test', '-addext', `subjectAltName=${names.join(',')}`];
   execFileSync(
     'openssl',
-    ['req', '-x509', '-days', '2', ...key, ...subject, '-keyout', keyFile, '-out', certFile],
+    ['req', '-x509', '-days', String(days), ...key, ...subject, '-keyout', keyFile, '-out', certFile],
     { stdio: 'ignore' },
   );
   return {
@@ -39,5 +44,39 @@ export function makeCertificate(...names: string[]): TestCertificate {
     certFile,
     keyFile,
     [Symbol.dispose]: () => rmSync(directory, { recursive: true }),
+  };
+}
+
+/** Longer than that of any certificate. */
+const AUTHORITY_DAYS = 1_000;
+
+/**
+ * Makes a certificate that an authority of its own has signed, valid for so many days from now (-1: until yesterday).
+ * The certificate's file has the authority's behind it, as a server sends them.
+ */
+export function makeSignedCertificate(days: number, ...names: string[]): TestCertificate {
+  const authority = makeOwnCertificate(AUTHORITY_DAYS, 'DNS:authority.test');
+  const directory = mkdtempSync(path.join(os.tmpdir(), 'xiq-sink-certificate-'));
+  const fileOf = (name: string) => path.join(directory, `${name}.pem`);
+  const [certFile, keyFile] = [fileOf('certificate'), fileOf('key')];
+  const [request, extensions] = [fileOf('request'), fileOf('extensions')];
+  const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'ignore' });
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', keyFile];
+  openssl('req', ...key, '-subj', '/CN=server', '-out', request);
+  writeFileSync(extensions, `subjectAltName=${names.join(',')}\n`);
+  const signer = ['-CA', authority.certFile, '-CAkey', authority.keyFile, '-CAcreateserial'];
+  const validity = ['-days', String(days), '-extfile', extensions];
+  openssl('x509', '-req', '-in', request, ...signer, ...validity, '-out', certFile);
+  const cert = readFileSync(certFile, 'utf8') + authority.cert;
+  writeFileSync(certFile, cert);
+  return {
+    cert,
+    key: readFileSync(keyFile, 'utf8'),
+    certFile,
+    keyFile,
+    [Symbol.dispose]: () => {
+      rmSync(directory, { recursive: true });
+      authority[Symbol.dispose]();
+    },
   };
 }

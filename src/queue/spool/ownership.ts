@@ -19,7 +19,11 @@ export interface OwnDirectory {
   release(): Promise<void>;
 }
 
-const SEGMENT_SUFFIX = '.segment';
+export const SEGMENT_SUFFIX = '.segment';
+
+/** Of a file beside the directories, with what was damaged in a segment. */
+export const CORRUPT_SUFFIX = '.corrupt';
+
 const OWNER_FILE = 'owner';
 
 /** The owner says that it lives this often, and is taken for dead when it has not done so for the longer time. */
@@ -28,6 +32,9 @@ const DEAD_AFTER_MS = 10_000;
 
 /** Names of segments sort by the time they were made. */
 export const newSegmentName = () => `${uuidv7()}${SEGMENT_SUFFIX}`;
+
+/** When a segment was made, in epoch milliseconds (RFC 9562, section 5.7: the first 48 bits of its UUIDv7). */
+export const segmentMadeAt = (name: string) => Number.parseInt(name.slice(0, 13).replace('-', ''), 16);
 
 /** Makes this process the owner of a new directory in the spool. Nothing is written before `ensure`. */
 export function ownDirectory(root: string): OwnDirectory {

@@ -4,7 +4,7 @@ import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import { isNotThere } from '../../durable-file.ts';
 import { OutageError } from '../../errors.ts';
-import { newSegmentName, ownDirectory } from './ownership.ts';
+import { CORRUPT_SUFFIX, newSegmentName, ownDirectory, segmentMadeAt } from './ownership.ts';
 import { frameRecord, readRecords } from './record-format.ts';
 import { createSegment, SegmentTakenError } from './segment-writer.ts';
 import type { SegmentWriter } from './segment-writer.ts';
@@ -16,6 +16,21 @@ export interface SpoolSettings {
   readonly maxBytes: number;
   /** The spool takes nothing more when the disk would have less free than this. */
   readonly minFreeBytes: number;
+}
+
+/** What the spool holds. */
+export interface SpoolFigures {
+  readonly bytes: number;
+  readonly segments: number;
+  /** When the oldest segment was made, in epoch milliseconds; undefined when there is none. */
+  readonly oldestAt: number | undefined;
+}
+
+/** How much room a spool has left. */
+export interface SpoolRoom {
+  /** `nearly full`: less than a fifth of its room is left. `full`: it would not take a batch. */
+  readonly state: 'ok' | 'nearly full' | 'full';
+  readonly bytesLeft: number;
 }
 
 /** Payloads kept on the disk, in segments that are appended to, read as a whole and removed as a whole. */
@@ -32,6 +47,9 @@ export interface Spool {
   /** Removes a segment: its payloads are safe elsewhere. */
   remove(segment: string): Promise<void>;
   readonly bytes: number;
+  figures(): SpoolFigures;
+  /** Throws the system's error when the disk does not say. */
+  room(): Promise<SpoolRoom>;
   /** Throws OutageError when the spool could not take a payload now. */
   check(): Promise<void>;
   close(): Promise<void>;
@@ -42,6 +60,9 @@ const SEGMENT_BYTES = 8 * 1024 * 1024;
 
 /** A spool with less room than this is full: most batches of a busy hour would not fit. */
 const ROOM_FOR_A_BATCH = 1024 * 1024;
+
+/** A spool that has used this share of the room it has is nearly full. */
+const NEARLY_FULL_SHARE = 0.8;
 
 /** Opens the spool. Nothing is written to the disk before the first payload. */
 export function openSpool({ directory, maxBytes, minFreeBytes }: SpoolSettings, logger: Logger): Spool {
@@ -66,6 +87,21 @@ export function openSpool({ directory, maxBytes, minFreeBytes }: SpoolSettings, 
         `the disk of the spool has ${free} bytes free (SPOOL_MIN_FREE_BYTES ${minFreeBytes})`,
       );
     }
+  }
+
+  async function room(): Promise<SpoolRoom> {
+    const bytes = totalBytes();
+    const bytesLeft = Math.min(maxBytes - bytes, (await freeBytes(own.path)) - minFreeBytes);
+    if (bytesLeft < ROOM_FOR_A_BATCH) return { state: 'full', bytesLeft: Math.max(0, bytesLeft) };
+    const isNearlyFull = bytes > NEARLY_FULL_SHARE * (bytes + bytesLeft);
+    return { state: isNearlyFull ? 'nearly full' : 'ok', bytesLeft };
+  }
+
+  function figures(): SpoolFigures {
+    const names = [...complete.keys()];
+    if (writer !== undefined && writer.bytes > 0) names.push(writer.name);
+    const oldestAt = names.length === 0 ? undefined : Math.min(...names.map(segmentMadeAt));
+    return { bytes: totalBytes(), segments: names.length, oldestAt };
   }
 
   async function appendTo(record: Buffer): Promise<void> {
@@ -126,7 +162,7 @@ export function openSpool({ directory, maxBytes, minFreeBytes }: SpoolSettings, 
         else logger.warn({ segment, bytes: found.bytes.length }, 'cut off the torn end of a spool segment');
       }
       if (damaged.length > 0) {
-        const file = path.join(directory, `${segment}.corrupt`);
+        const file = path.join(directory, `${segment}${CORRUPT_SUFFIX}`);
         await writeFile(file, Buffer.concat(damaged), { mode: 0o600 });
         logger.error(
           { segment, file, pieces: damaged.length },
@@ -142,6 +178,8 @@ export function openSpool({ directory, maxBytes, minFreeBytes }: SpoolSettings, 
     get bytes() {
       return totalBytes();
     },
+    figures,
+    room,
     check: () => asOutage(assertRoom(ROOM_FOR_A_BATCH)),
     close: () =>
       inTurn(async () => {
@@ -171,7 +209,8 @@ async function readSegment(file: string): Promise<Buffer> {
 }
 
 /** Bytes free to this process on the disk of a directory, or of the nearest that is there already. */
-async function freeBytes(directory: string): Promise<number> {
+/** Bytes that are free on the disk of a directory, which need not be there yet. */
+export async function freeBytes(directory: string): Promise<number> {
   try {
     const { bavail, bsize } = await statfs(directory);
     return bavail * bsize;

@@ -1,4 +1,4 @@
-/** So much of bytes that are no text is shown; `--raw` writes all of them. */
+/** So much of bytes that are no text is shown. */
 const MAX_DUMPED_BYTES = 4_096;
 
 const BYTES_A_LINE = 16;
@@ -14,13 +14,16 @@ export function asText(bytes: Buffer): string | undefined {
   }
 }
 
-/** Bytes for a person: text, without what could steer the terminal, else a dump in hexadecimal digits. */
-export function showBytes(bytes: Buffer): string {
-  return asText(bytes)?.replaceAll(/[^\P{Cc}\n\t]/gu, '\uFFFD') ?? hexDump(bytes);
+/**
+ * Bytes for a person: text, without what could steer a terminal, else a dump in hexadecimal digits, which ends after
+ * 4 KiB and then says how to have the rest.
+ */
+export function showBytes(bytes: Buffer, rest: string): string {
+  return asText(bytes)?.replaceAll(/[^\P{Cc}\n\t]/gu, '\uFFFD') ?? hexDump(bytes, rest);
 }
 
 /** Lines of offset, 16 bytes, and their characters of ASCII. */
-function hexDump(bytes: Buffer): string {
+function hexDump(bytes: Buffer, rest: string): string {
   const shown = bytes.subarray(0, MAX_DUMPED_BYTES);
   const lines = Array.from({ length: Math.ceil(shown.length / BYTES_A_LINE) }, (_, index) => {
     const line = shown.subarray(index * BYTES_A_LINE, (index + 1) * BYTES_A_LINE);
@@ -28,6 +31,6 @@ function hexDump(bytes: Buffer): string {
     const digits = line.toString('hex').replaceAll(/../g, '$& ');
     return `${offset}  ${digits.padEnd(BYTES_A_LINE * 3)} ${line.toString('latin1').replaceAll(/[^ -~]/g, '.')}`;
   });
-  const rest = bytes.length - shown.length;
-  return [...lines, ...(rest > 0 ? [`${rest} more bytes: --raw writes all`] : [])].join('\n');
+  const left = bytes.length - shown.length;
+  return [...lines, ...(left > 0 ? [`${left} more bytes: ${rest}`] : [])].join('\n');
 }

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parsePosition } from '../../src/commands/events.ts';
+import { parsePosition } from '../src/event-position.ts';
 
 const ID = '1e65559b-5d15-8231-be3a-74b40cffa77a';
 

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseTime } from '../../src/commands/time.ts';
+import { parseTime } from '../src/parse-time.ts';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 
-describe('a time on the command line', () => {
+describe('a time that a person writes', () => {
   it.each([
     ['2026-01-31', '2026-01-31T00:00:00.000Z'],
     ['2026-01-31T08:00Z', '2026-01-31T08:00:00.000Z'],

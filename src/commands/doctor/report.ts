@@ -1,0 +1,57 @@
+import { styleText } from 'node:util';
+import type { Secrets } from '../../secrets.ts';
+import { print } from '../print.ts';
+import { oneLine } from '../table.ts';
+import type { Finding, Status } from './check.ts';
+import type { Running } from './run-checks.ts';
+
+/** How many checks ended in which way. */
+export type Counts = Readonly<Record<Status, number>>;
+
+const COLOUR = { ok: 'green', warn: 'yellow', fail: 'red', skipped: 'dim' } as const;
+
+const STATUS_WIDTH = 'skipped'.length;
+
+/**
+ * Prints every finding as soon as it and those before it are there: an object a line, or lines for a person with a
+ * summary. Coloured on a terminal. Nothing of what is secret is printed.
+ */
+export async function printReport(
+  checks: readonly Running[],
+  asJson: boolean,
+  secrets: Secrets,
+): Promise<Counts> {
+  const counts = { ok: 0, warn: 0, fail: 0, skipped: 0 };
+  const width = Math.max(...checks.map(({ name }) => name.length));
+  for (const { name, finding } of checks) {
+    const found = await finding;
+    counts[found.status] += 1;
+    const lines = asJson ? [toJson(name, found)] : toLines(name.padEnd(width), found);
+    for (const line of lines) print(secrets.hide(line));
+  }
+  if (!asJson) print(`\n${summary(counts)}`);
+  return counts;
+}
+
+function toJson(check: string, { status, message, remedy }: Finding): string {
+  return JSON.stringify({ check, status, message, remedy: remedy ?? null });
+}
+
+function toLines(name: string, { status, message, remedy }: Finding): string[] {
+  const label = styleText(COLOUR[status], status.padEnd(STATUS_WIDTH));
+  const text = status === 'skipped' ? styleText('dim', oneLine(message)) : oneLine(message);
+  const indent = ' '.repeat(STATUS_WIDTH + name.length + 4);
+  return [
+    `${label}  ${name}  ${text}`,
+    ...(remedy === undefined || status === 'ok'
+      ? []
+      : [`${indent}${styleText('dim', `-> ${oneLine(remedy)}`)}`]),
+  ];
+}
+
+function summary(counts: Counts): string {
+  const parts = (['ok', 'warn', 'fail', 'skipped'] as const)
+    .filter((status) => counts[status] > 0)
+    .map((status) => styleText(COLOUR[status], `${counts[status]} ${status}`));
+  return parts.join(', ');
+}

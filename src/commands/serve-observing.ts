@@ -1,0 +1,175 @@
+import { randomUUID } from 'node:crypto';
+import os from 'node:os';
+import type { Logger } from 'pino';
+import type { Config } from '../config.ts';
+import type { ForwardObserver } from '../forward/forward-events.ts';
+import type { OnStored } from '../handlers/store-group.ts';
+import type { IngestObserver } from '../ingest/ingest-observer.ts';
+import { registerArrivalMetrics } from '../observe/arrival-metrics.ts';
+import type { Arrival } from '../observe/arrival-metrics.ts';
+import { askSeldom } from '../observe/ask-seldom.ts';
+import { createForwardingMetrics } from '../observe/forwarding-metrics.ts';
+import type { AskDestinations } from '../observe/forwarding-metrics.ts';
+import { createIngestMetrics } from '../observe/ingest-metrics.ts';
+import { createMetrics } from '../observe/metrics.ts';
+import type { Metrics } from '../observe/metrics.ts';
+import { createProcessGauge } from '../observe/process-figures.ts';
+import type { ProcessGauge } from '../observe/process-figures.ts';
+import { startProcessReport } from '../observe/process-report.ts';
+import { registerQueueMetrics } from '../observe/queue-metrics.ts';
+import { createSourceLabel } from '../observe/source-label.ts';
+import { createStoringMetrics } from '../observe/storing-metrics.ts';
+import { createSubscriptionMetrics } from '../observe/subscription-metrics.ts';
+import { startTraces } from '../observe/traces.ts';
+import type { Traces } from '../observe/traces.ts';
+import type { DeliveryQueue, OnCommitted } from '../queue/delivery-queue.ts';
+import { openReportingDatabase } from '../store/database.ts';
+import type { Db } from '../store/database.ts';
+import { listDestinations } from '../store/destinations.ts';
+import { logLostConnections } from './open-store.ts';
+import type { Opened } from './opened.ts';
+import { forwardsIn, receivesIn, storesIn } from './roles.ts';
+import type { Role } from './roles.ts';
+import { VERSION } from './version.ts';
+
+/** What the parts of a process are given so that it can be seen how they do. */
+export interface Observation {
+  readonly metrics: Metrics;
+  /** Undefined unless traces are wanted. */
+  readonly traces: Traces | undefined;
+  readonly ingest: IngestObserver;
+  readonly onCommitted: OnCommitted;
+  readonly onStored: OnStored;
+  readonly forwarding: ForwardObserver;
+  readonly onSubscriptionsChecked: (source: string, changes: number) => void;
+  /** How the destinations that are set are; asked of the database now and then. */
+  readonly askDestinations: AskDestinations;
+  /** When events last came; empty until somebody watches. */
+  readonly arrivals: () => readonly Arrival[];
+  /** Takes what the silence watch knows, once it runs. */
+  followArrivals(latest: () => readonly Arrival[]): void;
+  /** Adds the figures of the queue, once it is open. */
+  followQueue(queue: DeliveryQueue): void;
+  /** Writes down in the database that this process lives, until everything is closed. */
+  startReport(databaseUrl: string, opened: Opened): void;
+}
+
+export interface ObservationOptions {
+  readonly config: Config;
+  readonly role: Role;
+  /** Undefined in a process without a database. */
+  readonly db: Db | undefined;
+  readonly destinations: readonly { readonly name: string }[];
+  readonly logger: Logger;
+}
+
+/** Counting what a destination has not had yet reads up to 100,000 rows of an index. */
+const DESTINATIONS_PATIENCE = { keepMs: 10_000, patienceMs: 2_000 };
+
+/** Starts what observes this process: metrics of the parts that its role runs, and traces where they are wanted. */
+export async function startObserving(options: ObservationOptions, opened: Opened): Promise<Observation> {
+  const { config, role, logger } = options;
+  const metrics = createMetrics({ version: VERSION, role });
+  const traces = await openTraces(config.traces, role, logger, opened);
+  const askDestinations = createDestinationsQuestion(options);
+  let queue: DeliveryQueue | undefined;
+  let latest: () => readonly Arrival[] = () => [];
+  const arrivals = () => latest();
+  const gauge = createProcessGauge({
+    receives: receivesIn(role),
+    stores: storesIn(role),
+    queueState: () => queue?.state(),
+  });
+  opened.push('figures of the process', async () => gauge.close());
+  return {
+    metrics,
+    traces,
+    ...observeParts(options, metrics, gauge, { askDestinations, arrivals }),
+    askDestinations,
+    arrivals,
+    followArrivals(next) {
+      latest = next;
+    },
+    followQueue(next) {
+      queue = next;
+      registerQueueMetrics(metrics.registry, next);
+    },
+    startReport(databaseUrl, toClose) {
+      const report = startProcessReport({
+        db: openReportingDatabase(databaseUrl, logLostConnections(logger)),
+        identity: identify(role),
+        figures: () => gauge.figures(),
+        logger,
+      });
+      toClose.push('report of the process', () => report.stop());
+    },
+  };
+}
+
+/** The metrics of the parts that the role runs, as what those parts are given. */
+function observeParts(
+  { config, role }: ObservationOptions,
+  { registry }: Metrics,
+  gauge: ProcessGauge,
+  { askDestinations, arrivals }: Pick<Observation, 'askDestinations' | 'arrivals'>,
+): Pick<Observation, 'ingest' | 'onCommitted' | 'onStored' | 'forwarding' | 'onSubscriptionsChecked'> {
+  const sourceLabel = createSourceLabel(config.sources.map(({ name }) => name));
+  const ingest = receivesIn(role) ? createIngestMetrics(registry, sourceLabel) : undefined;
+  const countStored = storesIn(role) ? createStoringMetrics(registry, sourceLabel) : undefined;
+  const onSubscriptionsChecked = storesIn(role) ? createSubscriptionMetrics(registry) : undefined;
+  const forwarding = forwardsIn(role) ? createForwardingMetrics(registry, askDestinations) : undefined;
+  if (storesIn(role)) registerArrivalMetrics(registry, arrivals);
+  return {
+    ingest: {
+      taken(delivery, seconds) {
+        ingest?.taken(delivery, seconds);
+        gauge.answered(seconds);
+      },
+      refused(status) {
+        ingest?.refused(status);
+        gauge.refused();
+      },
+    },
+    onCommitted: (deliveries) => ingest?.committed(deliveries),
+    onStored(rows, seconds) {
+      countStored?.(rows, seconds);
+      gauge.stored(
+        rows.reduce((sum, { eventCount }) => sum + eventCount, 0),
+        seconds,
+      );
+    },
+    forwarding: {
+      sent: (destination, events) => forwarding?.sent(destination, events),
+      failed: (destination) => forwarding?.failed(destination),
+    },
+    onSubscriptionsChecked: (source, changes) => onSubscriptionsChecked?.(source, changes),
+  };
+}
+
+async function openTraces(
+  wanted: Config['traces'],
+  role: Role,
+  logger: Logger,
+  opened: Opened,
+): Promise<Traces | undefined> {
+  if (wanted === undefined) return undefined;
+  const traces = await startTraces({ ...wanted, version: VERSION, role, logger });
+  opened.push('traces', () => traces.stop());
+  return traces;
+}
+
+function createDestinationsQuestion({ db, destinations }: ObservationOptions): AskDestinations {
+  const names = new Set(destinations.map(({ name }) => name));
+  if (db === undefined || names.size === 0) return async () => [];
+  const ask = async () => (await listDestinations(db)).filter(({ name }) => names.has(name));
+  return askSeldom(ask, DESTINATIONS_PATIENCE);
+}
+
+const identify = (role: Role) => ({
+  processId: randomUUID(),
+  role,
+  host: os.hostname(),
+  pid: process.pid,
+  version: VERSION,
+  startedAt: new Date(Date.now() - process.uptime() * 1000),
+});

@@ -1,0 +1,32 @@
+import type { StoredEvent } from '../store/read-events.ts';
+
+/** What stands behind the question mark of an address; what is undefined or empty is left out. */
+export type Query = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** An address within the console, or below /api/v1, with its query. */
+export function addressOf(path: string, query: Query = {}): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value = []] of Object.entries(query)) {
+    for (const one of typeof value === 'string' ? [value] : value) {
+      if (one !== '') parameters.append(name, one);
+    }
+  }
+  return parameters.size === 0 ? path : `${path}?${parameters}`;
+}
+
+/** The page of one event; the time finds it at once. */
+export const eventAddress = ({ eventId, occurredAt }: Pick<StoredEvent, 'eventId' | 'occurredAt'>) =>
+  addressOf(`/events/${eventId}`, { at: occurredAt });
+
+/** A search for events. */
+export const searchAddress = (query: Query) => addressOf('/events', query);
+
+/** A user's timeline. */
+export const userAddress = (name: string, query: Query = {}) => addressOf('/people/user', { name, ...query });
+
+/** A client's timeline. */
+export const clientAddress = (mac: string, query: Query = {}) =>
+  addressOf('/people/client', { mac, ...query });
+
+/** The page of one delivery. */
+export const deliveryAddress = (deliveryId: string) => `/deliveries/${deliveryId}`;

@@ -1,0 +1,164 @@
+// The chart of what arrived. The address of the page says which stretch of time; dragging over the chart changes the
+// address to a shorter one, which is asked for in finer buckets.
+
+import uPlot from 'uplot';
+import { ask } from './api.js';
+import { notify } from './notice.js';
+import { createLegend } from './arrivals-legend.js';
+import { stack } from './stack.js';
+
+/** @typedef {import('./stack.js').Arrivals} Arrivals */
+
+const HEIGHT = 260;
+
+/** A shorter drag is a click. */
+const MIN_DRAG_PX = 6;
+
+const SHORTEST_SECONDS = 600;
+
+const element = document.querySelector('#arrivals-chart');
+if (element instanceof HTMLElement) void start(element);
+
+/** @param {HTMLElement} element */
+async function start(element) {
+  // From the bottom up; the order gives each its colour.
+  const types = (element.dataset['types'] ?? '').split(' ');
+  /** @type {Arrivals | undefined} */
+  let arrivals;
+  /** @type {uPlot | undefined} */
+  let plot;
+  let asked = 0;
+  const legend = createLegend(document.querySelector('#arrivals-legend'), types, draw);
+
+  async function load() {
+    const number = ++asked;
+    try {
+      const answer = await ask(`/arrivals?${askedRange(element)}`);
+      // Another question was asked meanwhile, for another range.
+      if (number !== asked) return;
+      arrivals = answer;
+      draw();
+    } catch (error) {
+      // While the service is away the page says so; the chart stays as it was.
+      if (arrivals === undefined) notify(error instanceof Error ? error.message : String(error), 'bad');
+    }
+  }
+
+  function draw() {
+    if (arrivals === undefined) return;
+    const { times, values, sums } = stack(arrivals, types, legend.hidden);
+    legend.show(values, times, undefined);
+    /** @type {uPlot.AlignedData} */
+    const data = [times, ...sums.toReversed()];
+    plot?.destroy();
+    plot = new uPlot(optionsOf(element, arrivals, legend, values, zoom), data, element);
+  }
+
+  /**
+   * @param {number} from epoch seconds
+   * @param {number} to
+   */
+  function zoom(from, to) {
+    const longer = Math.max(0, SHORTEST_SECONDS - (to - from)) / 2;
+    const query = new URLSearchParams(location.search);
+    query.set('since', secondOf(from - longer));
+    query.set('until', secondOf(to + longer));
+    history.pushState(null, '', `?${query}`);
+    move();
+  }
+
+  function move() {
+    void load();
+    document.dispatchEvent(new CustomEvent('overview-moved'));
+  }
+
+  document.addEventListener('overview-refreshed', () => void load());
+  window.addEventListener('popstate', move);
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
+  new ResizeObserver(() => plot?.setSize({ width: element.clientWidth, height: HEIGHT })).observe(element);
+  await load();
+}
+
+/**
+ * The stretch of time that the address names, as the API asks for it.
+ *
+ * @param {HTMLElement} element knows how many seconds a range has that has a name
+ */
+function askedRange(element) {
+  const page = new URLSearchParams(location.search);
+  const until = page.get('until') ?? new Date().toISOString();
+  /** @type {Readonly<Record<string, number>>} */
+  const ranges = JSON.parse(element.dataset['ranges'] ?? '{}');
+  const seconds = ranges[page.get('range') ?? 'day'] ?? 0;
+  const since = page.get('since') ?? new Date(Date.parse(until) - seconds * 1000).toISOString();
+  return new URLSearchParams({ since, until, source: page.get('source') ?? '' });
+}
+
+/** @param {number} seconds */
+const secondOf = (seconds) => `${new Date(Math.round(seconds) * 1000).toISOString().slice(0, 19)}Z`;
+
+/**
+ * @param {HTMLElement} element
+ * @param {Arrivals} arrivals
+ * @param {import('./arrivals-legend.js').Legend} legend
+ * @param {number[][]} values
+ * @param {(from: number, to: number) => void} zoom
+ * @returns {uPlot.Options}
+ */
+function optionsOf(element, arrivals, legend, values, zoom) {
+  const { color: text, borderTopColor: line } = getComputedStyle(element);
+  const axis = { stroke: text, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
+  const isLong = Date.parse(arrivals.until) - Date.parse(arrivals.since) > 36 * 3_600_000;
+  const half = arrivals.bucket_seconds / 2;
+  return {
+    width: element.clientWidth,
+    height: HEIGHT,
+    legend: { show: false },
+    cursor: { drag: { x: true, y: false, setScale: false }, points: { show: false }, y: false },
+    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
+    scales: {
+      x: { range: [Date.parse(arrivals.since) / 1000 - half, Date.parse(arrivals.until) / 1000 - half] },
+      y: { range: (_plot, _min, max) => [0, Math.max(max * 1.05, 1)] },
+    },
+    axes: [
+      { ...axis, values: (_plot, splits) => splits.map((value) => timeOf(value, isLong)) },
+      { ...axis, size: 64, values: (_plot, splits) => splits.map((value) => numbers.format(value)) },
+    ],
+    // The sum of all is drawn first, and each shorter one over it.
+    series: [{}, ...legend.colours().toReversed().map(barsOf)],
+    hooks: {
+      setSelect: [
+        (plot) => {
+          const { left, width } = plot.select;
+          if (width < MIN_DRAG_PX) return;
+          zoom(plot.posToVal(left, 'x') + half, plot.posToVal(left + width, 'x') + half);
+        },
+      ],
+      setCursor: [(plot) => legend.show(values, plot.data[0], plot.cursor.idx ?? undefined)],
+    },
+  };
+}
+
+const numbers = new Intl.NumberFormat('en', { notation: 'compact' });
+
+/**
+ * @param {number} seconds
+ * @param {boolean} isLong of a stretch in which the hour alone does not say the day
+ */
+function timeOf(seconds, isLong) {
+  const iso = new Date(seconds * 1000).toISOString();
+  return isLong ? `${iso.slice(5, 10)} ${iso.slice(11, 16)}` : iso.slice(11, 16);
+}
+
+const bars = uPlot.paths.bars?.({ size: [0.9, 60] });
+
+/**
+ * @param {string} colour
+ * @returns {uPlot.Series}
+ */
+const barsOf = (colour) => ({
+  fill: colour,
+  width: 0,
+  points: { show: false },
+  ...(bars && { paths: bars }),
+});

@@ -1,0 +1,123 @@
+import uPlot from 'uplot';
+import { familyCounts } from './families.js';
+
+/**
+ * @typedef {import('./histogram.js').Histogram} Histogram
+ * @typedef {import('./histogram.js').Range} Range
+ */
+
+const HEIGHT = 150;
+
+/** A finger or mouse that moves less than this, in pixels, has chosen one bar and not a range. */
+const CLICK_PX = 5;
+
+/** @param {string} token */
+const colour = (token) => getComputedStyle(document.documentElement).getPropertyValue(token).trim();
+
+/**
+ * Draws the bars, stacked by family, in UTC. `chosen` is told the range while it is dragged, and when that is done.
+ *
+ * @param {HTMLElement} place
+ * @param {Histogram} histogram
+ * @param {(range: Range, isDone: boolean) => void} chosen
+ */
+export function drawBars(place, { bars, bucket_seconds: width }, chosen) {
+  const starts = bars.map(({ start }) => Date.parse(start) / 1000);
+  const first = starts[0] ?? 0;
+  const end = (starts.at(-1) ?? 0) + width;
+  const families = bars.map(({ counts }) => familyCounts(counts));
+  const audit = families.map((counts) => counts.audit);
+  const withLocation = families.map((counts) => counts.audit + counts.location);
+  const all = families.map((counts) => counts.audit + counts.location + counts.log);
+  const path = uPlot.paths.bars?.({ size: [0.9], align: 1 });
+  /** @param {string} token */
+  const series = (token) => ({
+    fill: () => colour(token),
+    stroke: () => colour(token),
+    width: 0,
+    points: { show: false },
+    ...(path !== undefined && { paths: path }),
+  });
+  const axis = {
+    stroke: () => colour('--dim'),
+    grid: { stroke: () => colour('--line'), width: 1 },
+    ticks: { stroke: () => colour('--line'), width: 1 },
+  };
+  const plot = new uPlot(
+    {
+      width: Math.max(place.clientWidth, 200),
+      height: HEIGHT,
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
+      scales: { x: { range: () => [first, end] }, y: { range: (_plot, _min, max) => [0, Math.max(max, 1)] } },
+      legend: { show: false },
+      cursor: { x: false, y: false, points: { show: false }, drag: { x: false, y: false, setScale: false } },
+      // The tallest first: the others stand before it.
+      series: [{}, series('--log'), series('--location'), series('--audit')],
+      axes: [
+        axis,
+        { ...axis, size: 60, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6] },
+      ],
+    },
+    [starts, all, withLocation, audit],
+    place,
+  );
+  new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: HEIGHT })).observe(place);
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => plot.redraw());
+
+  /** @param {Range} range */
+  function select({ from, to }) {
+    const left = plot.valToPos(first + from * width, 'x');
+    const right = plot.valToPos(first + to * width, 'x');
+    plot.setSelect({ left, width: right - left, top: 0, height: plot.over.clientHeight }, false);
+  }
+  followPointer(plot.over, bars.length, (range, isDone) => {
+    select(range);
+    chosen(range, isDone);
+  });
+  return { select };
+}
+
+/**
+ * Makes a range of what mouse, pen or finger drags over. A finger that moves up or down scrolls the page.
+ *
+ * @param {HTMLElement} area
+ * @param {number} count of bars
+ * @param {(range: Range, isDone: boolean) => void} chosen
+ */
+function followPointer(area, count, chosen) {
+  /** @type {number | undefined} */
+  let began;
+  area.style.touchAction = 'pan-y';
+  area.style.cursor = 'crosshair';
+  /** @param {number} x */
+  const barAt = (x) => Math.max(0, Math.min(count - 1, Math.floor((x / area.clientWidth) * count)));
+  /** @param {PointerEvent} event */
+  const xOf = (event) => event.clientX - area.getBoundingClientRect().left;
+  /**
+   * @param {number} start
+   * @param {number} end
+   */
+  const rangeOf = (start, end) => ({
+    from: barAt(Math.min(start, end)),
+    to: barAt(Math.max(start, end)) + 1,
+  });
+
+  area.addEventListener('pointerdown', (event) => {
+    if (event.button !== 0) return;
+    began = xOf(event);
+    area.setPointerCapture(event.pointerId);
+    chosen(rangeOf(began, began), false);
+  });
+  area.addEventListener('pointermove', (event) => {
+    if (began !== undefined) chosen(rangeOf(began, xOf(event)), false);
+  });
+  area.addEventListener('pointerup', (event) => {
+    if (began === undefined) return;
+    const x = xOf(event);
+    chosen(rangeOf(began, x), Math.abs(x - began) >= CLICK_PX);
+    began = undefined;
+  });
+  area.addEventListener('pointercancel', () => {
+    began = undefined;
+  });
+}

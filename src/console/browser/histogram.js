@@ -1,0 +1,180 @@
+// Events over time above a search: bars by family, of which a range is chosen by dragging, or by two sliders and a
+// button, which a keyboard reaches and a screen reader says. The range goes into the address, and is searched again.
+
+import { ask } from './api.js';
+import { familyCounts } from './families.js';
+import { drawBars } from './histogram-chart.js';
+
+/**
+ * @typedef {{ since: string, until: string, bucket_seconds: number, is_complete: boolean,
+ *   bars: { start: string, counts: Record<string, number> }[] }} Histogram
+ * @typedef {{ from: number, to: number }} Range numbers of edges between bars
+ */
+
+const section = document.querySelector('[data-histogram]');
+if (section instanceof HTMLElement) void show(section, section.dataset['histogram'] ?? '');
+
+/**
+ * @param {HTMLElement} section
+ * @param {string} path
+ */
+async function show(section, path) {
+  try {
+    const bars = Math.max(20, Math.min(120, Math.floor(section.clientWidth / 12)));
+    draw(section, await ask(`${path}&bars=${bars}`));
+  } catch (error) {
+    const problem = document.createElement('p');
+    problem.className = 'note bad';
+    problem.textContent = `Events over time cannot be shown: ${error instanceof Error ? error.message : String(error)}`;
+    section.replaceChildren(problem);
+  }
+}
+
+/**
+ * @param {HTMLElement} section
+ * @param {Histogram} histogram
+ */
+function draw(section, histogram) {
+  const count = histogram.bars.length;
+  const edges = edgesOf(histogram);
+  const { form, choose } = rangeForm(edges, (range) => chart?.select(range));
+  const place = document.createElement('div');
+  place.className = 'chart';
+  section.replaceChildren(legend(histogram), place, form);
+  const chart =
+    count === 0
+      ? undefined
+      : drawBars(place, histogram, (range, isDone) => {
+          choose(range);
+          if (isDone) search(edges, range);
+        });
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    search(edges, choose());
+  });
+  section.dataset['ready'] = '';
+}
+
+/**
+ * Times between the bars, and at both ends, where the range ends and not the bar.
+ *
+ * @param {Histogram} histogram
+ * @returns {Date[]}
+ */
+function edgesOf({ bars, since, until }) {
+  return [new Date(since), ...bars.slice(1).map(({ start }) => new Date(start)), new Date(until)];
+}
+
+/**
+ * @param {Date[]} edges
+ * @param {Range} range
+ */
+function search(edges, { from, to }) {
+  const since = edges[from];
+  const until = edges[to];
+  if (since === undefined || until === undefined) return;
+  const address = new URL(location.href);
+  address.searchParams.set('since', since.toISOString());
+  address.searchParams.set('until', until.toISOString());
+  address.searchParams.delete('cursor');
+  location.assign(address);
+}
+
+/**
+ * Two sliders over the edges, the first always before the second.
+ *
+ * @param {Date[]} edges
+ * @param {(range: Range) => void} changed
+ */
+function rangeForm(edges, changed) {
+  const last = edges.length - 1;
+  const form = document.createElement('form');
+  form.className = 'row range';
+  const from = slider('From', 0, last - 1, 0);
+  const to = slider('To', 1, last, last);
+  const button = document.createElement('button');
+  button.className = 'quiet';
+  button.textContent = 'Search this range';
+  form.append(from.label, to.label, button);
+
+  /** @param {Range} [range] */
+  function choose(range) {
+    const chosen = range ?? { from: from.input.valueAsNumber, to: to.input.valueAsNumber };
+    for (const [{ input, output }, at] of /** @type {const} */ ([
+      [from, chosen.from],
+      [to, chosen.to],
+    ])) {
+      const time = timeText(edges[at]);
+      input.valueAsNumber = at;
+      input.setAttribute('aria-valuetext', time);
+      output.textContent = time;
+    }
+    return chosen;
+  }
+
+  form.addEventListener('input', ({ target }) => {
+    const { from: start, to: end } = choose();
+    const isFrom = target === from.input;
+    const range = isFrom
+      ? { from: start, to: Math.max(end, start + 1) }
+      : { from: Math.min(start, end - 1), to: end };
+    choose(range);
+    changed(range);
+  });
+  choose();
+  form.hidden = last < 2;
+  return { form, choose };
+}
+
+/**
+ * @param {string} name
+ * @param {number} min
+ * @param {number} max
+ * @param {number} value
+ */
+function slider(name, min, max, value) {
+  const label = document.createElement('label');
+  const input = document.createElement('input');
+  const output = document.createElement('span');
+  Object.assign(input, { type: 'range', min: String(min), max: String(max), value: String(value) });
+  input.setAttribute('aria-label', name);
+  output.setAttribute('aria-hidden', 'true');
+  label.append(`${name} `, output, input);
+  return { label, input, output };
+}
+
+/** @param {Date | undefined} time */
+const timeText = (time) => time?.toISOString().slice(0, 19).replace('T', ' ') ?? '';
+
+const numbers = new Intl.NumberFormat('en');
+
+/** What the families are called, in the order of their bars from below. */
+const FAMILIES = /** @type {const} */ ([
+  ['audit', 'audit'],
+  ['location', 'location'],
+  ['log', 'logs'],
+]);
+
+/** @param {Histogram} histogram */
+function legend({ bars, is_complete: isComplete }) {
+  const line = document.createElement('p');
+  line.className = 'row legend';
+  if (!isComplete) {
+    line.textContent =
+      'Counting took too long and was given up: the bars are incomplete. A shorter range or a user, code or MAC address helps.';
+    return line;
+  }
+  const totals = bars.map(({ counts }) => familyCounts(counts));
+  const sum = totals.reduce((all, { audit, location, log }) => all + audit + location + log, 0);
+  line.append(`${numbers.format(sum)} ${sum === 1 ? 'event' : 'events'}`);
+  for (const [family, name] of FAMILIES) {
+    const count = totals.reduce((all, counts) => all + counts[family], 0);
+    if (count === 0) continue;
+    const item = document.createElement('span');
+    const swatch = document.createElement('span');
+    swatch.className = `swatch ${family}`;
+    item.append(swatch, ` ${name} ${numbers.format(count)}`);
+    line.append(item);
+  }
+  return line;
+}

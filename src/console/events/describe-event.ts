@@ -1,0 +1,74 @@
+import type { z } from 'zod';
+import { RefusedError } from '../../errors.ts';
+import type { Db } from '../../store/database.ts';
+import { forwardingOf } from '../../store/event-forwarding.ts';
+import type { EventForwarding } from '../../store/event-forwarding.ts';
+import { findDelivery } from '../../store/find-delivery.ts';
+import type { StoredDelivery } from '../../store/find-delivery.ts';
+import { findEvent } from '../../store/find-event.ts';
+import type { StoredEvent } from '../../store/read-events.ts';
+import { toEventAnswer } from './event-schemas.ts';
+import type { eventDetailSchema, forwardingSchema } from './event-schemas.ts';
+
+/** One event, what brought it, and where it went. */
+export interface EventDetail {
+  readonly event: StoredEvent;
+  readonly delivery: StoredDelivery | undefined;
+  readonly forwarding: readonly EventForwarding[];
+}
+
+/** Reads one event with all that is known of it. Throws RefusedError 404 when there is none. */
+export async function describeEvent(
+  db: Db,
+  eventId: string,
+  occurredAt: Date | undefined,
+): Promise<EventDetail> {
+  const event = await findEvent(db, eventId, occurredAt);
+  if (event === undefined) {
+    const hint =
+      occurredAt === undefined
+        ? 'was not found within a few seconds: give its time as well (at=), or search for it'
+        : `is not stored at ${occurredAt.toISOString()}: retention may have dropped it`;
+    throw new RefusedError(404, 'NOT_FOUND', `event ${eventId} ${hint}`);
+  }
+  const [delivery, forwarding] = await Promise.all([
+    findDelivery(db, event.deliveryId),
+    forwardingOf(db, event),
+  ]);
+  return { event, delivery, forwarding };
+}
+
+type Outcome = z.input<typeof forwardingSchema>['outcome'];
+
+/** How an event stands with a destination, in a word. */
+export function outcomeOf({ hasPassed, rejectedAt, replayedAt }: EventForwarding): Outcome {
+  if (rejectedAt !== null) return replayedAt === null ? 'refused' : 'sent again';
+  return hasPassed ? 'passed' : 'waiting';
+}
+
+/** The same as the API answers it. */
+export function toDetailAnswer({
+  event,
+  delivery,
+  forwarding,
+}: EventDetail): z.input<typeof eventDetailSchema> {
+  return {
+    event: toEventAnswer(event),
+    delivery:
+      delivery === undefined
+        ? null
+        : {
+            ...delivery,
+            received_at: delivery.received_at.toISOString(),
+            stored_at: delivery.stored_at.toISOString(),
+          },
+    forwarding: forwarding.map((one) => ({
+      destination: one.destination,
+      outcome: outcomeOf(one),
+      state: one.state,
+      reason: one.reason,
+      rejected_at: one.rejectedAt?.toISOString() ?? null,
+      replayed_at: one.replayedAt?.toISOString() ?? null,
+    })),
+  };
+}

@@ -1,0 +1,178 @@
+import type { Request } from 'express';
+import { viewEvent } from '../../store/event-view.ts';
+import type { Db } from '../../store/database.ts';
+import type { EventForwarding } from '../../store/event-forwarding.ts';
+import type { StoredDelivery } from '../../store/find-delivery.ts';
+import type { StoredEvent } from '../../store/read-events.ts';
+import { clientAddress, deliveryAddress, searchAddress, userAddress } from '../addresses.ts';
+import { readAsked } from '../api/route.ts';
+import { badge } from '../html/badge.ts';
+import type { Content } from '../html/html.ts';
+import { html } from '../html/html.ts';
+import type { Page } from '../html/layout.ts';
+import { bytesOf, numberOf } from '../html/number.ts';
+import { tableOf } from '../html/table.ts';
+import { timeOf } from '../html/time.ts';
+import { describeEvent, outcomeOf } from './describe-event.ts';
+import { cellOf, summaryOf } from './event-cells.ts';
+import { oneEvent } from './event-routes.ts';
+
+/** Everything of one event. */
+export async function renderEvent(db: Db, request: Request): Promise<Page> {
+  const { path, query } = readAsked(oneEvent, request);
+  const { event, delivery, forwarding } = await describeEvent(db, path.event_id, query.at);
+  return {
+    title: `Event of ${event.occurredAt.slice(0, 19).replace('T', ' ')}`,
+    content: [
+      html`<p>${event.messageType}${summaryOf(event) !== '' && `: ${summaryOf(event)}`}</p>`,
+      ways(event),
+      html`
+        <div class="panels">
+          ${factsPanel('Event', envelopeOf(event))} ${factsPanel('Columns', columnsOf(event))}
+          ${deliveryPanel(event, delivery)}
+        </div>
+        <h2>Forwarding</h2>
+        ${forwardingTable(forwarding)}
+        <h2>Payload</h2>
+        <pre tabindex="0" aria-label="Payload">${JSON.stringify(event.payload, null, 2)}</pre>
+      `,
+    ],
+  };
+}
+
+type Fact = readonly [name: string, value: Content];
+
+const factsPanel = (title: string, facts: readonly Fact[]) => html`
+  <section class="panel">
+    <h2>${title}</h2>
+    <dl class="facts">
+      ${facts.map(
+        ([name, value]) => html`
+          <dt>${name}</dt>
+          <dd>${value ?? html`<span class="dim">none</span>`}</dd>
+        `,
+      )}
+    </dl>
+  </section>
+`;
+
+const AROUND_MS = 60_000;
+
+/** Where one goes on from an event. */
+function ways(event: StoredEvent): Content {
+  const { user, clientMac, apMac } = viewEvent(event);
+  const at = Date.parse(event.occurredAt);
+  const around = {
+    since: new Date(at - AROUND_MS).toISOString(),
+    until: new Date(at + AROUND_MS).toISOString(),
+  };
+  const day = { since: new Date(at - 86_400_000).toISOString(), until: around.until };
+  return html`
+    <nav class="row" aria-label="From this event">
+      <a class="button quiet" href=${searchAddress(around)}>Events around it</a>
+      ${user !== null && html`<a class="button quiet" href=${userAddress(user, day)}>Timeline of ${user}</a>`}
+      ${
+        clientMac !== null &&
+        html`<a class="button quiet" href=${clientAddress(clientMac, day)}>Timeline of ${clientMac}</a>`
+      }
+      ${
+        apMac !== null &&
+        html`<a class="button quiet" href=${searchAddress({ ...day, ap: apMac })}
+          >At access point ${apMac}</a
+        >`
+      }
+    </nav>
+  `;
+}
+
+const envelopeOf = (event: StoredEvent): readonly Fact[] => [
+  ['Occurred', timeOfMilliseconds(event.occurredAt)],
+  ['Received', timeOfMilliseconds(event.receivedAt)],
+  ['Type', event.messageType],
+  ['Source', event.source],
+  ['Event id', html`<code>${event.eventId}</code>`],
+  ['Number', event.id],
+  ['Owner', event.ownerId],
+  ['Organization', event.orgId],
+  ['Origin', event.origin],
+];
+
+/** A time with all digits that are stored. */
+const timeOfMilliseconds = (iso: string) =>
+  html`<time datetime=${iso}>${iso.replace('T', ' ').replace('Z', '')}</time>`;
+
+function columnsOf({ columns }: StoredEvent): readonly Fact[] {
+  const filled = Object.entries(columns).filter(([, value]) => value !== null);
+  const empty = Object.keys(columns).filter((name) => columns[name] === null);
+  return [
+    ...filled.map(([name, value]): Fact => [name, cellOf(name, value)]),
+    ...(empty.length === 0 ? [] : [['Empty', html`<span class="dim">${empty.join(', ')}</span>`] as const]),
+  ];
+}
+
+function deliveryPanel({ deliveryId }: StoredEvent, delivery: StoredDelivery | undefined): Content {
+  const id: Fact = [
+    'Delivery id',
+    html`<a href=${deliveryAddress(deliveryId)}><code>${deliveryId}</code></a>`,
+  ];
+  if (delivery === undefined) return factsPanel('Delivery', [id, ['Kept', 'no longer']]);
+  const quarantined = numberOf(delivery.quarantined_count);
+  return [
+    factsPanel('Delivery', [
+      id,
+      ['Received', timeOfMilliseconds(delivery.received_at.toISOString())],
+      ['Stored', timeOfMilliseconds(delivery.stored_at.toISOString())],
+      ['Size', bytesOf(delivery.body_bytes)],
+      ['Form of the secret', delivery.secret_form],
+      ['Origin', delivery.origin],
+      [
+        'Rows',
+        `${numberOf(delivery.expected_count)} expected: ${numberOf(delivery.event_count)} stored, ${numberOf(delivery.duplicate_count)} stored before, ${quarantined} quarantined`,
+      ],
+    ]),
+    factsPanel('Receipt', [
+      ['delivery_id', html`<code>${deliveryId}</code>`],
+      ['records', numberOf(delivery.record_count)],
+      ['quarantined', `${quarantined}, those that were found later included`],
+    ]),
+  ];
+}
+
+function forwardingTable(forwarding: readonly EventForwarding[]): Content {
+  if (forwarding.length === 0) {
+    return html`<p class="empty">
+      No destinations are set up. The setting <code>FORWARD_TO</code> names one.
+    </p>`;
+  }
+  return [
+    tableOf(
+      'Where the event was forwarded to',
+      [
+        { heading: 'Destination', cell: ({ destination }) => destination },
+        { heading: 'This event', cell: outcomeBadge },
+        { heading: 'Destination now', cell: ({ state }) => state },
+        { heading: 'Reason', kind: 'wrap', cell: ({ reason }) => reason },
+        { heading: 'Refused', cell: ({ rejectedAt }) => rejectedAt && timeOf(rejectedAt) },
+        { heading: 'Sent again', cell: ({ replayedAt }) => replayedAt && timeOf(replayedAt) },
+      ],
+      forwarding,
+    ),
+    html`<p class="dim">
+      Passed means sent, unless the destination's filter leaves the event out or it was set up to begin behind
+      it.
+    </p>`,
+  ];
+}
+
+function outcomeBadge(one: EventForwarding): Content {
+  const outcome = outcomeOf(one);
+  switch (outcome) {
+    case 'passed':
+    case 'sent again':
+      return badge('good', outcome);
+    case 'refused':
+      return badge('bad', 'refused by the destination');
+    case 'waiting':
+      return one.state === 'running' ? badge('plain', 'not yet') : badge('warn', `not yet: ${one.state}`);
+  }
+}

@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import type { Db } from '../../store/database.ts';
+import { eventHistogram } from '../../store/event-histogram.ts';
+import { moment } from '../api/moment.ts';
+import { limit } from '../api/query.ts';
+import { jsonRoute } from '../api/route.ts';
+import type { ApiRoute } from '../api/route.ts';
+import { conditionShape, filterOf, isInOrder, NOT_IN_ORDER } from './conditions.ts';
+import { describeEvent, toDetailAnswer } from './describe-event.ts';
+import { eventDetailSchema, eventPageSchema, histogramSchema, toEventAnswer } from './event-schemas.ts';
+import { cursor, readPage } from './page-of-events.ts';
+
+const DAY_MS = 86_400_000;
+
+/** What is asked of one event: its id, and its time if that is known. */
+export const oneEvent = z.object({
+  path: z.object({ event_id: z.uuid('takes the id of an event') }),
+  query: z.object({
+    at: moment.optional().meta({ description: 'occurred_at, by which the event is found at once' }),
+  }),
+});
+
+/** Searching events, counting them, and one of them. */
+export function eventRoutes(db: Db): readonly ApiRoute[] {
+  return [searchRoute(db), histogramRoute(db)];
+}
+
+const searchRoute = (db: Db) =>
+  jsonRoute({
+    method: 'get',
+    path: '/events',
+    tag: 'events',
+    summary: 'events that match all conditions, newest first',
+    asks: z.object({
+      query: z.object({ ...conditionShape, limit: limit(50, 1_000), cursor }).refine(isInOrder, NOT_IN_ORDER),
+    }),
+    answer: eventPageSchema,
+    async work({ query: { limit: most, cursor: after, ...conditions } }) {
+      const { events, next } = await readPage(db, filterOf(conditions), { limit: most, after });
+      return { items: events.map(toEventAnswer), next_cursor: next ?? null };
+    },
+  });
+
+const histogramRoute = (db: Db) =>
+  jsonRoute({
+    method: 'get',
+    path: '/events/histogram',
+    tag: 'events',
+    summary: 'how many events match, over time and by type',
+    description: 'Without a range it is that of the last 24 hours.',
+    asks: z.object({
+      query: z
+        .object({
+          ...conditionShape,
+          bars: z.coerce
+            .number()
+            .int()
+            .min(2)
+            .max(500)
+            .default(60)
+            .meta({ description: 'how many bars at most, 2 to 500' }),
+        })
+        .refine(isInOrder, NOT_IN_ORDER),
+    }),
+    answer: histogramSchema,
+    async work({ query: { bars: mostBars, ...conditions } }) {
+      const until = conditions.until ?? new Date();
+      const since = conditions.since ?? new Date(until.getTime() - DAY_MS);
+      const histogram = await eventHistogram(db, { ...filterOf(conditions), since, until }, mostBars);
+      return {
+        since: since.toISOString(),
+        until: until.toISOString(),
+        bucket_seconds: histogram.bucketSeconds,
+        bars: histogram.bars.map(({ start, counts }) => ({ start: start.toISOString(), counts })),
+        is_complete: histogram.isComplete,
+      };
+    },
+  });
+
+/** One event; behind the routes whose paths look like an id. */
+export const oneEventRoute = (db: Db) =>
+  jsonRoute({
+    method: 'get',
+    path: '/events/{event_id}',
+    tag: 'events',
+    summary: 'one event, the delivery that brought it, and where it was forwarded',
+    asks: oneEvent,
+    answer: eventDetailSchema,
+    work: async ({ path, query }) => toDetailAnswer(await describeEvent(db, path.event_id, query.at)),
+  });

@@ -1,0 +1,97 @@
+import { badge } from '../html/badge.ts';
+import type { Content } from '../html/html.ts';
+import { html } from '../html/html.ts';
+import { numberOf } from '../html/number.ts';
+import { tableOf } from '../html/table.ts';
+import type { Column } from '../html/table.ts';
+import { durationOf } from '../html/time.ts';
+import type { Conservation, Overview } from './overview-schemas.ts';
+import { facts, partOf, sinceOf } from './part.ts';
+
+/** Whether what was acknowledged is there, and what waits in quarantine for a decision. */
+export function conservationPanel(overview: Overview): Content {
+  return html`
+    <h2>Conservation</h2>
+    ${partOf(overview, 'conservation', overview.conservation, describeSums)}
+    ${partOf(
+      overview,
+      'quarantine',
+      overview.quarantine,
+      ({ open_count: open, is_more: isMore, oldest_received_at: oldest }) =>
+        facts([
+          [
+            'open in quarantine',
+            open === 0 ? 'nothing' : html`<a href="/quarantine">${moreThan(open, isMore)}</a>`,
+          ],
+          ...(oldest === null ? [] : [['the oldest of', sinceOf(overview, oldest)] as const]),
+        ]),
+    )}
+  `;
+}
+
+function describeSums({ adds_up: addsUp, items }: Conservation): Content {
+  const total = (count: 'expected' | 'events' | 'duplicates' | 'quarantined' | 'deliveries') =>
+    numberOf(items.reduce((sum, item) => sum + item[count], 0));
+  const wrong = items.filter((item) => !item.adds_up);
+  return html`
+    <p>${addsUp ? badge('good', 'adds up') : badge('bad', 'does not add up')}</p>
+    ${wrong.map(
+      ({ source, message_type: type, unbalanced }) => html`
+        <p class="note bad">
+          ${source} ${type}: ${numberOf(unbalanced)} deliveries have records that are neither stored nor
+          in${' '}
+          <a href="/quarantine">quarantine</a>.
+        </p>
+      `,
+    )}
+    ${facts([
+      ['acknowledged', `${total('expected')} in ${total('deliveries')} deliveries`],
+      ['stored', total('events')],
+      ['stored before', total('duplicates')],
+      ['to quarantine', total('quarantined')],
+    ])}
+  `;
+}
+
+type Destination = NonNullable<Overview['destinations']>[number];
+
+const STATES = {
+  running: badge('good', 'running'),
+  paused: badge('warn', 'paused'),
+  refused: badge('bad', 'refused'),
+};
+
+/** How far behind each destination is. */
+export function destinationsPanel(overview: Overview): Content {
+  const { at, destinations } = overview;
+  const columns: Column<Destination>[] = [
+    { heading: 'Destination', cell: ({ name }) => html`<a href="/destinations">${name}</a>` },
+    { heading: 'State', cell: ({ state }) => STATES[state] },
+    {
+      heading: 'Behind by',
+      kind: 'number',
+      cell: (line) => `${moreThan(line.behind_count, line.is_more)} events`,
+    },
+    { heading: 'The oldest for', cell: (line) => waitOf(at, line.behind_since) },
+    { heading: 'Rejected', kind: 'number', cell: (line) => numberOf(line.rejected_count) },
+    { heading: 'Last sent (UTC)', cell: (line) => sinceOf(overview, line.last_sent_at) },
+    { heading: 'Last error', kind: 'wrap', cell: (line) => line.last_error },
+  ];
+  return html`
+    <h2>Destinations</h2>
+    ${partOf(overview, 'destinations', destinations, (lines) =>
+      lines.length === 0
+        ? html`<p class="dim">
+            Nothing is forwarded. Set <code>FORWARD_TO</code> to send every event to a SIEM.
+          </p>`
+        : tableOf('Destinations and how far behind they are', columns, lines),
+    )}
+  `;
+}
+
+function waitOf(at: string, since: string | null): Content {
+  if (since === null) return html`<span class="dim">none waits</span>`;
+  return durationOf(Math.max(0, (Date.parse(at) - Date.parse(since)) / 1000));
+}
+
+const moreThan = (count: number, isMore: boolean) => `${isMore ? 'more than ' : ''}${numberOf(count)}`;

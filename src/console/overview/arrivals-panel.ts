@@ -1,0 +1,134 @@
+import { MESSAGE_TYPES } from '../../domain.ts';
+import type { Content } from '../html/html.ts';
+import { html } from '../html/html.ts';
+import { numberOf } from '../html/number.ts';
+import { tableOf } from '../html/table.ts';
+import { timeOf } from '../html/time.ts';
+import { RANGE_NAMES, RANGES } from './arrival-ranges.ts';
+import type { RangeName } from './arrival-ranges.ts';
+import type { Arrivals, Overview } from './overview-schemas.ts';
+import { partOf } from './part.ts';
+
+/** Which stretch of time the chart shows. */
+export interface ShownRange {
+  readonly range: RangeName;
+  /** Another stretch than the last hour, day or week. */
+  readonly isZoomed: boolean;
+  readonly since: Date;
+  readonly until: Date;
+  readonly source: string | undefined;
+}
+
+/** The chart of what arrived, with the same numbers as a table. */
+export function arrivalsPanel(shown: ShownRange, arrivals: Arrivals | null, overview: Overview): Content {
+  return html`
+    <section class="panel" id="arrivals">
+      <div class="row apart" id="arrivals-controls" data-live>
+        <h2>Events that arrived</h2>
+        ${sourceForm(shown, overview.sources)} ${rangeLinks(shown)}
+      </div>
+      <div
+        id="arrivals-chart"
+        class="chart"
+        role="img"
+        data-types=${MESSAGE_TYPES.join(' ')}
+        data-ranges=${JSON.stringify(RANGES)}
+        aria-label="Events that arrived, by time and message type; the table below has the same numbers"
+      ></div>
+      <div id="arrivals-legend" class="legend" role="group" aria-label="Message types in the chart"></div>
+      <noscript><p class="dim">The chart needs JavaScript; the table has the same numbers.</p></noscript>
+      <div id="arrivals-table" data-live>${partOf(overview, 'arrivals', arrivals, numbersOf)}</div>
+    </section>
+  `;
+}
+
+function rangeLinks(shown: ShownRange): Content {
+  const { range, isZoomed } = shown;
+  return html`
+    <nav class="row" aria-label="Range of the chart">
+      ${RANGE_NAMES.map(
+        (name) => html`
+          <a
+            class="button quiet"
+            href=${hrefOf({ range: name, source: shown.source })}
+            aria-current=${name === range && !isZoomed ? 'true' : undefined}
+          >
+            ${name}
+          </a>
+        `,
+      )}
+      <a class="button quiet" href=${movedHref(shown, -0.5, 0.5)}>earlier</a>
+      <a class="button quiet" href=${movedHref(shown, 0.5, 1.5)}>later</a>
+      <a class="button quiet" href=${movedHref(shown, 0.25, 0.75)}>closer</a>
+      ${isZoomed && html`<a class="button" href=${hrefOf({ range, source: shown.source })}>reset</a>`}
+    </nav>
+  `;
+}
+
+/** The stretch between two parts of the one that is shown: 0 is where it begins, 1 where it ends. */
+function movedHref({ range, since, until, source }: ShownRange, from: number, to: number): string {
+  const start = since.getTime();
+  const length = until.getTime() - start;
+  const at = (part: number) => `${new Date(start + part * length).toISOString().slice(0, 19)}Z`;
+  return hrefOf({ range, since: at(from), until: at(to), source });
+}
+
+function hrefOf(query: Readonly<Record<string, string | undefined>>): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, value);
+  return `/?${parameters.toString()}`;
+}
+
+function sourceForm({ range, source }: ShownRange, sources: readonly string[]): Content {
+  if (sources.length < 2) return null;
+  return html`
+    <form class="row" method="get" action="/">
+      <input type="hidden" name="range" value=${range} />
+      <label for="source">Source</label>
+      <select id="source" name="source">
+        <option value="">all</option>
+        ${sources.map((name) => html`<option value=${name} selected=${name === source}>${name}</option>`)}
+      </select>
+      <button class="quiet">Show</button>
+    </form>
+  `;
+}
+
+interface Line {
+  readonly bucket: string;
+  readonly events: ReadonlyMap<string, number>;
+}
+
+function numbersOf({ since, until, bucket_seconds: width, items }: Arrivals): Content {
+  const lines = linesOf(items);
+  return html`
+    <details>
+      <summary>The same as a table: ${timeOf(since)} to ${timeOf(until)} UTC, by ${width / 60} min</summary>
+      ${
+        lines.length === 0
+          ? html`<p class="dim">Nothing arrived in this time.</p>`
+          : tableOf(
+              'Events that arrived, by time and message type',
+              [
+                { heading: 'From (UTC)', cell: ({ bucket }) => timeOf(bucket) },
+                ...MESSAGE_TYPES.map((type) => ({
+                  heading: type,
+                  kind: 'number' as const,
+                  cell: ({ events }: Line) => numberOf(events.get(type) ?? 0),
+                })),
+              ],
+              lines,
+            )
+      }
+    </details>
+  `;
+}
+
+function linesOf(items: Arrivals['items']): Line[] {
+  const lines = new Map<string, Map<string, number>>();
+  for (const { bucket, message_type: type, events } of items) {
+    const line = lines.get(bucket) ?? new Map<string, number>();
+    lines.set(bucket, line.set(type, events));
+  }
+  return [...lines].map(([bucket, events]) => ({ bucket, events }));
+}

@@ -1,0 +1,128 @@
+import { badge } from '../html/badge.ts';
+import type { Content } from '../html/html.ts';
+import { html } from '../html/html.ts';
+import { bytesOf, numberOf } from '../html/number.ts';
+import { tableOf } from '../html/table.ts';
+import type { Column } from '../html/table.ts';
+import { durationOf, timeOf } from '../html/time.ts';
+import type { Overview, ProcessLine } from './overview-schemas.ts';
+import { facts, partOf, sinceOf } from './part.ts';
+
+/** How fast deliveries are answered. */
+export function answersPanel(overview: Overview): Content {
+  return html`
+    <h2>Answers to senders</h2>
+    ${partOf(
+      overview,
+      'processes',
+      overview.answers,
+      (answers) => html`
+        <p class="figure">${rateOf(answers.per_second)}<span class="unit"> deliveries/s</span></p>
+        ${facts([
+          ['half within', millisecondsOf(answers.p50_ms)],
+          ['99 % within', millisecondsOf(answers.p99_ms)],
+          ['refused', `${rateOf(answers.refused_per_second)}/s`],
+          ['processes', numberOf(answers.processes)],
+        ])}
+      `,
+      'No process that takes deliveries has reported.',
+    )}
+  `;
+}
+
+/** What waits to be stored, in the queue and on disks. */
+export function queuePanel(overview: Overview): Content {
+  return html`
+    <h2>Queue and spool</h2>
+    ${partOf(
+      overview,
+      'queue',
+      overview.queue,
+      (queue) => html`
+        <p class="figure">${numberOf(queue.waiting)}<span class="unit"> jobs wait</span></p>
+        ${facts([
+          ['oldest', secondsOf(queue.oldest_waiting_seconds, 'none waits')],
+          ['being stored', numberOf(queue.active)],
+          ['after a failure', `${numberOf(queue.delayed)} rest, ${numberOf(queue.failed)} given up`],
+        ])}
+      `,
+    )}
+    ${partOf(
+      overview,
+      'processes',
+      overview.spool,
+      ({ bytes, segments, oldest_seconds: oldest }) =>
+        facts([
+          [
+            'in the spool',
+            segments === 0
+              ? 'nothing'
+              : `${bytesOf(bytes)} in ${numberOf(segments)} files, the oldest for ${durationOf(oldest)}`,
+          ],
+        ]),
+      'No process has a spool.',
+    )}
+  `;
+}
+
+/** How fast events are stored. */
+export function storingPanel(overview: Overview): Content {
+  return html`
+    <h2>Storing</h2>
+    ${partOf(
+      overview,
+      'processes',
+      overview.storing,
+      (storing) => html`
+        <p class="figure">${rateOf(storing.events_per_second)}<span class="unit"> events/s</span></p>
+        ${facts([
+          ['half within', `${millisecondsOf(storing.p50_ms)} a transaction`],
+          ['99 % within', millisecondsOf(storing.p99_ms)],
+          ['processes', numberOf(storing.processes)],
+        ])}
+      `,
+      'No process that stores has reported.',
+    )}
+  `;
+}
+
+/** The processes of the last day. */
+export function processesPanel(overview: Overview): Content {
+  const columns: Column<ProcessLine>[] = [
+    {
+      heading: 'Process',
+      cell: ({ role, host, pid }) => html`${role} <span class="dim">${host} ${pid}</span>`,
+    },
+    {
+      heading: 'State',
+      cell: ({ is_alive: isAlive }) => (isAlive ? badge('good', 'alive') : badge('bad', 'no sign of life')),
+    },
+    { heading: 'Version', cell: ({ version }) => version },
+    { heading: 'Memory', kind: 'number', cell: (line) => known(line.memory_bytes, bytesOf) },
+    {
+      heading: 'CPU',
+      kind: 'number',
+      cell: (line) => known(line.cpu_percent, (cpu) => `${Math.round(cpu)} %`),
+    },
+    { heading: 'Lag', kind: 'number', cell: (line) => known(line.event_loop_delay_p99_ms, millisecondsOf) },
+    { heading: 'Started (UTC)', cell: (line) => timeOf(line.started_at) },
+    { heading: 'Last sign of life (UTC)', cell: (line) => sinceOf(overview, line.seen_at) },
+  ];
+  return html`
+    <h2>Processes</h2>
+    ${partOf(overview, 'processes', overview.processes, (processes) =>
+      processes.length === 0
+        ? html`<p class="dim">No process has reported in the last day.</p>`
+        : tableOf('Processes of the last day', columns, processes),
+    )}
+  `;
+}
+
+const known = (value: number | null, show: (value: number) => string): Content =>
+  value === null ? html`<span class="dim">not known</span>` : show(value);
+
+const rateOf = (perSecond: number) => numberOf(Number(perSecond.toPrecision(perSecond >= 100 ? 3 : 2)));
+
+const millisecondsOf = (ms: number) => `${numberOf(Number(ms.toPrecision(ms >= 100 ? 3 : 2)))} ms`;
+
+const secondsOf = (seconds: number | null, none: string) => (seconds === null ? none : durationOf(seconds));

@@ -1,0 +1,21 @@
+import { readArrivals } from '../../store/arrivals.ts';
+import type { Db } from '../../store/database.ts';
+import { chooseBuckets } from './arrival-ranges.ts';
+import type { AskedRange } from './arrival-ranges.ts';
+import type { Arrivals } from './overview-schemas.ts';
+
+/** Reads what arrived in a stretch of time, as the API tells it. Throws RefusedError for a stretch that cannot be. */
+export async function readAskedArrivals(db: Db, asked: AskedRange): Promise<Arrivals> {
+  const range = chooseBuckets(asked, Date.now());
+  const arrivals = await readArrivals(db, range);
+  return {
+    since: range.since.toISOString(),
+    until: range.until.toISOString(),
+    bucket_seconds: range.bucketSeconds,
+    items: arrivals.map(({ bucket, messageType, ...counts }) => ({
+      bucket: bucket.toISOString(),
+      message_type: messageType,
+      ...counts,
+    })),
+  };
+}

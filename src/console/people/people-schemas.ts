@@ -1,0 +1,123 @@
+import { z } from 'zod';
+import { MESSAGE_TYPES } from '../../domain.ts';
+import type { ClientPosition, ClientSummary, SeenWith, UserSummary } from '../../store/timeline.ts';
+
+const time = z.string().meta({ description: 'ISO 8601 in UTC' });
+
+const seenWith = z
+  .array(z.object({ name: z.string(), count: z.number(), last_seen: time }))
+  .meta({ description: 'at most 50' });
+
+const summary = {
+  since: time,
+  until: time,
+  first_seen: time.nullable().meta({ description: 'in the range' }),
+  last_seen: time.nullable().meta({ description: 'in the range' }),
+  counts_by_type: z.partialRecord(z.enum(MESSAGE_TYPES), z.number()),
+  is_complete: z.boolean().meta({ description: 'false when a part took too long and was left out' }),
+};
+
+/** A user in a time range, as the API answers it. */
+export const userSchema = z
+  .object({
+    name: z.string(),
+    ...summary,
+    devices: seenWith.meta({ description: 'MAC addresses of clients that log entries name beside the user' }),
+    access_points: seenWith.meta({ description: 'MAC addresses of access points' }),
+  })
+  .meta({ id: 'User' });
+
+/** A client in a time range, as the API answers it. */
+export const clientSchema = z
+  .object({
+    mac: z.string(),
+    ...summary,
+    users: seenWith.meta({ description: 'users that log entries name beside the client' }),
+    access_points: seenWith.meta({ description: 'MAC addresses of access points' }),
+    ssids: seenWith,
+  })
+  .meta({ id: 'Client' });
+
+const positionSchema = z
+  .object({
+    occurred_at: time,
+    ap_mac: z.string().nullable().meta({ description: 'the access point that heard the client' }),
+    x: z.number().nullable().meta({ description: 'on the floor plan; taken to be metres' }),
+    y: z.number().nullable(),
+    unc: z.number().nullable().meta({ description: 'how far off that may be' }),
+    lat: z.number().nullable(),
+    lng: z.number().nullable(),
+    rssi: z.number().nullable().meta({ description: 'strength of the signal in dBm' }),
+  })
+  .meta({ id: 'ClientPosition' });
+
+/** Where a client was, as the API answers it. */
+export const positionsSchema = z.object({
+  since: time,
+  until: time,
+  items: z.array(positionSchema).meta({ description: 'newest first' }),
+  access_points: z
+    .array(
+      z.object({
+        ap_mac: z.string(),
+        name: z.string().nullable(),
+        x: z.number(),
+        y: z.number(),
+        observations: z.number().meta({ description: 'how many observations say so' }),
+      }),
+    )
+    .meta({ description: 'where those that heard it probably are' }),
+});
+
+/** A range that has both ends. */
+export interface WholeRange {
+  readonly since: Date;
+  readonly until: Date;
+}
+
+/** A user as the API answers it. */
+export const toUserAnswer = (
+  name: string,
+  range: WholeRange,
+  user: UserSummary,
+): z.input<typeof userSchema> => ({
+  name,
+  ...toSummaryAnswer(range, user),
+  devices: user.devices.map(toSeenAnswer),
+  access_points: user.accessPoints.map(toSeenAnswer),
+});
+
+/** A client as the API answers it. */
+export const toClientAnswer = (
+  mac: string,
+  range: WholeRange,
+  client: ClientSummary,
+): z.input<typeof clientSchema> => ({
+  mac,
+  ...toSummaryAnswer(range, client),
+  users: client.users.map(toSeenAnswer),
+  access_points: client.accessPoints.map(toSeenAnswer),
+  ssids: client.ssids.map(toSeenAnswer),
+});
+
+const toSummaryAnswer = ({ since, until }: WholeRange, summary: UserSummary | ClientSummary) => ({
+  since: since.toISOString(),
+  until: until.toISOString(),
+  first_seen: summary.firstSeen?.toISOString() ?? null,
+  last_seen: summary.lastSeen?.toISOString() ?? null,
+  counts_by_type: { ...summary.countsByType },
+  is_complete: summary.isComplete,
+});
+
+const toSeenAnswer = ({ name, count, lastSeen }: SeenWith) => ({
+  name,
+  count,
+  last_seen: lastSeen.toISOString(),
+});
+
+/** A position as the API answers it. */
+export const toPositionAnswer = ({ occurredAt, apMac, ...others }: ClientPosition) => ({
+  occurred_at: occurredAt.toISOString(),
+  ap_mac: apMac,
+  ...others,
+});

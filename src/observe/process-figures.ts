@@ -1,0 +1,90 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { ProcessFigures } from '../store/processes.ts';
+import { createLastMinute } from './last-minute.ts';
+
+/** The parts of the service that a process runs. */
+export interface ProcessParts {
+  readonly receives: boolean;
+  readonly stores: boolean;
+  /** How the way into the queue is; undefined while there is none. */
+  readonly queueState: () =>
+    | {
+        readonly works: boolean;
+        readonly spool: {
+          readonly bytes: number;
+          readonly segments: number;
+          readonly oldestAt: number | undefined;
+        };
+      }
+    | undefined;
+}
+
+/** Gathers what a process reports of itself. */
+export interface ProcessGauge {
+  answered(seconds: number): void;
+  refused(): void;
+  stored(events: number, seconds: number): void;
+  /** The figures of the last minute; load of processor and event loop since the last time they were asked for. */
+  figures(): ProcessFigures;
+  close(): void;
+}
+
+/** How finely the delay of the event loop is looked at; what it reports is the delay beyond that. */
+const RESOLUTION_MS = 10;
+
+/** Starts to gather. */
+export function createProcessGauge({ receives, stores, queueState }: ProcessParts): ProcessGauge {
+  const answers = createLastMinute();
+  const refusals = createLastMinute();
+  const transactions = createLastMinute();
+  const cpuPercent = createCpuMeter();
+  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  delay.enable();
+
+  function takeDelay(): number {
+    const p99Ms = delay.percentile(99) / 1e6;
+    delay.reset();
+    return Math.max(0, p99Ms - RESOLUTION_MS);
+  }
+
+  return {
+    answered: (seconds) => answers.add(seconds),
+    refused: () => refusals.add(0),
+    stored: (events, seconds) => transactions.add(seconds, events),
+    figures() {
+      const queue = queueState();
+      const { perSecond: eventsPerSecond, ...storing } = transactions.summary();
+      return {
+        answers: receives ? { ...answers.summary(), refusedPerSecond: refusals.summary().perSecond } : null,
+        spool: queue === undefined ? null : spoolFigures(queue.spool),
+        queueWorks: queue?.works ?? null,
+        storing: stores ? { eventsPerSecond, ...storing } : null,
+        memoryBytes: process.memoryUsage.rss(),
+        eventLoopDelayP99Ms: takeDelay(),
+        cpuPercent: cpuPercent(),
+      };
+    },
+    close: () => void delay.disable(),
+  };
+}
+
+function spoolFigures({
+  bytes,
+  segments,
+  oldestAt,
+}: NonNullable<ReturnType<ProcessParts['queueState']>>['spool']) {
+  return { bytes, segments, oldestSeconds: oldestAt === undefined ? 0 : (Date.now() - oldestAt) / 1000 };
+}
+
+/** Gives the time that the processor worked for us since the last call, in percent of one core. */
+function createCpuMeter(): () => number {
+  let at = performance.now();
+  let used = process.cpuUsage();
+  return () => {
+    const { user, system } = process.cpuUsage(used);
+    const elapsedMs = performance.now() - at;
+    at = performance.now();
+    used = process.cpuUsage();
+    return elapsedMs === 0 ? 0 : ((user + system) / 1000 / elapsedMs) * 100;
+  };
+}

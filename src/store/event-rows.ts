@@ -1,0 +1,108 @@
+import { sql } from 'kysely';
+import type { RawBuilder } from 'kysely';
+import { FAMILY_OF, MESSAGE_TYPES } from '../domain.ts';
+import type { Family, MessageType } from '../domain.ts';
+import { isJsonObject, parseExactJson } from '../exact-json.ts';
+import { FIELDS } from '../message-types.ts';
+import type { Field } from '../message-types.ts';
+import type { Db } from './database.ts';
+import type { StoredEvent } from './read-events.ts';
+
+/** An event as its row says it: every value text, nothing parsed. */
+export interface StoredRow extends Omit<StoredEvent, 'columns' | 'payload' | 'family'> {
+  /** JSON text. */
+  readonly payload: string;
+  /** The family's typed columns, in the order of `COLUMNS_OF`. */
+  readonly [column: `c${number}`]: string | string[] | null;
+}
+
+/** Reads rows of a family's table; `from` is what stands behind that word, and names the table's columns. */
+export async function selectRows(
+  db: Db,
+  family: Family,
+  from: RawBuilder<unknown>,
+): Promise<readonly StoredRow[]> {
+  const columns = COLUMNS_OF[family];
+  const typed = columns.map((field, index) => sql`${asText(field)} as ${sql.ref(`c${index}`)}`);
+  const { rows } = await sql<StoredRow>`
+    select xid::text, id::text, event_id as "eventId", delivery_id as "deliveryId", source,
+           message_type as "messageType", ${isoTime('occurred_at')} as "occurredAt",
+           ${isoTime('received_at')} as "receivedAt", owner_id::text as "ownerId", org_id::text as "orgId",
+           origin, payload::text as payload, ${sql.join(typed)}
+    from ${from}`.execute(db);
+  return rows;
+}
+
+function asText({ column, kind }: Field): RawBuilder<unknown> {
+  switch (kind) {
+    case 'timestamptz':
+      return isoTime(column);
+    case 'inet':
+      // A cast to text would write the mask of a single host, too.
+      return sql`abbrev(${sql.ref(column)})`;
+    case 'key[]':
+    case 'bigint[]':
+      return sql`${sql.ref(column)}::text[]`;
+    case 'text':
+    case 'key':
+    case 'bigint':
+    case 'double precision':
+    case 'macaddr':
+    case 'jsonb':
+      return sql`${sql.ref(column)}::text`;
+  }
+}
+
+const isoTime = (column: string) =>
+  sql`to_char(${sql.ref(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+/** Every typed column of a family's table, once. */
+const COLUMNS_OF: Readonly<Record<Family, readonly Field[]>> = {
+  audit: columnsOf('audit'),
+  location: columnsOf('location'),
+  log: columnsOf('log'),
+};
+
+function columnsOf(family: Family): readonly Field[] {
+  const fields = MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === family).flatMap((type) => FIELDS[type]);
+  return [...new Map(fields.map((field) => [field.column, field])).values()];
+}
+
+/** Where the columns of a message type stand among those of its family. */
+const PLACES: ReadonlyMap<MessageType, readonly (readonly [string, `c${number}`])[]> = new Map(
+  MESSAGE_TYPES.map((type) => {
+    const names = COLUMNS_OF[FAMILY_OF[type]].map(({ column }) => column);
+    return [type, FIELDS[type].map(({ column }) => [column, `c${names.indexOf(column)}` as const] as const)];
+  }),
+);
+
+/** The typed columns of a row's message type. */
+export function columnsOfRow(row: StoredRow): StoredEvent['columns'] {
+  const columns: Record<string, string | readonly string[] | null> = {};
+  for (const [name, place] of PLACES.get(row.messageType) ?? []) columns[name] = row[place] ?? null;
+  return columns;
+}
+
+/** The event of a row. Throws a TypeError when its payload is no JSON object, which is never stored. */
+export function toEvent(row: StoredRow): StoredEvent {
+  const payload = parseExactJson(row.payload);
+  if (!isJsonObject(payload)) throw new TypeError(`event ${row.eventId}: its payload is not a JSON object`);
+  const { xid, id, eventId, deliveryId, source, messageType, occurredAt, receivedAt } = row;
+  const { ownerId, orgId, origin } = row;
+  return {
+    xid,
+    id,
+    eventId,
+    deliveryId,
+    source,
+    messageType,
+    family: FAMILY_OF[messageType],
+    occurredAt,
+    receivedAt,
+    ownerId,
+    orgId,
+    origin,
+    columns: columnsOfRow(row),
+    payload,
+  };
+}

@@ -1,0 +1,120 @@
+import { sql } from 'kysely';
+import type { Db } from './database.ts';
+import { familyQueries } from './event-filter.ts';
+import type { EventFilter, FamilyQuery } from './event-filter.ts';
+import { byTime, selectPage, stretchesOf } from './event-pages.ts';
+import type { StoredRow } from './event-rows.ts';
+import { createFormat } from './export-format.ts';
+import type { ExportFormat } from './export-format.ts';
+import { endOfEvents } from './search-events.ts';
+import type { TimeRange } from './time-stretches.ts';
+
+export { countEventsUpTo } from './count-matching.ts';
+export type { ExportFormat } from './export-format.ts';
+
+/** Rows of a family that are read at once, and held twice at most. */
+const ROWS_AT_ONCE = 2_000;
+
+/** Rows that make one piece of text. */
+const ROWS_A_PIECE = 500;
+
+/**
+ * Every event that matches, newest first, as the text of a file: pieces of whole lines, the header of CSV first. The
+ * file shows one moment: events of transactions that had not ended when it began are left out, and what is stored
+ * never changes. Only retention, which drops whole months, can take away what is not yet read. No transaction stays
+ * open between two pieces, so a slow reader holds nothing up, and a few thousand rows at most are in memory.
+ */
+export async function* exportLines(
+  db: Db,
+  filter: EventFilter,
+  as: ExportFormat,
+  signal?: AbortSignal,
+  onRows?: (rows: number) => void,
+): AsyncGenerator<string> {
+  const { xid } = await endOfEvents(db);
+  const stored = sql`xid < ${xid}::xid8`;
+  const families = familyQueries(filter).map((query) =>
+    rowsOf(db, { ...query, conditions: [...query.conditions, stored] }, filter, signal),
+  );
+  const messageType = filter.messageTypes?.length === 1 ? filter.messageTypes[0] : undefined;
+  const format = createFormat(as, messageType);
+  if (format.header !== '') yield format.header;
+  for await (const rows of mergeNewest(families)) {
+    for (let at = 0; at < rows.length; at += ROWS_A_PIECE) {
+      const piece = rows.slice(at, at + ROWS_A_PIECE);
+      yield piece.map((row) => format.line(row)).join('');
+      onRows?.(piece.length);
+    }
+  }
+}
+
+/** A family's rows, newest first. */
+async function* rowsOf(
+  db: Db,
+  query: FamilyQuery,
+  filter: EventFilter,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<readonly StoredRow[]> {
+  for await (const stretch of stretchesOf(db, [query], filter, { order: 'newest' })) {
+    yield* pagesOf(db, query, stretch, signal);
+  }
+}
+
+/** The rows of a stretch; the next ones are read while these are used. */
+async function* pagesOf(
+  db: Db,
+  query: FamilyQuery,
+  range: TimeRange,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<readonly StoredRow[]> {
+  const read = (last?: StoredRow) => {
+    const after = last && { occurredAt: new Date(last.occurredAt), eventId: last.eventId };
+    return selectPage(db, query, range, { limit: ROWS_AT_ONCE, after, order: 'newest' });
+  };
+  for (let next = read(); ;) {
+    const rows = await next;
+    signal?.throwIfAborted();
+    const isLast = rows.length < ROWS_AT_ONCE;
+    if (!isLast) {
+      next = read(rows.at(-1));
+      // What fails meanwhile is told when it is waited for.
+      next.catch(() => undefined);
+    }
+    if (rows.length > 0) yield rows;
+    if (isLast) return;
+  }
+}
+
+/** Rows of one family that wait for those of the others. */
+interface Waiting {
+  readonly source: AsyncGenerator<readonly StoredRow[]>;
+  readonly rows: readonly StoredRow[];
+  readonly isAtEnd: boolean;
+}
+
+/** Brings the rows of all families into one order, some at a time. */
+async function* mergeNewest(
+  sources: readonly AsyncGenerator<readonly StoredRow[]>[],
+): AsyncGenerator<readonly StoredRow[]> {
+  const newestFirst = byTime('newest');
+  let waiting = sources.map((source): Waiting => ({ source, rows: [], isAtEnd: false }));
+  for (;;) {
+    waiting = await Promise.all(waiting.map(refill));
+    // Behind the first last row, rows of its family may be missing.
+    const [end] = waiting
+      .filter(({ isAtEnd }) => !isAtEnd)
+      .flatMap(({ rows }) => rows.slice(-1))
+      .toSorted(newestFirst);
+    const isReady = (row: StoredRow) => end === undefined || newestFirst(row, end) <= 0;
+    const ready = waiting.flatMap(({ rows }) => rows.filter(isReady));
+    if (ready.length === 0) return;
+    yield ready.toSorted(newestFirst);
+    waiting = waiting.map((one) => ({ ...one, rows: one.rows.filter((row) => !isReady(row)) }));
+  }
+}
+
+async function refill(waiting: Waiting): Promise<Waiting> {
+  if (waiting.rows.length > 0 || waiting.isAtEnd) return waiting;
+  const next = await waiting.source.next();
+  return next.done === true ? { ...waiting, isAtEnd: true } : { ...waiting, rows: next.value };
+}

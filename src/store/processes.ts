@@ -1,0 +1,80 @@
+import { sql } from 'kysely';
+import type { Selectable } from 'kysely';
+import { z } from 'zod';
+import type { Database, Db } from './database.ts';
+
+/** What a process says of itself: rates and percentiles over the last minute, the rest as it is now. */
+export const ProcessFigures = z.object({
+  /** Null in a process that takes no deliveries. */
+  answers: z
+    .object({ perSecond: z.number(), p50Ms: z.number(), p99Ms: z.number(), refusedPerSecond: z.number() })
+    .nullable(),
+  spool: z.object({ bytes: z.number(), segments: z.number(), oldestSeconds: z.number() }).nullable(),
+  queueWorks: z.boolean().nullable(),
+  /** Of transactions; null in a process that stores nothing. */
+  storing: z.object({ eventsPerSecond: z.number(), p50Ms: z.number(), p99Ms: z.number() }).nullable(),
+  /** Resident. */
+  memoryBytes: z.number(),
+  eventLoopDelayP99Ms: z.number(),
+  /** Of one core. */
+  cpuPercent: z.number(),
+});
+
+export type ProcessFigures = z.infer<typeof ProcessFigures>;
+
+/** Which process it is. */
+export interface ProcessIdentity {
+  readonly processId: string;
+  readonly role: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly version: string;
+  readonly startedAt: Date;
+}
+
+/** A process as others see it. */
+export type ReportedProcess = Omit<Selectable<Database['processes']>, 'figures'> & {
+  /** Null when another version wrote what this one cannot read. */
+  readonly figures: ProcessFigures | null;
+  /** Whether it has reported in the last 30 s. */
+  readonly is_alive: boolean;
+};
+
+/** Writes down that a process lives, and how it is. Forgets those that were not seen for a day. */
+export async function reportProcess(
+  db: Db,
+  process: ProcessIdentity,
+  figures: ProcessFigures,
+): Promise<void> {
+  const { processId, startedAt, ...rest } = process;
+  await db
+    .insertInto('processes')
+    .values({ ...rest, process_id: processId, started_at: startedAt, figures: JSON.stringify(figures) })
+    .onConflict((conflict) =>
+      conflict
+        .column('process_id')
+        .doUpdateSet({ seen_at: sql<Date>`now()`, figures: JSON.stringify(figures) }),
+    )
+    .execute();
+  await sql`delete from processes where seen_at < now() - interval '1 day'`.execute(db);
+}
+
+/** The processes that were seen in the last day, the living first. */
+export async function listProcesses(db: Db): Promise<ReportedProcess[]> {
+  const rows = await db
+    .selectFrom('processes')
+    .selectAll()
+    .select(sql<boolean>`seen_at > now() - interval '30 seconds'`.as('is_alive'))
+    .where(sql<boolean>`seen_at > now() - interval '1 day'`)
+    .orderBy('is_alive', 'desc')
+    .orderBy('role')
+    .orderBy('host')
+    .orderBy('started_at')
+    .execute();
+  return rows.map((row) => ({ ...row, figures: ProcessFigures.safeParse(row.figures).data ?? null }));
+}
+
+/** Removes the row of a process that ends in order. */
+export async function removeProcess(db: Db, processId: string): Promise<void> {
+  await db.deleteFrom('processes').where('process_id', '=', processId).execute();
+}

@@ -1,0 +1,126 @@
+import { sql } from 'kysely';
+import type { Selectable } from 'kysely';
+import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
+import type { Database, Db } from './database.ts';
+import { withinTime } from './timed-query.ts';
+
+/** Which deliveries; every condition that is given must hold. */
+export interface DeliveryFilter {
+  readonly source?: string | undefined;
+  readonly messageType?: MessageType | typeof UNKNOWN_MESSAGE_TYPE | undefined;
+  /** When it was received, inclusive. */
+  readonly since?: Date | undefined;
+  /** Exclusive. */
+  readonly until?: Date | undefined;
+  /** Only those of which something lies, or lay, in quarantine. */
+  readonly withQuarantined?: boolean | undefined;
+  /** Only those that brought what was stored before. */
+  readonly withDuplicates?: boolean | undefined;
+}
+
+/** Where a page ended: the next one begins behind it. */
+export interface DeliveryPosition {
+  readonly receivedAt: Date;
+  readonly deliveryId: string;
+}
+
+export type Delivery = Selectable<Database['deliveries']>;
+
+/** One page of deliveries. */
+export interface FoundDeliveries {
+  readonly deliveries: readonly Delivery[];
+  /** Set when it took too long to look further back than to this time. */
+  readonly lookedBackTo: Date | undefined;
+}
+
+/** So far back from the page's end is looked, step by step: the index by time finds a stretch, and gives no order. */
+const STRETCH_HOURS = [1, 24, 30 * 24, Number.POSITIVE_INFINITY];
+
+const HOUR_MS = 60 * 60 * 1000;
+
+const STRETCH_TIMEOUT_MS = 3_000;
+
+/** Deliveries that match, newest first, one page. Each stretch is looked through for 3 seconds at most. */
+export async function searchDeliveries(
+  db: Db,
+  filter: DeliveryFilter,
+  page: { readonly limit: number; readonly after?: DeliveryPosition | undefined },
+): Promise<FoundDeliveries> {
+  const end = Math.min(
+    ...[page.after?.receivedAt, filter.until, new Date()].flatMap((time) => time?.getTime() ?? []),
+  );
+  const first = filter.since?.getTime() ?? Number.NEGATIVE_INFINITY;
+  let deliveries: readonly Delivery[] = [];
+  let lookedBackTo = new Date(end);
+  for (const hours of STRETCH_HOURS) {
+    const from = Math.max(first, end - hours * HOUR_MS);
+    const since = Number.isFinite(from) ? new Date(from) : undefined;
+    const found = await withinTime(db, STRETCH_TIMEOUT_MS, (trx) =>
+      selectPage(trx, { ...filter, since }, page),
+    );
+    if (found === undefined) return { deliveries, lookedBackTo };
+    deliveries = found;
+    if (found.length === page.limit || from === first || since === undefined) break;
+    lookedBackTo = since;
+  }
+  return { deliveries, lookedBackTo: undefined };
+}
+
+function selectPage(
+  db: Db,
+  filter: DeliveryFilter,
+  { limit, after }: { readonly limit: number; readonly after?: DeliveryPosition | undefined },
+): Promise<Delivery[]> {
+  let query = matching(db, filter)
+    .selectAll()
+    .orderBy('received_at', 'desc')
+    .orderBy('delivery_id', 'desc')
+    .limit(limit);
+  if (after !== undefined) {
+    query = query
+      .where('received_at', '<=', after.receivedAt)
+      .where(
+        sql<boolean>`(received_at, delivery_id) < (${after.receivedAt}::timestamptz, ${after.deliveryId}::uuid)`,
+      );
+  }
+  return query.execute();
+}
+
+/** What deliveries came to in all. */
+export interface DeliverySums {
+  readonly deliveries: number;
+  readonly events: number;
+  readonly duplicates: number;
+  readonly quarantined: number;
+}
+
+/** What the deliveries that match came to. Undefined when that would take longer than 1.5 seconds. */
+export async function sumDeliveries(db: Db, filter: DeliveryFilter): Promise<DeliverySums | undefined> {
+  return withinTime(db, 1_500, (trx) =>
+    matching(trx, filter)
+      .select([
+        sql<number>`count(*)::float8`.as('deliveries'),
+        sql<number>`coalesce(sum(event_count), 0)::float8`.as('events'),
+        sql<number>`coalesce(sum(duplicate_count), 0)::float8`.as('duplicates'),
+        sql<number>`coalesce(sum(quarantined_count), 0)::float8`.as('quarantined'),
+      ])
+      .executeTakeFirstOrThrow(),
+  );
+}
+
+/** One delivery; undefined when there is none of this id. */
+export async function findDelivery(db: Db, deliveryId: string): Promise<Delivery | undefined> {
+  return db.selectFrom('deliveries').selectAll().where('delivery_id', '=', deliveryId).executeTakeFirst();
+}
+
+function matching(db: Db, filter: DeliveryFilter) {
+  const { source, messageType, since, until, withQuarantined, withDuplicates } = filter;
+  let query = db.selectFrom('deliveries');
+  if (source !== undefined) query = query.where('source', '=', source);
+  if (messageType !== undefined) query = query.where('message_type', '=', messageType);
+  if (since !== undefined) query = query.where('received_at', '>=', since);
+  if (until !== undefined) query = query.where('received_at', '<', until);
+  if (withQuarantined === true) query = query.where('quarantined_count', '>', 0);
+  if (withDuplicates === true) query = query.where('duplicate_count', '>', 0);
+  return query;
+}

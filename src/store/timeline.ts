@@ -1,0 +1,136 @@
+import { sql } from 'kysely';
+import type { RawBuilder } from 'kysely';
+import type { MessageType } from '../domain.ts';
+import type { Db } from './database.ts';
+import { allOf, timeConditions } from './event-filter.ts';
+import { withinTime } from './timed-query.ts';
+
+export { accessPointPositions, clientPositions } from './positions.ts';
+export type { AccessPointPosition, ClientPosition } from './positions.ts';
+
+/** Something that was seen with a user or a client: how often, and when last. */
+export interface SeenWith {
+  /** A MAC address, a user's name, or an SSID. */
+  readonly name: string;
+  readonly count: number;
+  readonly lastSeen: Date;
+}
+
+/** What both summaries say. */
+interface Summary {
+  readonly firstSeen: Date | undefined;
+  readonly lastSeen: Date | undefined;
+  readonly countsByType: Readonly<Partial<Record<MessageType, number>>>;
+  /** False when a part took too long and was left out. */
+  readonly isComplete: boolean;
+}
+
+/** A user in a time range. */
+export interface UserSummary extends Summary {
+  /** MAC addresses of the clients that log entries name beside the user, the last seen first. */
+  readonly devices: readonly SeenWith[];
+  /** MAC addresses of the access points, the most frequent first. */
+  readonly accessPoints: readonly SeenWith[];
+}
+
+/** A client in a time range. */
+export interface ClientSummary extends Summary {
+  /** Users that log entries name beside the client, the last seen first. */
+  readonly users: readonly SeenWith[];
+  /** MAC addresses of the access points, the most frequent first. */
+  readonly accessPoints: readonly SeenWith[];
+  /** The most frequent first. */
+  readonly ssids: readonly SeenWith[];
+}
+
+/** Each query of a summary may take so long. */
+const TIMEOUT_MS = 1_500;
+
+/** A list of a summary ends here. */
+const LONGEST_LIST = 50;
+
+/** What is known of a user from `since` (inclusive) to `until` (exclusive). Each list ends after 50. */
+export async function summarizeUser(db: Db, user: string, since: Date, until: Date): Promise<UserSummary> {
+  const inRange = allOf(timeConditions({ since, until }));
+  const audit = sql`audit_events where user_name = ${user} and ${inRange}`;
+  const log = sql`log_entries where username = ${user} and ${inRange}`;
+  const [totals, devices, accessPoints] = await Promise.all([
+    totalsOf(db, [audit, log]),
+    seenWith(db, 'client_mac', [log], 'last seen'),
+    seenWith(db, 'ap_mac', [log], 'most frequent'),
+  ]);
+  return {
+    ...toSummary(totals, [devices, accessPoints]),
+    devices: devices ?? [],
+    accessPoints: accessPoints ?? [],
+  };
+}
+
+/** What is known of a client from `since` (inclusive) to `until` (exclusive). Each list ends after 50. */
+export async function summarizeClient(db: Db, mac: string, since: Date, until: Date): Promise<ClientSummary> {
+  const isClient = allOf([sql`client_mac = ${mac}::macaddr`, ...timeConditions({ since, until })]);
+  const location = sql`location_observations where ${isClient}`;
+  const log = sql`log_entries where ${isClient}`;
+  const [totals, users, accessPoints, ssids] = await Promise.all([
+    totalsOf(db, [location, log]),
+    seenWith(db, 'username', [log], 'last seen'),
+    seenWith(db, 'ap_mac', [location, log], 'most frequent'),
+    seenWith(db, 'ssid', [location, log], 'most frequent'),
+  ]);
+  return {
+    ...toSummary(totals, [users, accessPoints, ssids]),
+    users: users ?? [],
+    accessPoints: accessPoints ?? [],
+    ssids: ssids ?? [],
+  };
+}
+
+interface Total {
+  readonly messageType: MessageType;
+  readonly count: number;
+  readonly firstSeen: Date;
+  readonly lastSeen: Date;
+}
+
+function totalsOf(db: Db, tables: readonly RawBuilder<unknown>[]): Promise<readonly Total[] | undefined> {
+  const parts = tables.map(
+    (table) => sql`select message_type as "messageType", count(*)::float8 as count,
+      min(occurred_at) as "firstSeen", max(occurred_at) as "lastSeen" from ${table} group by message_type`,
+  );
+  return withinTime(
+    db,
+    TIMEOUT_MS,
+    async (trx) => (await sql<Total>`${sql.join(parts, sql` union all `)}`.execute(trx)).rows,
+  );
+}
+
+function seenWith(
+  db: Db,
+  column: 'client_mac' | 'ap_mac' | 'username' | 'ssid',
+  tables: readonly RawBuilder<unknown>[],
+  order: 'last seen' | 'most frequent',
+): Promise<readonly SeenWith[] | undefined> {
+  const parts = tables.map(
+    (table) => sql`select ${sql.ref(column)}::text as name, occurred_at from ${table}
+      and ${sql.ref(column)} is not null`,
+  );
+  const first = order === 'last seen' ? sql`"lastSeen" desc` : sql`count desc, "lastSeen" desc`;
+  return withinTime(db, TIMEOUT_MS, async (trx) => {
+    const { rows } = await sql<SeenWith>`
+      select name, count(*)::float8 as count, max(occurred_at) as "lastSeen"
+      from (${sql.join(parts, sql` union all `)}) as found
+      group by name order by ${first}, name limit ${LONGEST_LIST}`.execute(trx);
+    return rows;
+  });
+}
+
+function toSummary(totals: readonly Total[] | undefined, lists: readonly unknown[]): Summary {
+  const firsts = totals?.map(({ firstSeen }) => firstSeen.getTime()) ?? [];
+  const lasts = totals?.map(({ lastSeen }) => lastSeen.getTime()) ?? [];
+  return {
+    firstSeen: firsts.length === 0 ? undefined : new Date(Math.min(...firsts)),
+    lastSeen: lasts.length === 0 ? undefined : new Date(Math.max(...lasts)),
+    countsByType: Object.fromEntries(totals?.map(({ messageType, count }) => [messageType, count]) ?? []),
+    isComplete: totals !== undefined && !lists.includes(undefined),
+  };
+}

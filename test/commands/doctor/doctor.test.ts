@@ -1,0 +1,325 @@
+import { once } from 'node:events';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import path from 'node:path';
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { createCloudClient } from '../../../src/cloud/client.ts';
+import { EMULATOR_LOGINS } from '../../../src/emulator/accounts.ts';
+import { createEmulator } from '../../../src/emulator/emulator.ts';
+import { createBatchStore } from '../../../src/handlers/store-batch.ts';
+import { addDestination, recordFailure, setState, takeLease } from '../../../src/store/destinations.ts';
+import { freePort } from '../../../src/store/free-port.ts';
+import { endOfEvents } from '../../../src/store/search-events.ts';
+import { fakeClockLibrary, fakeClockSettings, setClock } from '../../faults/clock.ts';
+import { emptyRedis, BACKENDS } from '../../support/backends.ts';
+import { hasOpenssl, makeSignedCertificate } from '../../support/certificates.ts';
+import { createTestDatabase, unguarded } from '../../support/database.ts';
+import type { TestDatabase } from '../../support/database.ts';
+import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
+import { endOfProgram, SECRET, startProgram, temporaryDirectory } from '../../support/program.ts';
+
+const { username, password } = EMULATOR_LOGINS.administrator;
+const HOLDER = '00000000-0000-7000-8000-000000000001';
+const silent = pino({ level: 'silent' });
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
+});
+
+let directory: string;
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+});
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+async function createDatabase(): Promise<TestDatabase> {
+  const database = await createTestDatabase();
+  cleanUps.push(() => database.drop());
+  return database;
+}
+
+async function startCloud(): Promise<{ CLOUD_API_URL: string }> {
+  const emulator = createEmulator({ rate: 0 });
+  const url = await emulator.listen(0);
+  cleanUps.push(() => emulator.close());
+  return { CLOUD_API_URL: url };
+}
+
+const Line = z.object({
+  check: z.string(),
+  status: z.enum(['ok', 'warn', 'fail', 'skipped']),
+  message: z.string(),
+  remedy: z.string().nullable(),
+});
+
+/** What the doctor says of each thing, `STATUS MESSAGE`, and how it ends. */
+async function examine(settings: Record<string, string>) {
+  const { code, stdout, stderr } = await endOfProgram(settings, 'doctor', '--json');
+  const lines = stdout.toString().split('\n').filter(Boolean);
+  const found = lines.map((line) => Line.parse(JSON.parse(line)));
+  // Whatever is not in order comes with what to do about it.
+  for (const { status, remedy } of found)
+    if (status === 'warn' || status === 'fail') expect(remedy).toMatch(/../);
+  const told = Object.fromEntries(found.map(({ check, status, message }) => [check, `${status} ${message}`]));
+  return { code, told, output: stdout.toString() + stderr };
+}
+
+const like = (pattern: RegExp): unknown => expect.stringMatching(pattern);
+
+describe('doctor', () => {
+  const backends = BACKENDS.filter(({ available }) => available);
+  it.each(backends)('finds everything in order beside a running program, $backend', async ({ usesRedis }) => {
+    const { databaseUrl } = await createDatabase();
+    const cloud = await startCloud();
+    const settings = {
+      ...cloud,
+      CLOUD_USERNAME: username,
+      CLOUD_PASSWORD: password,
+      DATABASE_URL: databaseUrl,
+      ...(usesRedis ? { REDIS_URL: await emptyRedis() } : {}),
+      DATA_DIR: path.join(directory, String(usesRedis)),
+      WEBHOOK_SECRET: SECRET,
+      FORWARD_TO: `file:${path.join(directory, 'events.jsonl')}`,
+      PUBLIC_URL: `http://127.0.0.1:${await freePort()}`,
+    };
+    const port = new URL(settings.PUBLIC_URL).port;
+    const program = await startProgram({ ...settings, PORT: port });
+    cleanUps.push(() => program.end('SIGKILL'));
+    expect((await examine(settings)).told['subscriptions']).toMatch(
+      /^fail not in order: .*AUDIT_LOG_ALL is missing/,
+    );
+    await endOfProgram(settings, 'subscribe', 'apply');
+    const { code, told } = await examine(settings);
+    expect(Object.entries(told).filter(([, text]) => !text.startsWith('ok '))).toEqual([]);
+    expect(told).toMatchObject({
+      database: like(/Postgres \d+/),
+      migrations: like(/all \d+ applied/),
+      queue: like(usesRedis ? /in Redis: 0 batches wait/ : /in Postgres: 0 batches wait/),
+      'cloud clock': like(/agrees/),
+      api: like(/logs in as/),
+      subscriptions: 'ok 9 in order',
+      'public address': like(/a firewall may let us in/),
+      'destination default': 'ok running, has all',
+    });
+    expect(code).toBe(0);
+  });
+
+  it.skipIf(!hasOpenssl)('names everything that is wrong at once, and no secret', async () => {
+    const { db, databaseUrl } = await createDatabase();
+    const cloud = await startCloud();
+    const port = await freePort();
+    using certificate = makeSignedCertificate(-1, 'DNS:localhost');
+    const store = createBatchStore(db, silent, new AbortController().signal);
+    const late = auditRecord({ timeStamp: Date.UTC(2001, 1, 1) });
+    await store({
+      deliveries: [
+        queuedDelivery('AUDIT_LOG_ALL', [late], { unreadable: [{ reason: 'not JSON', content: 'e30=' }] }),
+      ],
+    });
+    await unguarded(db, (trx) => sql`delete from quarantine`.execute(trx));
+    for (const name of ['siem', 'archive']) await addDestination(db, name, await endOfEvents(db));
+    await takeLease(db, 'siem', HOLDER, 30);
+    await recordFailure(db, 'siem', HOLDER, 'answered 401', 'refused');
+    await setState(db, 'archive', 'paused');
+    const dataDir = path.join(directory, 'wrong');
+    await mkdir(path.join(dataDir, 'spool'), { recursive: true });
+    await writeFile(path.join(dataDir, 'spool', 'x.segment.corrupt'), 'bytes');
+    const file = path.join(directory, 'config.yaml');
+    const destination = (name: string) => `{ name: ${name}, type: file, path: ${dataDir}/${name}.jsonl }`;
+    await writeFile(file, `destinations: [${['siem', 'archive', 'new'].map(destination).join(', ')}]\n`);
+    const url = new URL(databaseUrl);
+    const { code, told, output } = await examine({
+      ...cloud,
+      CLOUD_USERNAME: username,
+      CLOUD_PASSWORD: 'not-the-password',
+      DATABASE_URL: databaseUrl,
+      REDIS_URL: `redis://:password-of-redis@127.0.0.1:${port}`,
+      DATA_DIR: dataDir,
+      WEBHOOK_SECRET: SECRET,
+      XIQ_SINK_CONFIG: file,
+      TLS_CERT_FILE: certificate.certFile,
+      TLS_KEY_FILE: certificate.keyFile,
+      PUBLIC_URL: `http://localhost:${port}`,
+      SPOOL_MIN_FREE_BYTES: String(2 ** 50),
+    });
+    expect(told).toMatchObject({
+      database: like(/^ok /),
+      queue: like(/^fail the queue does not answer: .*ECONNREFUSED/),
+      spool: like(/^warn .*set aside: .*x\.segment\.corrupt/),
+      disk: like(/^fail .*less than SPOOL_MIN_FREE_BYTES/),
+      certificate: like(/^fail .*has expired on/),
+      'public address': like(/^fail .*ECONNREFUSED/),
+      'cloud clock': like(/^ok /),
+      api: like(/^fail .*Wrong username or password/),
+      subscriptions: 'skipped needs api',
+      conservation: like(/^fail does not add up: default AUDIT_LOG_ALL/),
+      partitions: like(/^warn .*1 in audit_events_default/),
+      'destination siem': like(/^fail refused, has all: answered 401/),
+      'destination archive': like(/^warn paused/),
+      'destination new': like(/^warn has not started/),
+    });
+    expect(code).toBe(1);
+    for (const secret of [
+      SECRET,
+      'not-the-password',
+      'password-of-redis',
+      ...(url.password === '' ? [] : [url.password]),
+    ])
+      expect(output).not.toContain(secret);
+  });
+
+  it('tells of migrations that are pending, and applies none', async () => {
+    const { db, databaseUrl } = await createDatabase();
+    await sql`delete from kysely_migration where name = '0006_operator_log'`.execute(db);
+    const settings = { DATABASE_URL: databaseUrl, DATA_DIR: directory };
+    const { code, told } = await examine(settings);
+    expect(told).toMatchObject({
+      migrations: like(/^fail \d applied, 1 pending: 0006_operator_log/),
+      conservation: 'skipped needs migrations',
+      queue: 'skipped needs migrations',
+      clock: like(/^ok/),
+    });
+    expect(code).toBe(1);
+    expect((await examine(settings)).told['migrations']).toMatch(/1 pending/);
+    await sql`insert into kysely_migration values ('0006_operator_log', ''), ('9999_later', '')`.execute(db);
+    expect((await examine(settings)).told['migrations']).toMatch(/^fail a newer xiq-sink.*9999_later/);
+  });
+
+  it('tells of what waits for a person, with 0', async () => {
+    const { db, databaseUrl } = await createDatabase();
+    const store = createBatchStore(db, silent, new AbortController().signal);
+    await store({
+      deliveries: [
+        queuedDelivery('AUDIT_LOG_ALL', [], {
+          unreadable: [{ reason: 'not JSON', content: 'e30=' }],
+          recordCount: 1,
+        }),
+      ],
+    });
+    const settings = { DATABASE_URL: databaseUrl, DATA_DIR: directory, RETENTION_AUDIT_MONTHS: '1' };
+    await sql`create table audit_events_2020_01 partition of audit_events for values from ('2020-01-01') to ('2020-02-01')`.execute(
+      db,
+    );
+    const { code, told } = await examine(settings);
+    expect(told).toMatchObject({
+      conservation: like(/^warn 1 deliveries add up; 1 open in quarantine/),
+      retention: like(/^warn audit 1 months, location for ever, .*still there: audit_events_2020_01/),
+    });
+    expect(code).toBe(0);
+  });
+
+  it('waits for nobody longer than its time', async () => {
+    const silentServer = createServer().listen(0, '127.0.0.1');
+    cleanUps.push(async () => silentServer.close());
+    await once(silentServer, 'listening');
+    const address = silentServer.address();
+    const port = address !== null && typeof address === 'object' ? address.port : 0;
+    const started = performance.now();
+    const { code, told } = await examine({
+      DATABASE_URL: `postgresql://127.0.0.1:${port}/x`,
+      REDIS_URL: `redis://127.0.0.1:${port}`,
+      CLOUD_API_URL: `http://127.0.0.1:${port}`,
+      CLOUD_API_TOKEN: 'abcdefghijklmnop',
+      PUBLIC_URL: `http://127.0.0.1:${port}`,
+      DATA_DIR: directory,
+    });
+    const late = 'fail no answer within 5 s';
+    expect(told).toMatchObject({
+      database: late,
+      queue: late,
+      'cloud clock': late,
+      'public address': late,
+      clock: 'skipped needs database',
+      api: 'skipped needs cloud clock',
+    });
+    expect(code).toBe(1);
+    expect(performance.now() - started).toBeLessThan(15_000);
+  });
+
+  it('lists every wrong setting, and ends with 2', async () => {
+    const { code, told, output } = await examine({ PORT: 'x', DATA_DIR: directory, SUBSCRIBE: 'maybe' });
+    expect(code).toBe(2);
+    expect(output).toContain('PORT takes a whole number');
+    expect(told).toEqual({
+      configuration: like(/^fail SUBSCRIBE takes one of/),
+      'all others': 'skipped need configuration',
+    });
+    const wrongDestination = await examine({ DATA_DIR: directory, FORWARD_TO: 'gopher://x' });
+    expect(wrongDestination).toMatchObject({ code: 2, told: { configuration: like(/^fail FORWARD_TO/) } });
+  });
+
+  it('sets nothing up, and starts an embedded database that is there for its time', async () => {
+    const dataDir = await temporaryDirectory();
+    cleanUps.push(() => rm(dataDir, { recursive: true, force: true }));
+    const { code, told } = await examine({ DATA_DIR: dataDir });
+    expect(told['database']).toBe('warn not set up yet');
+    expect(code).toBe(0);
+    expect(await readdir(dataDir)).toEqual([]);
+
+    await endOfProgram({ DATA_DIR: dataDir }, 'migrate');
+    expect((await examine({ DATA_DIR: dataDir })).told).toMatchObject({
+      database: like(/^ok Postgres/),
+      queue: like(/^ok in Postgres/),
+      partitions: like(/^warn 15 are not there/),
+    });
+    expect(await readdir(path.join(dataDir, 'postgres', 'cluster'))).not.toContain('postmaster.pid');
+  });
+
+  it.skipIf(fakeClockLibrary() === undefined)('tells of a clock that is wrong', async () => {
+    const { databaseUrl } = await createDatabase();
+    const settings = {
+      DATABASE_URL: databaseUrl,
+      DATA_DIR: directory,
+      ...(await startCloud()),
+      CLOUD_API_TOKEN: 'abcdefghijklmnop',
+    };
+    const clockFile = path.join(directory, 'clock');
+    await setClock(clockFile, 3_600);
+    const { told } = await examine({
+      ...settings,
+      ...fakeClockSettings(fakeClockLibrary() ?? '', clockFile),
+    });
+    expect(told).toMatchObject({
+      clock: like(/^fail 3(?:599|600|601) s ahead of the database's/),
+      'cloud clock': like(/^fail 3(?:599|600|601) s ahead of the cloud's/),
+    });
+  });
+
+  it('says how long an API token is valid', async () => {
+    const { databaseUrl } = await createDatabase();
+    const cloud = await startCloud();
+    const client = createCloudClient({ baseUrl: cloud.CLOUD_API_URL, credentials: { username, password } });
+    const tokenOf = async (days: number, permissions?: string[]) => {
+      const expire_time = Math.floor(Date.now() / 1_000) + days * 86_400 + 60;
+      return (await client.authorization.createApiToken({ expire_time, permissions })).access_token;
+    };
+    const api = async (token: string) => {
+      const settings = { ...cloud, CLOUD_API_TOKEN: token, DATABASE_URL: databaseUrl, DATA_DIR: directory };
+      return (await examine(settings)).told['api'];
+    };
+    expect(
+      await Promise.all([api(await tokenOf(90)), api(await tokenOf(20)), api(await tokenOf(2))]),
+    ).toEqual([
+      like(/^ok .* valid for 90 days/),
+      like(/^warn .* valid for 20 days/),
+      like(/^fail .* valid for 2 days/),
+    ]);
+    expect(await api(await tokenOf(90, ['auth:r', 'perm:check', 'subscriptions-webhook:r']))).toMatch(
+      /^fail .*lacks the permission subscriptions-webhook/,
+    );
+  });
+
+  it('prints lines for a person, in colour only where it is wanted', async () => {
+    const settings = { DATA_DIR: directory, DATABASE_URL: 'postgresql://127.0.0.1:1/x' };
+    const plain = (await endOfProgram(settings, 'doctor')).stdout.toString();
+    expect(plain).toMatch(/^fail {5}database {8}.*ECONNREFUSED.*\n +-> check that the server runs/m);
+    expect(plain).toMatch(/\n\d ok, 1 fail, \d skipped\n$/);
+    expect(plain).not.toContain('\u001b');
+    const forced = (await endOfProgram({ ...settings, FORCE_COLOR: '1' }, 'doctor')).stdout.toString();
+    expect(forced).toContain('\u001b[31mfail');
+  });
+});

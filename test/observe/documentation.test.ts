@@ -1,0 +1,155 @@
+import { readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import type { Program } from '../support/program.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const docs = (name: string) => readFileSync(path.resolve(import.meta.dirname, '../../docs', name), 'utf8');
+
+interface Described {
+  readonly name: string;
+  readonly type: string;
+  readonly help: string;
+}
+
+/** The metrics of the page, by its table. */
+const documented = docs('metrics.md')
+  .split('\n')
+  .flatMap((line): (Described & { labels: string[] })[] => {
+    const [, name, type = '', labels = '', help = ''] =
+      /^\| `(xiq_sink_\w+)` *\| (\w+) *\| ([`\w, ]*?) *\| (.*?) *\|$/.exec(line) ?? [];
+    if (name === undefined) return [];
+    return [{ name, type, help, labels: labels.match(/\w+/g) ?? [] }];
+  });
+
+let database: TestDatabase;
+let directory: string;
+let program: Program;
+let text: string;
+
+/** The whole program, with a destination, after it has stored, quarantined and refused something. */
+beforeAll(async () => {
+  database = await createTestDatabase();
+  directory = await temporaryDirectory();
+  program = await startProgram({
+    DATABASE_URL: database.databaseUrl,
+    DATA_DIR: directory,
+    WEBHOOK_SECRET: SECRET,
+    FORWARD_TO: `file://${directory}/out.jsonl`,
+  });
+  const post = async (source: string, body: string) => {
+    const headers = { authorization: `Bearer ${SECRET}` };
+    const url = `${program.url}/ingest/${source}/AUDIT_LOG_ALL`;
+    await fetch(url, { method: 'POST', headers, body });
+  };
+  await post('default', '[{"id":1},{"id":2},3]');
+  await post('default', 'no JSON');
+  for (let n = 0; n < 5; n += 1) await post(`made-up-${n}`, '{}');
+  text = await waitFor(async () => {
+    const scraped = await (await fetch(`${program.adminUrl}/metrics`)).text();
+    return scraped.includes('xiq_sink_quarantined_total{source="default",message_type="AUDIT_LOG_ALL"} 2') &&
+      scraped.includes('xiq_sink_forward_sent_total{destination="default"} 2')
+      ? scraped
+      : undefined;
+  });
+});
+afterAll(async () => {
+  await program.end('SIGTERM');
+  await rm(directory, { recursive: true, force: true });
+  await database.drop();
+});
+
+const shown = () =>
+  [...text.matchAll(/^# HELP (\w+) (.*)\n# TYPE \w+ (\w+)$/gm)].map(
+    ([, name = '', help = '', type = '']): Described => ({ name, type, help }),
+  );
+
+const byName = (a: Described, b: Described) => (a.name < b.name ? -1 : 1);
+
+describe('the page about metrics', () => {
+  it('has all metrics that the running program shows, and no others, each with its type and meaning', () => {
+    const ours = shown().filter(({ name }) => name.startsWith('xiq_sink_'));
+    expect(ours.length).toBeGreaterThan(25);
+    expect(documented.map(({ name, type, help }) => ({ name, type, help })).toSorted(byName)).toEqual(
+      ours.toSorted(byName),
+    );
+  });
+
+  it('is right that all others are figures of the process', () => {
+    const others = shown().filter(({ name }) => !name.startsWith('xiq_sink_'));
+    expect(others.filter(({ name }) => !/^(?:process|nodejs)_/.test(name))).toEqual([]);
+  });
+
+  it('has the labels that the samples carry', () => {
+    const samples = [...text.matchAll(/^(xiq_sink_\w+?)(?:_bucket|_sum|_count)?\{(.*)\} /gm)];
+    const wrong = samples.filter(([, name = '', labels = '']) => {
+      const found = [...labels.matchAll(/(\w+)="/g)].map(([, label]) => label).filter((l) => l !== 'le');
+      const { labels: right = [] } = documented.find((metric) => metric.name === name) ?? {};
+      return found.join() !== right.join();
+    });
+    expect(samples.length).toBeGreaterThan(20);
+    expect(wrong.map(([line]) => line)).toEqual([]);
+  });
+});
+
+it('shows what was done, and no series for sources that strangers made up', () => {
+  const of = '{source="default",message_type="AUDIT_LOG_ALL"}';
+  expect(text).toContain(`xiq_sink_deliveries_total${of} 2`);
+  expect(text).toContain(`xiq_sink_records_total${of} 4`);
+  expect(text).toContain(`xiq_sink_events_stored_total${of} 2`);
+  expect(text).toContain('xiq_sink_refused_total{status="401"} 5');
+  expect(text).toContain('xiq_sink_refused_total{status="400"} 1');
+  expect(text).not.toContain('made-up');
+});
+
+/** Prometheus documentation, "Alerting rules". */
+const RulesFile = z.strictObject({
+  groups: z.array(
+    z.strictObject({
+      name: z.string(),
+      rules: z.array(
+        z.strictObject({
+          alert: z.string().regex(/^[A-Za-z]+$/),
+          expr: z.string(),
+          for: z
+            .string()
+            .regex(/^\d+[smhd]$/)
+            .optional(),
+          labels: z.strictObject({ severity: z.enum(['warning', 'critical']) }),
+          annotations: z.strictObject({ summary: z.string() }),
+        }),
+      ),
+    }),
+  ),
+});
+
+describe('the rules for alerts', () => {
+  const rules = RulesFile.parse(parse(docs('alerts.yml'))).groups.flatMap((group) => group.rules);
+
+  it('have names of their own', () => {
+    expect(rules.length).toBeGreaterThan(10);
+    expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
+  });
+
+  it.each(rules)('ask in $alert for metrics and labels that there are', ({ expr, annotations }) => {
+    const asked = expr.match(/\bxiq_sink_\w+/g) ?? [];
+    const metrics = asked.map((name) =>
+      documented.find((metric) => metric.name === name || `${metric.name}_bucket` === name),
+    );
+    expect(metrics).not.toContain(undefined);
+    const labels = new Set(['job', 'instance', 'le', ...metrics.flatMap((metric) => metric?.labels ?? [])]);
+    const used = [
+      ...[...expr.matchAll(/(\w+)=~?"/g)].map(([, label]) => label),
+      ...[...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(', ')),
+      ...[...annotations.summary.matchAll(/\$labels\.(\w+)/g)].map(([, label]) => label),
+    ];
+    expect(used.filter((label) => label === undefined || !labels.has(label))).toEqual([]);
+    expect(expr.split('(')).toHaveLength(expr.split(')').length);
+  });
+});

@@ -1,0 +1,213 @@
+import * as fc from 'fast-check';
+import { sql } from 'kysely';
+import { afterAll, beforeEach, beforeAll, expect, test } from 'vitest';
+import { compactArrivals, readArrivals, rollUpArrivals, sumArrivals } from '../../src/store/arrivals.ts';
+import type { Db } from '../../src/store/database.ts';
+import { createTestDatabase, emptyTables } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+let database: TestDatabase;
+let db: Db;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = database.db;
+});
+beforeEach(() => empty());
+afterAll(() => database.drop());
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+
+async function empty() {
+  await emptyTables(db);
+  await sql`truncate arrivals, arrival_totals`.execute(db);
+  await setProgress(null);
+}
+
+/** Starts counting from here, or, from 'infinity', with all that has no transaction. */
+const setProgress = (oldBefore: string | null) =>
+  sql`update arrivals_progress set next_xid = pg_snapshot_xmin(pg_current_snapshot()),
+    old_before = ${oldBefore}, old_seconds = 60`.execute(db);
+
+interface Given {
+  readonly receivedAt: Date;
+  readonly source?: string;
+  readonly messageType?: string;
+  readonly expected?: number;
+  readonly quarantined?: number;
+}
+
+async function deliver(on: Db, { receivedAt, source, messageType, expected, quarantined }: Given) {
+  await sql`
+    insert into deliveries (delivery_id, received_at, body_bytes, record_count, expected_count, event_count,
+      duplicate_count, quarantined_count, source, message_type, origin)
+    values (gen_random_uuid(), ${receivedAt}, 100, 3, ${expected ?? 6}, 4, 1, ${quarantined ?? 1},
+      ${source ?? 'a'}, ${messageType ?? 'AUDIT_LOG_ALL'}, 'webhook')`.execute(on);
+}
+
+/** What must have been counted, counted anew. */
+async function recount() {
+  const { rows } = await sql`
+    select date_bin('1 hour', received_at, 'epoch') as hour, source, message_type, count(*) as deliveries,
+           sum(record_count) as records, sum(expected_count) as expected, sum(event_count) as events,
+           sum(duplicate_count) as duplicates, sum(quarantined_count) as quarantined, sum(body_bytes) as bytes,
+           count(*) filter (where expected_count <> event_count + duplicate_count + quarantined_count) as unbalanced,
+           max(received_at) as last_received_at
+    from deliveries group by 1, 2, 3 order by 1, 2, 3`.execute(db);
+  return rows;
+}
+
+async function counted() {
+  const { rows } = await sql`
+    select date_bin('1 hour', bucket, 'epoch') as hour, source, message_type, sum(deliveries)::text as deliveries,
+           sum(records)::text as records, sum(expected)::text as expected, sum(events)::text as events,
+           sum(duplicates)::text as duplicates, sum(quarantined)::text as quarantined, sum(bytes)::text as bytes,
+           sum(unbalanced)::text as unbalanced, max(last_received_at) as last_received_at
+    from arrivals group by 1, 2, 3 order by 1, 2, 3`.execute(db);
+  return rows;
+}
+
+/** Everything is counted: transactions of other databases on the server may hold it up for a moment. */
+async function rollUpAll() {
+  const { rows } = await sql<{ xid: string }>`select pg_current_xact_id()::text as xid`.execute(db);
+  const end = BigInt(rows[0]?.xid ?? 0);
+  await waitFor(async () => {
+    while ((await rollUpArrivals(db))?.isBehind === true);
+    const { rows } = await sql<{ xid: string }>`select next_xid::text as xid from arrivals_progress`.execute(
+      db,
+    );
+    return BigInt(rows[0]?.xid ?? 0) >= end;
+  });
+}
+
+test('arrivals are counted by minute, source and type, and in total', async () => {
+  const noon = new Date(Math.floor(Date.now() / DAY) * DAY - DAY / 2);
+  const later = new Date(noon.getTime() + 59_999);
+  await deliver(db, { receivedAt: noon });
+  await deliver(db, { receivedAt: later });
+  await deliver(db, { receivedAt: new Date(noon.getTime() + MINUTE), source: 'b' });
+  await deliver(db, { receivedAt: noon, messageType: 'SMS_LOG_ALL', expected: 7 });
+  await rollUpAll();
+
+  const range = { since: noon, until: new Date(noon.getTime() + DAY), bucketSeconds: 60 };
+  const one = { deliveries: 1, records: 3, events: 4, duplicates: 1, quarantined: 1, bytes: 100 };
+  const two = { deliveries: 2, records: 6, events: 8, duplicates: 2, quarantined: 2, bytes: 200 };
+  const second = new Date(noon.getTime() + MINUTE);
+  expect(await readArrivals(db, range)).toEqual([
+    { bucket: noon, messageType: 'AUDIT_LOG_ALL', ...two },
+    { bucket: noon, messageType: 'SMS_LOG_ALL', ...one },
+    { bucket: second, messageType: 'AUDIT_LOG_ALL', ...one },
+  ]);
+  expect(await readArrivals(db, { ...range, source: 'b', bucketSeconds: 300 })).toEqual([
+    { bucket: noon, messageType: 'AUDIT_LOG_ALL', ...one },
+  ]);
+  expect(await readArrivals(db, { ...range, until: noon })).toEqual([]);
+  expect(await sumArrivals(db)).toMatchObject([
+    { source: 'a', messageType: 'AUDIT_LOG_ALL', deliveries: 2, addsUp: true, lastReceivedAt: later },
+    { source: 'a', messageType: 'SMS_LOG_ALL', expected: 7, events: 4, unbalanced: 1, addsUp: false },
+    { source: 'b', messageType: 'AUDIT_LOG_ALL', deliveries: 1, quarantined: 1, unbalanced: 0 },
+  ]);
+});
+
+test('two wrongs of deliveries do not make a right in their sum', async () => {
+  await deliver(db, { receivedAt: new Date(), expected: 7 });
+  await deliver(db, { receivedAt: new Date(), expected: 5 });
+  await rollUpAll();
+  expect(await sumArrivals(db)).toMatchObject([{ expected: 12, events: 8, unbalanced: 2, addsUp: false }]);
+});
+
+test('who comes while another one counts does nothing', async () => {
+  await deliver(db, { receivedAt: new Date() });
+  await db.transaction().execute(async (trx) => {
+    await sql`select from arrivals_progress for update`.execute(trx);
+    expect(await rollUpArrivals(db)).toBeUndefined();
+  });
+  await rollUpAll();
+  expect(await counted()).toEqual(await recount());
+});
+
+test('minutes older than 14 days become hours, and their sums stay', async () => {
+  const now = new Date();
+  for (let minute = 0; minute < 30; minute += 1) {
+    await deliver(db, { receivedAt: new Date(now.getTime() - 13 * DAY - minute * 5 * MINUTE) });
+  }
+  await rollUpAll();
+  const before = await counted();
+  expect(await compactArrivals(db, now)).toBe(0);
+  expect(await compactArrivals(db, new Date(now.getTime() + 2 * DAY))).toBe(30);
+  expect(await compactArrivals(db, new Date(now.getTime() + 2 * DAY))).toBe(0);
+  expect(await counted()).toEqual(before);
+  const { rows } = await sql`select distinct seconds from arrivals`.execute(db);
+  expect(rows).toEqual([{ seconds: 3600 }]);
+});
+
+test('deliveries of before the migration are counted stretch by stretch, beside the new ones', async () => {
+  const now = Date.now();
+  for (const days of [-1, 0, 0.5, 3, 20, 400]) {
+    await deliver(db, { receivedAt: new Date(now - days * DAY) });
+    await deliver(db, { receivedAt: new Date(now - days * DAY), source: 'b' });
+  }
+  await sql`alter table deliveries disable trigger refuse_change`.execute(db);
+  await sql`update deliveries set xid = null`.execute(db);
+  await sql`alter table deliveries enable trigger refuse_change`.execute(db);
+  await setProgress('infinity');
+  await deliver(db, { receivedAt: new Date(now) });
+  const first = await rollUpArrivals(db);
+  expect(first?.isBehind).toBe(true);
+  await deliver(db, { receivedAt: new Date(now - 20 * DAY) });
+  await rollUpAll();
+  expect(await counted()).toEqual(await recount());
+});
+
+const MINUTES_AGO = fc.constantFrom(0, 1, 70, 20_000, 40_000);
+const STEP = fc.oneof(
+  fc.record({ kind: fc.constant('deliver' as const), writer: fc.nat(2), minutesAgo: MINUTES_AGO }),
+  fc.record({ kind: fc.constantFrom('commit' as const, 'rollback' as const), writer: fc.nat(2) }),
+  fc.record({ kind: fc.constantFrom('roll up' as const, 'roll up twice' as const, 'compact' as const) }),
+);
+
+test('whatever is open, commits and rolls back meanwhile, each committed delivery is counted once', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(STEP, { maxLength: 30 }), async (steps) => {
+      await empty();
+      const now = new Date();
+      const writers = new Map<number, Awaited<ReturnType<typeof begin>>>();
+      const begin = () => db.startTransaction().execute();
+      for (const step of steps) {
+        switch (step.kind) {
+          case 'deliver': {
+            const writer = writers.get(step.writer) ?? (await begin());
+            writers.set(step.writer, writer);
+            await deliver(writer, { receivedAt: new Date(now.getTime() - step.minutesAgo * MINUTE) });
+            break;
+          }
+          case 'commit':
+          case 'rollback':
+            await writers.get(step.writer)?.[step.kind]().execute();
+            writers.delete(step.writer);
+            break;
+          case 'roll up':
+            await rollUpArrivals(db);
+            break;
+          case 'roll up twice':
+            await Promise.all([rollUpArrivals(db), rollUpArrivals(db)]);
+            break;
+          case 'compact':
+            await compactArrivals(db, now);
+            break;
+        }
+      }
+      for (const writer of writers.values()) await writer.commit().execute();
+      await rollUpAll();
+      const expected = await recount();
+      expect(await counted()).toEqual(expected);
+      const { rows } = await sql`select coalesce(sum(deliveries), 0)::int as n from arrival_totals`.execute(
+        db,
+      );
+      const { rows: all } = await sql`select count(*)::int as n from deliveries`.execute(db);
+      expect(rows).toEqual(all);
+    }),
+    { numRuns: 25 },
+  );
+});

@@ -1,0 +1,106 @@
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MESSAGE_TYPES } from '../../src/domain.ts';
+import { eventHistogram } from '../../src/store/event-histogram.ts';
+import { countEventsUpTo } from '../../src/store/export-events.ts';
+import { findEvent } from '../../src/store/find-event.ts';
+import { searchEvents } from '../../src/store/search-events.ts';
+import type { EventFilter, EventPosition } from '../../src/store/search-events.ts';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { naiveSearch } from './naive-search.ts';
+import { DAY, POOL, START, storeVariedEvents } from './varied-events.ts';
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  await storeVariedEvents(test.db);
+});
+afterAll(() => test.drop());
+
+const rarely = <T>(values: readonly T[]) =>
+  fc.oneof(
+    { weight: 4, arbitrary: fc.constant(undefined) },
+    { weight: 1, arbitrary: fc.constantFrom(...values) },
+  );
+
+const time = fc.integer({ min: -12, max: 150 }).map((days) => new Date(START + days * DAY));
+
+const filters: fc.Arbitrary<EventFilter> = fc.record({
+  messageTypes: fc.option(fc.subarray([...MESSAGE_TYPES]), { nil: undefined }),
+  source: rarely(POOL.sources),
+  user: rarely(POOL.users),
+  code: rarely(POOL.codes),
+  orgId: rarely(POOL.orgs),
+  mac: rarely(POOL.macs),
+  accessPoint: rarely(POOL.macs),
+  device: rarely(POOL.devices),
+  text: rarely(['quick', 'BROWN_', '0%', 'grüsse', 'GRÜSSE', 'zürich', '\\', 'nowhere', 'guest']),
+  since: fc.option(time, { nil: undefined }),
+  until: fc.option(time, { nil: undefined }),
+});
+
+async function searchAll(filter: EventFilter, limit: number, order: 'newest' | 'oldest'): Promise<string[]> {
+  const ids: string[] = [];
+  let after: EventPosition | undefined;
+  for (;;) {
+    const page = await searchEvents(test.db, filter, { limit, after, order });
+    ids.push(...page.map(({ id }) => id));
+    const last = page.at(-1);
+    if (last === undefined || page.length < limit) return ids;
+    after = { occurredAt: new Date(last.occurredAt), eventId: last.eventId };
+  }
+}
+
+describe('any filter', () => {
+  it('finds page by page what a plain query finds, each event once and in order', async () => {
+    let found = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        filters,
+        fc.integer({ min: 5, max: 200 }),
+        fc.constantFrom('newest' as const, 'oldest' as const),
+        async (filter, limit, order) => {
+          const expected = await naiveSearch(test.db, filter);
+          found += expected.length;
+          expect(await searchAll(filter, limit, order)).toEqual(
+            order === 'newest' ? expected : expected.toReversed(),
+          );
+        },
+      ),
+      { numRuns: 80 },
+    );
+    expect(found).toBeGreaterThan(1_000);
+  });
+
+  it('counts the same in the bars of a histogram, and up to a limit', async () => {
+    const ranges = fc.tuple(filters, time, time, fc.integer({ min: 2, max: 300 }));
+    await fc.assert(
+      fc.asyncProperty(ranges, async ([filter, since, until, maxBars]) => {
+        const range = { ...filter, since, until };
+        const expected = await naiveSearch(test.db, range);
+        const { bars, bucketSeconds, isComplete } = await eventHistogram(test.db, range, maxBars);
+        const sum = bars.flatMap(({ counts }) => Object.values(counts)).reduce((a, b) => a + b, 0);
+        expect({ sum, isComplete }).toEqual({ sum: expected.length, isComplete: true });
+        expect(bars.length).toBeLessThanOrEqual(maxBars);
+        const starts = bars.map(({ start }) => start.getTime());
+        for (const [index, start] of starts.entries()) {
+          expect(start).toBe((starts[0] ?? 0) + index * bucketSeconds * 1_000);
+        }
+        expect(await countEventsUpTo(test.db, range, 100)).toBe(Math.min(100, expected.length));
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+describe('one event', () => {
+  it('is found by its id, with its time and without', async () => {
+    const [event] = await searchEvents(test.db, { user: 'Bob' }, { limit: 1 });
+    if (event === undefined) throw new Error('there is none');
+    expect(await findEvent(test.db, event.eventId)).toEqual(event);
+    expect(await findEvent(test.db, event.eventId, new Date(event.occurredAt))).toEqual(event);
+    expect(await findEvent(test.db, event.eventId, new Date(START - 100 * DAY))).toBeUndefined();
+    expect(await findEvent(test.db, event.deliveryId)).toBeUndefined();
+  });
+});

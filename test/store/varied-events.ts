@@ -1,0 +1,78 @@
+import { pino } from 'pino';
+import { MESSAGE_TYPES } from '../../src/domain.ts';
+import type { MessageType } from '../../src/domain.ts';
+import { createBatchStore } from '../../src/handlers/store-batch.ts';
+import type { Db } from '../../src/store/database.ts';
+import { maintainPartitions } from '../../src/store/partitions.ts';
+import { queuedDelivery } from '../support/deliveries.ts';
+
+/** The events lie in the days around here; those of the first and the last in no month's partition. */
+export const START = Date.UTC(2026, 0, 20);
+export const DAY = 86_400_000;
+
+/** The months from January to May have partitions. */
+const PARTITIONED = new Date(START + 20 * DAY);
+
+/** A few of each: a condition finds some events, and two conditions sometimes the same. */
+export const POOL = {
+  sources: ['default', 'branch'],
+  users: ['ann', 'Bob', '=cmd|calc'],
+  codes: ['10001', '10002', '-7'],
+  macs: ['00:11:22:33:44:55', 'aa:bb:cc:dd:ee:ff', 'aa:bb:cc:dd:ee:00'],
+  devices: ['ap-1', '17', '9223372036854775807', 'SN-5'],
+  texts: ['Quick', 'brown_', '50%', 'Grüße', 'ZÜRICH', '\\', 'a\r\nb', '"', "'", '@'],
+  orgs: ['0', '5'],
+} as const;
+
+/** Stores 720 events and more of all types, with values of the pool, among them characters that are hard to write. */
+export async function storeVariedEvents(db: Db): Promise<void> {
+  const none = { audit: undefined, location: undefined, log: undefined };
+  await maintainPartitions(db, PARTITIONED, none);
+  const store = createBatchStore(db, pino({ level: 'silent' }), new AbortController().signal);
+  for (const [place, source] of POOL.sources.entries()) {
+    const deliveries = MESSAGE_TYPES.map((type, index) => {
+      const records = Array.from({ length: 40 }, (_, n) => toRecord(type, n * 11 + index * 5 + place));
+      return queuedDelivery(type, records, { source });
+    });
+    await store({ deliveries });
+  }
+}
+
+function toRecord(type: MessageType, seed: number): Record<string, unknown> {
+  const pick = <T>(values: readonly T[], step: number) => values[Math.floor(seed / step) % values.length];
+  // Several events share a millisecond, so that their ids order them.
+  const timeStamp = START + ((seed % 37) - 2) * 4 * DAY + (seed % 3);
+  const client = seed % 13 === 0 ? null : pick(POOL.macs, 1);
+  const ap = seed % 17 === 0 ? null : pick(POOL.macs, 3);
+  const members = {
+    timeStamp,
+    orgId: Number(pick(POOL.orgs, 2)),
+    userName: pick(POOL.users, 2),
+    description: `${pick(POOL.texts, 1)} ${seed}`,
+  };
+  const seen = { seenEpoch: timeStamp, rssi: -50, x: 1.5, y: 2.25, ssid: pick(POOL.texts, 2) };
+  switch (type) {
+    case 'LOCATION_AP_CENTRIC':
+      return { orgId: members.orgId, apMac: ap, observations: [{ clientMac: client, ...seen }] };
+    case 'LOCATION_CLIENT_CENTRIC':
+      return { clientMac: client, seenEpoch: timeStamp, deviceObservers: [{ apMac: ap }, { apMac: client }] };
+    case 'AUDIT_LOG_ALL':
+      return {
+        ...members,
+        code: Number(pick(POOL.codes, 1)),
+        hostNames: seed % 2 === 0 ? null : [pick(POOL.devices, 1), 'other, "name"'],
+        deviceIds: seed % 3 === 0 ? null : [17],
+      };
+    case 'GDPR_LOG_ALL':
+      return { ...members, mac: client, id: seed };
+    case 'ACCOUNTING_LOG_ALL':
+    case 'AUTHENTICATION_LOG_ALL': {
+      const stations = { callingStationId: client, calledStationId: ap === null ? null : `${ap}:guest` };
+      return { ...members, id: seed, ...stations, deviceSerialNumber: pick(POOL.devices, 2) };
+    }
+    case 'CREDENTIAL_LOG_ALL':
+    case 'EMAIL_LOG_ALL':
+    case 'SMS_LOG_ALL':
+      return { ...members, id: seed };
+  }
+}

@@ -1,0 +1,122 @@
+import { createServer } from 'node:http';
+import { z } from 'zod';
+
+/** A span as it was exported. */
+interface ExportedSpan {
+  readonly service: string;
+  readonly traceId: string;
+  readonly spanId: string;
+  /** Empty for the first of a trace. */
+  readonly parentSpanId: string;
+  readonly name: string;
+  readonly attributes: Readonly<Record<string, string | number>>;
+  /** Ids of the traces that it links. */
+  readonly links: readonly string[];
+}
+
+/** A receiver of OpenTelemetry traces by OTLP over HTTP, in protobuf. */
+interface OtlpReceiver {
+  readonly endpoint: string;
+  readonly spans: readonly ExportedSpan[];
+  close(): Promise<void>;
+}
+
+/** Starts a receiver on a free port of this machine. */
+export async function startOtlpReceiver(): Promise<OtlpReceiver> {
+  const spans: ExportedSpan[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const isExport = request.method === 'POST' && request.url === '/v1/traces';
+      if (isExport && request.headers['content-type'] === 'application/x-protobuf') {
+        spans.push(...readExport(Buffer.concat(chunks)));
+      }
+      response.writeHead(isExport ? 200 : 404, { 'content-type': 'application/x-protobuf' }).end();
+    });
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = z.object({ port: z.number() }).parse(server.address());
+  return {
+    endpoint: `http://127.0.0.1:${port}`,
+    spans,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+interface Field {
+  readonly number: number;
+  readonly bytes: Buffer;
+  readonly value: number;
+}
+
+/** The fields of a protobuf message (protobuf.dev, "Encoding"). */
+function readMessage(message: Buffer): Field[] {
+  const fields: Field[] = [];
+  let at = 0;
+  const varint = () => {
+    let value = 0;
+    for (let factor = 1; ; factor *= 128) {
+      const byte = message.readUInt8(at);
+      at += 1;
+      value += (byte % 128) * factor;
+      if (byte < 128) return value;
+    }
+  };
+  while (at < message.length) {
+    const tag = varint();
+    const number = Math.floor(tag / 8);
+    const wireType = tag % 8;
+    if (wireType === 0) fields.push({ number, bytes: Buffer.alloc(0), value: varint() });
+    else {
+      const length = wireType === 1 ? 8 : wireType === 5 ? 4 : varint();
+      fields.push({ number, bytes: message.subarray(at, at + length), value: 0 });
+      at += length;
+    }
+  }
+  return fields;
+}
+
+const all = (message: Buffer, number: number) =>
+  readMessage(message).filter((field) => field.number === number);
+
+const bytesOf = (message: Buffer, number: number) => all(message, number)[0]?.bytes ?? Buffer.alloc(0);
+
+/** opentelemetry-proto: ExportTraceServiceRequest, ResourceSpans, ScopeSpans. */
+function readExport(request: Buffer): ExportedSpan[] {
+  return all(request, 1).flatMap(({ bytes: resourceSpans }) => {
+    const service = String(readAttributes(bytesOf(resourceSpans, 1), 1)['service.name']);
+    return all(resourceSpans, 2).flatMap(({ bytes: scopeSpans }) =>
+      all(scopeSpans, 2).map(({ bytes }) => readSpan(service, bytes)),
+    );
+  });
+}
+
+const readSpan = (service: string, span: Buffer): ExportedSpan => ({
+  service,
+  traceId: bytesOf(span, 1).toString('hex'),
+  spanId: bytesOf(span, 2).toString('hex'),
+  parentSpanId: bytesOf(span, 4).toString('hex'),
+  name: bytesOf(span, 5).toString(),
+  attributes: readAttributes(span, 9),
+  links: all(span, 13).map(({ bytes }) => bytesOf(bytes, 1).toString('hex')),
+});
+
+/** KeyValue and AnyValue: texts and whole numbers. */
+function readAttributes(message: Buffer, number: number): Record<string, string | number> {
+  return Object.fromEntries(
+    all(message, number).map(({ bytes }) => {
+      const [value] = readMessage(bytesOf(bytes, 2));
+      return [
+        bytesOf(bytes, 1).toString(),
+        value?.number === 1 ? value.bytes.toString() : (value?.value ?? 0),
+      ];
+    }),
+  );
+}
