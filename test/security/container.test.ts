@@ -17,6 +17,8 @@ const Service = z.object({
   cap_drop: z.array(z.string()).optional(),
   security_opt: z.array(z.string()).optional(),
   tmpfs: z.array(z.string()).optional(),
+  ports: z.array(z.string()).optional(),
+  environment: z.record(z.string(), z.string()).optional(),
 });
 
 const compose: unknown = parse(read('docker-compose.yml'), { merge: true });
@@ -37,7 +39,7 @@ describe('the container', () => {
   });
 
   it('has a read-only root, no capabilities, and no way to gain any', () => {
-    expect(ours.map(([name]) => name)).toEqual(['ingest', 'worker', 'forward']);
+    expect(ours.map(([name]) => name)).toEqual(['ingest', 'worker', 'forward', 'console']);
     for (const [, service] of ours) {
       expect(service).toMatchObject({
         read_only: true,
@@ -45,6 +47,20 @@ describe('the container', () => {
         security_opt: ['no-new-privileges:true'],
         tmpfs: ['/tmp'],
       });
+    }
+  });
+
+  it('publishes deliveries to the network, the console to its own machine, and nothing else', () => {
+    const published = Object.entries(services).flatMap(([name, { ports = [] }]) =>
+      ports.map((port) => [name, port]),
+    );
+    expect(published).toEqual([
+      ['ingest', '${PORT:-8080}:8080'],
+      ['console', '127.0.0.1:${ADMIN_PORT:-8081}:8081'],
+    ]);
+    for (const [, { environment }] of ours) {
+      expect(environment).toMatchObject({ ADMIN_HOST: '0.0.0.0' });
+      expect(environment?.['ADMIN_TOKEN']).toMatch(/^\$\{ADMIN_TOKEN:\?/);
     }
   });
 

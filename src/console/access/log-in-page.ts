@@ -11,7 +11,7 @@ h1 { margin: 0 0 1rem; font-size: 1.25rem; }
 label { display: block; margin: .75rem 0 .25rem; }
 input { box-sizing: border-box; width: 100%; padding: .5rem; font: inherit; border: 1px solid light-dark(#7d8590, #7d8590); border-radius: .25rem; background: light-dark(#fff, #14171a); color: inherit; }
 small { color: light-dark(#59626d, #a3acb5); }
-button { width: 100%; margin-top: 1.25rem; padding: .6rem; font: inherit; font-weight: 600; border: 0; border-radius: .25rem; background: light-dark(#0b57c2, #2f7de1); color: #fff; cursor: pointer; }
+button { width: 100%; margin-top: 1.25rem; padding: .6rem; font: inherit; font-weight: 600; border: 0; border-radius: .25rem; background: light-dark(#0b57c2, #2467c4); color: #fff; cursor: pointer; }
 :focus-visible { outline: 3px solid light-dark(#0b57c2, #7fb2ff); outline-offset: 2px; }
 [role=alert] { margin: 0 0 .75rem; padding: .5rem .75rem; border-left: 4px solid #c62828; background: light-dark(#fdecea, #3a1d1d); }
 `;
