@@ -29,12 +29,11 @@ export async function inspectQueue(location: QueueLocation): Promise<QueueInspec
   bullmq.on('error', reject);
   try {
     await Promise.race([bullmq.waitUntilReady(), failed]);
-    const [counts, [oldest], weaknesses] = await Promise.all([
-      bullmq.getJobCounts('wait', 'active', 'delayed'),
-      bullmq.getJobs(['wait'], 0, 0, true),
-      producer.weaknesses(),
-    ]);
+    const counts = await bullmq.getJobCounts('wait', 'active', 'delayed');
     const { wait = 0, active = 0, delayed = 0 } = counts;
+    // Newest first, both engines mean the same; asked for the first one in ascending order, Postgres gives the newest.
+    const [oldest] = wait === 0 ? [] : await bullmq.getJobs(['wait'], wait - 1, wait - 1, false);
+    const weaknesses = await producer.weaknesses();
     const oldestSeconds = oldest && Math.max(0, Date.now() - oldest.timestamp) / 1_000;
     return { waiting: wait, active, delayed, oldestSeconds, weaknesses };
   } catch (error) {
