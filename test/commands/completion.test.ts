@@ -13,13 +13,13 @@ const hasBash = spawnSync('bash', ['--version']).status === 0;
 let directory: string;
 beforeAll(async () => {
   directory = await temporaryDirectory();
+  await writeFile(path.join(directory, 'completion.bash'), await runProgram({}, 'completion', 'bash'));
 });
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
 /** What a bash that has read the script offers when Tab is pressed behind these words. */
 async function completeInBash(...words: string[]): Promise<string[]> {
   const script = path.join(directory, 'completion.bash');
-  await writeFile(script, await runProgram({}, 'completion', 'bash'));
   const press = `
     source "$1"; shift
     COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); COMP_LINE="$*"; COMP_POINT=\${#COMP_LINE}
