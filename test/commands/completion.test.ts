@@ -76,7 +76,7 @@ describe('complete', () => {
     const packages = new Set(
       [...loaded.matchAll(/node_modules\/((?:@[^/]+\/)?[^/]+)/g)].map(([, name]) => name),
     );
-    expect([...packages].sort()).toEqual([
+    expect([...packages].toSorted((a = '', b = '') => a.localeCompare(b))).toEqual([
       '@bomb.sh/tab',
       '@commander-js/extra-typings',
       'commander',
