@@ -10,7 +10,7 @@ import { takeInstanceLock } from '../store/instance-lock.ts';
 import { migrateStore } from '../store/migrate.ts';
 
 /** Where the database of these settings is, running. */
-export interface DatabaseLocation {
+interface DatabaseLocation {
   readonly databaseUrl: string;
   /** Ends what `locateDatabase` has started, unless something else uses it by now. */
   close(): Promise<void>;

@@ -71,7 +71,7 @@ export function barLine(state: ProgressState, columns: number): string {
 
 function bar(share: number): string {
   const full = Math.round(share * BAR_WIDTH);
-  const [done, rest] = ['━'.repeat(full), '━'.repeat(BAR_WIDTH - full)];
+  const [done, rest] = ['█'.repeat(full), '░'.repeat(BAR_WIDTH - full)];
   return `${styleText('green', done, { stream: process.stderr })}${styleText('dim', rest, { stream: process.stderr })}`;
 }
 

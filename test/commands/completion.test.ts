@@ -2,7 +2,9 @@ import { execFile, spawnSync } from 'node:child_process';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { printCompletions } from '../../src/commands/completion.ts';
+import { defineProgram } from '../../src/commands/define-program.ts';
 import { ROLES } from '../../src/commands/roles.ts';
 import { endOfProgram, runProgram, temporaryDirectory } from '../support/program.ts';
 
@@ -35,30 +37,34 @@ async function completeInBash(...words: string[]): Promise<string[]> {
     .filter(Boolean);
 }
 
-const offers = async (...words: string[]) =>
-  (await runProgram({}, 'complete', '--', ...words))
-    .split('\n')
-    .filter((line) => line !== '' && !line.startsWith(':'))
-    .map((line) => line.split('\t')[0]);
+/** What `complete` offers behind these words. */
+function offers(...words: string[]): string[] {
+  const log = vi.spyOn(console, 'log').mockReturnValue();
+  try {
+    printCompletions(defineProgram({}), words);
+    const lines = log.mock.calls.map(([line]) => String(line));
+    return lines.filter((line) => !line.startsWith(':')).map((line) => line.split('\t')[0] ?? '');
+  } finally {
+    log.mockRestore();
+  }
+}
 
 describe.skipIf(!hasBash)('bash', () => {
   it('completes commands, options and their values', async () => {
     expect(await completeInBash('quar')).toEqual(['quarantine']);
-    expect(await completeInBash('quarantine', 're')).toEqual(['replay']);
     expect(await completeInBash('events', 'search', '--type', 'AUD')).toEqual(['AUDIT_LOG_ALL']);
     expect(await completeInBash('events', 'search', '--type=LOCATION_A')).toEqual(['LOCATION_AP_CENTRIC']);
     expect(await completeInBash('events', 'search', '--unt')).toEqual(['--until']);
-    expect(await completeInBash('completion', '')).toEqual(['bash', 'zsh', 'fish', 'powershell']);
   });
 });
 
 describe('complete', () => {
-  it('offers the choices of options and arguments', async () => {
-    expect(await offers('serve', '--role', '')).toEqual([...ROLES]);
-    expect(await offers('quarantine', 'list', '--state=')).toContain('discarded');
-    expect(await offers('completion', 'f')).toEqual(['fish']);
-    expect(await offers('destinations', '')).toContain('rewind');
-    expect(await offers('')).not.toContain('complete');
+  it('offers the choices of options and arguments', () => {
+    expect(offers('serve', '--role', '')).toEqual([...ROLES]);
+    expect(offers('quarantine', 'list', '--state=')).toContain('discarded');
+    expect(offers('completion', 'f')).toEqual(['fish']);
+    expect(offers('destinations', '')).toContain('rewind');
+    expect(offers('')).not.toContain('complete');
   });
 
   it('loads nothing that only a running command needs, so that it answers at once', async () => {
@@ -76,7 +82,7 @@ describe('complete', () => {
     const packages = new Set(
       [...loaded.matchAll(/node_modules\/((?:@[^/]+\/)?[^/]+)/g)].map(([, name]) => name),
     );
-    expect([...packages].sort()).toEqual([
+    expect([...packages].toSorted((a = '', b = '') => a.localeCompare(b))).toEqual([
       '@bomb.sh/tab',
       '@commander-js/extra-typings',
       'commander',

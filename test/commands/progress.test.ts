@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { barLine, duration, plainLine } from '../../src/commands/progress.ts';
 
@@ -8,8 +8,8 @@ const line = (done: number, total: number | undefined, seconds: number, columns 
 
 describe('progress on a terminal', () => {
   it('has a bar, percent, rate and time left', () => {
-    expect(line(0, 1_000, 0)).toMatch(/^replayed ━{24} {2}0% {2}0 of 1,000 {2}0\/s$/);
-    expect(line(250, 1_000, 10)).toMatch(/━ 25% {2}250 of 1,000 {2}25\/s {2}30 s left$/);
+    expect(line(0, 1_000, 0)).toMatch(/^replayed ░{24} {2}0% {2}0 of 1,000 {2}0\/s$/);
+    expect(line(250, 1_000, 10)).toMatch(/█{6}░{18} 25% {2}250 of 1,000 {2}25\/s {2}30 s left$/);
     expect(line(1_000, 1_000, 40)).toMatch(/100% {2}1,000 of 1,000 {2}25\/s {2}0 s left$/);
   });
 

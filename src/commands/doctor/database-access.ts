@@ -9,7 +9,7 @@ import { LIMIT_MS } from './check.ts';
 const QUERY_LIMIT_MS = LIMIT_MS + 1_000;
 
 /** A database that answers questions, and is not migrated. */
-export interface OpenedDatabase {
+interface OpenedDatabase {
   readonly db: Db;
   readonly databaseUrl: string;
 }

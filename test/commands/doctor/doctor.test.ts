@@ -20,6 +20,7 @@ import { createTestDatabase, unguarded } from '../../support/database.ts';
 import type { TestDatabase } from '../../support/database.ts';
 import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
 import { endOfProgram, SECRET, startProgram, temporaryDirectory } from '../../support/program.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const { username, password } = EMULATOR_LOGINS.administrator;
 const HOLDER = '00000000-0000-7000-8000-000000000001';
@@ -62,8 +63,8 @@ async function examine(settings: Record<string, string>) {
   const lines = stdout.toString().split('\n').filter(Boolean);
   const found = lines.map((line) => Line.parse(JSON.parse(line)));
   // Whatever is not in order comes with what to do about it.
-  for (const { status, remedy } of found)
-    if (status === 'warn' || status === 'fail') expect(remedy).toMatch(/../);
+  const helpless = found.filter(({ status, remedy }) => /warn|fail/.test(status) && remedy === null);
+  expect(helpless).toEqual([]);
   const told = Object.fromEntries(found.map(({ check, status, message }) => [check, `${status} ${message}`]));
   return { code, told, output: stdout.toString() + stderr };
 }
@@ -72,41 +73,42 @@ const like = (pattern: RegExp): unknown => expect.stringMatching(pattern);
 
 describe('doctor', () => {
   const backends = BACKENDS.filter(({ available }) => available);
-  it.each(backends)('finds everything in order beside a running program, $backend', async ({ usesRedis }) => {
-    const { databaseUrl } = await createDatabase();
-    const cloud = await startCloud();
-    const settings = {
-      ...cloud,
-      CLOUD_USERNAME: username,
-      CLOUD_PASSWORD: password,
-      DATABASE_URL: databaseUrl,
-      ...(usesRedis ? { REDIS_URL: await emptyRedis() } : {}),
-      DATA_DIR: path.join(directory, String(usesRedis)),
-      WEBHOOK_SECRET: SECRET,
-      FORWARD_TO: `file:${path.join(directory, 'events.jsonl')}`,
-      PUBLIC_URL: `http://127.0.0.1:${await freePort()}`,
-    };
-    const port = new URL(settings.PUBLIC_URL).port;
-    const program = await startProgram({ ...settings, PORT: port });
-    cleanUps.push(() => program.end('SIGKILL'));
-    expect((await examine(settings)).told['subscriptions']).toMatch(
-      /^fail not in order: .*AUDIT_LOG_ALL is missing/,
-    );
-    await endOfProgram(settings, 'subscribe', 'apply');
-    const { code, told } = await examine(settings);
-    expect(Object.entries(told).filter(([, text]) => !text.startsWith('ok '))).toEqual([]);
-    expect(told).toMatchObject({
-      database: like(/Postgres \d+/),
-      migrations: like(/all \d+ applied/),
-      queue: like(usesRedis ? /in Redis: 0 batches wait/ : /in Postgres: 0 batches wait/),
-      'cloud clock': like(/agrees/),
-      api: like(/logs in as/),
-      subscriptions: 'ok 9 in order',
-      'public address': like(/a firewall may let us in/),
-      'destination default': 'ok running, has all',
-    });
-    expect(code).toBe(0);
-  });
+  it.each(backends)(
+    'finds everything in order beside a running program, $backend',
+    async ({ usesRedis }) => {
+      const { databaseUrl } = await createDatabase();
+      const cloud = await startCloud();
+      const settings = {
+        ...cloud,
+        CLOUD_USERNAME: username,
+        CLOUD_PASSWORD: password,
+        DATABASE_URL: databaseUrl,
+        ...(usesRedis ? { REDIS_URL: await emptyRedis() } : {}),
+        DATA_DIR: path.join(directory, String(usesRedis)),
+        WEBHOOK_SECRET: SECRET,
+        FORWARD_TO: `file:${path.join(directory, 'events.jsonl')}`,
+        PUBLIC_URL: `http://127.0.0.1:${await freePort()}`,
+      };
+      const port = new URL(settings.PUBLIC_URL).port;
+      const program = await startProgram({ ...settings, PORT: port, SUBSCRIBE: 'auto' });
+      cleanUps.push(() => program.end('SIGKILL'));
+      await waitFor(() => program.output().includes('were repaired'));
+      const { code, told } = await examine(settings);
+      expect(Object.entries(told).filter(([, text]) => !text.startsWith('ok '))).toEqual([]);
+      expect(told).toMatchObject({
+        database: like(/Postgres \d+/),
+        migrations: like(/all \d+ applied/),
+        queue: like(usesRedis ? /in Redis: 0 batches wait/ : /in Postgres: 0 batches wait/),
+        'cloud clock': like(/agrees/),
+        api: like(/logs in as/),
+        subscriptions: 'ok 9 in order',
+        'public address': like(/a firewall may let us in/),
+        'destination default': 'ok running, has all',
+      });
+      expect(code).toBe(0);
+    },
+    60_000,
+  );
 
   it.skipIf(!hasOpenssl)('names everything that is wrong at once, and no secret', async () => {
     const { db, databaseUrl } = await createDatabase();
@@ -158,7 +160,7 @@ describe('doctor', () => {
       subscriptions: 'skipped needs api',
       conservation: like(/^fail does not add up: default AUDIT_LOG_ALL/),
       partitions: like(/^warn .*1 in audit_events_default/),
-      'destination siem': like(/^fail refused, has all: answered 401/),
+      'destination siem': like(/^fail refused, .*: answered 401/),
       'destination archive': like(/^warn paused/),
       'destination new': like(/^warn has not started/),
     });
