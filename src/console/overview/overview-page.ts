@@ -81,11 +81,10 @@ function layOutPanels({ overview, shown, arrivals, firstDelivery }: Shown): Cont
       ${live('conservation', conservationPanel(overview), 'panel')}
     </div>
     <div class="panels broad">
-      ${live('arrived', arrivedPanel(overview), 'panel')}
-      ${live('silences', silencesPanel(overview), 'panel')}
-      ${live('destinations', destinationsPanel(overview), 'panel')}
-      ${live('processes', processesPanel(overview), 'panel')}
-      ${live('storage', storagePanel(overview), 'panel')}
+      ${live('arrived', arrivedPanel(overview), 'panel')} ${live('storage', storagePanel(overview), 'panel')}
+      ${live('silences', silencesPanel(overview), 'panel wide')}
+      ${live('destinations', destinationsPanel(overview), 'panel wide')}
+      ${live('processes', processesPanel(overview), 'panel wide')}
     </div>
   `;
 }
