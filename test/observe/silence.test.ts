@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { learnRhythm } from '../../src/observe/rhythm.ts';
-import type { HistoryHour } from '../../src/observe/rhythm.ts';
+import type { HistoryHour } from '../../src/observe/rates-of-week.ts';
 import { describeSilence } from '../../src/observe/describe-silence.ts';
 import { assessSilence, judgeSilence } from '../../src/observe/silence.ts';
 import {
@@ -10,11 +10,12 @@ import {
   hoursOf,
   MINUTE_MS,
   office,
+  shifts,
   simulate,
   START,
   steady,
 } from './simulated-arrivals.ts';
-import type { ArrivalMinutes, Traffic } from './simulated-arrivals.ts';
+import type { ArrivalMinute, Traffic } from './simulated-arrivals.ts';
 
 /** What is known of these hours at an instant: nothing of what came later. */
 function historyAt(hours: readonly HistoryHour[], time: number): HistoryHour[] {
@@ -24,13 +25,13 @@ function historyAt(hours: readonly HistoryHour[], time: number): HistoryHour[] {
 }
 
 /** How often an alarm is raised in simulated years without a stop, a year. */
-function countAlarms(minutes: ArrivalMinutes, hours: readonly HistoryHour[]): number {
+function countAlarms(minutes: readonly ArrivalMinute[], hours: readonly HistoryHour[]): number {
   let learntAt = -Infinity;
   let rhythm: ReturnType<typeof learnRhythm>;
   let alarms = 0;
-  for (const [index, minute] of minutes.times.entries()) {
-    const last = minute + MINUTE_MS / 2;
-    const next = (minutes.times[index + 1] ?? minute) + MINUTE_MS / 2;
+  for (const [index, { time }] of minutes.entries()) {
+    const last = time + MINUTE_MS / 2;
+    const next = (minutes[index + 1]?.time ?? time) + MINUTE_MS / 2;
     if (last < START + 28 * DAY_MS || next - last < 5 * MINUTE_MS) continue;
     if (last - learntAt > 12 * HOUR_MS) {
       rhythm = learnRhythm(historyAt(hours, last), last);
@@ -43,8 +44,8 @@ function countAlarms(minutes: ArrivalMinutes, hours: readonly HistoryHour[]): nu
 }
 
 /** How long after a stop it is noticed, in minutes. */
-function detect(minutes: ArrivalMinutes, hours: readonly HistoryHour[], stop: number): number {
-  const last = (minutes.times.findLast((time) => time < stop) ?? stop) + MINUTE_MS / 2;
+function detect(minutes: readonly ArrivalMinute[], hours: readonly HistoryHour[], stop: number): number {
+  const last = (minutes.findLast(({ time }) => time < stop)?.time ?? stop) + MINUTE_MS / 2;
   const rhythm = learnRhythm(historyAt(hours, last), last);
   // The longer, the more unusual: the first minute is found by halving.
   let usual = 0;
@@ -81,27 +82,104 @@ const KINDS: readonly [string, Traffic, number, number][] = [
 const STOPS = 12;
 
 describe('silence, simulated', () => {
-  const figures: Record<
-    string,
-    { 'false alarms a year': number; 'noticed within (median, minutes)': number }
-  > = {};
+  it.for(KINDS)(
+    'of %s: few false alarms, and a stop is noticed in time',
+    async ([, traffic, years, limit], { annotate }) => {
+      const random = createRandom(7);
+      const minutes = simulate(traffic, 28 + years * 365, random);
+      const hours = hoursOf(minutes);
+      const stops = Array.from({ length: STOPS }, (_, index) => {
+        // A Tuesday, a Wednesday or a Thursday.
+        return START + ((5 + Math.floor(index * years * 4)) * 7 + 1 + (index % 3)) * DAY_MS + 11 * HOUR_MS;
+      });
+      const alarmsPerYear = countAlarms(minutes, hours) / years;
+      const noticedAfter = median(stops.map((stop) => detect(minutes, hours, stop)));
+      await annotate(
+        `${alarmsPerYear.toFixed(1)} false alarms a year, a stop noticed after ${noticedAfter} min`,
+      );
+      expect(alarmsPerYear).toBeLessThan(2);
+      expect(noticedAfter).toBeGreaterThanOrEqual(4);
+      expect(noticedAfter).toBeLessThanOrEqual(limit);
+    },
+  );
+});
 
-  it.each(KINDS)('of %s: few false alarms, and a stop is noticed in time', (name, traffic, years, limit) => {
-    const random = createRandom(7);
-    const minutes = simulate(traffic, 28 + years * 365, random);
-    const hours = hoursOf(minutes);
-    const stops = Array.from({ length: STOPS }, (_, index) => {
-      // A Tuesday, a Wednesday or a Thursday.
-      return START + ((5 + Math.floor(index * years * 4)) * 7 + 1 + (index % 3)) * DAY_MS + 11 * HOUR_MS;
-    });
-    const found = {
-      'false alarms a year': countAlarms(minutes, hours) / years,
-      'noticed within (median, minutes)': median(stops.map((stop) => detect(minutes, hours, stop))),
-    };
-    figures[name] = found;
-    expect(found['false alarms a year']).toBeLessThan(2);
-    expect(found['noticed within (median, minutes)']).toBeLessThanOrEqual(limit);
-    expect(found['noticed within (median, minutes)']).toBeGreaterThanOrEqual(4);
-    if (Object.keys(figures).length === KINDS.length) console.table(figures);
+/** The hours of 28 days up to an instant, and the last arrival. */
+function historyOf(traffic: Traffic, until: number, without: (time: number) => boolean = () => false) {
+  const days = Math.ceil((until - START) / DAY_MS);
+  const all = simulate(traffic, days, createRandom(3));
+  const kept = all.filter(({ time }) => time < until && !without(time));
+  return { hours: hoursOf(kept), lastReceivedAt: (kept.at(-1)?.time ?? 0) + MINUTE_MS / 2 };
+}
+
+/** A Wednesday at 11 o'clock, after six weeks. */
+const STOP = START + 44 * DAY_MS + 11 * HOUR_MS;
+
+describe('silence', () => {
+  it('is never unusual below five minutes, whatever arrives', () => {
+    const history = historyOf(steady(36_000), STOP);
+    const at = (minutes: number) =>
+      assessSilence(history, history.lastReceivedAt + minutes * MINUTE_MS).state;
+    expect(at(4.9)).toBe('usual');
+    expect(at(6)).toBe('unusual');
+  });
+
+  it('is told in a sentence', () => {
+    const history = historyOf(office(80), STOP);
+    const silence = assessSilence(history, STOP + 3 * HOUR_MS);
+    expect(silence).toMatchObject({ state: 'unusual' });
+    expect(describeSilence(silence)).toMatch(
+      /^nothing for 3 h; at this time of the week about 2\d\d arrive in such a time, and it was never silent for longer than \d+ min$/,
+    );
+  });
+
+  it('of nights and weekends is usual where work is in office hours', () => {
+    const friday = STOP + 2 * DAY_MS + 7 * HOUR_MS;
+    const history = historyOf(office(60), friday);
+    const states = Array.from(
+      { length: 60 },
+      (_, hour) => assessSilence(history, friday + hour * HOUR_MS).state,
+    );
+    expect(new Set(states)).toEqual(new Set(['usual']));
+    expect(assessSilence(history, friday + 66 * HOUR_MS).state).toBe('unusual');
+  });
+
+  it('is usual where the clock was changed for daylight saving time', () => {
+    for (const hoursLater of [-1, 0, 1]) {
+      const minutes = simulate(shifts(60, STOP - 11 * HOUR_MS, hoursLater), 58, createRandom(5));
+      expect(countAlarms(minutes, hoursOf(minutes))).toBe(0);
+    }
+  });
+
+  it('is not learnt from an outage, nor does it hide the next', () => {
+    const outage = (time: number) => time > STOP - 9 * DAY_MS && time < STOP - 6 * DAY_MS;
+    for (const [traffic, minutes] of [
+      [steady(60), 30],
+      [office(60), 40],
+      [steady(6), 4 * HOURS],
+    ] as const) {
+      const history = historyOf(traffic, STOP, outage);
+      expect(assessSilence(history, STOP + minutes * MINUTE_MS)).toMatchObject({ state: 'unusual' });
+      expect(assessSilence(history, STOP).state).toBe('usual');
+    }
+  });
+
+  it('is of no meaning before a week is known, where too little arrives, and after four weeks of it', () => {
+    const young = historyOf(steady(60), START + 6 * DAY_MS);
+    expect(assessSilence(young, START + 7 * DAY_MS).state).toBe('unknown');
+    const thin = historyOf(steady(1 / 168), STOP);
+    expect(assessSilence(thin, STOP + 20 * DAY_MS).state).toBe('unknown');
+    const old = historyOf(steady(60), STOP);
+    expect(assessSilence(old, STOP + 27 * DAY_MS).state).toBe('unusual');
+    expect(assessSilence(old, STOP + 29 * DAY_MS).state).toBe('unknown');
+    expect(assessSilence({ lastReceivedAt: undefined, hours: [] }, STOP).state).toBe('never');
+  });
+
+  it('does not count the time in which we were down', () => {
+    const history = historyOf(steady(60), STOP);
+    const away = { from: history.lastReceivedAt, to: STOP + 5 * HOUR_MS };
+    expect(assessSilence(history, STOP + 5 * HOUR_MS).state).toBe('unusual');
+    expect(assessSilence(history, STOP + 5 * HOUR_MS + 4 * MINUTE_MS, away).state).toBe('usual');
+    expect(assessSilence(history, STOP + 5 * HOUR_MS + 30 * MINUTE_MS, away).state).toBe('unusual');
   });
 });

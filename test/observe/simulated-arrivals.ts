@@ -1,4 +1,4 @@
-import type { HistoryHour } from '../../src/observe/rhythm.ts';
+import type { HistoryHour } from '../../src/observe/rates-of-week.ts';
 
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
@@ -18,15 +18,28 @@ export interface Traffic {
 /** The same arrival every hour of the week. */
 export const steady = (hourlyRate: number, burst = 1): Traffic => ({ hourlyRate: () => hourlyRate, burst });
 
-/** From 8 to 18 o'clock, Monday to Friday, most at 13 o'clock; `shiftedBy` hours from the day on that is given. */
-export function office(peak: number, burst = 1, shift = { after: Infinity, hours: 0 }): Traffic {
-  const hourlyRate = (time: number) => {
-    const local = new Date(time - (time >= shift.after ? shift.hours * HOUR_MS : 0));
-    const hour = local.getUTCHours() + local.getUTCMinutes() / 60;
-    const isOpen = local.getUTCDay() % 6 !== 0 && hour >= 8 && hour < 18;
-    return isOpen ? peak * Math.sin((Math.PI * (hour - 8)) / 10) : 0;
-  };
-  return { hourlyRate, burst };
+/** From 8 to 18 o'clock, Monday to Friday, most at 13 o'clock. */
+export const office = (peak: number, burst = 1): Traffic => ({
+  hourlyRate: (time) => {
+    const hour = officeHour(time);
+    return hour === undefined ? 0 : peak * Math.sin((Math.PI * (hour - 8)) / 10);
+  },
+  burst,
+});
+
+/** The same all day from 8 to 18 o'clock, Monday to Friday; from `after` on so many hours later. */
+export const shifts = (hourlyRate: number, after: number, hoursLater: number): Traffic => ({
+  hourlyRate: (time) => {
+    const local = time < after ? time : time - hoursLater * HOUR_MS;
+    return officeHour(local) === undefined ? 0 : hourlyRate;
+  },
+  burst: 1,
+});
+
+function officeHour(time: number): number | undefined {
+  const date = new Date(time);
+  const hour = date.getUTCHours() + date.getUTCMinutes() / 60;
+  return date.getUTCDay() % 6 !== 0 && hour >= 8 && hour < 18 ? hour : undefined;
 }
 
 /** Numbers from 0 to 1, the same for the same seed (mulberry32). */
@@ -40,45 +53,53 @@ export function createRandom(seed: number): () => number {
   };
 }
 
-/** What arrived in each minute in which something did, in order. */
-export interface ArrivalMinutes {
-  readonly times: readonly number[];
-  readonly counts: readonly number[];
+/** A minute in which something arrived. */
+export interface ArrivalMinute {
+  readonly time: number;
+  readonly deliveries: number;
 }
 
 /** Arrivals of so many days, as they are known: to the minute. */
-export function simulate({ hourlyRate, burst }: Traffic, days: number, random: () => number): ArrivalMinutes {
+export function simulate(
+  { hourlyRate, burst }: Traffic,
+  days: number,
+  random: () => number,
+): ArrivalMinute[] {
   const byMinute = new Map<number, number>();
-  const arrive = (time: number) => {
+  const arrive = (time: number, deliveries: number) => {
     const minute = time - (time % MINUTE_MS);
-    byMinute.set(minute, (byMinute.get(minute) ?? 0) + 1);
+    byMinute.set(minute, (byMinute.get(minute) ?? 0) + deliveries);
   };
   const exponential = () => -Math.log(1 - random());
   for (let minute = START; minute < START + days * DAY_MS; minute += MINUTE_MS) {
-    // More than ten a minute leave none without: ten stand for them all.
+    // More than ten a minute leave none without: each of the ten then stands for several.
     const rate = Math.min(hourlyRate(minute) / 60, 10);
+    const each = hourlyRate(minute) / 60 / rate;
     for (let at = exponential() / rate; at < 1; at += exponential() / rate) {
       const size = burst === 1 ? 1 : 1 + Math.floor(exponential() * burst);
-      for (let sent = 0, time = minute; sent < size; sent += 1, time += exponential() * 10_000) arrive(time);
+      for (let sent = 0, time = minute; sent < size; sent += 1, time += exponential() * 10_000)
+        arrive(time, each);
     }
   }
-  const times = [...byMinute.keys()].sort((a, b) => a - b);
-  return { times, counts: times.map((time) => byMinute.get(time) ?? 0) };
+  return [...byMinute.keys()]
+    .sort((a, b) => a - b)
+    .map((time) => ({ time, deliveries: byMinute.get(time) ?? 0 }));
 }
 
 /** The same by the hour, as it is read from the database. */
-export function hoursOf({ times, counts }: ArrivalMinutes): HistoryHour[] {
+export function hoursOf(minutes: readonly ArrivalMinute[]): HistoryHour[] {
   const hours = new Map<number, HistoryHour>();
-  for (const [index, time] of times.entries()) {
+  for (const [index, { time, deliveries }] of minutes.entries()) {
     const start = time - (time % HOUR_MS);
-    const next = times[index + 1];
-    const { deliveries, longestGap } = hours.get(start) ?? { deliveries: 0, longestGap: undefined };
+    const next = minutes[index + 1]?.time;
+    const known = hours.get(start);
+    const longest = known?.longestGap;
     const gap = next === undefined ? undefined : { from: time + MINUTE_MS / 2, to: next + MINUTE_MS / 2 };
-    const isLonger = gap !== undefined && gap.to - gap.from > (longestGap?.to ?? 0) - (longestGap?.from ?? 0);
+    const isLonger = gap !== undefined && gap.to - gap.from > (longest?.to ?? 0) - (longest?.from ?? 0);
     hours.set(start, {
       start,
-      deliveries: deliveries + (counts[index] ?? 0),
-      longestGap: isLonger ? gap : longestGap,
+      deliveries: deliveries + (known?.deliveries ?? 0),
+      longestGap: isLonger ? gap : longest,
     });
   }
   return [...hours.values()];
