@@ -121,7 +121,11 @@ function optionsOf(element, arrivals, legend, values, zoom) {
       y: { range: (_plot, _min, max) => [0, Math.max(max * 1.05, 1)] },
     },
     axes: [
-      { ...axis, values: (_plot, splits) => splits.map((value) => timeOf(value, isLong)) },
+      {
+        ...axis,
+        space: isLong ? 110 : 60,
+        values: (_plot, splits) => splits.map((value) => timeOf(value, isLong)),
+      },
       { ...axis, size: 64, values: (_plot, splits) => splits.map((value) => numbers.format(value)) },
     ],
     // The sum of all is drawn first, and each shorter one over it.

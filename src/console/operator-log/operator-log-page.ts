@@ -66,14 +66,19 @@ const emptyNote = (isBehind: boolean) =>
 
 const COLUMNS: readonly Column<OperatorActionLine>[] = [
   { heading: 'When (UTC)', cell: ({ began_at: began }) => timeOf(began) },
-  { heading: 'Who', cell: ({ operator, via }) => html`${operator} <span class="dim">by ${WAYS[via]}</span>` },
+  {
+    heading: 'Who',
+    kind: 'nowrap',
+    cell: ({ operator, via }) => html`${operator} <span class="dim">by ${WAYS[via]}</span>`,
+  },
   {
     heading: 'What',
+    kind: 'nowrap',
     cell: ({ action }) => html`${WORDS[action]}<br /><code class="dim">${action}</code>`,
   },
-  { heading: 'To what', kind: 'wrap', cell: ({ subject }) => subject },
+  { heading: 'To what', cell: ({ subject }) => subject },
   { heading: 'Asked for', kind: 'wrap', cell: ({ details }) => listOf(details) },
-  { heading: 'Outcome', cell: outcomeOf },
+  { heading: 'Outcome', kind: 'nowrap', cell: outcomeOf },
   { heading: 'Result', kind: 'wrap', cell: ({ result }) => listOf(result ?? {}) },
 ];
 

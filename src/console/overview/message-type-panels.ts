@@ -13,16 +13,16 @@ export function arrivedPanel(overview: Overview): Content {
   const columns: Column<Arrived>[] = [
     { heading: 'Type', cell: (line) => line.message_type },
     ...RANGE_NAMES.map((range): Column<Arrived> => ({
-      heading: `Events, ${range}`,
+      heading: `Last ${range}`,
       kind: 'number',
       cell: (line) => numberOf(line[range].events),
     })),
-    { heading: 'Deliveries, week', kind: 'number', cell: ({ week }) => numberOf(week.deliveries) },
+    { heading: 'Deliveries, last week', kind: 'number', cell: ({ week }) => numberOf(week.deliveries) },
   ];
   return html`
-    <h2>By message type</h2>
+    <h2>Events by message type</h2>
     ${partOf(overview, 'arrivals', overview.arrived, (arrived) =>
-      tableOf('What arrived in the last hour, day and week', columns, arrived),
+      tableOf('Events that arrived in the last hour, day and week', columns, arrived),
     )}
   `;
 }

@@ -1,4 +1,5 @@
 import type { Area } from '../area.ts';
+import { createArrivalsReader } from './arrivals-reader.ts';
 import type { OverviewOptions } from './overview-options.ts';
 import { renderOverview } from './overview-page.ts';
 import { overviewRoutes } from './overview-routes.ts';
@@ -7,19 +8,20 @@ import { readOverview } from './read-overview.ts';
 
 /** How the service is, at a glance: the first page. */
 export function overviewArea(options: OverviewOptions): Area {
+  const arrivals = createArrivalsReader(options.db);
   let reading: Promise<Overview> | undefined;
 
-  /** Many may look at once: they get the same answer. */
-  function readOnce(): Promise<Overview> {
-    reading ??= readOverview(options).finally(() => {
+  function overview(): Promise<Overview> {
+    reading ??= readOverview(options, arrivals).finally(() => {
       reading = undefined;
     });
     return reading;
   }
 
+  const questions = { overview, arrivals };
   return {
     navigation: [{ path: '/', label: 'Overview' }],
-    routes: overviewRoutes(options, readOnce),
-    pages: [{ path: '/', render: (request) => renderOverview(request, options, readOnce) }],
+    routes: overviewRoutes(options, questions),
+    pages: [{ path: '/', render: (request) => renderOverview(request, options, questions) }],
   };
 }

@@ -1,5 +1,7 @@
 import type { MessageType } from '../../domain.ts';
 import type { Db } from '../../store/database.ts';
+import type { ArrivalsReader } from './arrivals-reader.ts';
+import type { Overview } from './overview-schemas.ts';
 
 /** How the process is, and why. */
 export interface ReadinessReport {
@@ -44,4 +46,10 @@ export interface OverviewOptions {
   readonly freeDisk: () => Promise<number>;
   /** A line for a terminal that sends a first delivery; it names where the secret stands, not the secret. */
   readonly firstDelivery: string;
+}
+
+/** What page and API ask alike: those who ask at the same time get the same answer. */
+export interface OverviewQuestions {
+  readonly overview: () => Promise<Overview>;
+  readonly arrivals: ArrivalsReader;
 }

@@ -12,7 +12,7 @@ import type { ShownRange } from './arrivals-panel.ts';
 import { startGathering } from './gather-parts.ts';
 import { firstDeliveryNote, healthSection } from './health-section.ts';
 import { arrivedPanel, silencesPanel } from './message-type-panels.ts';
-import type { OverviewOptions } from './overview-options.ts';
+import type { OverviewOptions, OverviewQuestions } from './overview-options.ts';
 import type { Arrivals, Overview } from './overview-schemas.ts';
 import { answersPanel, processesPanel, queuePanel, storingPanel } from './process-panels.ts';
 import { readAskedArrivals } from './read-asked-arrivals.ts';
@@ -30,14 +30,14 @@ const asks = z.object({
 /** The first page. Its parts with `data-live` are kept up to date in the browser (browser/overview.js). */
 export async function renderOverview(
   request: Request,
-  { db, firstDelivery }: OverviewOptions,
-  readOnce: () => Promise<Overview>,
+  { firstDelivery }: OverviewOptions,
+  questions: OverviewQuestions,
 ): Promise<Page> {
   const shown = shownRange(readAsked(asks, request).query, Date.now());
   const { read } = startGathering();
   const [overview, arrivals] = await Promise.all([
-    readOnce(),
-    read('chart', () => readAskedArrivals(db, shown)),
+    questions.overview(),
+    read('chart', () => readAskedArrivals(questions.arrivals, shown)),
   ]);
   return {
     title: 'Overview',
@@ -81,11 +81,10 @@ function layOutPanels({ overview, shown, arrivals, firstDelivery }: Shown): Cont
       ${live('conservation', conservationPanel(overview), 'panel')}
     </div>
     <div class="panels broad">
-      ${live('arrived', arrivedPanel(overview), 'panel')}
-      ${live('silences', silencesPanel(overview), 'panel')}
-      ${live('destinations', destinationsPanel(overview), 'panel')}
-      ${live('processes', processesPanel(overview), 'panel')}
-      ${live('storage', storagePanel(overview), 'panel')}
+      ${live('arrived', arrivedPanel(overview), 'panel')} ${live('storage', storagePanel(overview), 'panel')}
+      ${live('silences', silencesPanel(overview), 'panel wide')}
+      ${live('destinations', destinationsPanel(overview), 'panel wide')}
+      ${live('processes', processesPanel(overview), 'panel wide')}
     </div>
   `;
 }

@@ -4,7 +4,7 @@ import { jsonRoute, NOTHING } from '../api/route.ts';
 import type { ApiRoute } from '../api/route.ts';
 import { sumArrivals } from '../../store/arrivals.ts';
 import { listProcesses } from '../../store/processes.ts';
-import type { OverviewOptions } from './overview-options.ts';
+import type { OverviewOptions, OverviewQuestions } from './overview-options.ts';
 import {
   arrivalsSchema,
   conservationSchema,
@@ -12,7 +12,6 @@ import {
   processSchema,
   silenceSchema,
 } from './overview-schemas.ts';
-import type { Overview } from './overview-schemas.ts';
 import { readAskedArrivals } from './read-asked-arrivals.ts';
 import { describeConservation, describeSilence } from './read-overview.ts';
 import { processLine } from './sum-processes.ts';
@@ -39,8 +38,10 @@ const arrivalsQuery = z.object({
 });
 
 /** The routes of the overview, in one answer and part by part. */
-export function overviewRoutes(options: OverviewOptions, overview: () => Promise<Overview>): ApiRoute[] {
-  const { db, silences } = options;
+export function overviewRoutes(
+  { db, silences }: OverviewOptions,
+  { overview, arrivals }: OverviewQuestions,
+): ApiRoute[] {
   const tag = 'overview';
   return [
     jsonRoute({
@@ -62,7 +63,7 @@ export function overviewRoutes(options: OverviewOptions, overview: () => Promise
       asks: z.object({ query: arrivalsQuery }),
       answer: arrivalsSchema,
       work: async ({ query: { bucket_seconds: width, until = new Date(), ...range } }) =>
-        readAskedArrivals(db, { ...range, until, bucketSeconds: width }),
+        readAskedArrivals(arrivals, { ...range, until, bucketSeconds: width }),
     }),
     jsonRoute({
       method: 'get',

@@ -76,8 +76,10 @@ export function storingPanel(overview: Overview): Content {
       (storing) => html`
         <p class="figure">${rateOf(storing.events_per_second)}<span class="unit"> events/s</span></p>
         ${facts([
-          ['half within', `${millisecondsOf(storing.p50_ms)} a transaction`],
-          ['99 % within', millisecondsOf(storing.p99_ms)],
+          [
+            'transactions',
+            `half within ${millisecondsOf(storing.p50_ms)}, 99 % within ${millisecondsOf(storing.p99_ms)}`,
+          ],
           ['processes', numberOf(storing.processes)],
         ])}
       `,
@@ -91,6 +93,7 @@ export function processesPanel(overview: Overview): Content {
   const columns: Column<ProcessLine>[] = [
     {
       heading: 'Process',
+      kind: 'nowrap',
       cell: ({ role, host, pid }) => html`${role} <span class="dim">${host} ${pid}</span>`,
     },
     {

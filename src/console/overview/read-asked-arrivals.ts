@@ -1,13 +1,12 @@
-import { readArrivals } from '../../store/arrivals.ts';
-import type { Db } from '../../store/database.ts';
 import { chooseBuckets } from './arrival-ranges.ts';
 import type { AskedRange } from './arrival-ranges.ts';
+import type { ArrivalsReader } from './arrivals-reader.ts';
 import type { Arrivals } from './overview-schemas.ts';
 
 /** Reads what arrived in a stretch of time, as the API tells it. Throws RefusedError for a stretch that cannot be. */
-export async function readAskedArrivals(db: Db, asked: AskedRange): Promise<Arrivals> {
+export async function readAskedArrivals(read: ArrivalsReader, asked: AskedRange): Promise<Arrivals> {
   const range = chooseBuckets(asked, Date.now());
-  const arrivals = await readArrivals(db, range);
+  const arrivals = await read(range);
   return {
     since: range.since.toISOString(),
     until: range.until.toISOString(),

@@ -6,6 +6,7 @@ import { MAX_OPEN_COUNT, readOpenQuarantine } from '../../store/open-quarantine.
 import type { OpenQuarantine } from '../../store/open-quarantine.ts';
 import { listProcesses } from '../../store/processes.ts';
 import { measureStorage } from '../../store/storage-size.ts';
+import type { ArrivalsReader } from './arrivals-reader.ts';
 import { startGathering } from './gather-parts.ts';
 import type { OverviewOptions, QueueFigures, SilenceLine } from './overview-options.ts';
 import type { Conservation, Overview, Silence } from './overview-schemas.ts';
@@ -18,7 +19,10 @@ import { sumStorage } from './sum-storage.ts';
 const MAX_BEHIND_COUNT = 10_000;
 
 /** Reads everything at the same time. Never throws: what is away is missing, and told. */
-export async function readOverview(options: OverviewOptions): Promise<Overview> {
+export async function readOverview(
+  options: OverviewOptions,
+  readArrivals: ArrivalsReader,
+): Promise<Overview> {
   const { db } = options;
   const now = Date.now();
   const { read, problems } = startGathering();
@@ -29,7 +33,7 @@ export async function readOverview(options: OverviewOptions): Promise<Overview> 
       read('silences', options.silences),
       read('disk', options.freeDisk),
       read('conservation', () => sumArrivals(db)),
-      read('arrivals', () => readArrived(db, now)),
+      read('arrivals', () => readArrived(readArrivals, now)),
       read('processes', () => listProcesses(db)),
       read('destinations', () => listDestinations(db, MAX_BEHIND_COUNT)),
       read('quarantine', () => readOpenQuarantine(db)),

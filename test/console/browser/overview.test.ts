@@ -105,17 +105,17 @@ describe.skipIf(!hasChromium())('the overview in a browser (needs Chromium)', ()
     const row = page.locator('#arrived tr', { hasText: 'GDPR_LOG_ALL' });
     expect(await row.locator('td').nth(1).textContent()).toBe('0');
     await deliverAndCount(db, { receivedAt: new Date(), messageType: 'GDPR_LOG_ALL', count: 41 });
-    await expect.poll(() => row.locator('td').nth(1).textContent(), { timeout: 9_000 }).toBe('41');
-    await expect.poll(async () => (await coloursOf(page)).shown).toBe(4);
+    await expect.poll(() => row.locator('td').nth(1).textContent(), { timeout: 12_000 }).toBe('41');
+    await expect.poll(async () => (await coloursOf(page)).shown, { timeout: 12_000 }).toBe(4);
     expect(await page.locator('#arrivals-table details').getAttribute('open')).not.toBeNull();
     expect(await link.evaluate((element) => element === document.activeElement)).toBe(true);
     expect(problems).toEqual([]);
 
     isAway = true;
     const freshness = page.locator('#freshness');
-    await expect.poll(() => freshness.textContent(), { timeout: 9_000 }).toContain('Stale');
+    await expect.poll(() => freshness.textContent(), { timeout: 12_000 }).toContain('Stale');
     isAway = false;
-    await expect.poll(() => freshness.textContent(), { timeout: 9_000 }).toMatch(/^As of/);
+    await expect.poll(() => freshness.textContent(), { timeout: 12_000 }).toMatch(/^As of/);
     await page.close();
   });
 });

@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createArrivalsReader } from '../../../src/console/overview/arrivals-reader.ts';
+import { openDatabase } from '../../../src/store/database.ts';
+import type { Db } from '../../../src/store/database.ts';
+import { deliverAndCount } from '../../support/arrivals.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import type { TestDatabase } from '../../support/database.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+let database: TestDatabase;
+let db: Db;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = database.db;
+});
+afterAll(() => database.drop());
+
+const DAY = 86_400;
+const since = new Date('2026-03-02T00:00:00Z');
+const until = new Date('2026-03-03T00:00:00Z');
+const arrival = { receivedAt: new Date('2026-03-02T10:00:00Z'), messageType: 'AUDIT_LOG_ALL' } as const;
+
+test('an answer in wide buckets is kept for those who ask the same, one in narrow buckets soon asked anew', async () => {
+  const read = createArrivalsReader(db);
+  const asked = [60, DAY].map((bucketSeconds) => ({ since, until, bucketSeconds }));
+  expect(await Promise.all(asked.map(read))).toEqual([[], []]);
+  await deliverAndCount(db, arrival);
+  await waitFor(async () => (await read({ since, until, bucketSeconds: 60 })).length === 1);
+  expect(await read({ since, until, bucketSeconds: DAY })).toEqual([]);
+  expect(await read({ since, until, bucketSeconds: DAY, source: 'default' })).toHaveLength(1);
+});
+
+test('a failure is not kept', async () => {
+  const away = openDatabase(database.databaseUrl, () => undefined);
+  await away.destroy();
+  const read = createArrivalsReader(away);
+  const failing = () => read({ since, until, bucketSeconds: DAY });
+  const first = failing();
+  await expect(first).rejects.toThrow('driver has already been destroyed');
+  expect(failing()).not.toBe(first);
+  await expect(failing()).rejects.toThrow('driver has already been destroyed');
+});
