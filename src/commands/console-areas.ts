@@ -1,15 +1,28 @@
 import type { Logger } from 'pino';
 import { maskConfig } from '../config.ts';
-import type { Config } from '../config.ts';
+import type { Config, SourceConfig } from '../config.ts';
 import type { ConsoleOptions } from '../console/admin-app.ts';
+import { deliveriesArea } from '../console/deliveries/deliveries-area.ts';
+import { destinationsArea } from '../console/destinations/destinations-area.ts';
+import { liveArea } from '../console/live/live-area.ts';
+import { quarantineArea } from '../console/quarantine/quarantine-area.ts';
 import { settingsArea } from '../console/settings/settings-area.ts';
+import { subscriptionsArea } from '../console/subscriptions/subscriptions-area.ts';
+import { parseDestinations } from '../forward/parse-destinations.ts';
 import { openConsoleDatabase } from '../store/database.ts';
+import { sendingOf } from './console-destinations.ts';
+import { replayerOf } from './console-quarantine.ts';
+import { subscriptionsOf } from './console-subscriptions.ts';
 import { logLostConnections } from './open-store.ts';
 import type { Opened } from './opened.ts';
 
-/** Puts the console together: each area with what it asks and what it can do, in the order of the navigation. */
+/**
+ * Puts the console together: each area with what it asks and what it can do, in the order of the navigation. `sources`
+ * have the secrets that deliveries are to carry, also where this program has made one itself.
+ */
 export function createConsole(
   config: Config,
+  sources: readonly SourceConfig[],
   databaseUrl: string,
   logger: Logger,
   opened: Opened,
@@ -18,6 +31,13 @@ export function createConsole(
   opened.push('database of the console', () => db.destroy());
   return {
     db,
-    areas: [settingsArea(maskConfig(config))],
+    areas: [
+      liveArea({ db }),
+      deliveriesArea({ db }),
+      quarantineArea({ db, replay: replayerOf(db, config, logger) }),
+      destinationsArea({ db, ...sendingOf(db, parseDestinations(config.forwarding)) }),
+      subscriptionsArea(subscriptionsOf({ db, sources, publicUrl: config.publicUrl, logger, opened })),
+      settingsArea(maskConfig(config)),
+    ],
   };
 }

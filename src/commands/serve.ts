@@ -104,7 +104,7 @@ async function startParts(
       metrics: async () => ({ contentType: 'text/plain', text: '' }),
       console:
         hasConsole && database !== undefined
-          ? createConsole(config, database.databaseUrl, logger, opened)
+          ? createConsole(config, secrets?.sources ?? config.sources, database.databaseUrl, logger, opened)
           : undefined,
     },
     logger,
