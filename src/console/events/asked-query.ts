@@ -11,7 +11,9 @@ export type Problems = ReadonlyMap<string, string>;
 export function readQuery<Schema extends z.ZodType>(
   schema: Schema,
   written: Written,
-): { readonly asked: z.output<Schema>; readonly problems?: undefined } | { readonly problems: Problems } {
+):
+  | { readonly asked: z.output<Schema>; readonly problems?: undefined }
+  | { readonly asked?: undefined; readonly problems: Problems } {
   const { data, error } = schema.safeParse(written);
   if (error === undefined) return { asked: data };
   const issues = error.issues.map(({ path, message }): [string, string] => [String(path[0]), message]);
@@ -28,9 +30,10 @@ export function textOf(written: Written, name: string): string | undefined {
 export function withBeginning(written: Written, days: number): Written {
   if (written['since'] !== undefined) return written;
   const until = moment.safeParse(written['until']).data;
-  const since =
-    until === undefined ? `${days === 1 ? '24h' : `${days}d`}` : new Date(until.getTime() - days * DAY_MS);
-  return { ...written, since: typeof since === 'string' ? since : since.toISOString() };
+  if (until !== undefined) {
+    return { ...written, since: new Date(until.getTime() - days * DAY_MS).toISOString() };
+  }
+  return { ...written, since: days === 1 ? '24h' : `${days}d` };
 }
 
 const DAY_MS = 86_400_000;
