@@ -2,7 +2,8 @@
 
 import { html, render } from 'htm/preact';
 import { agree } from './actions.js';
-import { ask } from './api.js';
+import { askInParts } from './api.js';
+import { chosenIds, fieldsOf } from './choice.js';
 import { notify } from './notice.js';
 
 /**
@@ -30,24 +31,18 @@ if (form instanceof HTMLFormElement) enable(form);
 /** @param {HTMLFormElement} form */
 function enable(form) {
   const total = Number(form.dataset['total']);
-  const boxes = () => [
-    .../** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll('[name="ids"]')),
-  ];
-  const box = (/** @type {string} */ name) =>
-    /** @type {HTMLInputElement | null} */ (form.querySelector(`[name="${name}"]`));
-
-  box('page')?.addEventListener('change', (event) => {
-    for (const one of boxes()) one.checked = /** @type {HTMLInputElement} */ (event.target).checked;
-  });
+  for (const all of fieldsOf(form, 'page')) {
+    all.addEventListener('change', () => {
+      for (const one of fieldsOf(form, 'ids')) one.checked = all.checked;
+    });
+  }
   form.querySelector('[name="replay"]')?.addEventListener('click', () => void run('replay'));
   form.querySelector('[name="discard"]')?.addEventListener('click', () => void run('discard'));
 
   /** @param {'replay' | 'discard'} action */
   async function run(action) {
-    const isAll = box('all')?.checked === true;
-    const ids = boxes()
-      .filter((one) => one.checked)
-      .map((one) => one.value);
+    const isAll = fieldsOf(form, 'all').some((field) => field.checked);
+    const ids = chosenIds(form);
     const count = isAll ? total : ids.length;
     if (count === 0) return notify('Choose something first.', 'bad');
     const what = `${count} ${count === 1 ? 'entry' : 'entries'}`;
@@ -69,30 +64,41 @@ function enable(form) {
    * @param {number} count
    */
   async function work(action, chosen, count) {
-    const buttons = [.../** @type {NodeListOf<HTMLButtonElement>} */ (form.querySelectorAll('button'))];
+    const buttons = [...form.querySelectorAll('button')];
     for (const button of buttons) button.disabled = true;
     /** @type {Replay[]} */
     const results = [];
     let discarded = 0;
-    const show = (/** @type {boolean} */ isDone, /** @type {string | undefined} */ problem = undefined) =>
+    /** @param {boolean} isDone @param {string} [problem] */
+    const show = (isDone, problem) =>
       draw({ action, results, done: results.length + discarded, count, isDone, problem });
     try {
-      for (let cursor = null, isFirst = true; isFirst || cursor !== null; isFirst = false) {
-        show(false);
-        const body = { ...chosen, limit: PART, ...(cursor !== null && { cursor }) };
-        const answer = await ask(`/quarantine/${action}`, { method: 'POST', body });
+      show(false);
+      for await (const answer of askInParts(`/quarantine/${action}`, { ...chosen, limit: PART })) {
         if (action === 'replay') results.push(...answer.results);
         else discarded += answer.discarded;
-        cursor = answer.next_cursor;
+        show(false);
       }
       show(true);
     } catch (error) {
       show(true, error instanceof Error ? error.message : String(error));
     }
-    for (const one of boxes()) one.closest('tr')?.remove();
-    for (const button of buttons) button.remove();
+    for (const one of fieldsOf(form, 'ids')) {
+      if (one.checked || 'matching' in chosen) one.closest('tr')?.remove();
+    }
+    for (const button of buttons) button.disabled = false;
   }
 }
+
+// The page of one: what could not be replayed is still open, so there is nothing new to load.
+document.addEventListener('done', (event) => {
+  if (!(event instanceof CustomEvent)) return;
+  /** @type {Replay | undefined} */
+  const replay = event.detail.results?.[0];
+  if (replay === undefined || replay.outcome === 'replayed') return;
+  event.preventDefault();
+  notify(`Not replayed: ${replay.reason}`, 'bad');
+});
 
 /**
  * @param {object} state
@@ -101,11 +107,11 @@ function enable(form) {
  * @param {number} state.done
  * @param {number} state.count
  * @param {boolean} state.isDone
- * @param {string | undefined} state.problem
+ * @param {string | undefined} [state.problem]
  */
 function draw({ action, results, done, count, isDone, problem }) {
   const place = document.querySelector('#outcome');
-  if (place === null) return;
+  if (!(place instanceof HTMLElement)) return;
   const verb = action === 'replay' ? 'replayed' : 'discarded';
   const view = html`
     <section class="panel outcome" aria-label="What came of it">
