@@ -3,6 +3,7 @@ import { formatTable } from '../src/commands/table.ts';
 import type { Forwarded } from './forward.ts';
 import type { Machine } from './machine.ts';
 import type { Measurement } from './measure.ts';
+import type { Searched } from './search.ts';
 import type { MemorySample, Soak } from './soak.ts';
 import { TARGETS } from './targets/all.ts';
 import { WORKLOADS } from './workloads.ts';
@@ -122,6 +123,26 @@ export function formatForwarded(forwarded: Forwarded): string {
   return (
     `${whole(events)} events, stored at ${whole(ingestRate)}/s; load of ${whole(liveRate)} deliveries/s, ` +
     `answered within ${quietP99.toFixed(1)} ms (p99) without catching up\n${formatTable(columns, rows)}`
+  );
+}
+
+/** How fast events were found and exported. */
+export function formatSearched({ seeded, answers, memory, exports }: Searched): string {
+  const columns = ['', 'p50 ms', 'p95 ms', 'slowest ms', '% not empty or complete'];
+  const rows = answers.map(({ question, p50, p95, slowest, found }) => [
+    question,
+    p50.toFixed(1),
+    p95.toFixed(1),
+    slowest.toFixed(1),
+    whole(found),
+  ]);
+  const exported = exports.map(
+    ({ format, rows, rowsPerSecond, megabytes, peakMemory }) =>
+      `${format}: ${whole(rows)} rows (${whole(megabytes)} MB) at ${whole(rowsPerSecond)} rows/s, peak memory ${whole(peakMemory)} MB`,
+  );
+  return (
+    `${whole(seeded.events)} events; the process that asks took ${whole(memory)} MB at most\n` +
+    `${formatTable(columns, rows)}\n${exported.join('\n')}`
   );
 }
 

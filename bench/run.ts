@@ -14,8 +14,10 @@ import {
   formatForwarded,
   formatMachine,
   formatSample,
+  formatSearched,
   formatSoak,
 } from './report.ts';
+import { measureSearch } from './search.ts';
 import { soak } from './soak.ts';
 import { TARGET_NAMES, TARGETS } from './targets/all.ts';
 import { WORKLOAD_NAMES } from './workloads.ts';
@@ -50,6 +52,11 @@ const program = new Command('npm run bench --')
     'instead: store events under full load for so long (10) and show how fast they are forwarded',
     positive,
   )
+  .option(
+    '--search <events>',
+    'instead: fill a database with so many events, once, and show how fast they are found and exported',
+    positive,
+  )
   .option('--json <file>', 'also write everything that was measured to this file')
   .action(async (options) => {
     const signal = interruption();
@@ -57,6 +64,7 @@ const program = new Command('npm run bench --')
       if (options.soak !== undefined) await runSoak(options.soak, options, signal);
       else if (options.forward !== undefined) await runForward(options.forward, options, signal);
       else if (options.backlog !== undefined) await runBacklog(options.backlog, options, signal);
+      else if (options.search !== undefined) await runSearch(options.search, options, signal);
       else await runComparison(options, signal);
     } catch (error) {
       console.error(signal.aborted ? 'stopped; everything is cleaned up' : describeError(error));
@@ -127,6 +135,14 @@ async function runForward(seconds: number | true, { json }: Output, signal: Abor
   const forwarded = await measureForwarding(seconds === true ? FILL_SECONDS : seconds, signal);
   console.log(formatForwarded(forwarded));
   await writeJson(json, { machine, forwarded });
+}
+
+async function runSearch(events: number, { json }: Output, signal: AbortSignal): Promise<void> {
+  const machine = await describeMachine(signal);
+  console.log(formatMachine(machine));
+  const searched = await measureSearch(events, signal);
+  console.log(formatSearched(searched));
+  await writeJson(json, { machine, searched });
 }
 
 async function writeJson(file: string | undefined, content: object): Promise<void> {

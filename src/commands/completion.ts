@@ -1,14 +1,35 @@
 import path from 'node:path';
 import { RootCommand, script } from '@bomb.sh/tab';
 import type { CommandUnknownOpts, Option } from '@commander-js/extra-typings';
+import { print } from './print.ts';
 
 /** The command line of this checkout or image: what the scripts of the shells run, also where it is not on the PATH. */
 const PROGRAM = path.resolve(import.meta.dirname, '../../bin/xiq-sink');
 
 /** `completion`: the script that a shell reads. */
 export function printCompletionScript(name: string, shell: string): void {
-  script(shell, name, shell === 'powershell' ? PROGRAM : PROGRAM.replaceAll(/[^\w@%+=:,./-]/g, '\\$&'));
+  const program = PROGRAM.replaceAll(/[^\w@%+=:,./-]/g, '\\$&');
+  if (shell === 'bash') print(bashScript(name, program));
+  else script(shell, name, shell === 'powershell' ? PROGRAM : program);
 }
+
+/**
+ * Of our own, for the one of the library needs the package bash-completion, and evaluates what is being typed. It
+ * splits the line at spaces as far as the cursor, and works in the bash 3.2 of macOS.
+ */
+const bashScript = (name: string, program: string) => `# bash completion for ${name}
+__${name.replaceAll('-', '_')}_complete() {
+  local line=\${COMP_LINE:0:COMP_POINT} words current value
+  read -ra words <<< "$line"
+  [[ $line == *[[:space:]] ]] && words+=('')
+  current=\${words[\${#words[@]} - 1]}
+  [[ $current == --*=* ]] && current=\${current#*=}
+  COMPREPLY=()
+  while IFS=$'\\t' read -r value _; do
+    [[ $value == :* || $value != "$current"* ]] || COMPREPLY+=("$value")
+  done < <(${program} complete -- "\${words[@]:1}" 2> /dev/null)
+}
+complete -F __${name.replaceAll('-', '_')}_complete ${name}`;
 
 /** `complete`: what the last of these words can become, a line each, as the scripts of the shells expect it. */
 export function printCompletions(program: CommandUnknownOpts, words: readonly string[]): void {

@@ -4,11 +4,10 @@ import type { Destination } from '../forward/parse-destinations.ts';
 import type { Db } from '../store/database.ts';
 import { countRejected, findRejected, openRejected } from '../store/destinations.ts';
 import type { Rejected } from '../store/destinations.ts';
-import { recordAction } from '../store/operator-log.ts';
+import { describeIds, recordAction } from '../store/operator-log.ts';
 import { commandOperator } from './operator.ts';
 import { note, print } from './print.ts';
 import { createProgress } from './progress.ts';
-import { describeIds } from './quarantine-chosen.ts';
 import { resendRejected, sendTest } from './send-to-destination.ts';
 import { oneLine } from './table.ts';
 

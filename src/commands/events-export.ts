@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs';
-import { rename } from 'node:fs/promises';
+import { rename, stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Db } from '../store/database.ts';
@@ -76,8 +76,13 @@ async function writeEvents(
   return { events, isWhole: true };
 }
 
-/** A file of this name is there once it is whole. Others of this machine may not read it. */
+/**
+ * A file of this name is there once it is whole; others of this machine may not read it. What is there and no file, a
+ * pipe or a device, is written to.
+ */
 async function writeFile(text: Readable, file: string): Promise<void> {
+  const there = await stat(file).catch(() => undefined);
+  if (there !== undefined && !there.isFile()) return pipeline(text, createWriteStream(file));
   const partial = `${file}.partial`;
   await pipeline(text, createWriteStream(partial, { mode: 0o600 }));
   await rename(partial, file);

@@ -1,6 +1,7 @@
 import { validate as isUuid } from 'uuid';
 import { UsageError } from '../errors.ts';
 import type { Db } from '../store/database.ts';
+import { describeIds } from '../store/operator-log.ts';
 import { countQuarantine, openQuarantine } from '../store/search-quarantine.ts';
 import type { QuarantineFilter } from '../store/search-quarantine.ts';
 
@@ -26,18 +27,10 @@ export function checkChosen({ ids, filter, all }: Chosen): void {
   }
 }
 
-/** So many ids are written down in the operator log; `id_count` tells of more. */
-const LOGGED_IDS = 100;
-
 /** What was chosen, as the operator log keeps it. */
 export function describeChosen({ ids, filter, all }: Chosen): Readonly<Record<string, unknown>> {
   if (ids.length > 0) return describeIds(ids);
   return all ? { all } : { filter };
-}
-
-/** Chosen ids, as the operator log keeps them. */
-export function describeIds(ids: readonly string[]): Readonly<Record<string, unknown>> {
-  return { ids: ids.slice(0, LOGGED_IDS), id_count: ids.length };
 }
 
 /** How much there is to do. */

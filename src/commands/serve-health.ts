@@ -1,4 +1,5 @@
 import type { Check, Checks, Finding, State } from '../ingest/readiness.ts';
+import type { Arrival } from '../observe/arrival-metrics.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import { checkDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
@@ -12,7 +13,9 @@ export interface CheckedParts {
   readonly db: Db | undefined;
   /** Of a process that takes deliveries. */
   readonly queue: DeliveryQueue | undefined;
-  readonly observation: Pick<Observation, 'askDestinations' | 'arrivals'>;
+  readonly observation: Pick<Observation, 'askDestinations'> & {
+    readonly arrivals: () => readonly Arrival[];
+  };
 }
 
 /** A destination that has waited for an event for so long is behind: polls and pauses are over by then. */

@@ -6,7 +6,6 @@ import type { ForwardObserver } from '../forward/forward-events.ts';
 import type { OnStored } from '../handlers/store-group.ts';
 import type { IngestObserver } from '../ingest/ingest-observer.ts';
 import { registerArrivalMetrics } from '../observe/arrival-metrics.ts';
-import type { Arrival } from '../observe/arrival-metrics.ts';
 import { askSeldom } from '../observe/ask-seldom.ts';
 import { createForwardingMetrics } from '../observe/forwarding-metrics.ts';
 import type { AskDestinations } from '../observe/forwarding-metrics.ts';
@@ -17,6 +16,7 @@ import { createProcessGauge } from '../observe/process-figures.ts';
 import type { ProcessGauge } from '../observe/process-figures.ts';
 import { startProcessReport } from '../observe/process-report.ts';
 import { registerQueueMetrics } from '../observe/queue-metrics.ts';
+import type { TypeSilence } from '../observe/silence.ts';
 import { createSourceLabel } from '../observe/source-label.ts';
 import { createStoringMetrics } from '../observe/storing-metrics.ts';
 import { createSubscriptionMetrics } from '../observe/subscription-metrics.ts';
@@ -45,9 +45,9 @@ export interface Observation {
   /** How the destinations that are set are; asked of the database now and then. */
   readonly askDestinations: AskDestinations;
   /** When events last came; empty until somebody watches. */
-  readonly arrivals: () => readonly Arrival[];
+  readonly arrivals: () => readonly TypeSilence[];
   /** Takes what the silence watch knows, once it runs. */
-  followArrivals(latest: () => readonly Arrival[]): void;
+  followArrivals(latest: () => readonly TypeSilence[]): void;
   /** Adds the figures of the queue, once it is open. */
   followQueue(queue: DeliveryQueue): void;
   /** Writes down in the database that this process lives, until everything is closed. */
@@ -73,7 +73,7 @@ export async function startObserving(options: ObservationOptions, opened: Opened
   const traces = await openTraces(config.traces, role, logger, opened);
   const askDestinations = createDestinationsQuestion(options);
   let queue: DeliveryQueue | undefined;
-  let latest: () => readonly Arrival[] = () => [];
+  let latest: () => readonly TypeSilence[] = () => [];
   const arrivals = () => latest();
   const gauge = createProcessGauge({
     receives: receivesIn(role),

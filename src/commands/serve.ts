@@ -13,6 +13,8 @@ import type { HealthOptions } from '../ingest/ingest-server.ts';
 import { createReadiness } from '../ingest/readiness.ts';
 import { readTlsFiles } from '../ingest/tls-files.ts';
 import { createSecretVerifier } from '../ingest/verify-secret.ts';
+import { openBatchQueue } from '../queue/batch-queue.ts';
+import type { QueueMeasure } from '../queue/batch-queue.ts';
 import { openDeliveryQueue } from '../queue/delivery-queue.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import type { QueueLocation } from '../queue/engine.ts';
@@ -96,8 +98,9 @@ async function startParts(
   const queue = receivesIn(role)
     ? openQueue({ config, location: queueLocation, db, observation, logger }, opened)
     : undefined;
+  const readiness = createReadiness(checksOf({ role, db, queue, observation }), logger);
   const health: HealthOptions = {
-    readiness: createReadiness(checksOf({ role, db, queue, observation }), logger),
+    readiness,
     observer: observation.ingest,
     tls: config.tls === undefined ? undefined : readTlsFiles(config.tls),
     logger,
@@ -114,7 +117,17 @@ async function startParts(
       metrics: () => observation.metrics.render(),
       console:
         hasConsole && database !== undefined
-          ? createConsole(config, database.databaseUrl, logger, opened)
+          ? createConsole(
+              {
+                config,
+                databaseUrl: database.databaseUrl,
+                logger,
+                readiness: () => readiness.describe(),
+                queue: measureOf(queue, queueLocation, logger, opened),
+                watched: storesIn(role) ? observation.arrivals : undefined,
+              },
+              opened,
+            )
           : undefined,
     },
     logger,
@@ -139,9 +152,25 @@ function startOf(role: Role, options: StoringOptions & ForwardingOptions): Start
   return async (started) => {
     const applied = await migrateAll(config, databaseUrl, db);
     if (applied.length > 0) logger.info({ applied }, 'database migrated');
-    if (storesIn(role)) await startStoring(options, started);
+    if (storesIn(role)) {
+      const watch = await startStoring(options, started);
+      options.observation.followArrivals(() => watch.latest());
+    }
     if (forwardsIn(role)) await startForwardings(options, started);
   };
+}
+
+/** Asks the queue how full it is: by the way in that this process has, or by one of its own. */
+function measureOf(
+  queue: DeliveryQueue | undefined,
+  location: QueueLocation,
+  logger: Logger,
+  opened: Opened,
+): () => Promise<QueueMeasure> {
+  if (queue !== undefined) return () => queue.measure();
+  const own = openBatchQueue(location, logger);
+  opened.push('queue of the console', () => own.close());
+  return () => own.measure();
 }
 
 /** An ingest process needs none, unless its queue is there or it keeps deliveries until their rows are committed. */

@@ -2,25 +2,9 @@ import path from 'node:path';
 import { styleText } from 'node:util';
 import type { Config } from '../config.ts';
 import { isLoopbackHost } from '../loopback.ts';
+import { sampleBody } from './first-delivery.ts';
 import type { Role } from './roles.ts';
 import type { Service } from './serve.ts';
-
-/** An audit record of the specification's shape, as a body to try. */
-const sample = (timeStamp: number) =>
-  JSON.stringify([
-    {
-      ownerId: 1_234_567,
-      orgId: 0,
-      timeStamp,
-      id: null,
-      userId: 2_345_678,
-      code: 10_001,
-      category: 1,
-      description: 'User admin@example.com logged in',
-      userName: 'admin@example.com',
-      vhmName: 'VHM-EXAMPLE',
-    },
-  ]);
 
 /** What a person reads once the service takes deliveries: where it is, how to try it, how to ask it. */
 export function welcome(
@@ -43,7 +27,7 @@ export function welcome(
       : section(`Webhook secret, generated now, shown once, kept in ${secretFile}:`, generated)),
     ...section(
       'Try it:',
-      `curl -H "Authorization: Bearer ${secret}" -d '${sample(Date.now())}' ${address}/ingest/${source}/AUDIT_LOG_ALL`,
+      `curl -H "Authorization: Bearer ${secret}" -d '${sampleBody(Date.now())}' ${address}/ingest/${source}/AUDIT_LOG_ALL`,
     ),
     ...(role === 'ingest' ? [] : section('Look at it:', admin)),
     ...section(

@@ -1,7 +1,8 @@
 import type { Db } from '../store/database.ts';
 import { readArrivalHours, readLastArrivals } from '../store/rhythm.ts';
 import { HISTORY_MS, learnRhythm } from './rhythm.ts';
-import type { Gap, Rhythm } from './rhythm.ts';
+import type { Rhythm } from './rhythm.ts';
+import type { Gap } from './rates-of-week.ts';
 import { judgeSilence } from './silence.ts';
 import type { TypeSilence } from './silence.ts';
 

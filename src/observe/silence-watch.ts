@@ -4,8 +4,8 @@ import { isCatchingUp } from '../store/rhythm.ts';
 import { assessSilences, learnRhythms } from './assess-silences.ts';
 import type { Rhythms } from './assess-silences.ts';
 import { describeSeconds, describeSilence } from './describe-silence.ts';
-import { HOUR_MS } from './rhythm.ts';
-import type { Gap } from './rhythm.ts';
+import { HOUR_MS } from './rates-of-week.ts';
+import type { Gap } from './rates-of-week.ts';
 import { MIN_SILENCE_MS } from './silence.ts';
 import type { TypeSilence } from './silence.ts';
 

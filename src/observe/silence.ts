@@ -1,6 +1,8 @@
 import type { MessageType } from '../domain.ts';
-import type { Gap, HistoryHour, Rhythm } from './rhythm.ts';
-import { HISTORY_MS, HOUR_MS, learnRhythm } from './rhythm.ts';
+import { HOUR_MS } from './rates-of-week.ts';
+import type { Gap, HistoryHour } from './rates-of-week.ts';
+import { HISTORY_MS, learnRhythm } from './rhythm.ts';
+import type { Rhythm } from './rhythm.ts';
 
 /** No shorter silence is unusual, however much usually arrives: networks and clouds have hiccups. */
 export const MIN_SILENCE_MS = 5 * 60 * 1000;

@@ -3,7 +3,7 @@ import type { MessageType } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
 import { allOf, familyQueries, timeConditions } from './event-filter.ts';
-import type { EventFilter } from './event-filter.ts';
+import type { Condition, EventFilter, FamilyQuery } from './event-filter.ts';
 import { withinTime } from './timed-query.ts';
 
 /** How many events there were in each stretch of a time range. */
@@ -25,7 +25,13 @@ export interface EventBar {
 /** A filter whose time range has two ends. */
 export type RangeFilter = EventFilter & { readonly since: Date; readonly until: Date };
 
-const TIMEOUT_MS = 1_500;
+/** So long everything is counted, then so long a part of it. */
+const COUNT_TIMEOUT_MS = 1_000;
+const SAMPLE_TIMEOUT_MS = 500;
+
+/** Of each bar so many stretches are counted, which together are one part of so many. */
+const SAMPLES_A_BAR = 4;
+const SAMPLED_PART = 64;
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
@@ -48,13 +54,22 @@ const STEPS = [
 const ORIGIN = Date.parse('1970-01-05T00:00:00Z');
 
 /**
- * Counts the events that match by time and type, in at most so many bars (two at least). Takes 1.5 seconds at most.
+ * Counts the events that match by time and type, in at most so many bars (two at least). It takes 1.5 seconds at most:
+ * when they are too many to count in one, the bars are estimates, from a few stretches of each; when even those are
+ * too many, as those of a rare text may be, all bars are empty.
  */
 export async function eventHistogram(db: Db, filter: RangeFilter, maxBars: number): Promise<EventHistogram> {
   const { bucketSeconds, starts } = divide(filter, maxBars);
-  const counted =
-    starts.length === 0 ? [] : await withinTime(db, TIMEOUT_MS, (trx) => count(trx, filter, bucketSeconds));
-  return { bucketSeconds, bars: toBars(starts, counted ?? []), isComplete: counted !== undefined };
+  const queries = familyQueries(filter);
+  if (starts.length === 0 || queries.length === 0) {
+    return { bucketSeconds, bars: toBars(starts, []), isComplete: true };
+  }
+  const all = await withinTime(db, COUNT_TIMEOUT_MS, (trx) => count(trx, queries, filter, bucketSeconds));
+  if (all !== undefined) return { bucketSeconds, bars: toBars(starts, all), isComplete: true };
+  const sampled = await withinTime(db, SAMPLE_TIMEOUT_MS, (trx) =>
+    sample(trx, queries, drawSamples(filter, starts, bucketSeconds)),
+  );
+  return { bucketSeconds, bars: toBars(starts, sampled ?? []), isComplete: false };
 }
 
 /** The narrowest step that needs no more bars than these, and where its bars start. */
@@ -84,19 +99,77 @@ interface Count {
   readonly count: number;
 }
 
-async function count(db: Db, filter: RangeFilter, bucketSeconds: number): Promise<readonly Count[]> {
-  const parts = familyQueries(filter).flatMap(({ family, conditions, branches }) =>
-    branches.map(
-      ({ condition }) => sql`select message_type, occurred_at from ${sql.table(TABLE_OF[family])}
-        where ${allOf([...conditions, ...timeConditions(filter), condition])}`,
-    ),
-  );
-  if (parts.length === 0) return [];
+async function count(
+  db: Db,
+  queries: readonly FamilyQuery[],
+  range: RangeFilter,
+  bucketSeconds: number,
+): Promise<readonly Count[]> {
   const { rows } = await sql<Count>`
     select date_bin(make_interval(secs => ${bucketSeconds}), occurred_at, ${new Date(ORIGIN)}::timestamptz) as start,
            message_type as "messageType", count(*)::float8 as count
-    from (${sql.join(parts, sql` union all `)}) as found group by 1, 2`.execute(db);
+    from (${timesOf(queries, timeConditions(range))}) as found group by 1, 2`.execute(db);
   return rows;
+}
+
+/** A stretch of a bar. */
+interface Sample {
+  readonly start: Date;
+  readonly since: Date;
+  readonly until: Date;
+}
+
+/** Draws stretches from each bar, as far as it lies within the range: one from each quarter. */
+function drawSamples(
+  { since, until }: RangeFilter,
+  starts: readonly number[],
+  bucketSeconds: number,
+): Sample[] {
+  return starts.flatMap((start) => {
+    const from = Math.max(start, since.getTime());
+    const width = Math.min(start + bucketSeconds * 1_000, until.getTime()) - from;
+    return Array.from({ length: SAMPLES_A_BAR }, (_, quarter) => {
+      const share = (quarter + Math.random() * (1 - 1 / SAMPLED_PART)) / SAMPLES_A_BAR;
+      const at = from + width * share;
+      return {
+        start: new Date(start),
+        since: new Date(at),
+        until: new Date(at + width / SAMPLED_PART / SAMPLES_A_BAR),
+      };
+    });
+  });
+}
+
+/** Counts what lies in samples, and says how much that makes of the whole. */
+async function sample(
+  db: Db,
+  queries: readonly FamilyQuery[],
+  samples: readonly Sample[],
+): Promise<readonly Count[]> {
+  const inSample = [sql`occurred_at >= sampled.since`, sql`occurred_at < sampled.until`];
+  const [starts, sinces, untils] = [
+    samples.map(({ start }) => start),
+    samples.map(({ since }) => since),
+    samples.map(({ until }) => until),
+  ];
+  const { rows } = await sql<Count>`
+    select start, message_type as "messageType", count(*)::float8 * ${SAMPLED_PART}::int as count
+    from unnest(${starts}::timestamptz[], ${sinces}::timestamptz[], ${untils}::timestamptz[])
+           as sampled (start, since, until),
+         lateral (${timesOf(queries, inSample)}) as found
+    group by 1, 2`.execute(db);
+  return rows;
+}
+
+/** Type and time of each event, under these conditions as well. */
+function timesOf(queries: readonly FamilyQuery[], conditions: readonly Condition[]) {
+  const parts = queries.flatMap(({ family, conditions: own, branches }) =>
+    branches.map(
+      ({ condition }) => sql`select message_type, occurred_at from ${sql.table(TABLE_OF[family])}
+        where ${allOf([...own, ...conditions, condition])}`,
+    ),
+  );
+  return sql.join(parts, sql` union all `);
 }
 
 function toBars(starts: readonly number[], counted: readonly Count[]): EventBar[] {

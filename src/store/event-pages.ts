@@ -5,7 +5,7 @@ import { allOf, isIndexed, timeConditions } from './event-filter.ts';
 import type { Condition, EventFilter, FamilyQuery } from './event-filter.ts';
 import { selectRows } from './event-rows.ts';
 import type { StoredRow } from './event-rows.ts';
-import { timeStretches } from './time-stretches.ts';
+import { INDEXED, SCANNED, timeStretches } from './time-stretches.ts';
 import type { TimeRange } from './time-stretches.ts';
 
 /** Where a page ended: the next one begins behind it. Times are stored to the millisecond. */
@@ -36,19 +36,15 @@ export const byTime = (order: EventOrder) => (a: StoredRow, b: StoredRow) => {
 /** A page whose order is said. */
 export type OrderedPage = EventPage & { readonly order: EventOrder };
 
-/**
- * The stretches of time in which to look for a page, in its order. Where an index finds the rows of a condition it is
- * one, for the index leads to them wherever they are; else the rows in between are read, and have to be few.
- */
-export async function* stretchesOf(
+/** The stretches of time in which to look for a page, in its order. */
+export function stretchesOf(
   db: Db,
   queries: readonly FamilyQuery[],
   filter: EventFilter,
   { after, order }: Pick<OrderedPage, 'after' | 'order'>,
 ): AsyncGenerator<TimeRange> {
   const range = behind(filter, after, order);
-  if (isIndexed(filter)) yield range;
-  else yield* timeStretches(db, queries, range, order);
+  return timeStretches(db, queries, range, order, isIndexed(filter) ? INDEXED : SCANNED);
 }
 
 /** What is left of a time range behind a position: partitions and indexes by time are told no more than that. */

@@ -71,6 +71,14 @@ export async function recordAction<T>(
   return result;
 }
 
+/** So many ids are written down; `id_count` tells of more. */
+const LOGGED_IDS = 100;
+
+/** Chosen ids, as the details of an action keep them. */
+export function describeIds(ids: readonly string[]): Readonly<Record<string, unknown>> {
+  return { ids: ids.slice(0, LOGGED_IDS), id_count: ids.length };
+}
+
 async function endAction(
   db: Db,
   id: string,

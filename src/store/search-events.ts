@@ -64,18 +64,26 @@ export async function eventsStoredAfter(
   position: StoredPosition,
   limit: number,
 ): Promise<StoredEvent[]> {
+  // One end for all families: each query sees the tables at a moment of its own, and what a later one saw beyond the
+  // moment of an earlier one would let the next read begin behind rows that nobody has seen.
+  const end = await endOfEvents(db);
   const rows = await Promise.all(
-    familyQueries(filter).map((query) => selectStored(db, query, filter, position, limit)),
+    familyQueries(filter).map((query) => selectStored(db, query, filter, { after: position, end, limit })),
   );
   return rows.flat().toSorted(byPosition).slice(0, limit).map(toEvent);
+}
+
+interface StoredRange {
+  readonly after: StoredPosition;
+  readonly end: StoredPosition;
+  readonly limit: number;
 }
 
 function selectStored(
   db: Db,
   { family, conditions, branches }: FamilyQuery,
   filter: EventFilter,
-  { xid, id }: StoredPosition,
-  limit: number,
+  { after: { xid, id }, end, limit }: StoredRange,
 ): Promise<readonly StoredRow[]> {
   const anyBranch = sql.join(
     branches.map(({ condition }) => sql`(${condition})`),
@@ -87,7 +95,7 @@ function selectStored(
     sql`(
       select * from ${sql.table(TABLE_OF[family])}
       where ${allOf([...conditions, ...timeConditions(filter)])} and (${anyBranch})
-        and (xid, id) > (${xid}::xid8, ${id}::bigint) and xid < pg_snapshot_xmin(pg_current_snapshot())
+        and (xid, id) > (${xid}::xid8, ${id}::bigint) and xid < ${end.xid}::xid8
       order by xid, id limit ${limit}
     ) as found`,
   );

@@ -80,6 +80,17 @@ export async function findQuarantined(db: Db, ids: readonly string[]): Promise<Q
   return db.selectFrom('quarantine').select(COLUMNS).where('quarantine_id', 'in', ids).execute();
 }
 
+/** What a delivery has in quarantine, resolved or not, up to a limit. */
+export async function quarantinedOf(db: Db, deliveryId: string, limit: number): Promise<Quarantined[]> {
+  return db
+    .selectFrom('quarantine')
+    .select(COLUMNS)
+    .where('delivery_id', '=', deliveryId)
+    .orderBy('quarantine_id')
+    .limit(limit)
+    .execute();
+}
+
 /** The id of what was replayed as this delivery; undefined when it is no replay's. */
 export async function findReplayed(db: Db, deliveryId: string): Promise<string | undefined> {
   const replayed = await db

@@ -8,13 +8,29 @@ import type { EventOrder } from './event-pages.ts';
 /** Times from `since` (inclusive) to `until` (exclusive); without one of them, to the first or last event. */
 export type TimeRange = Pick<EventFilter, 'since' | 'until'>;
 
-const FIRST_STRETCH_MS = 3_600_000;
+const HOUR_MS = 3_600_000;
+
+/** How long stretches are, in milliseconds: the first, and none is longer. */
+interface Lengths {
+  readonly first: number;
+  readonly longest: number;
+}
+
+/** Rows between those that match are read, so the first stretch is short; none reaches over many partitions. */
+export const SCANNED: Lengths = { first: HOUR_MS, longest: 1_024 * HOUR_MS };
+
+/** An index leads to the rows that match: a partition costs little, but not nothing. */
+export const INDEXED: Lengths = { first: 768 * HOUR_MS, longest: Infinity };
 
 /** Each stretch is so many times as long as the one before it. */
 const GROWTH = 4;
 
-/** Longer ones would reach over too many partitions. */
-const LONGEST_STRETCH_MS = 1_024 * FIRST_STRETCH_MS;
+/** What is left of a range is one stretch if it is not longer than so many of the next. */
+const REST = 8;
+
+/** No event is stored beyond these times, and Postgres reads no time that is far beyond. */
+const FIRST_TIME = Date.parse('0001-01-01T00:00:00Z');
+const LAST_TIME = Date.parse('9999-12-31T23:59:59.999Z');
 
 /**
  * Divides a time range into stretches, in order, each begun where there are events: who has found enough stops after a
@@ -25,15 +41,27 @@ export async function* timeStretches(
   queries: readonly Pick<FamilyQuery, 'family'>[],
   range: TimeRange,
   order: EventOrder,
+  { first, longest }: Lengths,
 ): AsyncGenerator<TimeRange> {
   let rest = range;
-  for (let length = FIRST_STRETCH_MS; ; length = Math.min(length * GROWTH, LONGEST_STRETCH_MS)) {
+  for (let length = first; ; length = Math.min(length * GROWTH, longest)) {
     const edge = await firstTime(db, queries, rest, order);
     if (edge === undefined) return;
-    const stretch = stretchFrom(edge, length, rest, order);
-    yield stretch;
-    rest = order === 'newest' ? { ...rest, until: stretch.since } : { ...rest, since: stretch.until };
+    const isNewest = order === 'newest';
+    const limit: Date | undefined = isNewest ? rest.since : rest.until;
+    const end = endOf(edge.getTime(), isNewest ? -length : length, limit);
+    // A time that Postgres keeps to the microsecond is read to the millisecond.
+    yield isNewest ? { since: end, until: new Date(edge.getTime() + 1) } : { since: edge, until: end };
+    if (end === limit) return;
+    rest = isNewest ? { since: limit, until: end } : { since: end, until: limit };
   }
+}
+
+/** Where a stretch ends that goes so far from its edge: at the range's other end if that is near. */
+function endOf(edge: number, length: number, end: Date | undefined): Date | undefined {
+  const reached = edge + length;
+  const isNear = end !== undefined && Math.abs(end.getTime() - edge) <= REST * Math.abs(length);
+  return isNear || reached < FIRST_TIME || reached > LAST_TIME ? end : new Date(reached);
 }
 
 /** Divides a range that has two ends into equal parts. */
@@ -61,14 +89,4 @@ async function firstTime(
     select * from (${sql.join(parts, sql` union all `)}) as firsts
     order by occurred_at ${direction} limit 1`.execute(db);
   return rows[0]?.occurred_at;
-}
-
-function stretchFrom(edge: Date, length: number, range: TimeRange, order: EventOrder): TimeRange {
-  if (order === 'newest') {
-    const since = Math.max(edge.getTime() - length, range.since?.getTime() ?? -Infinity);
-    // A time that Postgres keeps to the microsecond is read to the millisecond.
-    return { since: new Date(since), until: new Date(edge.getTime() + 1) };
-  }
-  const until = Math.min(edge.getTime() + length, range.until?.getTime() ?? Infinity);
-  return { since: edge, until: new Date(until) };
 }

@@ -7,6 +7,7 @@ import type { MessageType } from '../../src/domain.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { startEmbeddedPostgres } from '../../src/store/embedded-postgres.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
+import { sumArrivals } from '../../src/store/arrivals.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
@@ -110,6 +111,10 @@ describe.each(BACKENDS)('serve, $backend', ({ available, usesRedis }) => {
         database.db,
       );
       return rows.length === MESSAGE_TYPES.length;
+    });
+    await waitFor(async () => {
+      const sums = await sumArrivals(database.db);
+      return sums.length === MESSAGE_TYPES.length && sums.every(({ deliveries }) => deliveries === 2);
     });
     const { rows } =
       await sql`select client_mac::text, acct_input_octets from accounting_log limit 1`.execute(database.db);

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
+import os from 'node:os';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -10,6 +11,7 @@ import { MESSAGE_TYPES } from '../../src/domain.ts';
 import { EMULATOR_LOGINS } from '../../src/emulator/accounts.ts';
 import { createEmulator } from '../../src/emulator/emulator.ts';
 import type { EmulatorSetup } from '../../src/emulator/emulator.ts';
+import { listActions } from '../../src/store/operator-log.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { startProgram, temporaryDirectory } from '../support/program.ts';
@@ -132,6 +134,23 @@ describe('subscribe', () => {
     expect(again).toMatchObject({ code: 0, stdout: 'default: nothing to do\n' });
     expect(await held()).toEqual(made);
     expect(await run(settings, 'subscribe', 'plan', '--check')).toMatchObject({ code: 0 });
+  });
+
+  it('writes down who applied and removed, for each source, and no secret', async () => {
+    const { settings, database } = await createCircle();
+    await run(settings, 'subscribe', 'apply');
+    await run(settings, 'subscribe', 'remove', '--yes');
+    const [removed, applied] = await listActions(database.db, { limit: 3 });
+    const user = os.userInfo().username;
+    const by = { operator: `${user}@${os.hostname()}`, via: 'command', subject: 'default', outcome: 'done' };
+    expect(applied).toMatchObject({ ...by, action: 'subscriptions.apply', result: { unfinished: 0 } });
+    expect(removed).toMatchObject({ ...by, action: 'subscriptions.remove', result: { unfinished: 0 } });
+    expect(applied?.result?.['tried']).toContainEqual({
+      action: 'create',
+      message_type: 'AUDIT_LOG_ALL',
+      accepted: true,
+    });
+    expect(JSON.stringify([applied, removed])).not.toContain(OLD_SECRET);
   });
 
   it('registers the secret that the program has generated when none is configured', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { learnRhythm } from '../../src/observe/rhythm.ts';
-import type { HistoryHour } from '../../src/observe/rhythm.ts';
+import type { HistoryHour } from '../../src/observe/rates-of-week.ts';
 import { describeSilence } from '../../src/observe/describe-silence.ts';
 import { assessSilence, judgeSilence } from '../../src/observe/silence.ts';
 import {

@@ -1,4 +1,4 @@
-import type { HistoryHour } from '../../src/observe/rhythm.ts';
+import type { HistoryHour } from '../../src/observe/rates-of-week.ts';
 
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;

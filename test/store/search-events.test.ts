@@ -6,6 +6,7 @@ import { endOfEvents, eventsStoredAfter, searchEvents } from '../../src/store/se
 import type { EventFilter, EventPosition } from '../../src/store/search-events.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 
 const START = Date.UTC(2026, 0, 1);
@@ -95,7 +96,11 @@ describe('following events', () => {
       const early = await eventsStoredAfter(test.db, {}, position, 10);
       expect(early).toEqual([]);
       await slow.query('commit');
-      const all = await eventsStoredAfter(test.db, {}, position, 10);
+      // A transaction in another database of the server, which other tests use, holds them back as well.
+      const all = await waitFor(async () => {
+        const events = await eventsStoredAfter(test.db, {}, position, 10);
+        return events.length > 0 ? events : undefined;
+      });
       expect(all.map((event) => event.columns['user_name'])).toEqual(['slow', 'fast']);
       const [first] = all;
       const rest = await eventsStoredAfter(test.db, {}, { xid: first?.xid ?? '', id: first?.id ?? '' }, 10);

@@ -58,7 +58,7 @@ describe('any filter', () => {
     await fc.assert(
       fc.asyncProperty(
         filters,
-        fc.integer({ min: 5, max: 200 }),
+        fc.integer({ min: 15, max: 200 }),
         fc.constantFrom('newest' as const, 'oldest' as const),
         async (filter, limit, order) => {
           const expected = await naiveSearch(test.db, filter);
@@ -68,7 +68,7 @@ describe('any filter', () => {
           );
         },
       ),
-      { numRuns: 80 },
+      { numRuns: 50 },
     );
     expect(found).toBeGreaterThan(1_000);
   });
@@ -89,7 +89,7 @@ describe('any filter', () => {
         }
         expect(await countEventsUpTo(test.db, range, 100)).toBe(Math.min(100, expected.length));
       }),
-      { numRuns: 40 },
+      { numRuns: 30 },
     );
   });
 });

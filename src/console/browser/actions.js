@@ -56,7 +56,7 @@ function bodyOf(form) {
  * @param {string} yes
  * @returns {Promise<boolean>}
  */
-function agree(question, yes) {
+export function agree(question, yes) {
   const dialog = document.createElement('dialog');
   const text = document.createElement('p');
   text.id = 'question';

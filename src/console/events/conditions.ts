@@ -16,11 +16,13 @@ const text = (description: string) =>
     .refine((value) => !value.includes('\0'), 'takes no character U+0000')
     .meta({ description });
 
+const isInt64 = (value: bigint) => BigInt.asIntN(64, value) === value;
+
 const id = (description: string) =>
   z
     .string({ error: 'can be given once' })
     .trim()
-    .refine((value) => /^\d{1,19}$/.test(value) && BigInt(value) < 2n ** 63n, 'takes a whole number')
+    .refine((value) => /^-?\d{1,19}$/.test(value) && isInt64(BigInt(value)), 'takes a whole number')
     .meta({ description });
 
 /** A MAC address in any notation. */

@@ -14,7 +14,7 @@ const DAY_MS = 86_400_000;
 
 /** What is asked of one event: its id, and its time if that is known. */
 export const oneEvent = z.object({
-  path: z.object({ event_id: z.uuid('takes the id of an event') }),
+  path: z.object({ event_id: z.guid('takes the id of an event') }),
   query: z.object({
     at: moment.optional().meta({ description: 'occurred_at, by which the event is found at once' }),
   }),

@@ -65,6 +65,8 @@ async function write(response: Response, db: Db, asked: Export): Promise<void> {
   try {
     await pipeline(Readable.from(countBytes(lines, progress)), response, { signal });
   } catch (error) {
+    // The signal also fires once the answer is over.
+    if (response.writableFinished) return;
     if (!signal.aborted) throw error;
     throw new Error(`given up after ${progress.rows} rows, ${progress.bytes} bytes`, { cause: error });
   }

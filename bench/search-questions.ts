@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto';
+import { sql } from 'kysely';
+import type { Db } from '../src/store/database.ts';
+import { eventHistogram } from '../src/store/event-histogram.ts';
+import { searchEvents } from '../src/store/search-events.ts';
+import type { EventFilter, EventPosition } from '../src/store/search-events.ts';
+import { summarizeClient, summarizeUser } from '../src/store/timeline.ts';
+import type { Seeded } from './seed-events.ts';
+import { SEEDED_DAYS } from './seed-events.ts';
+
+/** Something that is asked many times, each time about something else. */
+export interface Question {
+  readonly name: string;
+  ask(time: number): Promise<{ readonly milliseconds: number; readonly isFound: boolean }>;
+}
+
+const PAGE = 50;
+const FAR_PAGE = 20;
+const BARS = 120;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** Words that stand in a good part of the events. */
+const COMMON = ['samsung', 'ACCESS-ACCEPT', 'emil.adler', 'user-request', 'guest'];
+
+/** Every question that is measured. What is looked for is drawn from the events, so the frequent is asked for more often. */
+export async function createQuestions(db: Db, seeded: Seeded, times: number): Promise<readonly Question[]> {
+  const end = seeded.until.getTime();
+  const range = (longest: number) => {
+    const length = longest * Math.random();
+    const since = end - SEEDED_DAYS * DAY_MS + Math.random() * (SEEDED_DAYS * DAY_MS - length);
+    return { since: new Date(since), until: new Date(since + length) };
+  };
+  const day = () => {
+    const since = end - (1 + Math.random() * (SEEDED_DAYS - 1)) * DAY_MS;
+    return { since: new Date(since), until: new Date(since + DAY_MS) };
+  };
+  const drawn = {
+    users: await draw(db, 'username', 'log_entries', times),
+    codes: await draw(db, 'code', 'audit_events', times),
+    clients: await draw(db, 'client_mac', 'location_observations', times),
+    accessPoints: await draw(db, 'ap_mac', 'location_observations', times),
+    sessions: await drawSessions(db, times),
+  };
+  const everything = { since: new Date(end - SEEDED_DAYS * DAY_MS), until: new Date(end) };
+  const firstPage = (name: string, filter: (time: number) => EventFilter): Question => ({
+    name: `first page: ${name}`,
+    ask: (time) => timed(async () => (await searchEvents(db, filter(time), { limit: PAGE })).length > 0),
+  });
+  const user = (time: number) => drawn.users[time] ?? '';
+  const client = (time: number) => drawn.clients[time] ?? '';
+  return [
+    firstPage('time range', () => range(30 * DAY_MS)),
+    firstPage('no condition', () => ({})),
+    firstPage('user', (time) => ({ user: user(time) })),
+    firstPage('code', (time) => ({ code: drawn.codes[time] })),
+    firstPage('MAC of a client', (time) => ({ mac: client(time) })),
+    firstPage('MAC of an access point', (time) => ({ mac: drawn.accessPoints[time] })),
+    firstPage('user within a day', (time) => ({ ...day(), user: user(time) })),
+    firstPage('text in a day, common', (time) => ({ ...day(), text: COMMON[time % COMMON.length] })),
+    firstPage('text in a day, once', (time) => drawn.sessions[time] ?? {}),
+    firstPage('text in a day, nowhere', () => ({ ...day(), text: randomBytes(8).toString('hex') })),
+    farPage('time range', () => range(30 * DAY_MS)),
+    farPage('code', (time) => ({ code: drawn.codes[time] })),
+    histogram('up to a day', () => range(DAY_MS)),
+    histogram('up to 90 days', () => range(SEEDED_DAYS * DAY_MS)),
+    histogram('up to 90 days, a user', (time) => ({ ...range(SEEDED_DAYS * DAY_MS), user: user(time) })),
+    {
+      name: 'timeline of a user, 90 days',
+      ask: (time) =>
+        timed(
+          async () =>
+            (await summarizeUser(db, user(time), everything.since, everything.until)).firstSeen !== undefined,
+        ),
+    },
+    {
+      name: 'timeline of a client, 90 days',
+      ask: (time) =>
+        timed(
+          async () =>
+            (await summarizeClient(db, client(time), everything.since, everything.until)).firstSeen !==
+            undefined,
+        ),
+    },
+  ];
+
+  function farPage(name: string, filter: (time: number) => EventFilter): Question {
+    return {
+      name: `page ${FAR_PAGE}: ${name}`,
+      async ask(time) {
+        const asked = filter(time);
+        const [last] = (await searchEvents(db, asked, { limit: PAGE * (FAR_PAGE - 1) })).slice(-1);
+        const after: EventPosition | undefined = last && {
+          occurredAt: new Date(last.occurredAt),
+          eventId: last.eventId,
+        };
+        return timed(async () => (await searchEvents(db, asked, { limit: PAGE, after })).length > 0);
+      },
+    };
+  }
+
+  function histogram(
+    name: string,
+    filter: (time: number) => EventFilter & { since: Date; until: Date },
+  ): Question {
+    return {
+      name: `histogram: ${name}`,
+      ask: (time) => timed(async () => (await eventHistogram(db, filter(time), BARS)).isComplete),
+    };
+  }
+}
+
+async function timed(work: () => Promise<boolean>): Promise<{ milliseconds: number; isFound: boolean }> {
+  const started = performance.now();
+  const isFound = await work();
+  return { milliseconds: performance.now() - started, isFound };
+}
+
+/** Values of a column as often as they occur. */
+async function draw(db: Db, column: string, table: string, count: number): Promise<readonly string[]> {
+  const { rows } = await sql<{ value: string }>`
+    select ${sql.ref(column)}::text as value from ${sql.table(table)} tablesample system (0.2)
+    where ${sql.ref(column)} is not null order by random() limit ${count}`.execute(db);
+  return rows.map(({ value }) => value);
+}
+
+/** Texts that one event has, and the day around it. */
+async function drawSessions(db: Db, count: number): Promise<readonly EventFilter[]> {
+  const { rows } = await sql<{ text: string; at: Date }>`
+    select acct_session_id as text, occurred_at as at from log_entries tablesample system (0.2)
+    where acct_session_id is not null order by random() limit ${count}`.execute(db);
+  return rows.map(({ text, at }) => {
+    const since = at.getTime() - Math.random() * DAY_MS;
+    return { text, since: new Date(since), until: new Date(since + DAY_MS) };
+  });
+}

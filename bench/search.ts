@@ -1,0 +1,127 @@
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { openDatabase } from '../src/store/database.ts';
+import type { Db } from '../src/store/database.ts';
+import { startEmbeddedPostgres } from '../src/store/embedded-postgres.ts';
+import { exportLines } from '../src/store/export-events.ts';
+import type { ExportFormat } from '../src/store/export-events.ts';
+import { readMemory } from './memory.ts';
+import { createQuestions } from './search-questions.ts';
+import type { Question } from './search-questions.ts';
+import { seedEvents, SEEDED_DAYS } from './seed-events.ts';
+import type { Seeded } from './seed-events.ts';
+
+/** How long the first page, or what else was asked for, took. */
+export interface Answered {
+  readonly question: string;
+  readonly times: number;
+  /** Milliseconds. */
+  readonly p50: number;
+  readonly p95: number;
+  readonly slowest: number;
+  /** How many of a hundred answers had anything in them. */
+  readonly found: number;
+}
+
+/** How an export went. */
+export interface ExportRun {
+  readonly format: ExportFormat;
+  readonly rows: number;
+  readonly rowsPerSecond: number;
+  readonly megabytes: number;
+  readonly peakMemory: number;
+}
+
+/** What finding events in a large database came to. */
+export interface Searched {
+  readonly seeded: Seeded;
+  readonly answers: readonly Answered[];
+  /** Most resident memory of this process, which asks, before the exports; in MB of 1,000,000 bytes. */
+  readonly memory: number;
+  readonly exports: readonly ExportRun[];
+}
+
+/** Kept from one run to the next: filling it takes minutes. */
+const DIRECTORY = fileURLToPath(new URL('data/', import.meta.url));
+
+const TIMES = 100;
+const EXPORTED_ROWS = 1_000_000;
+const DAY_MS = 86_400_000;
+const MEMORY_INTERVAL_MS = 100;
+
+/** Seeds a database with so many events, unless a run before has, and measures how fast they are found and exported. */
+export async function measureSearch(events: number, signal: AbortSignal): Promise<Searched> {
+  const dataDir = path.join(DIRECTORY, `search-${events}`);
+  await mkdir(dataDir, { recursive: true });
+  const postgres = await startEmbeddedPostgres(dataDir);
+  try {
+    const seeded = await seedEvents(postgres.databaseUrl, events, signal);
+    const db = openDatabase(postgres.databaseUrl, () => undefined);
+    try {
+      const answers: Answered[] = [];
+      for (const question of await createQuestions(db, seeded, TIMES)) {
+        console.error(`${question.name} ...`);
+        answers.push(await answer(question, signal));
+      }
+      const { peak: memory } = await readMemory(process.pid);
+      const exports: ExportRun[] = [];
+      for (const format of ['csv', 'ndjson'] as const) {
+        console.error(`export as ${format} ...`);
+        exports.push(await runExport(db, seeded, format, signal));
+      }
+      return { seeded, answers, memory, exports };
+    } finally {
+      await db.destroy();
+    }
+  } finally {
+    if (postgres.started) await postgres.stop();
+  }
+}
+
+async function answer({ name, ask }: Question, signal: AbortSignal): Promise<Answered> {
+  const times: number[] = [];
+  let found = 0;
+  for (let time = 0; time < TIMES; time += 1) {
+    signal.throwIfAborted();
+    const { milliseconds, isFound } = await ask(time);
+    times.push(milliseconds);
+    if (isFound) found += 1;
+  }
+  times.sort((a, b) => a - b);
+  const percentile = (percent: number) => times[Math.ceil((percent * times.length) / 100) - 1] ?? 0;
+  return {
+    question: name,
+    times: times.length,
+    p50: percentile(50),
+    p95: percentile(95),
+    slowest: percentile(100),
+    found: (100 * found) / times.length,
+  };
+}
+
+async function runExport(
+  db: Db,
+  { events, until }: Seeded,
+  format: ExportFormat,
+  signal: AbortSignal,
+): Promise<ExportRun> {
+  // A little more than the rows that are wanted, for they are not spread evenly.
+  const days = Math.min(SEEDED_DAYS, Math.ceil((1.1 * SEEDED_DAYS * EXPORTED_ROWS) / events) + 1);
+  const since = new Date(until.getTime() - days * DAY_MS);
+  let peakMemory = 0;
+  const timer = setInterval(() => {
+    peakMemory = Math.max(peakMemory, process.memoryUsage.rss() / 1e6);
+  }, MEMORY_INTERVAL_MS);
+  let rows = 0;
+  let bytes = 0;
+  const started = performance.now();
+  const count = (more: number) => void (rows += more);
+  for await (const text of exportLines(db, { since }, format, signal, count)) {
+    bytes += Buffer.byteLength(text);
+    if (rows >= EXPORTED_ROWS) break;
+  }
+  clearInterval(timer);
+  const rowsPerSecond = (rows * 1_000) / (performance.now() - started);
+  return { format, rows, rowsPerSecond, megabytes: bytes / 1e6, peakMemory };
+}

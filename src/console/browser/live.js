@@ -1,0 +1,154 @@
+// Shows events as they are stored: <div id="live" data-stream="/api/v1/events/stream?...">.
+
+import { html, render } from 'htm/preact';
+import { LiveList } from './live-list.js';
+
+/** @typedef {import('./live-list.js').LiveEvent} LiveEvent */
+
+/** Rows that the list keeps; the search has the others. */
+const MAX_ROWS = 500;
+
+/** When the server refuses a stream, the browser gives up by itself. */
+const RETRY_MS = 5_000;
+
+/** A screen reader is not told of the counters more often. */
+const ANNOUNCE_MS = 10_000;
+
+const place = document.querySelector('#live');
+if (place instanceof HTMLElement) watch(place, place.dataset['stream'] ?? '');
+
+/**
+ * @param {HTMLElement} place
+ * @param {string} address
+ */
+function watch(place, address) {
+  /** @type {LiveEvent[]} newest first */
+  let shown = [];
+  /** @type {LiveEvent[]} what came while paused, newest first */
+  let waiting = [];
+  let state = {
+    seen: 0,
+    waiting: 0,
+    isPaused: false,
+    /** @type {string | undefined} */
+    since: undefined,
+    connection: 'connecting',
+    /** @type {string | undefined} */
+    trouble: undefined,
+    hasGap: false,
+    announced: '',
+  };
+  let lastId = '';
+  let isDrawing = false;
+  place.replaceChildren();
+
+  /** @param {Partial<typeof state>} change */
+  function set(change) {
+    state = { ...state, ...change };
+    if (isDrawing) return;
+    isDrawing = true;
+    requestAnimationFrame(() => {
+      isDrawing = false;
+      render(html`<${Live} />`, place);
+    });
+  }
+
+  /** @param {LiveEvent} event */
+  function take(event) {
+    if (state.isPaused) {
+      waiting = [event, ...waiting].slice(0, MAX_ROWS);
+      set({ seen: state.seen + 1, waiting: state.waiting + 1 });
+    } else {
+      shown = [event, ...shown].slice(0, MAX_ROWS);
+      set({ seen: state.seen + 1 });
+    }
+  }
+
+  function togglePause() {
+    if (state.isPaused) {
+      shown = [...waiting, ...shown].slice(0, MAX_ROWS);
+      waiting = [];
+    }
+    set({ isPaused: !state.isPaused, waiting: 0 });
+    announce();
+  }
+
+  function clear() {
+    shown = [];
+    set({});
+  }
+
+  function connect() {
+    const url = new URL(address, location.href);
+    if (lastId !== '') url.searchParams.set('after', lastId);
+    const stream = new EventSource(url);
+    /** @param {string} name @param {(data: any) => void} work */
+    const on = (name, work) =>
+      stream.addEventListener(name, (message) => {
+        if (message.lastEventId !== '') lastId = message.lastEventId;
+        work(JSON.parse(message.data));
+      });
+    on('listening', ({ since }) => {
+      set({ connection: 'open', since: state.since ?? since, trouble: undefined });
+      announce();
+    });
+    on('stored', take);
+    on('gap', () => set({ hasGap: true }));
+    on('trouble', ({ message }) => set({ trouble: message ?? undefined }));
+    stream.addEventListener('error', () => {
+      set({ connection: 'lost' });
+      announce();
+      if (stream.readyState === EventSource.CLOSED) setTimeout(connect, RETRY_MS);
+    });
+  }
+
+  function describe() {
+    const { connection, since, isPaused, seen, trouble } = state;
+    if (connection === 'connecting') return 'Connecting.';
+    if (connection === 'lost') return 'The connection is lost; trying again. Nothing is skipped.';
+    const listening = isPaused ? 'Paused' : 'Listening';
+    const counted =
+      seen === 0 ? 'no event has come yet' : `${seen} ${seen === 1 ? 'event has' : 'events have'} come`;
+    const problem = trouble === undefined ? '' : ` The database does not answer: ${trouble}.`;
+    return `${listening} since ${(since ?? '').slice(11, 19)} UTC, ${counted}.${problem}`;
+  }
+
+  function announce() {
+    set({ announced: describe() });
+  }
+
+  function Live() {
+    const { isPaused, waiting, connection, hasGap, announced } = state;
+    return html`
+      <div class="row apart live-bar">
+        <p class=${connection === 'lost' ? 'bad-text' : ''} data-state=${connection}>${describe()}</p>
+        <div class="row">
+          <button type="button" class="quiet" onClick=${togglePause} aria-pressed=${isPaused}>
+            ${isPaused ? `Resume${waiting > 0 ? ` (${waiting} new)` : ''}` : 'Pause'}
+          </button>
+          <button type="button" class="quiet" onClick=${clear}>Clear</button>
+        </div>
+      </div>
+      <p class="visually-hidden" role="status">${announced}</p>
+      ${
+        hasGap &&
+        html`<p class="note warn">
+          More came while nobody listened than this list catches up with: <a href="/events">the search</a> has
+          all of it.
+        </p>`
+      }
+      ${
+        shown.length > 0
+          ? html`<${LiveList} events=${shown} />`
+          : html`<p class="empty">
+              Nothing has come ${isPaused ? 'to the list' : 'yet'}. An event appears here within a second of
+              being stored; those of before are in <a href="/events">the search</a>.
+            </p>`
+      }
+    `;
+  }
+
+  set({});
+  connect();
+  setInterval(announce, ANNOUNCE_MS);
+}

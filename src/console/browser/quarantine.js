@@ -1,0 +1,178 @@
+// Replays or discards what is chosen in the list of quarantine, a part at a time, and tells what came of each.
+
+import { html, render } from 'htm/preact';
+import { agree } from './actions.js';
+import { ask } from './api.js';
+import { notify } from './notice.js';
+
+/**
+ * What came of one replay, as the API answers it.
+ *
+ * @typedef {object} Replay
+ * @property {string} quarantine_id
+ * @property {'replayed' | 'resolved' | 'refused' | 'unknown'} outcome
+ * @property {string | null} delivery_id
+ * @property {number} events
+ * @property {number} duplicates
+ * @property {{ quarantine_id: string, reason: string }[]} again
+ * @property {string | null} reason
+ */
+
+/** A part that the server works off within a second or so. */
+const PART = 200;
+
+/** Results that the page lists; the operator log has the sums of all. */
+const MAX_LISTED = 500;
+
+const form = document.querySelector('form#chosen');
+if (form instanceof HTMLFormElement) enable(form);
+
+/** @param {HTMLFormElement} form */
+function enable(form) {
+  const total = Number(form.dataset['total']);
+  const boxes = () => [
+    .../** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll('[name="ids"]')),
+  ];
+  const box = (/** @type {string} */ name) =>
+    /** @type {HTMLInputElement | null} */ (form.querySelector(`[name="${name}"]`));
+
+  box('page')?.addEventListener('change', (event) => {
+    for (const one of boxes()) one.checked = /** @type {HTMLInputElement} */ (event.target).checked;
+  });
+  form.querySelector('[name="replay"]')?.addEventListener('click', () => void run('replay'));
+  form.querySelector('[name="discard"]')?.addEventListener('click', () => void run('discard'));
+
+  /** @param {'replay' | 'discard'} action */
+  async function run(action) {
+    const isAll = box('all')?.checked === true;
+    const ids = boxes()
+      .filter((one) => one.checked)
+      .map((one) => one.value);
+    const count = isAll ? total : ids.length;
+    if (count === 0) return notify('Choose something first.', 'bad');
+    const what = `${count} ${count === 1 ? 'entry' : 'entries'}`;
+    const question =
+      action === 'discard'
+        ? `Discard ${what}? Their bytes are emptied for good; reason, size and source stay.`
+        : `Replay all ${what} that match?`;
+    if (
+      (action === 'discard' || isAll) &&
+      !(await agree(question, action === 'discard' ? 'Discard' : 'Replay'))
+    )
+      return;
+    await work(action, isAll ? { matching: JSON.parse(form.dataset['matching'] ?? '{}') } : { ids }, count);
+  }
+
+  /**
+   * @param {'replay' | 'discard'} action
+   * @param {object} chosen
+   * @param {number} count
+   */
+  async function work(action, chosen, count) {
+    const buttons = [.../** @type {NodeListOf<HTMLButtonElement>} */ (form.querySelectorAll('button'))];
+    for (const button of buttons) button.disabled = true;
+    /** @type {Replay[]} */
+    const results = [];
+    let discarded = 0;
+    const show = (/** @type {boolean} */ isDone, /** @type {string | undefined} */ problem = undefined) =>
+      draw({ action, results, done: results.length + discarded, count, isDone, problem });
+    try {
+      for (let cursor = null, isFirst = true; isFirst || cursor !== null; isFirst = false) {
+        show(false);
+        const body = { ...chosen, limit: PART, ...(cursor !== null && { cursor }) };
+        const answer = await ask(`/quarantine/${action}`, { method: 'POST', body });
+        if (action === 'replay') results.push(...answer.results);
+        else discarded += answer.discarded;
+        cursor = answer.next_cursor;
+      }
+      show(true);
+    } catch (error) {
+      show(true, error instanceof Error ? error.message : String(error));
+    }
+    for (const one of boxes()) one.closest('tr')?.remove();
+    for (const button of buttons) button.remove();
+  }
+}
+
+/**
+ * @param {object} state
+ * @param {'replay' | 'discard'} state.action
+ * @param {Replay[]} state.results
+ * @param {number} state.done
+ * @param {number} state.count
+ * @param {boolean} state.isDone
+ * @param {string | undefined} state.problem
+ */
+function draw({ action, results, done, count, isDone, problem }) {
+  const place = document.querySelector('#outcome');
+  if (place === null) return;
+  const verb = action === 'replay' ? 'replayed' : 'discarded';
+  const view = html`
+    <section class="panel outcome" aria-label="What came of it">
+      <p role="status">${isDone ? sumUp(action, results, done) : `${done} of ${count} ${verb}…`}</p>
+      ${!isDone && html`<progress max=${count} value=${done} aria-label=${`${verb} so far`}></progress>`}
+      ${problem !== undefined && html`<p class="note bad">Stopped: ${problem}. What is not listed is as it was.</p>`}
+      ${isDone && html`<p><a class="button quiet" href=${location.href}>Load the list anew</a></p>`}
+      ${isDone && results.length > 0 && html`<${Results} results=${results} />`}
+    </section>
+  `;
+  render(view, place);
+}
+
+/**
+ * @param {'replay' | 'discard'} action
+ * @param {Replay[]} results
+ * @param {number} done
+ */
+function sumUp(action, results, done) {
+  if (action === 'discard') return `${done} discarded.`;
+  const replayed = results.filter(({ outcome }) => outcome === 'replayed');
+  const events = replayed.reduce((sum, one) => sum + one.events, 0);
+  const duplicates = replayed.reduce((sum, one) => sum + one.duplicates, 0);
+  const again = replayed.reduce((sum, one) => sum + one.again.length, 0);
+  const left = results.filter(({ outcome }) => outcome === 'refused' || outcome === 'unknown').length;
+  return `${replayed.length} replayed: ${events} events, ${duplicates} duplicates, ${again} in quarantine again; ${left} not replayed.`;
+}
+
+/** @param {{ results: Replay[] }} props */
+function Results({ results }) {
+  return html`
+    <div class="scroll" tabindex="0" role="region" aria-label="Results">
+      <table>
+        <caption class="visually-hidden">
+          Results by id
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">Id</th>
+            <th scope="col">What came of it</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${results.slice(0, MAX_LISTED).map(
+            (one) => html`
+              <tr>
+                <td><a class="mono" href=${`/quarantine/${one.quarantine_id}`}>${one.quarantine_id}</a></td>
+                <td class="wrap">${describe(one)}</td>
+              </tr>
+            `,
+          )}
+        </tbody>
+      </table>
+    </div>
+    ${results.length > MAX_LISTED && html`<p>The first ${MAX_LISTED} of ${results.length}.</p>`}
+  `;
+}
+
+/** @param {Replay} replay */
+function describe({ outcome, delivery_id: delivery, events, duplicates, again, reason }) {
+  if (outcome !== 'replayed') return `not replayed: ${reason}`;
+  return html`
+    <a href=${`/deliveries/${delivery}`}>a delivery</a> of ${events} events and ${duplicates} duplicates
+    ${again.map(
+      (one) =>
+        html`; in quarantine again as
+          <a class="mono" href=${`/quarantine/${one.quarantine_id}`}>${one.quarantine_id}</a>: ${one.reason}`,
+    )}
+  `;
+}

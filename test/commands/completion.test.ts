@@ -1,0 +1,96 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ROLES } from '../../src/commands/roles.ts';
+import { endOfProgram, runProgram, temporaryDirectory } from '../support/program.ts';
+
+const run = promisify(execFile);
+
+const hasBash = spawnSync('bash', ['--version']).status === 0;
+
+let directory: string;
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  await writeFile(path.join(directory, 'completion.bash'), await runProgram({}, 'completion', 'bash'));
+});
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+/** What a bash that has read the script offers when Tab is pressed behind these words. */
+async function completeInBash(...words: string[]): Promise<string[]> {
+  const script = path.join(directory, 'completion.bash');
+  const press = `
+    source "$1"; shift
+    COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); COMP_LINE="$*"; COMP_POINT=\${#COMP_LINE}
+    complete -p xiq-sink | grep -q -- '-F'
+    $(complete -p xiq-sink | sed 's/.*-F \\([^ ]*\\).*/\\1/')
+    printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const { stdout } = await run('bash', ['-c', press, 'bash', script, 'xiq-sink', ...words], {
+    env: { PATH: process.env['PATH'] },
+  });
+  return stdout
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean);
+}
+
+const offers = async (...words: string[]) =>
+  (await runProgram({}, 'complete', '--', ...words))
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith(':'))
+    .map((line) => line.split('\t')[0]);
+
+describe.skipIf(!hasBash)('bash', () => {
+  it('completes commands, options and their values', async () => {
+    expect(await completeInBash('quar')).toEqual(['quarantine']);
+    expect(await completeInBash('quarantine', 're')).toEqual(['replay']);
+    expect(await completeInBash('events', 'search', '--type', 'AUD')).toEqual(['AUDIT_LOG_ALL']);
+    expect(await completeInBash('events', 'search', '--type=LOCATION_A')).toEqual(['LOCATION_AP_CENTRIC']);
+    expect(await completeInBash('events', 'search', '--unt')).toEqual(['--until']);
+    expect(await completeInBash('completion', '')).toEqual(['bash', 'zsh', 'fish', 'powershell']);
+  });
+});
+
+describe('complete', () => {
+  it('offers the choices of options and arguments', async () => {
+    expect(await offers('serve', '--role', '')).toEqual([...ROLES]);
+    expect(await offers('quarantine', 'list', '--state=')).toContain('discarded');
+    expect(await offers('completion', 'f')).toEqual(['fish']);
+    expect(await offers('destinations', '')).toContain('rewind');
+    expect(await offers('')).not.toContain('complete');
+  });
+
+  it('loads nothing that only a running command needs, so that it answers at once', async () => {
+    const trace = path.join(directory, 'loaded');
+    const hook = path.join(directory, 'hook.mjs');
+    await writeFile(
+      hook,
+      `import { registerHooks } from 'node:module';
+       import { appendFileSync } from 'node:fs';
+       registerHooks({ load(url, context, next) { appendFileSync(${JSON.stringify(trace)}, url + '\\n'); return next(url, context); } });`,
+    );
+    await runProgram({ NODE_OPTIONS: `--import=${hook}` }, 'complete', '--', 'ev');
+    const loaded = await readFile(trace, 'utf8');
+    expect(loaded).toContain('define-events.ts');
+    const packages = new Set(
+      [...loaded.matchAll(/node_modules\/((?:@[^/]+\/)?[^/]+)/g)].map(([, name]) => name),
+    );
+    expect([...packages].sort()).toEqual([
+      '@bomb.sh/tab',
+      '@commander-js/extra-typings',
+      'commander',
+      'uuid',
+    ]);
+  });
+});
+
+it.each(['bash', 'zsh', 'fish', 'powershell'])('%s gets a script that asks this program', async (shell) => {
+  const { code, stdout } = await endOfProgram({}, 'completion', shell);
+  expect(code).toBe(0);
+  expect(stdout.toString()).toMatch(/\/bin\/xiq-sink complete '?--'? /);
+});
+
+it('no other shell gets one', async () => {
+  expect(await endOfProgram({}, 'completion', 'tcsh')).toMatchObject({ code: 2 });
+});

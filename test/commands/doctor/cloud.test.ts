@@ -1,0 +1,92 @@
+import { rm } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createCloudClient } from '../../../src/cloud/client.ts';
+import type { CloudClient } from '../../../src/cloud/client.ts';
+import { checkApi, checkSubscriptions } from '../../../src/commands/doctor/cloud.ts';
+import { createSubscribers } from '../../../src/commands/subscribers.ts';
+import { loadConfig } from '../../../src/config.ts';
+import { EMULATOR_LOGINS } from '../../../src/emulator/accounts.ts';
+import { createEmulator } from '../../../src/emulator/emulator.ts';
+import { createLogger } from '../../../src/logger.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import type { TestDatabase } from '../../support/database.ts';
+import { SECRET, temporaryDirectory } from '../../support/program.ts';
+import { accessTo } from './access-to.ts';
+
+const { username, password } = EMULATOR_LOGINS.administrator;
+const emulator = createEmulator({ rate: 0 });
+let apiUrl: string;
+let client: CloudClient;
+let database: TestDatabase;
+let directory: string;
+beforeAll(async () => {
+  apiUrl = await emulator.listen(0);
+  client = createCloudClient({ baseUrl: apiUrl, credentials: { username, password } });
+  database = await createTestDatabase();
+  directory = await temporaryDirectory();
+});
+afterAll(async () => {
+  await emulator.close();
+  await database.drop();
+  await rm(directory, { recursive: true, force: true });
+});
+
+const patience = () => AbortSignal.timeout(5_000);
+
+async function tokenFor(days: number, permissions?: string[]): Promise<string> {
+  const expire_time = Math.floor(Date.now() / 1_000) + days * 86_400 + 60;
+  return (await client.authorization.createApiToken({ expire_time, permissions })).access_token;
+}
+
+const api = (apiToken: string) => checkApi({ apiUrl, credentials: { apiToken } }, patience());
+
+test.each([
+  [90, 'ok'],
+  [20, 'warn'],
+  [2, 'fail'],
+])('an API token that is valid for %i days is: %s', async (days, status) => {
+  const message = `the token of ${username} is valid for ${days} days`;
+  expect(await api(await tokenFor(days))).toMatchObject({ status, message });
+});
+
+test('an API token that may not write subscriptions is a failure that names the permission', async () => {
+  const token = await tokenFor(90, ['auth:r', 'perm:check', 'subscriptions-webhook:r']);
+  expect(await api(token)).toMatchObject({
+    status: 'fail',
+    message: expect.stringMatching(/lacks the permission subscriptions-webhook:/) as unknown,
+  });
+});
+
+test('subscriptions: none without a secret, missing ones are a failure, surplus ones a warning', async () => {
+  const config = (env: Record<string, string>) =>
+    loadConfig({
+      DATA_DIR: directory,
+      CLOUD_API_URL: apiUrl,
+      CLOUD_USERNAME: username,
+      CLOUD_PASSWORD: password,
+      PUBLIC_URL: 'http://127.0.0.1:9',
+      ...env,
+    });
+  const check = (env: Record<string, string>) =>
+    checkSubscriptions(accessTo(database), config(env), 'default', patience());
+  expect(await check({})).toMatchObject({ status: 'skipped', message: 'there is no webhook secret yet' });
+  expect(await check({ PUBLIC_URL: '' })).toMatchObject({ status: 'skipped' });
+  const env = { WEBHOOK_SECRET: SECRET };
+  expect(await check(env)).toMatchObject({
+    status: 'fail',
+    message: expect.stringMatching(/^not in order: .*SMS_LOG_ALL is missing/) as unknown,
+  });
+  const { sources, publicUrl = '' } = config(env);
+  const logger = createLogger('silent');
+  const [subscriber] = createSubscribers({ sources, publicUrl, db: database.db, logger });
+  await subscriber?.apply('subscribed');
+  expect(await check(env)).toMatchObject({ status: 'ok', message: '9 in order' });
+  expect(await check({ ...env, MESSAGE_TYPES: 'AUDIT_LOG_ALL' })).toMatchObject({
+    status: 'warn',
+    message: expect.stringContaining('SMS_LOG_ALL is not wanted') as unknown,
+  });
+  expect(await check({ WEBHOOK_SECRET: `${SECRET}-new` })).toMatchObject({
+    status: 'fail',
+    message: expect.stringContaining('AUDIT_LOG_ALL has another secret') as unknown,
+  });
+});

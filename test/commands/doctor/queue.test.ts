@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { checkQueue } from '../../../src/commands/doctor/queue.ts';
+import { loadConfig } from '../../../src/config.ts';
+import { QUEUE_NAME } from '../../../src/queue/batch-queue.ts';
+import { engineAt } from '../../../src/queue/engine.ts';
+import { BACKENDS, emptyRedis } from '../../support/backends.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { queuedDelivery } from '../../support/deliveries.ts';
+import { accessTo } from './access-to.ts';
+
+test.for(BACKENDS)(
+  'a batch that waits for long is told of, $backend',
+  async ({ available, usesRedis }, { skip }) => {
+    if (!available) skip();
+    const database = await createTestDatabase();
+    const env = usesRedis ? { REDIS_URL: await emptyRedis() } : {};
+    const { databaseUrl } = database;
+    const engine = engineAt(
+      env.REDIS_URL === undefined ? { kind: 'postgres', databaseUrl } : { kind: 'redis', url: env.REDIS_URL },
+    );
+    const producer = engine.connectProducer(QUEUE_NAME, { skipMetasUpdate: true }, () => undefined);
+    const add = (jobId: string, options: object) => {
+      const deliveries = [queuedDelivery('AUDIT_LOG_ALL', [])];
+      return producer.bullmq.add('batch', { version: 1, deliveries }, { jobId, ...options });
+    };
+    const check = () => checkQueue(accessTo(database), loadConfig(env));
+    try {
+      await producer.bullmq.waitUntilReady();
+      expect(await check()).toMatchObject({
+        status: 'ok',
+        message: expect.stringContaining('0 batches wait, 0 with workers') as unknown,
+      });
+      await add('old', { timestamp: Date.now() - 150_000 });
+      await add('new', {});
+      expect(await check()).toMatchObject({
+        status: 'warn',
+        message: expect.stringMatching(/2 batches wait, the oldest for 2 min 3\d s/) as unknown,
+      });
+      await add('again', { delay: 60_000 });
+      expect(await check()).toMatchObject({
+        status: 'warn',
+        message: expect.stringContaining('1 could not be stored and are tried again') as unknown,
+      });
+    } finally {
+      await producer.bullmq.close();
+      await producer.disconnect();
+      await database.drop();
+    }
+  },
+);

@@ -1,0 +1,88 @@
+import { execFile } from 'node:child_process';
+import { readdir, readFile, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { exportEvents } from '../../src/commands/events-export.ts';
+import { commandOperator } from '../../src/commands/operator.ts';
+import { listActions } from '../../src/store/operator-log.ts';
+import { parseCsv } from '../store/parse-csv.ts';
+import { storeVariedEvents } from '../store/varied-events.ts';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { temporaryDirectory } from '../support/program.ts';
+
+let test: TestDatabase;
+let directory: string;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  directory = await temporaryDirectory();
+  await storeVariedEvents(test.db);
+});
+afterAll(async () => {
+  await test.drop();
+  await rm(directory, { recursive: true, force: true });
+});
+beforeEach(() => void vi.spyOn(process.stderr, 'write').mockReturnValue(true));
+
+const forever = new AbortController().signal;
+const lastAction = async () => (await listActions(test.db, { limit: 1 }))[0];
+
+describe('events export', () => {
+  it('writes a file for its owner alone, and the operator log keeps who did it and how many events it were', async () => {
+    const output = path.join(directory, 'audit.csv');
+    const filter = { messageTypes: ['AUDIT_LOG_ALL' as const], source: 'branch' };
+    await exportEvents(test.db, filter, { format: 'csv', output }, forever);
+    expect(parseCsv(await readFile(output, 'utf8'))).toHaveLength(41);
+    expect((await stat(output)).mode & 0o777).toBe(0o600);
+    expect(await lastAction()).toMatchObject({
+      operator: commandOperator().name,
+      via: 'command',
+      action: 'events.export',
+      details: { format: 'csv', output, filter },
+      outcome: 'done',
+      result: { events: 40, isWhole: true },
+    });
+  });
+
+  it('that is stopped leaves no file of that name, and says so', async () => {
+    const output = path.join(directory, 'stopped.ndjson');
+    await exportEvents(test.db, {}, { format: 'ndjson', output }, AbortSignal.abort());
+    expect(await readdir(directory)).not.toContain('stopped.ndjson');
+    expect(await lastAction()).toMatchObject({ outcome: 'done', result: { isWhole: false } });
+  });
+
+  it('that cannot write fails, and the operator log keeps why', async () => {
+    const output = path.join(directory, 'missing', 'all.csv');
+    await expect(exportEvents(test.db, {}, { format: 'csv', output }, forever)).rejects.toThrow('ENOENT');
+    expect(await lastAction()).toMatchObject({ outcome: 'failed' });
+  });
+
+  it('and search take every condition on the command line', async () => {
+    const conditions = ['--type', 'AUDIT_LOG_ALL', '--type', 'GDPR_LOG_ALL', '--device', '17', '--org', '5'];
+    const [found, exported] = await Promise.all([
+      run('search', '--json', '--limit', '1000', ...conditions),
+      run('export', '--format', 'ndjson', ...conditions),
+    ]);
+    expect(toIds(found)).not.toHaveLength(0);
+    expect(toIds(exported)).toEqual(toIds(found));
+    const heard = await run('search', '--json', '--ap', '00-11-22-33-44-55');
+    expect(heard).toContain('"ap_mac":"00:11:22:33:44:55"');
+  });
+});
+
+async function run(...args: string[]): Promise<string> {
+  const main = path.join(import.meta.dirname, '../../src/main.ts');
+  const env = { ...process.env, DATABASE_URL: test.databaseUrl, DATA_DIR: directory };
+  const { stdout } = await promisify(execFile)(process.execPath, [main, 'events', ...args], { env });
+  return stdout;
+}
+
+const toIds = (lines: string) =>
+  lines
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => {
+      const { id }: { id: string } = JSON.parse(line);
+      return id;
+    });

@@ -1,0 +1,147 @@
+import { readFile } from 'node:fs/promises';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventsArea } from '../../../src/console/events/events-area.ts';
+import { peopleArea } from '../../../src/console/people/people-area.ts';
+import { startAdmin } from '../../support/admin.ts';
+import type { RunningAdmin } from '../../support/admin.ts';
+import { hasChromium, openBrowser, watchPage } from '../../support/browser.ts';
+import type { OpenBrowser } from '../../support/browser.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import type { TestDatabase } from '../../support/database.ts';
+import { RANGE, ROAMING_CLIENT, seedBulk, seedEvents } from '../seeded-events.ts';
+
+const BULK = 3_000;
+
+const range = `since=${RANGE.since}&until=${RANGE.until}`;
+
+describe.skipIf(!hasChromium())('events in a browser (skipped where there is no Chromium)', () => {
+  let test: TestDatabase;
+  let admin: RunningAdmin;
+  let browser: OpenBrowser;
+  let page: Page;
+  let problems: readonly string[];
+
+  beforeAll(async () => {
+    test = await createTestDatabase();
+    await seedEvents(test.db);
+    await seedBulk(test.db, BULK);
+    admin = await startAdmin([eventsArea(test), peopleArea(test)], test.db);
+    browser = await openBrowser({ viewport: { width: 1280, height: 900 } });
+    page = await browser.context.newPage();
+    problems = watchPage(page, admin.url);
+  });
+  afterAll(async () => {
+    await browser.close();
+    await admin.close();
+    await test.drop();
+  });
+
+  const rows = () => page.locator('tbody tr');
+
+  /** Opens an address of the console, and waits for what its modules draw. */
+  async function openSearch(query: string): Promise<void> {
+    await page.goto(`${admin.url}/events?${query}`);
+    await page.waitForSelector('[data-histogram][data-ready]');
+  }
+
+  /** The range that the address asks for; the times of the rows lie in it, and there are some. */
+  async function expectRowsInRange(): Promise<{ since: string; until: string }> {
+    const query = new URL(page.url()).searchParams;
+    const since = query.get('since') ?? '';
+    const until = query.get('until') ?? '';
+    const times = await rows()
+      .locator('time')
+      .evaluateAll((all) => all.map((time) => time.getAttribute('datetime') ?? ''));
+    expect(times.length).toBeGreaterThan(0);
+    expect(times.every((time) => time >= since && time < until)).toBe(true);
+    return { since, until };
+  }
+
+  it('are searched by a form whose address says all of it', async () => {
+    await openSearch(range);
+    await page.getByLabel('User').fill('ann');
+    await page.getByLabel('Text').fill('change 10');
+    await page.getByRole('button', { name: 'Search', exact: true }).click();
+    await page.waitForURL(/user=ann/);
+    // 10, and 100 to 108; those of ann are even.
+    expect(await rows().count()).toBe(6);
+    const again = await browser.context.newPage();
+    await again.goto(page.url());
+    expect(await again.locator('tbody').textContent()).toBe(await page.locator('tbody').textContent());
+    await again.close();
+  });
+
+  it('are narrowed by dragging over the bars', async () => {
+    await openSearch(range);
+    const box = await page.locator('.u-over').boundingBox();
+    const { x, y, width } = box ?? { x: 0, y: 0, width: 0 };
+    await page.mouse.move(x + width * 0.26, y + 40);
+    await page.mouse.down();
+    await page.mouse.move(x + width * 0.35, y + 50);
+    await page.mouse.move(x + width * 0.49, y + 40);
+    const moved = page.waitForURL((address) => address.searchParams.get('since') !== RANGE.since);
+    await page.mouse.up();
+    await moved;
+    const { since, until } = await expectRowsInRange();
+    // A quarter and a half of four hours from eight on, to the bar.
+    expect(since.slice(0, 15)).toBe('2026-01-20T09:0');
+    expect(['2026-01-20T09:5', '2026-01-20T10:0']).toContain(until.slice(0, 15));
+  });
+
+  it('are narrowed from the keyboard, and the times are said', async () => {
+    await openSearch(range);
+    const from = page.getByRole('slider', { name: 'From' });
+    await from.focus();
+    for (let step = 0; step < 12; step += 1) await page.keyboard.press('ArrowRight');
+    const said = await from.getAttribute('aria-valuetext');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('ArrowLeft');
+    await page.keyboard.press('Tab');
+    const moved = page.waitForURL((address) => address.searchParams.get('since') !== RANGE.since);
+    await page.keyboard.press('Enter');
+    await moved;
+    const { since } = await expectRowsInRange();
+    expect(since.slice(0, 19).replace('T', ' ')).toBe(said);
+  });
+
+  it('lead to all that is known of one', async () => {
+    await openSearch(`${range}&user=ann&type=AUTHENTICATION_LOG_ALL`);
+    await rows().first().getByRole('link').first().click();
+    await page.waitForURL(/\/events\/[0-9a-f-]+\?at=/);
+    expect(await page.locator('main').textContent()).toContain('"calling_station_id": "AA-BB-CC-DD-EE-FF"');
+    await page.getByRole('link', { name: `Timeline of ${ROAMING_CLIENT}` }).click();
+    await page.waitForURL(/\/people\/client/);
+    expect(await page.locator('h1').textContent()).toBe(`Client ${ROAMING_CLIENT}`);
+  });
+
+  it('are exported to a file on disk, with how far it is', async () => {
+    await openSearch(`since=2025-05-01&until=2025-07-01`);
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'NDJSON' }).click();
+    const download = await downloading;
+    const file = await readFile(await download.path(), 'utf8');
+    expect(file.trimEnd().split('\n')).toHaveLength(BULK);
+    await page.getByText(`Exported ${BULK.toLocaleString('en')} events`).waitFor();
+  });
+
+  it('of a client are a timeline and a map', async () => {
+    await page.goto(`${admin.url}/people`);
+    await page.getByLabel('User name, or MAC address').fill('AABBCCDDEEFF');
+    await page.getByRole('button', { name: 'Look' }).click();
+    await page.getByText('no event names the client').waitFor();
+    await page.goto(`${admin.url}/people/client?mac=AABBCCDDEEFF&${range}`);
+    const map = page.getByRole('img', { name: `Map of where ${ROAMING_CLIENT} was` });
+    expect(await map.locator('circle.place').count()).toBe(10);
+    expect(await map.getByText('ap-lobby').first().isVisible()).toBe(true);
+    await page.getByText('The map as a table').click();
+    expect(await page.getByRole('region', { name: 'Where the client was' }).locator('tbody tr').count()).toBe(
+      10,
+    );
+    expect(await page.getByRole('heading', { level: 3 }).textContent()).toBe('2026-01-20');
+  });
+
+  it('show no error in the browser, and ask nobody else', () => {
+    expect(problems).toEqual([]);
+  });
+});

@@ -1,0 +1,156 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { arrivalsSchema } from '../../../src/console/overview/overview-schemas.ts';
+import type { Db } from '../../../src/store/database.ts';
+import { startAdmin } from '../../support/admin.ts';
+import type { RunningAdmin } from '../../support/admin.ts';
+import { deliverAndCount } from '../../support/arrivals.ts';
+import { hasChromium, openBrowser, watchPage } from '../../support/browser.ts';
+import type { OpenBrowser } from '../../support/browser.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import type { TestDatabase } from '../../support/database.ts';
+import { overviewForTests } from '../overview/overview-for-tests.ts';
+
+const MINUTE = 60_000;
+
+describe.skipIf(!hasChromium())('the overview in a browser (needs Chromium)', () => {
+  let database: TestDatabase;
+  let db: Db;
+  let admin: RunningAdmin;
+  let browser: OpenBrowser;
+  let isAway = false;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    db = database.db;
+    const readiness = async () => ({ status: 'ok' as const, checks: [] });
+    const area = overviewForTests(db, { readiness });
+    const [page] = area.pages;
+    if (page === undefined) throw new Error('the overview has no page');
+    const render: typeof page.render = (request, visitor) => {
+      if (isAway) throw new Error('not now');
+      return page.render(request, visitor);
+    };
+    admin = await startAdmin([{ ...area, pages: [{ ...page, render }] }], db);
+    browser = await openBrowser({ viewport: { width: 1280, height: 900 } });
+    const types = ['AUDIT_LOG_ALL', 'SMS_LOG_ALL', 'LOCATION_AP_CENTRIC'] as const;
+    for (const [index, messageType] of types.entries()) {
+      for (const hours of [1, 5, 9, 13]) {
+        const receivedAt = new Date(Date.now() - hours * 60 * MINUTE);
+        await deliverAndCount(db, { receivedAt, messageType, count: 10 + index * 10 });
+      }
+    }
+  });
+  afterAll(async () => {
+    await browser.close();
+    await admin.close();
+    await database.drop();
+  });
+
+  async function open(path = '/'): Promise<{ page: Page; problems: readonly string[] }> {
+    const page = await browser.context.newPage();
+    const problems = watchPage(page, admin.url);
+    await page.goto(`${admin.url}${path}`);
+    await page.locator('#arrivals-chart canvas').waitFor();
+    return { page, problems };
+  }
+
+  test.each(['light', 'dark'] as const)(
+    'the chart is drawn in the %s theme, in the colours of its types',
+    async (theme) => {
+      const { page, problems } = await open();
+      await page.emulateMedia({ colorScheme: theme });
+      await expect.poll(async () => coloursOf(page)).toMatchObject({ missing: [], shown: 3 });
+      expect(problems).toEqual([]);
+      await page.close();
+    },
+  );
+
+  test('dragging over the chart asks for finer buckets, the address keeps them, a button resets', async () => {
+    const { page, problems } = await open('/?range=day');
+    const asked = page.waitForResponse((response) => response.url().includes('/api/v1/arrivals'));
+    await drag(page, 0.4, 0.6);
+    const arrivals = arrivalsSchema.parse(await (await asked).json());
+    const seconds = (Date.parse(arrivals.until) - Date.parse(arrivals.since)) / 1000;
+    expect(arrivals.bucket_seconds).toBeLessThan(900);
+    expect(seconds).toBeGreaterThan(3 * 3600);
+    expect(seconds).toBeLessThan(7 * 3600);
+    await page.reload();
+    await page.locator('#arrivals-chart canvas').waitFor();
+    expect(new URL(page.url()).searchParams.get('since')).not.toBeNull();
+    await page.getByRole('link', { name: 'reset' }).click();
+    await page.locator('#arrivals-chart canvas').waitFor();
+    expect(new URL(page.url()).search).toBe('?range=day');
+    expect(problems).toEqual([]);
+    await page.close();
+  });
+
+  test('a type is taken out of the chart and put back by keyboard', async () => {
+    const { page } = await open();
+    await expect.poll(async () => (await coloursOf(page)).shown).toBe(3);
+    const button = page.getByRole('button', { name: /^AUDIT_LOG_ALL/ });
+    await button.focus();
+    await page.keyboard.press('Enter');
+    expect(await button.getAttribute('aria-pressed')).toBe('false');
+    await expect.poll(async () => (await coloursOf(page)).shown).toBe(2);
+    await page.keyboard.press('Space');
+    await expect.poll(async () => (await coloursOf(page)).shown).toBe(3);
+    await page.close();
+  });
+
+  test('numbers follow what arrives, and focus and opened parts stay; an error is told until it is over', async () => {
+    const { page, problems } = await open();
+    await page.locator('#arrivals-table summary').click();
+    const link = page.getByRole('link', { name: 'week' });
+    await link.focus();
+    const row = page.locator('#arrived tr', { hasText: 'GDPR_LOG_ALL' });
+    expect(await row.locator('td').nth(1).textContent()).toBe('0');
+    await deliverAndCount(db, { receivedAt: new Date(), messageType: 'GDPR_LOG_ALL', count: 41 });
+    await expect.poll(() => row.locator('td').nth(1).textContent(), { timeout: 9_000 }).toBe('41');
+    await expect.poll(async () => (await coloursOf(page)).shown).toBe(4);
+    expect(await page.locator('#arrivals-table details').getAttribute('open')).not.toBeNull();
+    expect(await link.evaluate((element) => element === document.activeElement)).toBe(true);
+    expect(problems).toEqual([]);
+
+    isAway = true;
+    const freshness = page.locator('#freshness');
+    await expect.poll(() => freshness.textContent(), { timeout: 9_000 }).toContain('Stale');
+    isAway = false;
+    await expect.poll(() => freshness.textContent(), { timeout: 9_000 }).toMatch(/^As of/);
+    await page.close();
+  });
+});
+
+/** How many types have their colour somewhere in the chart, and which of the legend's buttons have none. */
+async function coloursOf(page: Page): Promise<{ shown: number; missing: string[] }> {
+  return page.evaluate(() => {
+    const canvas = document.querySelector('#arrivals-chart canvas');
+    if (!(canvas instanceof HTMLCanvasElement)) return { shown: 0, missing: ['canvas'] };
+    const data = canvas.getContext('2d')?.getImageData(0, 0, canvas.width, canvas.height).data ?? [];
+    const seen = new Set<string>();
+    for (let at = 0; at < data.length; at += 4) {
+      if (data[at + 3] === 255) seen.add(`rgb(${data[at]}, ${data[at + 1]}, ${data[at + 2]})`);
+    }
+    const buttons = [...document.querySelectorAll('#arrivals-legend button')];
+    const states = buttons.map((button) => {
+      const swatch = button.querySelector('.swatch');
+      const colour = swatch === null ? '' : getComputedStyle(swatch).backgroundColor;
+      const hasEvents = button.querySelector('.value')?.textContent !== '0';
+      return { name: button.textContent ?? '', isSeen: seen.has(colour), hasEvents };
+    });
+    return {
+      shown: states.filter(({ isSeen }) => isSeen).length,
+      missing: states.filter(({ isSeen, hasEvents }) => hasEvents && !isSeen).map(({ name }) => name),
+    };
+  });
+}
+
+/** Drags the mouse over a part of the chart, from one share of its width to another. */
+async function drag(page: Page, from: number, to: number): Promise<void> {
+  const box = await page.locator('#arrivals-chart .u-over').boundingBox();
+  if (box === null) throw new Error('the chart is not to be seen');
+  const y = box.y + box.height / 2;
+  await page.mouse.move(box.x + box.width * from, y);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * to, y, { steps: 5 });
+  await page.mouse.up();
+}

@@ -1,0 +1,298 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { eventsArea } from '../../src/console/events/events-area.ts';
+import { listActions } from '../../src/store/operator-log.ts';
+import { startAdmin } from '../support/admin.ts';
+import type { RunningAdmin } from '../support/admin.ts';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { AUDIT_EVENTS, LONG_NUMBER, RANGE, ROAMING_CLIENT, seedBulk, seedEvents } from './seeded-events.ts';
+
+const BULK = 10_000;
+
+let test: TestDatabase;
+let admin: RunningAdmin;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  await seedEvents(test.db);
+  await seedBulk(test.db, BULK);
+  admin = await startAdmin([eventsArea(test)], test.db);
+});
+afterAll(async () => {
+  await admin.close();
+  await test.drop();
+});
+
+const range = `since=${RANGE.since}&until=${RANGE.until}`;
+
+const eventPage = z.object({
+  items: z.array(
+    z.object({
+      event_id: z.string(),
+      occurred_at: z.string(),
+      message_type: z.string(),
+      columns: z.record(z.string(), z.unknown()),
+    }),
+  ),
+  next_cursor: z.string().nullable(),
+});
+
+async function search(query: string) {
+  return eventPage.parse(await admin.get(`/events?${query}`));
+}
+
+async function newestOfAnn() {
+  const { items } = await search(`${range}&user=ann&type=AUDIT_LOG_ALL&limit=1`);
+  return z.tuple([eventPage.shape.items.element]).parse(items)[0];
+}
+
+async function refusalOf(path: string) {
+  const response = await fetch(`${admin.url}/api/v1${path}`);
+  return { status: response.status, body: await response.text() };
+}
+
+describe('events over the API', () => {
+  it.each([
+    ['user=ann&type=AUDIT_LOG_ALL', AUDIT_EVENTS / 2],
+    ['type=AUTHENTICATION_LOG_ALL&type=LOCATION_AP_CENTRIC', 11],
+    ['mac=AABB.CCDD.EEFF', 11],
+    ['ap=00-11-22-33-44-66', 9],
+    ['code=10001', AUDIT_EVENTS / 3],
+    ['source=branch', 10],
+    ['text=CHANGE%2077,', 1],
+    ['org=1', 0],
+  ])('are found by %s', async (query, count) => {
+    expect((await search(`${range}&${query}&limit=1000`)).items).toHaveLength(count);
+  });
+
+  it('come newest first in pages that neither repeat nor leave out', async () => {
+    const whole = await search(`${range}&limit=1000`);
+    expect(whole.next_cursor).toBeNull();
+    const ids: string[] = [];
+    let cursor: string | null = '';
+    while (cursor !== null) {
+      const after: string = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`;
+      const page = await search(`${range}&limit=33${after}`);
+      ids.push(...page.items.map((event) => event.event_id));
+      cursor = page.next_cursor;
+    }
+    expect(ids).toEqual(whole.items.map((event) => event.event_id));
+    expect(whole.items.map((event) => event.occurred_at)).toEqual(
+      whole.items.map((event) => event.occurred_at).toSorted((a, b) => b.localeCompare(a)),
+    );
+  });
+
+  it.each([
+    ['mac=nonsense', 'mac'],
+    ['code=1e3', 'code'],
+    ['org=9223372036854775808', 'org'],
+    ['since=yesterday', 'since'],
+    ['since=99999d', 'since'],
+    [`since=${RANGE.until}&until=${RANGE.since}`, 'until'],
+    ['type=AUDIT', 'type'],
+    ['cursor=x', 'cursor'],
+    ['user=a%00b', 'user'],
+    ['user=a&user=b', 'user'],
+  ])('are refused for %s, with the name of the parameter', async (query, name) => {
+    const { status, body } = await refusalOf(`/events?${query}`);
+    expect({ status, body }).toMatchObject({ status: 400, body: expect.stringContaining(`query.${name}`) });
+  });
+
+  it('are counted over time, all of them', async () => {
+    const histogram = z
+      .object({
+        bucket_seconds: z.number(),
+        is_complete: z.boolean(),
+        bars: z.array(z.object({ start: z.string(), counts: z.record(z.string(), z.number()) })),
+      })
+      .parse(await admin.get(`/events/histogram?${range}&bars=24&type=AUDIT_LOG_ALL`));
+    expect(histogram).toMatchObject({ bucket_seconds: 600, is_complete: true });
+    const counts = histogram.bars.map((bar) => bar.counts['AUDIT_LOG_ALL'] ?? 0);
+    expect(counts).toEqual([...Array.from({ length: 12 }, () => 10), ...Array.from({ length: 12 }, () => 0)]);
+  });
+});
+
+describe('one event', () => {
+  beforeAll(async () => {
+    const event = await newestOfAnn();
+    const insert = (name: string, state: 'running' | 'paused', xid: string) =>
+      test.db.insertInto('destinations').values({ name, state, cursor_xid: xid, cursor_id: '0' }).execute();
+    await insert('ahead', 'running', '9000000000');
+    await insert('behind', 'paused', '0');
+    await insert('picky', 'running', '9000000000');
+    await test.db
+      .insertInto('rejected_events')
+      .values({
+        destination: 'picky',
+        event_id: event.event_id,
+        occurred_at: new Date(event.occurred_at),
+        message_type: 'AUDIT_LOG_ALL',
+        reason: 'too odd',
+        replayed_at: null,
+      })
+      .execute();
+  });
+
+  it.each([true, false])('tells its delivery and its forwarding, its time given: %s', async (isTimeGiven) => {
+    const event = await newestOfAnn();
+    const at = isTimeGiven ? `?at=${event.occurred_at}` : '';
+    expect(await admin.get(`/events/${event.event_id}${at}`)).toMatchObject({
+      event: { event_id: event.event_id, columns: { user_name: 'ann' } },
+      delivery: { record_count: AUDIT_EVENTS, event_count: AUDIT_EVENTS, secret_form: 'bearer' },
+      forwarding: [
+        { destination: 'ahead', outcome: 'passed' },
+        { destination: 'behind', outcome: 'waiting', state: 'paused' },
+        { destination: 'picky', outcome: 'refused', reason: 'too odd' },
+      ],
+    });
+  });
+
+  it('keeps every digit of its payload, in the API and on its page', async () => {
+    const event = await newestOfAnn();
+    const path = `/events/${event.event_id}?at=${event.occurred_at}`;
+    const response = await fetch(`${admin.url}/api/v1${path}`);
+    expect(await response.text()).toContain(`"big":${LONG_NUMBER}`);
+    const page = await admin.page(path);
+    expect(page).toContain(LONG_NUMBER);
+    expect(page).toContain('refused by the destination');
+    expect(page).toContain('not yet: paused');
+    expect(page).toContain('since=2026-01-20T09%3A57%3A00.000Z&amp;until=2026-01-20T09%3A59%3A00.000Z');
+  });
+
+  it('is not there under another time, or another id', async () => {
+    const { event_id: id } = await newestOfAnn();
+    expect((await refusalOf(`/events/${id}?at=2026-01-01`)).status).toBe(404);
+    expect((await refusalOf(`/events/nothing`)).status).toBe(400);
+  });
+});
+
+const lastExport = async () => {
+  const [entry] = await listActions(test.db, { limit: 1 });
+  return entry;
+};
+
+const newId = (digit: string) => digit.repeat(32);
+
+describe('an export', () => {
+  it('holds what the search finds, and stands in the operator log with its conditions and rows', async () => {
+    const { items } = await search(`${range}&user=ann&limit=1000`);
+    const response = await fetch(`${admin.url}/api/v1/events/export?${range}&user=ann&format=ndjson`);
+    expect(response.headers.get('content-disposition')).toMatch(
+      /^attachment; filename="xiq-sink-events-.*\.ndjson"$/,
+    );
+    const lines = (await response.text()).trimEnd().split('\n');
+    const ids = lines.map((line) => z.object({ event_id: z.string() }).parse(JSON.parse(line)).event_id);
+    expect(ids).toEqual(items.map((event) => event.event_id));
+    expect(await waitFor(async () => (await lastExport())?.ended_at && lastExport())).toMatchObject({
+      action: 'events.export',
+      outcome: 'done',
+      details: { format: 'ndjson', user: 'ann', since: RANGE.since, until: RANGE.until },
+      result: { rows: items.length },
+    });
+  });
+
+  it('is CSV with the columns of the type, when there is one', async () => {
+    const response = await fetch(`${admin.url}/api/v1/events/export?${range}&type=LOCATION_AP_CENTRIC`);
+    const [header, ...rows] = (await response.text()).trimEnd().split('\r\n');
+    expect(header).toContain(',rssi,');
+    expect(rows).toHaveLength(10);
+  });
+
+  it('waits for its reader, tells how far it is, and is given up when that is asked', async () => {
+    const id = newId('a');
+    const request = http.get(`${admin.url}/api/v1/events/export?source=bulk&export_id=${id}`);
+    const [response] = z.tuple([z.instanceof(http.IncomingMessage)]).parse(await once(request, 'response'));
+    const progress = () => admin.get(`/exports/${id}`);
+    await waitFor(async () => z.object({ expected_rows: z.number() }).safeParse(await progress()).success);
+    expect(await progress()).toMatchObject({ state: 'running', expected_rows: BULK });
+    await admin.post(`/exports/${id}/cancel`, {});
+    response.resume();
+    await expect(once(response, 'end')).rejects.toThrow('aborted');
+    await waitFor(async () => (await lastExport())?.ended_at);
+    const { rows } = z.object({ rows: z.number(), state: z.literal('failed') }).parse(await progress());
+    expect(rows).toBeLessThan(BULK);
+    expect(await lastExport()).toMatchObject({
+      outcome: 'failed',
+      result: { error: expect.stringMatching(`given up after ${rows} rows`) },
+    });
+  });
+
+  it('ends when its reader goes away', async () => {
+    const before = (await lastExport())?.id;
+    const gone = new AbortController();
+    const response = await fetch(`${admin.url}/api/v1/events/export?source=bulk`, { signal: gone.signal });
+    await response.body?.getReader().read();
+    gone.abort();
+    await waitFor(async () => {
+      const entry = await lastExport();
+      return entry?.id !== before && entry?.ended_at;
+    });
+    expect(await lastExport()).toMatchObject({ outcome: 'failed' });
+  });
+
+  it('is not known under another id', async () => {
+    expect((await refusalOf(`/exports/${newId('0')}`)).status).toBe(404);
+  });
+});
+
+describe('the page of events', () => {
+  it('shows a page of rows that link to their events, and a way on', async () => {
+    const page = await admin.page(`/events?${range}&type=AUDIT_LOG_ALL`);
+    expect(page.match(/href="\/events\/[0-9a-f-]{36}\?at=/g)).toHaveLength(50);
+    expect(page).toContain('<th scope="col">user_name</th>');
+    const next = /rel="next" href="([^"]+)"/.exec(page)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    const second = await admin.page(next);
+    expect(second).toContain('change 69,');
+    expect(second).not.toContain('change 70,');
+  });
+
+  it('says beside the field what is wrong, and loses nothing of the form', async () => {
+    const page = await admin.page(`/events?since=7d&mac=12345&user=%22ann%22&type=SMS_LOG_ALL`);
+    expect(page).toContain('MAC address takes 12 hexadecimal digits');
+    expect(page).toMatch(/name="mac"[^>]*value="12345"[^>]*aria-invalid="true"/);
+    expect(page).toMatch(/name="user"[^>]*value="&quot;ann&quot;"|name="user"[^>]*value="&quot;ann"/);
+    expect(page).toMatch(/name="since"[^>]*value="7d"/);
+    expect(page).toMatch(/value="SMS_LOG_ALL"[^>]*checked|checked[^>]*value="SMS_LOG_ALL"/);
+  });
+
+  it('keeps a quick range relative, and links to exactly what it shows', async () => {
+    const page = await admin.page('/events?user=ann');
+    expect(page).toContain('href="/events?since=7d&amp;user=ann"');
+    expect(page).toMatch(/href="\/events\?since=\d{4}-[^"]+&amp;until=\d{4}-[^"]+&amp;user=ann"/);
+    expect(page).toContain('No events match');
+  });
+
+  it('writes what events say as text', async () => {
+    const page = await admin.page(`/events?${range}&text=%3Cscript%3E`);
+    expect(page).not.toContain('value="<script>"');
+  });
+});
+
+it('is described in the OpenAPI document, each parameter with what it means', async () => {
+  const response = await fetch(`${admin.url}/api/openapi.json`);
+  const document = z
+    .object({
+      paths: z.record(
+        z.string(),
+        z.record(z.string(), z.object({ parameters: z.array(z.looseObject({})).optional() })),
+      ),
+    })
+    .parse(await response.json());
+  expect(Object.keys(document.paths).toSorted()).toEqual([
+    '/api/v1/events',
+    '/api/v1/events/export',
+    '/api/v1/events/histogram',
+    '/api/v1/events/{event_id}',
+    '/api/v1/exports/{export_id}',
+    '/api/v1/exports/{export_id}/cancel',
+  ]);
+  expect(document.paths['/api/v1/events']?.['get']?.parameters).toHaveLength(13);
+});
+
+it('finds a client by any notation of its MAC', async () => {
+  const { items } = await search(`${range}&mac=${ROAMING_CLIENT.replaceAll(':', '-').toUpperCase()}`);
+  expect(items).toHaveLength(11);
+});

@@ -1,0 +1,113 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import { operatorLogArea } from '../../src/console/operator-log/operator-log-area.ts';
+import { actionSchema } from '../../src/console/operator-log/operator-log-schemas.ts';
+import type { Db } from '../../src/store/database.ts';
+import { recordAction } from '../../src/store/operator-log.ts';
+import { startAdmin } from '../support/admin.ts';
+import type { RunningAdmin } from '../support/admin.ts';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+
+const page = z.object({ items: z.array(actionSchema), next_cursor: z.string().nullable() });
+
+let database: TestDatabase;
+let db: Db;
+let admin: RunningAdmin;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = database.db;
+  admin = await startAdmin([operatorLogArea({ db })], db);
+});
+afterAll(async () => {
+  await admin.close();
+  await database.drop();
+});
+
+test('before anybody did anything the page says what will stand there', async () => {
+  expect(await admin.get('/operator-log')).toEqual({ items: [], next_cursor: null });
+  expect(await admin.page('/operator-log')).toContain('Nobody has changed anything yet');
+});
+
+test('an entry says who, by which way, what, to what, what was asked for and what came of it', async () => {
+  const operator = { name: 'anna <b>', via: 'console' } as const;
+  const action = {
+    operator,
+    action: 'destination.rewind',
+    subject: 'siem',
+    details: { to: '2026-01-01' },
+  } as const;
+  await recordAction(
+    db,
+    action,
+    async () => 5,
+    (events) => ({ events_again: events }),
+  );
+  const failing = { operator: { name: 'bob@host', via: 'command' }, action: 'destination.test' } as const;
+  const attempt = recordAction(db, failing, () => Promise.reject(new Error('certificate has expired')));
+  await expect(attempt).rejects.toThrow('certificate has expired');
+
+  const { items } = page.parse(await admin.get('/operator-log'));
+  expect(items).toMatchObject([
+    { operator: 'bob@host', via: 'command', outcome: 'failed', result: { error: 'certificate has expired' } },
+    {
+      operator: 'anna <b>',
+      via: 'console',
+      action: 'destination.rewind',
+      subject: 'siem',
+      details: { to: '2026-01-01' },
+      outcome: 'done',
+      result: { events_again: 5 },
+    },
+  ]);
+  const text = await admin.page('/operator-log');
+  expect(text).toContain('anna &lt;b>');
+  expect(text).toContain('rewound a destination');
+  expect(text).toMatch(/events again:<\/span> 5/);
+  expect(text).toContain('certificate has expired');
+});
+
+test('an action whose process was killed stands as not ended', async () => {
+  await sql`insert into operator_log (operator, via, action) values ('carl', 'api', 'events.export')`.execute(
+    db,
+  );
+  expect(page.parse(await admin.get('/operator-log?limit=1')).items).toMatchObject([
+    { outcome: null, ended_at: null },
+  ]);
+  expect(await admin.page('/operator-log?limit=1')).toContain('not ended');
+});
+
+test('pages follow each other without a gap or a repetition, whatever is done meanwhile', async () => {
+  const insert = (count: number) =>
+    sql`insert into operator_log (operator, via, action, subject)
+      select 'dora', 'api', 'destination.pause', n::text from generate_series(1, ${count}::int) as n`.execute(
+      db,
+    );
+  await insert(25);
+  const { rows } = await sql<{ id: string }>`select id from operator_log order by id desc`.execute(db);
+  const seen: string[] = [];
+  let cursor: string | null = '';
+  while (cursor !== null) {
+    const found: z.output<typeof page> = page.parse(
+      await admin.get(`/operator-log?limit=10&cursor=${cursor}`),
+    );
+    for (const { id } of found.items) seen.push(id);
+    cursor = found.next_cursor;
+    await insert(1);
+  }
+  expect(seen).toEqual(rows.map(({ id }) => id));
+});
+
+test('the page leads to what is older, and back to the newest', async () => {
+  const newest = await admin.page('/operator-log?limit=5');
+  const older =
+    /href="(\/operator-log\?limit=5&amp;cursor=\d+)"/.exec(newest)?.[1]?.replace('&amp;', '&') ?? '';
+  expect(newest).not.toContain('>Newest<');
+  expect(await admin.page(older)).toContain('>Newest<');
+});
+
+test('a cursor that was never given out is refused', async () => {
+  const answer = await fetch(`${admin.url}/api/v1/operator-log?cursor=1;drop`);
+  expect(answer.status).toBe(400);
+});

@@ -1,0 +1,241 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { z } from 'zod';
+import { MESSAGE_TYPES } from '../../src/domain.ts';
+import { errorBody } from '../../src/console/api/openapi.ts';
+import {
+  arrivalsSchema,
+  overviewSchema,
+  processSchema,
+  silenceSchema,
+} from '../../src/console/overview/overview-schemas.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import type { Db } from '../../src/store/database.ts';
+import { reportProcess } from '../../src/store/processes.ts';
+import { startAdmin } from '../support/admin.ts';
+import type { RunningAdmin } from '../support/admin.ts';
+import { deliverAndCount } from '../support/arrivals.ts';
+import { createTestDatabase, emptyTables } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { overviewForTests } from './overview/overview-for-tests.ts';
+
+const processes = z.object({ items: z.array(processSchema) });
+const silences = z.object({ items: z.array(silenceSchema) });
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+let database: TestDatabase;
+let db: Db;
+let admin: RunningAdmin;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = database.db;
+  const found = async () => [
+    {
+      source: 'default',
+      messageType: 'SMS_LOG_ALL' as const,
+      lastReceivedAt: new Date('2026-01-01T00:00:00Z'),
+      state: 'unusual' as const,
+      sentence: 'nothing for 3 h; about 200 arrive in such a time',
+    },
+  ];
+  admin = await startAdmin([overviewForTests(db, { silences: found })], db);
+});
+beforeEach(async () => {
+  await emptyTables(db);
+  await sql`truncate arrivals, arrival_totals, processes, destinations`.execute(db);
+});
+afterAll(async () => {
+  await admin.close();
+  await database.drop();
+});
+
+const ago = (ms: number) => new Date(Date.now() - ms);
+
+const FIGURES = {
+  answers: { perSecond: 12.5, p50Ms: 3.4, p99Ms: 21, refusedPerSecond: 0.2 },
+  spool: { bytes: 2_500_000, segments: 3, oldestSeconds: 400 },
+  queueWorks: true,
+  storing: { eventsPerSecond: 44, p50Ms: 5, p99Ms: 60 },
+  memoryBytes: 200_000_000,
+  eventLoopDelayP99Ms: 4,
+  cpuPercent: 33,
+};
+
+const IDENTITY = { role: 'all', host: 'collector', pid: 4711, version: '1.2.3', startedAt: new Date() };
+
+test('what arrived in the last hour, day and week is counted by type', async () => {
+  await deliverAndCount(
+    db,
+    { receivedAt: ago(5 * MINUTE), messageType: 'AUDIT_LOG_ALL', count: 2, events: 3 },
+    { receivedAt: ago(5 * HOUR), messageType: 'AUDIT_LOG_ALL' },
+    { receivedAt: ago(50 * HOUR), messageType: 'SMS_LOG_ALL', count: 4, source: 'other' },
+    { receivedAt: ago(200 * HOUR), messageType: 'SMS_LOG_ALL' },
+  );
+  const { arrived, sources } = overviewSchema.parse(await admin.get('/overview'));
+  expect(sources).toEqual(['default', 'other']);
+  expect(arrived).toHaveLength(9);
+  expect(arrived).toContainEqual({
+    message_type: 'AUDIT_LOG_ALL',
+    hour: { deliveries: 2, events: 6 },
+    day: { deliveries: 3, events: 7 },
+    week: { deliveries: 3, events: 7 },
+  });
+  expect(arrived).toContainEqual({
+    message_type: 'SMS_LOG_ALL',
+    hour: { deliveries: 0, events: 0 },
+    day: { deliveries: 0, events: 0 },
+    week: { deliveries: 4, events: 4 },
+  });
+});
+
+test('the chart asks for any stretch, by a width or a number of buckets, and for one source', async () => {
+  await deliverAndCount(
+    db,
+    { receivedAt: new Date('2026-03-01T10:04:30Z'), messageType: 'AUDIT_LOG_ALL', events: 2 },
+    { receivedAt: new Date('2026-03-01T10:50:00Z'), messageType: 'AUDIT_LOG_ALL', source: 'other' },
+  );
+  const range = 'since=2026-03-01T10:00:00Z&until=2026-03-01T12:00:00Z';
+  const all = arrivalsSchema.parse(await admin.get(`/arrivals?${range}&bucket_seconds=3600`));
+  expect(all).toMatchObject({ since: '2026-03-01T10:00:00.000Z', bucket_seconds: 3600 });
+  expect(all.items).toMatchObject([
+    {
+      bucket: '2026-03-01T10:00:00.000Z',
+      message_type: 'AUDIT_LOG_ALL',
+      events: 3,
+      deliveries: 2,
+      bytes: 200,
+    },
+  ]);
+  const some = arrivalsSchema.parse(await admin.get(`/arrivals?${range}&bucket_seconds=3600&source=other`));
+  expect(some.items).toMatchObject([{ events: 1 }]);
+  expect(arrivalsSchema.parse(await admin.get(`/arrivals?${range}&points=2`)).bucket_seconds).toBe(3600);
+});
+
+test.each([
+  ['bucket_seconds=90&since=2026-03-01', 'multiple of 60'],
+  ['since=yesterday', 'takes a time such as'],
+  ['since=2026-03-02&until=2026-03-01', 'until has to be later than since'],
+])('a stretch that cannot be is refused: %s', async (query, message) => {
+  const answer = await fetch(`${admin.url}/api/v1/arrivals?${query}`);
+  expect(answer.status).toBe(400);
+  expect(errorBody.parse(await answer.json()).error_message).toContain(message);
+});
+
+test('processes stand with their figures, the dead ones marked, and only the living make the rates', async () => {
+  const ids = ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002'] as const;
+  for (const processId of ids) await reportProcess(db, { ...IDENTITY, processId }, FIGURES);
+  await sql`update processes set seen_at = now() - interval '1 hour' where process_id = ${ids[1]}`.execute(
+    db,
+  );
+  const overview = overviewSchema.parse(await admin.get('/overview'));
+  expect(overview.answers).toMatchObject({ processes: 1, per_second: 12.5, p99_ms: 21 });
+  expect(overview.spool).toEqual({ bytes: 2_500_000, segments: 3, oldest_seconds: 400 });
+  const { items } = processes.parse(await admin.get('/processes'));
+  expect(items).toMatchObject([
+    { is_alive: true, role: 'all', host: 'collector', version: '1.2.3', memory_bytes: 200_000_000 },
+    { is_alive: false },
+  ]);
+  const page = await admin.page('/');
+  expect(page).toContain('no sign of life');
+  expect(page).toContain('2.50 MB in 3 files, the oldest for 6 min');
+});
+
+test('destinations say by how much they are behind', async () => {
+  await sql`
+    insert into destinations (name, state, cursor_xid, cursor_id, last_error)
+    values ('siem', 'refused', '0', 0, 'certificate has expired')`.execute(db);
+  await sql`
+    insert into audit_events (event_id, delivery_id, source, message_type, occurred_at, received_at, origin, payload)
+    select gen_random_uuid(), gen_random_uuid(), 'a', 'AUDIT_LOG_ALL', now(), now() - interval '3 hours', 'webhook', '{}'
+    from generate_series(1, 10005)`.execute(db);
+  const { destinations } = overviewSchema.parse(await admin.get('/overview'));
+  expect(destinations).toMatchObject([
+    {
+      name: 'siem',
+      state: 'refused',
+      behind_count: 10_000,
+      is_more: true,
+      last_error: 'certificate has expired',
+    },
+  ]);
+  expect(await admin.page('/')).toContain('more than 10,000 events');
+});
+
+test('silences stand with their state as a word and their sentence', async () => {
+  const { items } = silences.parse(await admin.get('/silences'));
+  expect(items).toMatchObject([
+    { message_type: 'SMS_LOG_ALL', state: 'unusual', last_received_at: '2026-01-01T00:00:00.000Z' },
+  ]);
+  const page = await admin.page('/');
+  expect(page).toContain('unusual');
+  expect(page).toContain('nothing for 3 h; about 200 arrive in such a time');
+});
+
+test('what does not add up is told at the top, and where to look', async () => {
+  await deliverAndCount(db, { receivedAt: ago(MINUTE), messageType: 'AUDIT_LOG_ALL' });
+  expect(await admin.get('/conservation')).toMatchObject({ adds_up: true });
+  expect(await admin.page('/')).toContain('All is well');
+
+  await deliverAndCount(db, { receivedAt: ago(MINUTE), messageType: 'GDPR_LOG_ALL', lost: 2 });
+  expect(await admin.get('/conservation')).toMatchObject({
+    adds_up: false,
+    items: [
+      { message_type: 'AUDIT_LOG_ALL', adds_up: true },
+      { message_type: 'GDPR_LOG_ALL', expected: 3, events: 1, unbalanced: 1, adds_up: false },
+    ],
+  });
+  const page = await admin.page('/');
+  expect(page).toContain('conservation: does not add up');
+  expect(page).toContain('href="/quarantine"');
+});
+
+test('before anything arrived the page shows how to send a first delivery, without the secret', async () => {
+  const page = await admin.page('/');
+  expect(page).toContain('Nothing has arrived yet');
+  expect(page).toContain('$(cat data/webhook-secret)');
+  expect(page).toContain('href="/subscriptions"');
+
+  await deliverAndCount(db, { receivedAt: ago(MINUTE), messageType: 'AUDIT_LOG_ALL' });
+  expect(await admin.page('/')).not.toContain('Nothing has arrived yet');
+});
+
+test('the page is whole without JavaScript: the numbers of the chart stand in a table', async () => {
+  await deliverAndCount(db, { receivedAt: ago(5 * MINUTE), messageType: 'EMAIL_LOG_ALL', count: 1_234 });
+  const page = await admin.page('/?range=hour');
+  expect(page).toContain('aria-current="true">hour');
+  for (const type of MESSAGE_TYPES) expect(page).toContain(`<th scope="col" class="number">${type}</th>`);
+  expect(page).toContain('<td class="number">1,234</td>');
+});
+
+test('with the database away the page still says how the service is, and why the rest is missing', async () => {
+  const away = openDatabase('postgres://nobody@127.0.0.1:1/none', () => undefined);
+  const readiness = async () => ({
+    status: 'degraded' as const,
+    checks: [{ name: 'database', state: 'away', why: 'connect ECONNREFUSED 127.0.0.1:1' }],
+  });
+  const alone = await startAdmin([overviewForTests(away, { readiness })], away);
+  try {
+    const overview = overviewSchema.parse(await alone.get('/overview'));
+    expect(overview).toMatchObject({ health: { status: 'degraded' }, arrived: null, storage: null });
+    expect(overview.queue).toMatchObject({ waiting: 7 });
+    const page = await alone.page('/');
+    expect(page).toContain('database: away');
+    expect(page).toContain('7<span class="unit"> jobs wait');
+    expect(page).toContain('This could not be read: connect ECONNREFUSED');
+  } finally {
+    await alone.close();
+    await away.destroy();
+  }
+});
+
+test('a queue that is away is told in its place', async () => {
+  const queue = () => Promise.reject(new Error('the queue did not answer'));
+  const alone = await startAdmin([overviewForTests(db, { queue })], db);
+  try {
+    expect(await alone.page('/')).toContain('This could not be read: the queue did not answer');
+  } finally {
+    await alone.close();
+  }
+});

@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { startGathering } from '../../../src/console/overview/gather-parts.ts';
+import { RefusedError } from '../../../src/errors.ts';
+
+test('a part that fails, and one that never answers, leave the others, and say why', async () => {
+  const { read, problems } = startGathering(20);
+  const parts = await Promise.all([
+    read('queue', async () => 5),
+    read('database', async () => {
+      throw new Error('connect ECONNREFUSED');
+    }),
+    read('storage', () => new Promise<number>(() => undefined)),
+  ]);
+  expect(parts).toEqual([5, null, null]);
+  expect(problems).toEqual([
+    { part: 'database', why: 'connect ECONNREFUSED' },
+    { part: 'storage', why: 'it did not answer within 0.02 s' },
+  ]);
+});
+
+test('what a person asked for wrongly is told to the person', async () => {
+  const refused = new RefusedError(400, 'BAD_REQUEST', 'until has to be later');
+  await expect(startGathering().read('chart', () => Promise.reject(refused))).rejects.toBe(refused);
+});

@@ -1,0 +1,18 @@
+import type { Area } from '../../../src/console/area.ts';
+import { overviewArea } from '../../../src/console/overview/overview-area.ts';
+import type { OverviewOptions } from '../../../src/console/overview/overview-options.ts';
+import type { Db } from '../../../src/store/database.ts';
+
+/** The overview of a process that is well, but for what is said otherwise. */
+export function overviewForTests(db: Db, options: Partial<OverviewOptions> = {}): Area {
+  return overviewArea({
+    db,
+    readiness: async () => ({ status: 'ok', checks: [{ name: 'queue', state: 'ok', why: '' }] }),
+    queue: async () => ({ waiting: 7, active: 2, delayed: 1, failed: 0, oldestWaitingSeconds: 90 }),
+    silences: async () => [],
+    freeDisk: async () => 5_000_000_000,
+    firstDelivery:
+      'curl -H "Authorization: Bearer $(cat data/webhook-secret)" http://localhost:8080/ingest/default',
+    ...options,
+  });
+}

@@ -1,0 +1,137 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MESSAGE_TYPES } from '../../src/domain.ts';
+import { parseExactJson } from '../../src/exact-json.ts';
+import { FIELDS } from '../../src/message-types.ts';
+import { viewColumns } from '../../src/store/event-view.ts';
+import { exportLines } from '../../src/store/export-events.ts';
+import type { ExportFormat } from '../../src/store/export-events.ts';
+import { searchEvents } from '../../src/store/search-events.ts';
+import type { EventFilter } from '../../src/store/search-events.ts';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { naiveSearch } from './naive-search.ts';
+import { parseCsv } from './parse-csv.ts';
+import { POOL, storeVariedEvents } from './varied-events.ts';
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  await storeVariedEvents(test.db);
+});
+afterAll(() => test.drop());
+
+async function exportText(filter: EventFilter, format: ExportFormat): Promise<string> {
+  return (await Array.fromAsync(exportLines(test.db, filter, format))).join('');
+}
+
+const toLines = (text: string) => text.split('\n').slice(0, -1);
+
+/** Undoes what keeps a spreadsheet from running a cell. */
+const undefuse = (cell: string | null | undefined) => cell?.replace(/^'(?=[=+\-@\t\r])/, '') ?? null;
+
+describe('an export', () => {
+  it.each<[string, EventFilter]>([
+    ['everything', {}],
+    ['a MAC address', { mac: POOL.macs[0] }],
+    ['a user and a text', { user: 'ann', text: 'quick' }],
+    ['a device', { device: 'ap-1' }],
+    ['nothing', { source: 'nowhere' }],
+  ])('has what a search finds, in its order: %s', async (_name, filter) => {
+    const expected = await naiveSearch(test.db, filter);
+    const found = toLines(await exportText(filter, 'ndjson')).map((line) => {
+      const { id }: { id: string } = JSON.parse(line);
+      return id;
+    });
+    expect(found).toEqual(expected);
+  });
+
+  it('as NDJSON is what a search prints as JSON', async () => {
+    const events = await searchEvents(test.db, {}, { limit: 10_000 });
+    const lines = toLines(await exportText({}, 'ndjson')).map((line) => parseExactJson(line));
+    expect(lines).toEqual(events.map((event) => ({ ...viewColumns(event), payload: event.payload })));
+  });
+
+  it('as CSV has the columns of the view, and every cell comes back as it was', async () => {
+    const events = await searchEvents(test.db, {}, { limit: 10_000 });
+    const [header, ...rows] = parseCsv(await exportText({}, 'csv'));
+    expect(header).toEqual([...Object.keys(viewColumns(first(events))), 'payload']);
+    expect(rows.map((row) => row.slice(0, -1).map(undefuse))).toEqual(
+      events.map((event) => Object.values(viewColumns(event))),
+    );
+    expect(rows.map((row) => parseExactJson(row.at(-1) ?? ''))).toEqual(events.map(({ payload }) => payload));
+  });
+
+  it.each(MESSAGE_TYPES)('of %s alone has its typed columns', async (messageType) => {
+    const filter = { messageTypes: [messageType] };
+    const events = await searchEvents(test.db, filter, { limit: 10_000 });
+    const [header = [], ...rows] = parseCsv(await exportText(filter, 'csv'));
+    expect(rows).toHaveLength(events.length);
+    for (const { column } of FIELDS[messageType]) {
+      const at = header.lastIndexOf(column);
+      const expected = events.map(({ columns }) => columns[column] ?? null);
+      const cells = rows.map((row) => undefuse(row[at]));
+      expect(cells).toEqual(expected.map((value) => (Array.isArray(value) ? JSON.stringify(value) : value)));
+    }
+  });
+
+  it('leaves no cell of a text that a spreadsheet would run as a formula', async () => {
+    const [header = [], ...rows] = parseCsv(await exportText({ messageTypes: ['EMAIL_LOG_ALL'] }, 'csv'));
+    const users = rows.map((row) => row[header.indexOf('username')]);
+    expect(users).toContain("'=cmd|calc");
+    expect(users.some((user) => user?.startsWith('='))).toBe(false);
+    // A number with a sign is a number.
+    const audits = parseCsv(await exportText({ messageTypes: ['AUDIT_LOG_ALL'] }, 'csv'));
+    expect(audits.map((row) => row[audits[0]?.indexOf('code') ?? 0])).toContain('-7');
+  });
+
+  it('shows the moment in which it began', async () => {
+    const lines = exportLines(test.db, { messageTypes: ['SMS_LOG_ALL'] }, 'csv');
+    await lines.next();
+    await insertMany(1, 'late');
+    const rest = (await Array.fromAsync(lines)).join('');
+    expect(rest).not.toContain('late');
+    expect(await exportText({ source: 'late' }, 'ndjson')).toContain('late');
+  });
+
+  it('ends with the reason of its signal', async () => {
+    const stop = new AbortController();
+    const lines = exportLines(test.db, {}, 'csv', stop.signal);
+    await lines.next();
+    stop.abort(new Error('enough'));
+    await expect(Array.fromAsync(lines)).rejects.toThrow('enough');
+  });
+
+  it('reads no further ahead than a page of rows, however slow its reader is', async () => {
+    await insertMany(20_000, 'many');
+    let rowsRead = 0;
+    const db = test.db.withPlugin({
+      transformQuery: ({ node }) => node,
+      async transformResult({ result }) {
+        rowsRead += result.rows.length;
+        return result;
+      },
+    });
+    const lines = exportLines(db, { source: 'many' }, 'ndjson');
+    await lines.next();
+    await waitFor(() => rowsRead >= 4_000);
+    // By the time of these answers the next rows would be asked for, and the ones behind them.
+    for (let time = 0; time < 20; time += 1) await searchEvents(test.db, {}, { limit: 100 });
+    expect(rowsRead).toBeLessThan(4_100);
+    await lines.return(undefined);
+  });
+});
+
+function first<T>(values: readonly T[]): T {
+  const [value] = values;
+  if (value === undefined) throw new Error('there is none');
+  return value;
+}
+
+async function insertMany(count: number, source: string): Promise<void> {
+  await sql`
+    insert into log_entries (occurred_at, received_at, event_id, delivery_id, source, message_type, origin, payload)
+    select date_trunc('milliseconds', now()), now(), gen_random_uuid(), gen_random_uuid(), ${source}, 'SMS_LOG_ALL', 'webhook', '{}'
+    from generate_series(1, ${count}::int)`.execute(test.db);
+}
