@@ -215,17 +215,24 @@ export async function listRejected(db: Db, destination: string, limit: number): 
 
 /** All events that a destination has refused and that were not sent again, in the order of their ids, read by pages. */
 export async function* openRejected(db: Db, destination: string, pageSize: number): AsyncGenerator<Rejected> {
-  let query = openRejectedOf(db, destination).orderBy('event_id').limit(pageSize);
+  let page = await pageOfRejected(db, destination, pageSize);
   for (;;) {
-    const page = await query.execute();
     yield* page;
     const last = page.at(-1);
     if (last === undefined || page.length < pageSize) return;
-    query = openRejectedOf(db, destination)
-      .where('event_id', '>', last.event_id)
-      .orderBy('event_id')
-      .limit(pageSize);
+    page = await pageOfRejected(db, destination, pageSize, last.event_id);
   }
+}
+
+/** One page of what a destination has refused and was not sent again, in the order of their ids, behind an id. */
+export async function pageOfRejected(
+  db: Db,
+  destination: string,
+  limit: number,
+  after?: string,
+): Promise<Rejected[]> {
+  const query = openRejectedOf(db, destination).orderBy('event_id').limit(limit);
+  return (after === undefined ? query : query.where('event_id', '>', after)).execute();
 }
 
 /** How many events a destination has refused that were not sent again. */

@@ -22,3 +22,21 @@ export async function ask(path, { method = 'GET', body, signal } = {}) {
   if (!response.ok) throw new Error(answer.error_message ?? `the console answered ${response.status}`);
   return answer;
 }
+
+/**
+ * Posts to the API what is too much for one request: again with each `next_cursor`, until there is none. Gives each
+ * answer; throws as `ask` does, and what was answered before stays done.
+ *
+ * @param {string} path
+ * @param {object} body
+ * @returns {AsyncGenerator<any>}
+ */
+export async function* askInParts(path, body) {
+  /** @type {string | null} */
+  let cursor = null;
+  do {
+    const answer = await ask(path, { method: 'POST', body: { ...body, ...(cursor !== null && { cursor }) } });
+    yield answer;
+    cursor = answer.next_cursor;
+  } while (cursor !== null);
+}

@@ -2,7 +2,7 @@
 
 import { html, render } from 'htm/preact';
 import { agree } from './actions.js';
-import { ask } from './api.js';
+import { askInParts } from './api.js';
 import { notify } from './notice.js';
 
 /**
@@ -77,22 +77,28 @@ function enable(form) {
     const show = (/** @type {boolean} */ isDone, /** @type {string | undefined} */ problem = undefined) =>
       draw({ action, results, done: results.length + discarded, count, isDone, problem });
     try {
-      for (let cursor = null, isFirst = true; isFirst || cursor !== null; isFirst = false) {
-        show(false);
-        const body = { ...chosen, limit: PART, ...(cursor !== null && { cursor }) };
-        const answer = await ask(`/quarantine/${action}`, { method: 'POST', body });
+      show(false);
+      for await (const answer of askInParts(`/quarantine/${action}`, { ...chosen, limit: PART })) {
         if (action === 'replay') results.push(...answer.results);
         else discarded += answer.discarded;
-        cursor = answer.next_cursor;
+        show(false);
       }
       show(true);
     } catch (error) {
       show(true, error instanceof Error ? error.message : String(error));
     }
-    for (const one of boxes()) one.closest('tr')?.remove();
-    for (const button of buttons) button.remove();
+    for (const one of boxes()) if (one.checked || 'matching' in chosen) one.closest('tr')?.remove();
+    for (const button of buttons) button.disabled = false;
   }
 }
+
+// The page of one: what could not be replayed is still open, so there is nothing new to load.
+document.addEventListener('done', (event) => {
+  const [replay] = /** @type {CustomEvent<{ results?: Replay[] }>} */ (event).detail.results ?? [];
+  if (replay === undefined || replay.outcome === 'replayed') return;
+  event.preventDefault();
+  notify(`Not replayed: ${replay.reason}`, 'bad');
+});
 
 /**
  * @param {object} state
@@ -105,7 +111,7 @@ function enable(form) {
  */
 function draw({ action, results, done, count, isDone, problem }) {
   const place = document.querySelector('#outcome');
-  if (place === null) return;
+  if (!(place instanceof HTMLElement)) return;
   const verb = action === 'replay' ? 'replayed' : 'discarded';
   const view = html`
     <section class="panel outcome" aria-label="What came of it">

@@ -16,6 +16,7 @@ export function quarantinedPage(described: DescribedQuarantined, content: Buffer
   const { item } = described;
   return {
     title: 'In quarantine',
+    modules: ['quarantine.js'],
     content: html`
       ${factsOf(described)} ${item.resolution === null && actions(item.quarantine_id)}
       ${bytes(described, content)}

@@ -1,0 +1,93 @@
+// Tells what came of a test event, and sends refused events again, a part at a time.
+
+import { html, render } from 'htm/preact';
+import { askInParts } from './api.js';
+import { notify } from './notice.js';
+
+document.addEventListener('done', (event) => {
+  const form = event.target;
+  if (!(form instanceof HTMLFormElement) || form.dataset['test'] === undefined) return;
+  event.preventDefault();
+  const { event_id: id, refusal } = /** @type {CustomEvent<{ event_id: string, refusal: string | null }>} */ (
+    event
+  ).detail;
+  if (refusal === null) notify(`${form.dataset['test']} has taken the test event ${id}.`);
+  else notify(`${form.dataset['test']} refuses the test event: ${refusal}`, 'bad');
+});
+
+/** @typedef {{ event_id: string, reason: string | null }} Resent */
+
+const form = document.querySelector('form#rejected');
+if (form instanceof HTMLFormElement) enable(form);
+
+/** @param {HTMLFormElement} form */
+function enable(form) {
+  const boxes = () => [
+    .../** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll('[name="ids"]')),
+  ];
+  form.querySelector('[name="every"]')?.addEventListener('click', () => {
+    void send({ all: true }, Number(form.dataset['total']));
+  });
+  form.querySelector('[name="some"]')?.addEventListener('click', () => {
+    const ids = boxes()
+      .filter((one) => one.checked)
+      .map((one) => one.value);
+    if (ids.length === 0) notify('Choose something first.', 'bad');
+    else void send({ ids }, ids.length);
+  });
+
+  /**
+   * @param {object} chosen
+   * @param {number} count
+   */
+  async function send(chosen, count) {
+    const buttons = [.../** @type {NodeListOf<HTMLButtonElement>} */ (form.querySelectorAll('button'))];
+    for (const button of buttons) button.disabled = true;
+    /** @type {Resent[]} */
+    const results = [];
+    try {
+      draw(results, count, false);
+      const path = `/destinations/${encodeURIComponent(form.dataset['name'] ?? '')}/replay`;
+      for await (const answer of askInParts(path, chosen)) {
+        results.push(...answer.results);
+        draw(results, count, false);
+      }
+      draw(results, count, true);
+    } catch (error) {
+      draw(results, count, true, error instanceof Error ? error.message : String(error));
+    }
+    const sent = new Set(results.filter(({ reason }) => reason === null).map((one) => one.event_id));
+    for (const one of boxes()) if (sent.has(one.value)) one.closest('tr')?.remove();
+    for (const button of buttons) button.disabled = false;
+  }
+}
+
+/**
+ * @param {Resent[]} results
+ * @param {number} count
+ * @param {boolean} isDone
+ * @param {string} [problem]
+ */
+function draw(results, count, isDone, problem) {
+  const place = document.querySelector('#outcome');
+  if (!(place instanceof HTMLElement)) return;
+  const left = results.filter(({ reason }) => reason !== null);
+  const sent = results.length - left.length;
+  const view = html`
+    <section class="panel outcome" aria-label="What came of it">
+      <p role="status">
+        ${isDone ? `${sent} sent again${left.length === 0 ? '' : `, ${left.length} not`}.` : `${results.length} of ${count} tried…`}
+      </p>
+      ${!isDone && html`<progress max=${count} value=${results.length} aria-label="tried so far"></progress>`}
+      ${problem !== undefined && html`<p class="note bad">Stopped: ${problem}.</p>`}
+      ${
+        left.length > 0 &&
+        html`<ul>
+          ${left.map(({ event_id: id, reason }) => html`<li><span class="mono">${id}</span>: ${reason}</li>`)}
+        </ul>`
+      }
+      ${isDone && html`<p><a class="button quiet" href=${location.href}>Load the page anew</a></p>`}
+    </section>
+  `;
+  render(view, place);
+}

@@ -1,0 +1,222 @@
+// Shows for each source what is to be done about its subscriptions, and does it.
+
+import { html, render } from 'htm/preact';
+import { agree } from './actions.js';
+import { ask } from './api.js';
+
+/**
+ * @typedef {{ member: string, from?: string, to?: string }} Difference
+ * @typedef {{ action: 'create' | 'update' | 'delete' | 'keep', message_type: string, url: string,
+ *   subscription_id?: string | null, differences?: Difference[], reason?: string }} Step
+ * @typedef {{ source: string, subscription_id: string | null, message_type: string, status: string,
+ *   application: string, ours: boolean, url: string }} Held
+ * @typedef {{ compared_with: 'cloud' | 'records', in_order: boolean, steps: Step[], held: Held[] }} Look
+ * @typedef {{ outcomes: { step: Step, error: string | null }[], unfinished: { step: Step, reason: string }[] }} Applied
+ * @typedef {{ look?: Look | undefined, applied?: Applied | undefined, problem?: string | undefined, doing?: string | undefined }} State
+ */
+
+const KIND = { create: 'good', update: 'warn', delete: 'bad', keep: 'plain' };
+
+const SIGN = { create: '+ create', update: '~ update', delete: '− delete', keep: 'keep' };
+
+for (const place of document.querySelectorAll('[data-source]')) {
+  if (place instanceof HTMLElement) show(place, place.dataset['source'] ?? '');
+}
+
+/**
+ * @param {HTMLElement} place
+ * @param {string} source
+ */
+function show(place, source) {
+  const path = `/subscriptions/${encodeURIComponent(source)}`;
+  /** @type {State} */
+  let state = { doing: 'Asking the cloud.' };
+  place.replaceChildren();
+
+  /** @param {State} change */
+  function set(change) {
+    state = { ...state, ...change };
+    render(html`<${Source} ...${state} />`, place);
+  }
+
+  async function look() {
+    set({ doing: 'Asking the cloud.', problem: undefined });
+    try {
+      set({ look: await ask(path), doing: undefined });
+    } catch (error) {
+      set({ problem: error instanceof Error ? error.message : String(error), doing: undefined });
+    }
+  }
+
+  async function apply() {
+    const changes = (state.look?.steps ?? []).filter(({ action }) => action !== 'keep').length;
+    const question = `Change ${changes} ${changes === 1 ? 'subscription' : 'subscriptions'} of ${source} in the cloud, as the plan says?`;
+    if (!(await agree(question, 'Apply'))) return;
+    set({ doing: 'Changing the subscriptions, and waiting for the cloud to show them.', applied: undefined });
+    try {
+      set({ applied: await ask(`${path}/apply`, { method: 'POST', body: {} }) });
+    } catch (error) {
+      set({ problem: error instanceof Error ? error.message : String(error), doing: undefined });
+      return;
+    }
+    await look();
+  }
+
+  /** @param {State} props */
+  function Source({ look: looked, applied, problem, doing }) {
+    return html`
+      <div class="row apart">
+        <h2>${source}</h2>
+        <div class="row">
+          <button type="button" class="quiet" disabled=${doing !== undefined} onClick=${look}>
+            Ask again
+          </button>
+          ${
+            looked !== undefined &&
+            !looked.in_order &&
+            html`<button type="button" disabled=${doing !== undefined} onClick=${apply}>
+              Apply the plan
+            </button>`
+          }
+        </div>
+      </div>
+      <p role="status">${doing ?? (looked === undefined ? '' : sumUp(looked))}</p>
+      ${problem !== undefined && html`<p class="note bad">${problem}</p>`}
+      ${applied !== undefined && html`<${Result} ...${applied} />`}
+      ${
+        looked?.compared_with === 'records' &&
+        html`<p class="note">
+          The cloud does not list subscriptions: compared with what was written down here.
+        </p>`
+      }
+      ${looked !== undefined && html`<${Plan} steps=${looked.steps} /><${HeldList} held=${looked.held} />`}
+    `;
+  }
+
+  set({});
+  void look();
+}
+
+/** @param {Look} look */
+function sumUp({ steps, in_order: isInOrder }) {
+  if (isInOrder) return `All ${steps.length} are as the settings say.`;
+  const count = (/** @type {Step['action']} */ action) =>
+    steps.filter((step) => step.action === action).length;
+  return `${count('create')} to create, ${count('update')} to update, ${count('delete')} to delete, ${count('keep')} in order.`;
+}
+
+/** @param {{ steps: Step[] }} props */
+function Plan({ steps }) {
+  return html`
+    <h3>Plan</h3>
+    <div class="scroll" tabindex="0" role="region" aria-label="Plan">
+      <table>
+        <caption class="visually-hidden">
+          What is to be done about each subscription
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">Do</th>
+            <th scope="col">Type</th>
+            <th scope="col">Id</th>
+            <th scope="col">What</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${steps.map(
+            (step) => html`
+              <tr>
+                <td><${Action} action=${step.action} /></td>
+                <td>${step.message_type}</td>
+                <td class="mono">${step.subscription_id ?? ''}</td>
+                <td class="wrap"><${Detail} ...${step} /></td>
+              </tr>
+            `,
+          )}
+        </tbody>
+      </table>
+    </div>
+  `;
+}
+
+/** @param {{ action: Step['action'] }} props */
+const Action = ({ action }) => html`<span class=${`badge ${KIND[action]}`}>${SIGN[action]}</span>`;
+
+/** @param {Step} step */
+function Detail({ differences, reason, url }) {
+  if (differences !== undefined) {
+    return differences.map(
+      ({ member, from, to }) => html`
+        <div>
+          ${member}${member === 'secret' ? ': differs' : html`: <del>${from === '' ? '(none)' : from}</del> → <ins>${to}</ins>`}
+        </div>
+      `,
+    );
+  }
+  return reason === undefined ? url : `${reason}: ${url}`;
+}
+
+/** @param {Applied} applied */
+function Result({ outcomes, unfinished }) {
+  return html`
+    <div class=${`note ${unfinished.length === 0 ? '' : 'bad'}`}>
+      <p>
+        ${unfinished.length === 0 ? `${outcomes.length} done, and the cloud shows it.` : `${unfinished.length} not done; applying again goes on.`}
+      </p>
+      <ul>
+        ${outcomes.map(
+          ({ step, error }) =>
+            html`<li>
+              <${Action} action=${step.action} /> ${step.message_type}:
+              ${error === null ? 'accepted' : `not done: ${error}`}
+            </li>`,
+        )}
+        ${unfinished.map(({ step, reason }) => html`<li>${step.message_type} is left: ${reason}</li>`)}
+      </ul>
+    </div>
+  `;
+}
+
+/** @param {{ held: Held[] }} props */
+function HeldList({ held }) {
+  return html`
+    <h3>What the cloud holds</h3>
+    ${
+      held.length === 0
+        ? html`<p class="empty">No subscription. Applying the plan makes those of the settings.</p>`
+        : html`
+            <div class="scroll" tabindex="0" role="region" aria-label="What the cloud holds">
+              <table>
+                <caption class="visually-hidden">
+                  Subscriptions that the cloud holds
+                </caption>
+                <thead>
+                  <tr>
+                    <th scope="col">Type</th>
+                    <th scope="col">Status</th>
+                    <th scope="col">Application</th>
+                    <th scope="col">Ours</th>
+                    <th scope="col">Id</th>
+                    <th scope="col">Address</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  ${held.map(
+                    (one) => html`
+                      <tr>
+                        <td>${one.message_type}</td>
+                        <td>${one.status}</td>
+                        <td>${one.application}</td>
+                        <td>${one.ours ? 'yes' : 'no'}</td>
+                        <td class="mono">${one.subscription_id ?? ''}</td>
+                        <td class="wrap">${one.url}</td>
+                      </tr>
+                    `,
+                  )}
+                </tbody>
+              </table>
+            </div>
+          `
+    }
+  `;
+}
