@@ -1,10 +1,30 @@
 import { pino } from 'pino';
 import type { Logger } from 'pino';
 import pretty from 'pino-pretty';
+import type { PrettyOptions } from 'pino-pretty';
 import { describeError } from './errors.ts';
 
 /** Members that must not reach a log line, wherever an object carries them. */
 const SECRET_MEMBERS = ['secret', 'secrets', 'password', 'token', 'authorization', 'databaseUrl', 'redisUrl'];
+
+/** How members of a line are shown to a person on one line: enough to recognise things by. */
+const PRETTIFIERS = {
+  job: (id: string | object) => (typeof id === 'string' ? id.slice(0, 8) : JSON.stringify(id)),
+  deliveryIds: (ids: string | object) => (Array.isArray(ids) ? firstInWords(ids) : JSON.stringify(ids)),
+  sources: countsInWords,
+  messageTypes: countsInWords,
+} satisfies PrettyOptions['customPrettifiers'];
+
+function firstInWords([first, ...others]: readonly unknown[]): string {
+  return others.length === 0 ? String(first) : `${String(first)} and others`;
+}
+
+function countsInWords(counts: string | object): string {
+  if (typeof counts === 'string' || Array.isArray(counts)) return String(counts);
+  return Object.entries(counts)
+    .map(([name, count]) => `${name}: ${String(count)}`)
+    .join(', ');
+}
 
 /**
  * The log: JSON lines on a pipe, a readable form on a terminal, always on standard error, so that standard
@@ -20,7 +40,16 @@ export function createLogger(level: string): Logger {
     serializers: { err: describeForLog },
   };
   if (!process.stderr.isTTY) return pino(options, pino.destination({ fd: 2, sync: false }));
-  return pino(options, pretty({ destination: 2, sync: true, translateTime: 'HH:MM:ss', singleLine: true }));
+  return pino(
+    options,
+    pretty({
+      destination: 2,
+      sync: true,
+      translateTime: 'HH:MM:ss',
+      singleLine: true,
+      customPrettifiers: PRETTIFIERS,
+    }),
+  );
 }
 
 /** An error without what clients hang on it (sockets, connection parameters): its messages, code and stack. */

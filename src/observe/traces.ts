@@ -40,8 +40,11 @@ export interface TracesOptions {
   readonly logger: Logger;
 }
 
-/** How long one export may take, and the last one at a shut-down. */
-const EXPORT_TIMEOUT_MS = 5_000;
+/** Spans are gathered for so long before they are sent. */
+const EXPORT_DELAY_MS = 1_000;
+
+/** How long one export may take with its repetitions, and the last one at a shut-down. */
+const EXPORT_TIMEOUT_MS = 3_000;
 const STOP_TIMEOUT_MS = 2_000;
 
 /** Exports that fail are logged once in this time. */
@@ -134,7 +137,13 @@ async function registerTracing(options: TracesOptions): Promise<() => Promise<vo
   const provider = new sdk.TracerProvider({
     resource: await describeProcess(options),
     sampler: new sdk.ParentBasedSampler({ root: await createRootSampler(options.ratio) }),
-    spanProcessors: [new sdk.BatchSpanProcessor({ exporter, exportTimeoutMillis: EXPORT_TIMEOUT_MS })],
+    spanProcessors: [
+      new sdk.BatchSpanProcessor({
+        exporter,
+        scheduledDelayMillis: EXPORT_DELAY_MS,
+        exportTimeoutMillis: EXPORT_TIMEOUT_MS,
+      }),
+    ],
   });
   api.context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   api.propagation.setGlobalPropagator(new core.W3CTraceContextPropagator());

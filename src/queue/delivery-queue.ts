@@ -2,11 +2,11 @@ import type { Telemetry } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Durability } from '../domain.ts';
 import { describeError, OutageError } from '../errors.ts';
+import { createBatchLog } from './batch-log.ts';
 import { openBatchQueue } from './batch-queue.ts';
 import type { QueueMeasure } from './batch-queue.ts';
 import { encodeBatch, GROUP_BOUNDS, weighDelivery } from './delivery-batch.ts';
 import type { QueuedDelivery } from './delivery-batch.ts';
-import { describeBatch } from './describe-batch.ts';
 import type { QueueLocation } from './engine.ts';
 import { createGroupCommit } from './group-commit.ts';
 import { startReplay } from './spool/replay.ts';
@@ -74,6 +74,7 @@ export function openDeliveryQueue({
 }: DeliveryQueueOptions): DeliveryQueue {
   const queue = openBatchQueue(location, logger, tracing?.telemetry);
   const spool = openSpool(settings, logger);
+  const logBatch = createBatchLog(logger);
   let queueWorks = true;
   let failure: string | undefined;
   const replay = startReplay({
@@ -122,10 +123,7 @@ export function openDeliveryQueue({
       : tracing.commit(deliveries, () => keep(deliveries)));
     const durability = job === undefined ? 'spooled' : 'queued';
     onCommitted?.(deliveries.length);
-    if (logger.isLevelEnabled('info')) {
-      const ms = Math.round(performance.now() - began);
-      logger.info({ job, durability, ms, ...describeBatch(deliveries) }, 'batch taken');
-    }
+    logBatch({ job, durability, ms: Math.round(performance.now() - began) }, deliveries, 'batch taken');
     return durability;
   }
 

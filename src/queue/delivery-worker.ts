@@ -2,9 +2,9 @@ import { DelayedError } from 'bullmq';
 import type { Job, Telemetry } from 'bullmq';
 import type { Logger } from 'pino';
 import { OutageError } from '../errors.ts';
+import { createBatchLog } from './batch-log.ts';
 import { QUEUE_NAME } from './batch-queue.ts';
 import type { ReadDelivery } from './delivery-batch.ts';
-import { describeBatch } from './describe-batch.ts';
 import { engineAt } from './engine.ts';
 import type { QueueLocation } from './engine.ts';
 import { startFailedJobSweep } from './failed-job-sweep.ts';
@@ -68,6 +68,7 @@ export function startDeliveryWorker(
   telemetry?: Telemetry,
 ): DeliveryWorker {
   const onError = logOutages(logger, 'queue worker');
+  const logBatch = createBatchLog(logger);
 
   /** Stores what a job holds. Resolves with how long it has to rest instead (ms), or undefined when it is done. */
   async function storeJob(job: Job<unknown>): Promise<number | undefined> {
@@ -97,10 +98,13 @@ export function startDeliveryWorker(
     { events, duplicates, quarantined, ...stored }: StoredBatch,
     ms: number,
   ): void {
-    if (!logger.isLevelEnabled('info')) return;
-    const outcome = { events, duplicates, quarantined, storedBefore: deliveries.length - stored.deliveries };
-    const line = { job: id, attempt: attemptsStarted, ms: Math.round(ms), ...outcome };
-    logger.info({ ...line, ...describeBatch(deliveries) }, 'batch stored');
+    const storedBefore = deliveries.length - stored.deliveries;
+    const outcome = { events, duplicates, quarantined, storedBefore };
+    logBatch(
+      { job: id, attempt: attemptsStarted, ms: Math.round(ms), ...outcome },
+      deliveries,
+      'batch stored',
+    );
   }
 
   const worker = engineAt(location).connectWorker(
