@@ -120,6 +120,7 @@ async function startParts(
           ? createConsole(
               {
                 config,
+                sources: secrets?.sources ?? config.sources,
                 databaseUrl: database.databaseUrl,
                 logger,
                 readiness: () => readiness.describe(),

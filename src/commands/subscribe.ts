@@ -62,9 +62,15 @@ export async function printList(context: SubscribeContext, asJson: boolean): Pro
   if (asJson) return printJson(rows);
   if (rows.length === 0) return print('no subscriptions');
   const columns = ['source', 'id', 'message type', 'status', 'application', 'ours', 'url'];
-  const cells = rows.map((row) =>
-    Object.values(row).map((value) => (value === true ? 'yes' : value === false ? 'no' : value)),
-  );
+  const cells = rows.map((row) => [
+    row.source,
+    row.subscription_id,
+    row.message_type,
+    row.status,
+    row.application,
+    row.ours ? 'yes' : 'no',
+    row.url,
+  ]);
   print(formatTable(columns, cells));
 }
 

@@ -1,16 +1,13 @@
-import { once } from 'node:events';
 import type { Logger } from 'pino';
 import type { Clock } from '../cloud/clock.ts';
 import { describeError } from '../errors.ts';
+import { logOut } from './log-out.ts';
 import { changesOf, messageTypeOf } from './plan.ts';
 import type { Change } from './plan.ts';
 import type { Subscriber } from './subscriber.ts';
 
 /** The time between two looks at the cloud. */
 const INTERVAL_MS = 10 * 60 * 1000;
-
-/** A shut-down waits this long for the cloud to take back the login. */
-const LOGOUT_TIMEOUT_MS = 2_000;
 
 interface WatchOptions {
   readonly subscribers: readonly Subscriber[];
@@ -87,9 +84,7 @@ export function watchSubscriptions({
     async stop() {
       stopping.abort();
       await running;
-      const patience = AbortSignal.timeout(LOGOUT_TIMEOUT_MS);
-      const logouts = subscribers.map((subscriber) => subscriber.logout(patience));
-      await Promise.race([Promise.all(logouts), once(patience, 'abort')]);
+      await logOut(subscribers);
     },
   };
 }

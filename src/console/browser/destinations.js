@@ -2,17 +2,18 @@
 
 import { html, render } from 'htm/preact';
 import { askInParts } from './api.js';
+import { chosenIds, fieldsOf } from './choice.js';
 import { notify } from './notice.js';
 
 document.addEventListener('done', (event) => {
   const form = event.target;
-  if (!(form instanceof HTMLFormElement) || form.dataset['test'] === undefined) return;
+  if (!(form instanceof HTMLFormElement && event instanceof CustomEvent)) return;
+  const name = form.dataset['test'];
+  if (name === undefined) return;
   event.preventDefault();
-  const { event_id: id, refusal } = /** @type {CustomEvent<{ event_id: string, refusal: string | null }>} */ (
-    event
-  ).detail;
-  if (refusal === null) notify(`${form.dataset['test']} has taken the test event ${id}.`);
-  else notify(`${form.dataset['test']} refuses the test event: ${refusal}`, 'bad');
+  const { event_id: id, refusal } = event.detail;
+  if (refusal === null) notify(`${name} has taken the test event ${id}.`);
+  else notify(`${name} refuses the test event: ${refusal}`, 'bad');
 });
 
 /** @typedef {{ event_id: string, reason: string | null }} Resent */
@@ -22,16 +23,11 @@ if (form instanceof HTMLFormElement) enable(form);
 
 /** @param {HTMLFormElement} form */
 function enable(form) {
-  const boxes = () => [
-    .../** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll('[name="ids"]')),
-  ];
   form.querySelector('[name="every"]')?.addEventListener('click', () => {
     void send({ all: true }, Number(form.dataset['total']));
   });
   form.querySelector('[name="some"]')?.addEventListener('click', () => {
-    const ids = boxes()
-      .filter((one) => one.checked)
-      .map((one) => one.value);
+    const ids = chosenIds(form);
     if (ids.length === 0) notify('Choose something first.', 'bad');
     else void send({ ids }, ids.length);
   });
@@ -41,7 +37,7 @@ function enable(form) {
    * @param {number} count
    */
   async function send(chosen, count) {
-    const buttons = [.../** @type {NodeListOf<HTMLButtonElement>} */ (form.querySelectorAll('button'))];
+    const buttons = [...form.querySelectorAll('button')];
     for (const button of buttons) button.disabled = true;
     /** @type {Resent[]} */
     const results = [];
@@ -57,7 +53,7 @@ function enable(form) {
       draw(results, count, true, error instanceof Error ? error.message : String(error));
     }
     const sent = new Set(results.filter(({ reason }) => reason === null).map((one) => one.event_id));
-    for (const one of boxes()) if (sent.has(one.value)) one.closest('tr')?.remove();
+    for (const one of fieldsOf(form, 'ids')) if (sent.has(one.value)) one.closest('tr')?.remove();
     for (const button of buttons) button.disabled = false;
   }
 }

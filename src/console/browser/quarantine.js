@@ -3,6 +3,7 @@
 import { html, render } from 'htm/preact';
 import { agree } from './actions.js';
 import { askInParts } from './api.js';
+import { chosenIds, fieldsOf } from './choice.js';
 import { notify } from './notice.js';
 
 /**
@@ -30,24 +31,18 @@ if (form instanceof HTMLFormElement) enable(form);
 /** @param {HTMLFormElement} form */
 function enable(form) {
   const total = Number(form.dataset['total']);
-  const boxes = () => [
-    .../** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll('[name="ids"]')),
-  ];
-  const box = (/** @type {string} */ name) =>
-    /** @type {HTMLInputElement | null} */ (form.querySelector(`[name="${name}"]`));
-
-  box('page')?.addEventListener('change', (event) => {
-    for (const one of boxes()) one.checked = /** @type {HTMLInputElement} */ (event.target).checked;
-  });
+  for (const all of fieldsOf(form, 'page')) {
+    all.addEventListener('change', () => {
+      for (const one of fieldsOf(form, 'ids')) one.checked = all.checked;
+    });
+  }
   form.querySelector('[name="replay"]')?.addEventListener('click', () => void run('replay'));
   form.querySelector('[name="discard"]')?.addEventListener('click', () => void run('discard'));
 
   /** @param {'replay' | 'discard'} action */
   async function run(action) {
-    const isAll = box('all')?.checked === true;
-    const ids = boxes()
-      .filter((one) => one.checked)
-      .map((one) => one.value);
+    const isAll = fieldsOf(form, 'all').some((field) => field.checked);
+    const ids = chosenIds(form);
     const count = isAll ? total : ids.length;
     if (count === 0) return notify('Choose something first.', 'bad');
     const what = `${count} ${count === 1 ? 'entry' : 'entries'}`;
@@ -69,12 +64,13 @@ function enable(form) {
    * @param {number} count
    */
   async function work(action, chosen, count) {
-    const buttons = [.../** @type {NodeListOf<HTMLButtonElement>} */ (form.querySelectorAll('button'))];
+    const buttons = [...form.querySelectorAll('button')];
     for (const button of buttons) button.disabled = true;
     /** @type {Replay[]} */
     const results = [];
     let discarded = 0;
-    const show = (/** @type {boolean} */ isDone, /** @type {string | undefined} */ problem = undefined) =>
+    /** @param {boolean} isDone @param {string} [problem] */
+    const show = (isDone, problem) =>
       draw({ action, results, done: results.length + discarded, count, isDone, problem });
     try {
       show(false);
@@ -87,14 +83,18 @@ function enable(form) {
     } catch (error) {
       show(true, error instanceof Error ? error.message : String(error));
     }
-    for (const one of boxes()) if (one.checked || 'matching' in chosen) one.closest('tr')?.remove();
+    for (const one of fieldsOf(form, 'ids')) {
+      if (one.checked || 'matching' in chosen) one.closest('tr')?.remove();
+    }
     for (const button of buttons) button.disabled = false;
   }
 }
 
 // The page of one: what could not be replayed is still open, so there is nothing new to load.
 document.addEventListener('done', (event) => {
-  const [replay] = /** @type {CustomEvent<{ results?: Replay[] }>} */ (event).detail.results ?? [];
+  if (!(event instanceof CustomEvent)) return;
+  /** @type {Replay | undefined} */
+  const replay = event.detail.results?.[0];
   if (replay === undefined || replay.outcome === 'replayed') return;
   event.preventDefault();
   notify(`Not replayed: ${replay.reason}`, 'bad');
@@ -107,7 +107,7 @@ document.addEventListener('done', (event) => {
  * @param {number} state.done
  * @param {number} state.count
  * @param {boolean} state.isDone
- * @param {string | undefined} state.problem
+ * @param {string | undefined} [state.problem]
  */
 function draw({ action, results, done, count, isDone, problem }) {
   const place = document.querySelector('#outcome');
