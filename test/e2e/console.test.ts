@@ -1,7 +1,8 @@
-import { rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { countEvents } from '../../src/store/count-events.ts';
 import { hasChromium, openBrowser, watchPage } from '../support/browser.ts';
 import type { OpenBrowser } from '../support/browser.ts';
 import { createTestDatabase } from '../support/database.ts';
@@ -10,8 +11,12 @@ import { auditRecord } from '../support/deliveries.ts';
 import { problemsOf } from '../support/page-checks.ts';
 import { SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const TOKEN = 'admin-token-of-the-console-test';
+
+/** One an hour: a search without a range goes back a day. */
+const EVENTS_OF_ANN = 20;
 
 /** The real program and a real browser: each step goes on where the one before it has stopped. */
 describe.skipIf(!hasChromium())('the console (needs Chromium)', () => {
@@ -35,8 +40,16 @@ describe.skipIf(!hasChromium())('the console (needs Chromium)', () => {
     browser = await openBrowser({ viewport: { width: 1280, height: 900 } });
     page = await browser.context.newPage();
     watched = watchPage(page, program.adminUrl);
-    for (let i = 0; i < 30; i += 1)
-      await deliver('AUDIT_LOG_ALL', auditRecord({ timeStamp: Date.now() - i * 60_000 }));
+    for (let i = 0; i < EVENTS_OF_ANN; i += 1) {
+      const timeStamp = Date.now() - i * 60 * 60_000;
+      await deliver('AUDIT_LOG_ALL', auditRecord({ userName: 'ann@example.com', timeStamp }));
+    }
+    await deliver(
+      'LOCATION_CLIENT_CENTRIC',
+      { clientMac: 'aabbccddeeff', timeStamp: Date.now() },
+      'no record',
+    );
+    await waitFor(async () => (await countEvents(database.db)).has('LOCATION_CLIENT_CENTRIC'));
   });
   afterAll(async () => {
     await browser.close();
@@ -60,6 +73,7 @@ describe.skipIf(!hasChromium())('the console (needs Chromium)', () => {
     expect(response.status).toBe(200);
   }
 
+  const rows = () => page.locator('tbody tr');
   const open = (address: string) => page.goto(`${program.adminUrl}${address}`);
 
   async function logIn(token: string): Promise<void> {
@@ -83,11 +97,78 @@ describe.skipIf(!hasChromium())('the console (needs Chromium)', () => {
     const links = await page
       .locator('nav a')
       .evaluateAll((anchors) => anchors.map((anchor) => anchor.getAttribute('href') ?? ''));
-    expect(links).toContain('/settings');
+    expect(links.length).toBeGreaterThan(9);
+    const problems: string[] = [];
     for (const link of links) {
       await open(link);
-      expect(await problemsHere(link === '/' ? 'overview' : link.slice(1))).toEqual([]);
+      problems.push(...(await problemsHere(link === '/' ? 'overview' : link.slice(1))));
     }
+    expect(problems).toEqual([]);
+  }, 60_000);
+
+  it('finds events by what is asked, then by dragging over a range, and shows one with all that was sent', async () => {
+    await open('/events');
+    await page.getByLabel('User').fill('ann@example.com');
+    await page.getByRole('button', { name: 'Search', exact: true }).click();
+    await page.waitForURL(/user=ann/);
+    expect(await rows().count()).toBe(EVENTS_OF_ANN);
+    const { x, y, width } = (await page.locator('.u-over').boundingBox()) ?? { x: 0, y: 0, width: 0 };
+    await page.mouse.move(x + width * 0.1, y + 40);
+    await page.mouse.down();
+    await page.mouse.move(x + width * 0.5, y + 50);
+    await page.mouse.move(x + width * 0.9, y + 40);
+    const narrowed = page.waitForURL(/since=.*until=/);
+    await page.mouse.up();
+    await narrowed;
+    expect(await problemsHere('events-narrowed')).toEqual([]);
+    await open('/events?user=ann@example.com');
+    await rows().first().getByRole('link').first().click();
+    await page.waitForURL(/\/events\/[0-9a-f-]+/);
+    expect(await page.locator('main').textContent()).toContain('ann@example.com');
+    expect(await problemsHere('event')).toEqual([]);
+  });
+
+  it('exports what was found', async () => {
+    await open('/events?user=ann@example.com');
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'NDJSON' }).click();
+    const exported = await readFile(await (await downloading).path(), 'utf8');
+    expect(exported.trimEnd().split('\n')).toHaveLength(EVENTS_OF_ANN);
+    await page.getByText(`Exported ${EVENTS_OF_ANN} events`).waitFor();
+  });
+
+  it('shows what happens as it happens', async () => {
+    await open('/live');
+    await page.getByText('Connecting.').waitFor({ state: 'detached' });
+    await deliver('AUDIT_LOG_ALL', auditRecord({ userName: 'bob@example.com' }));
+    await rows().getByText('bob@example.com').first().waitFor();
+    expect(await problemsHere('live-events')).toEqual([]);
+  });
+
+  it('replays from quarantine', async () => {
+    await open('/quarantine');
+    await rows().first().getByRole('link').first().click();
+    await page.getByRole('heading', { name: 'Its bytes' }).waitFor();
+    expect(await problemsHere('quarantined')).toEqual([]);
+    await page.getByRole('button', { name: 'Replay' }).click();
+    await page.getByText('Replayed: this page says what came of it.').waitFor();
+    await page.locator('.badge', { hasText: 'replayed' }).first().waitFor();
+  });
+
+  it('pauses a destination once asked whether it is meant, and says who did', async () => {
+    await open('/destinations');
+    await page.getByRole('button', { name: 'Pause default' }).click();
+    await page
+      .getByRole('dialog')
+      .getByRole('button', { name: /^Pause/ })
+      .click();
+    await page.getByRole('button', { name: 'Resume default' }).waitFor();
+    expect(await problemsHere('destinations-paused')).toEqual([]);
+    await open('/operator-log');
+    expect(await rows().filter({ hasText: 'destination.pause' }).textContent()).toContain('Ada');
+    expect(await rows().filter({ hasText: 'quarantine.replay' }).textContent()).toContain('Ada');
+    expect(await rows().filter({ hasText: 'events.export' }).textContent()).toContain('Ada');
+    expect(await problemsHere('operator-log-filled')).toEqual([]);
   });
 
   it('logs out', async () => {

@@ -22,12 +22,14 @@ export const LOG_IN_STYLE_HASH = `'sha256-${hash('sha256', STYLE, 'base64')}'`;
 /** What a log-in page says beside its form. */
 export interface LogInNotice {
   readonly problem?: string;
+  /** As it was given, when only the token was wrong. */
+  readonly name?: string;
   /** Whether it goes on to `next` at once, which leads back to it who is not logged in. */
   readonly goesOn?: boolean;
 }
 
 /** The log-in page; `next` is the address within the console to go on to. */
-export function logInPage(next: string, { problem, goesOn = false }: LogInNotice = {}): VNode {
+export function logInPage(next: string, { problem, name, goesOn = false }: LogInNotice = {}): VNode {
   return html`
     <html lang="en">
       <head>
@@ -46,10 +48,25 @@ export function logInPage(next: string, { problem, goesOn = false }: LogInNotice
           <form method="post" action="/login">
             <input type="hidden" name="next" value=${next} />
             <label for="name">Your name</label>
-            <input id="name" name="name" autocomplete="username" required maxlength="100" autofocus />
+            <input
+              id="name"
+              name="name"
+              value=${name}
+              autocomplete="username"
+              required
+              maxlength="100"
+              autofocus=${name === undefined}
+            />
             <small>Stands in the operator log beside what you change.</small>
             <label for="token">Admin token</label>
-            <input id="token" name="token" type="password" autocomplete="current-password" required />
+            <input
+              id="token"
+              name="token"
+              type="password"
+              autocomplete="current-password"
+              required
+              autofocus=${name !== undefined}
+            />
             <small>The setting ADMIN_TOKEN of this service.</small>
             <button>Log in</button>
           </form>

@@ -55,9 +55,8 @@ export function serveLogIn({ access, noteWrongToken, db }: LogInOptions): Router
       const next = pathWithin(data.next);
       if (!access.isToken(data.token)) {
         await noteWrongToken(request);
-        response
-          .status(401)
-          .send(renderDocument(logInPage(next, { problem: 'That is not the admin token.' })));
+        const notice = { problem: 'That is not the admin token.', name: data.name };
+        response.status(401).send(renderDocument(logInPage(next, notice)));
         return;
       }
       const operator = { name: data.name, via: 'console' } as const;

@@ -44,7 +44,10 @@ export interface ApiRoute extends Described<Asks> {
   readonly serve: (request: Request, response: Response, asking: Asking) => Promise<void>;
 }
 
-/** A route that answers with JSON. What its work resolves with is what `answer` describes. */
+/**
+ * A route that answers with JSON: exactly what `answer` describes. Members that it does not name are left out; what
+ * does not fit otherwise is a defect.
+ */
 export function jsonRoute<A extends Asks, Answer extends z.ZodType>(
   route: Described<A> & {
     readonly answer: Answer;
@@ -56,7 +59,7 @@ export function jsonRoute<A extends Asks, Answer extends z.ZodType>(
     ...described,
     answers: { kind: 'json', schema: answer },
     async serve(request, response, asking) {
-      response.json(await work(readAsked(route.asks, request), asking));
+      response.json(answer.parse(await work(readAsked(route.asks, request), asking)));
     },
   };
 }

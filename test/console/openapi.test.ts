@@ -1,0 +1,184 @@
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { ask } from '../support/ask.ts';
+import { countEvents } from '../../src/store/count-events.ts';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { auditRecord } from '../support/deliveries.ts';
+import { SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import type { Program } from '../support/program.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const jsonSchema = z.record(z.string(), z.unknown());
+const content = z.record(z.string(), z.strictObject({ schema: jsonSchema }));
+const operationSchema = z.strictObject({
+  operationId: z.string().regex(/^(?:get|post)[A-Z][A-Za-z0-9]+$/),
+  tags: z.tuple([z.string().min(1)]),
+  summary: z.string().min(1),
+  description: z.string().optional(),
+  parameters: z
+    .array(
+      z.strictObject({
+        name: z.string(),
+        in: z.enum(['path', 'query']),
+        required: z.boolean().optional(),
+        description: z.string().optional(),
+        schema: jsonSchema,
+      }),
+    )
+    .default([]),
+  requestBody: z.strictObject({ required: z.literal(true), content }).optional(),
+  responses: z.strictObject({
+    200: z.strictObject({ description: z.string(), content }),
+    default: z.strictObject({ description: z.string(), content }),
+  }),
+});
+
+/** OpenAPI 3.1.1, section 4.8, as far as this API uses it. */
+const documentSchema = z.strictObject({
+  openapi: z.literal('3.1.0'),
+  info: z.strictObject({ title: z.string(), version: z.string(), description: z.string() }),
+  security: z.tuple([z.strictObject({ token: z.array(z.never()) })]),
+  components: z.strictObject({
+    securitySchemes: z.strictObject({ token: jsonSchema }),
+    schemas: z.record(z.string().regex(/^[A-Za-z0-9._-]+$/), jsonSchema),
+  }),
+  paths: z.record(
+    z.string().startsWith('/api/v1/'),
+    z.partialRecord(z.enum(['get', 'post']), operationSchema),
+  ),
+});
+
+type Operation = z.infer<typeof operationSchema>;
+
+/** Every value under a key named `$ref`. */
+function references(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(references);
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, member]) =>
+    key === '$ref' ? [String(member)] : references(member),
+  );
+}
+
+/** The first text under each key anywhere in an answer: ids to ask for. */
+function textsIn(value: unknown, texts = new Map<string, string>()): Map<string, string> {
+  for (const [key, member] of Object.entries(jsonSchema.safeParse(value).data ?? {})) {
+    if (typeof member === 'string' && !texts.has(key)) texts.set(key, member);
+    else textsIn(member, texts);
+  }
+  if (Array.isArray(value)) for (const member of value) textsIn(member, texts);
+  return texts;
+}
+
+/** The real program, with something of everything in it. */
+describe('the API as its document describes it', () => {
+  let database: TestDatabase;
+  let directory: string;
+  let program: Program;
+  let raw: unknown;
+  let document: z.infer<typeof documentSchema>;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    directory = await temporaryDirectory();
+    program = await startProgram({
+      DATABASE_URL: database.databaseUrl,
+      DATA_DIR: directory,
+      WEBHOOK_SECRET: SECRET,
+      FORWARD_TO: `file://${path.join(directory, 'events.jsonl')}`,
+    });
+    raw = await get('/api/openapi.json');
+    document = documentSchema.parse(raw);
+    await deliver('AUDIT_LOG_ALL', [auditRecord()]);
+    await deliver('LOCATION_CLIENT_CENTRIC', [
+      { clientMac: 'aabbccddeeff', timeStamp: Date.now() },
+      'no record',
+    ]);
+    await waitFor(async () => {
+      const counts = await countEvents(database.db);
+      return counts.has('AUDIT_LOG_ALL') && counts.has('LOCATION_CLIENT_CENTRIC');
+    });
+  });
+  afterAll(async () => {
+    await program.end('SIGTERM');
+    await database.drop();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  async function get(address: string): Promise<unknown> {
+    const { status, text } = await ask(program.adminUrl, { path: address });
+    if (status !== 200) throw new Error(`${address} answered ${status}: ${text}`);
+    const answer: unknown = JSON.parse(text);
+    return answer;
+  }
+
+  async function deliver(messageType: string, records: readonly unknown[]): Promise<void> {
+    const headers = { authorization: `Bearer ${SECRET}` };
+    const body = JSON.stringify(records);
+    const response = await fetch(`${program.url}/ingest/default/${messageType}`, {
+      method: 'POST',
+      headers,
+      body,
+    });
+    expect(response.status).toBe(200);
+  }
+
+  const operations = (): (readonly [path: string, method: string, operation: Operation])[] =>
+    Object.entries(document.paths).flatMap(([address, methods]) =>
+      Object.entries(methods).map(([method, operation]) => [address, method, operation] as const),
+    );
+
+  it('is of OpenAPI 3.1: every reference leads somewhere, every operation has a name of its own', () => {
+    const names = references(raw);
+    expect(names.length).toBeGreaterThan(5);
+    for (const name of new Set(names)) {
+      expect(name).toMatch(/^#\/components\/schemas\//);
+      expect(document.components.schemas).toHaveProperty([name.split('/')[3] ?? '']);
+    }
+    const ids = operations().map(([, , { operationId }]) => operationId);
+    expect(ids.length).toBeGreaterThan(5);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it('declares each parameter of each path, and no path twice', () => {
+    for (const [address, , { parameters }] of operations()) {
+      const inPath = [...address.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      const declared = parameters.filter(({ in: place, required }) => place === 'path' && required === true);
+      expect(declared.map(({ name }) => name)).toEqual(inPath);
+    }
+    const shapes = Object.keys(document.paths).map((address) => address.replaceAll(/\{\w+\}/g, '{}'));
+    expect(new Set(shapes).size).toBe(shapes.length);
+  });
+
+  it('answers every question as the document says', async () => {
+    /** References as they are within one schema. */
+    const local = (schema: unknown): unknown =>
+      JSON.parse(JSON.stringify(schema).replaceAll('#/components/schemas/', '#/$defs/'));
+    const $defs = z.record(z.string(), jsonSchema).parse(local(document.components.schemas));
+    const known = new Map([
+      ['mac', 'aabbccddeeff'],
+      ['export_id', '0'.repeat(32)],
+    ]);
+    const NAMES: Record<string, string> = { users: 'admin@example.com', destinations: 'default' };
+    await ask(program.adminUrl, { path: `/api/v1/events/export?format=csv&export_id=${'0'.repeat(32)}` });
+    const questions = operations()
+      .filter(([, method, { responses }]) => method === 'get' && 'application/json' in responses[200].content)
+      .toSorted(([a], [b]) => a.split('{').length - b.split('{').length);
+    const misfits: unknown[] = [];
+    for (const [address, , { responses }] of questions) {
+      const filled = address.replaceAll(
+        /\/(\w+)\/\{(\w+)\}/g,
+        (_, room: string, name: string) => `/${room}/${known.get(name) ?? NAMES[room] ?? 'unknown'}`,
+      );
+      const answer = await get(filled);
+      for (const [key, text] of textsIn(answer)) if (!known.has(key) && key !== 'name') known.set(key, text);
+      const described = jsonSchema.parse(local(responses[200].content['application/json']?.schema));
+      const { error } = z.fromJSONSchema({ ...described, $defs }).safeParse(answer);
+      if (error !== undefined) misfits.push({ filled, issues: error.issues, answer });
+    }
+    expect(questions.length).toBeGreaterThan(5);
+    expect(misfits).toEqual([]);
+  });
+});
