@@ -11,7 +11,7 @@ import { SEEDED_DAYS } from './seed-events.ts';
 /** Something that is asked many times, each time about something else. */
 export interface Question {
   readonly name: string;
-  ask(time: number): Promise<{ readonly milliseconds: number; readonly isFound: boolean }>;
+  readonly ask: (time: number) => Promise<{ readonly milliseconds: number; readonly isFound: boolean }>;
 }
 
 const PAGE = 50;

@@ -6,7 +6,6 @@ import { byTime, selectPage, stretchesOf } from './event-pages.ts';
 import type { StoredRow } from './event-rows.ts';
 import { createFormat } from './export-format.ts';
 import type { ExportFormat } from './export-format.ts';
-import { endOfEvents } from './search-events.ts';
 import type { TimeRange } from './time-stretches.ts';
 
 export { countEventsUpTo } from './count-matching.ts';
@@ -20,9 +19,10 @@ const ROWS_A_PIECE = 500;
 
 /**
  * Every event that matches, newest first, as the text of a file: pieces of whole lines, the header of CSV first. The
- * file shows one moment: events of transactions that had not ended when it began are left out, and what is stored
- * never changes. Only retention, which drops whole months, can take away what is not yet read. No transaction stays
- * open between two pieces, so a slow reader holds nothing up, and a few thousand rows at most are in memory.
+ * file shows one moment: what was committed when it began, for what is stored never changes. Only retention, which
+ * drops whole months, can take away what is not yet read. No transaction stays open between two pieces, so a slow
+ * reader holds nothing up, and some ten thousand rows at most are in memory. `onRows` is told how many each piece has.
+ * Throws the signal's reason once it has fired.
  */
 export async function* exportLines(
   db: Db,
@@ -31,8 +31,7 @@ export async function* exportLines(
   signal?: AbortSignal,
   onRows?: (rows: number) => void,
 ): AsyncGenerator<string> {
-  const { xid } = await endOfEvents(db);
-  const stored = sql`xid < ${xid}::xid8`;
+  const stored = sql`pg_visible_in_snapshot(xid, ${await currentSnapshot(db)}::pg_snapshot)`;
   const families = familyQueries(filter).map((query) =>
     rowsOf(db, { ...query, conditions: [...query.conditions, stored] }, filter, signal),
   );
@@ -46,6 +45,16 @@ export async function* exportLines(
       onRows?.(piece.length);
     }
   }
+}
+
+/** What has been committed by now, as Postgres writes it down. */
+async function currentSnapshot(db: Db): Promise<string> {
+  const { rows } = await sql<{ snapshot: string }>`select pg_current_snapshot()::text as snapshot`.execute(
+    db,
+  );
+  const [row] = rows;
+  if (row === undefined) throw new TypeError('there is always a snapshot');
+  return row.snapshot;
 }
 
 /** A family's rows, newest first. */
