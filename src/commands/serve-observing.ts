@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import os from 'node:os';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
+import { describeError } from '../errors.ts';
 import type { ForwardObserver } from '../forward/forward-events.ts';
 import type { OnStored } from '../handlers/store-group.ts';
 import type { IngestObserver } from '../ingest/ingest-observer.ts';
@@ -26,7 +27,6 @@ import type { DeliveryQueue, OnCommitted } from '../queue/delivery-queue.ts';
 import { openReportingDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { listDestinations } from '../store/destinations.ts';
-import { logLostConnections } from './open-store.ts';
 import type { Opened } from './opened.ts';
 import { forwardsIn, receivesIn, storesIn } from './roles.ts';
 import type { Role } from './roles.ts';
@@ -96,7 +96,9 @@ export async function startObserving(options: ObservationOptions, opened: Opened
     },
     startReport(databaseUrl, toClose) {
       const report = startProcessReport({
-        db: openReportingDatabase(databaseUrl, logLostConnections(logger)),
+        db: openReportingDatabase(databaseUrl, (error) =>
+          logger.debug(`the connection of the report was lost: ${describeError(error)}`),
+        ),
         identity: identify(role),
         figures: () => gauge.figures(),
         logger,

@@ -136,5 +136,6 @@ describe('the report of a process', () => {
       expect(await listProcesses(db)).toHaveLength(2);
       expect((await fetch(`${without.url}/readyz`)).status).toBe(200);
     },
+    60_000,
   );
 });

@@ -62,15 +62,18 @@ function start(repairs: boolean) {
     db: test.db,
     messageTypes: ['AUDIT_LOG_ALL', 'SMS_LOG_ALL'],
   });
-  watch = watchSubscriptions({ subscribers: [subscriber], repairs, logger: pino(stream), clock });
+  const drifts: number[] = [];
+  const onChecked = (_source: string, changes: number) => drifts.push(changes);
+  watch = watchSubscriptions({ subscribers: [subscriber], repairs, logger: pino(stream), clock, onChecked });
   const checks = (number: number) => waitFor(() => clock.sleeps.length >= number);
-  return { lines, clock, checks, warnings: () => lines.filter(({ level }) => level === 40) };
+  return { lines, drifts, clock, checks, warnings: () => lines.filter(({ level }) => level === 40) };
 }
 
 describe('the watch', () => {
   it('reports what differs at once and every ten minutes, and changes nothing', async () => {
-    const { clock, checks, warnings } = start(false);
+    const { clock, checks, warnings, drifts } = start(false);
     await checks(1);
+    expect(drifts).toEqual([2]);
     expect(clock.sleeps).toEqual([600_000]);
     expect(warnings()).toMatchObject([{ source: 'default', create: ['AUDIT_LOG_ALL', 'SMS_LOG_ALL'] }]);
     clock.tick();
@@ -80,8 +83,9 @@ describe('the watch', () => {
   });
 
   it('repairs what differs where it may, and is silent when nothing does', async () => {
-    const { clock, checks, lines, warnings } = start(true);
+    const { clock, checks, lines, warnings, drifts } = start(true);
     await checks(1);
+    expect(drifts).toEqual([2, 0]);
     expect(cloud.held).toHaveLength(2);
     expect(lines.map(({ level }) => level)).toEqual([40, 30]);
     Object.assign(cloud.held[0] ?? {}, { status: 'DISABLED', secret: 'another' });

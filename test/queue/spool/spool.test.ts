@@ -91,6 +91,27 @@ describe('the spool', () => {
     expect(await drain(spool)).toEqual(['new']);
   });
 
+  it('tells what it holds, since when, and how much room is left', async () => {
+    const { spool } = open(await newDirectory(), { maxBytes: 6 * MIB });
+    expect(spool.figures()).toEqual({ bytes: 0, segments: 0, oldestAt: undefined });
+    expect(await spool.room()).toEqual({ state: 'ok', bytesLeft: 6 * MIB });
+    const before = Date.now();
+    const payload = Buffer.alloc(2.45 * MIB, 'x');
+    await spool.append(payload);
+    const { bytes, segments, oldestAt } = spool.figures();
+    expect([bytes > payload.length, segments]).toEqual([true, 1]);
+    expect(oldestAt).toBeGreaterThanOrEqual(before);
+    expect(oldestAt).toBeLessThanOrEqual(Date.now());
+    expect((await spool.room()).state).toBe('ok');
+    await spool.append(payload);
+    expect((await spool.room()).state).toBe('nearly full');
+    await spool.append(Buffer.alloc(MIB / 4, 'x'));
+    expect((await spool.room()).state).toBe('full');
+    await drain(spool);
+    expect(spool.figures()).toEqual({ bytes: 0, segments: 0, oldestAt: undefined });
+    expect((await spool.room()).state).toBe('ok');
+  });
+
   it('is for its owner alone', async () => {
     const directory = await newDirectory();
     const { spool } = open(path.join(directory, 'spool'));
