@@ -219,7 +219,7 @@ test('whatever is open, commits and rolls back meanwhile, each committed deliver
       const { rows: stored } = await sql<{
         n: number;
       }>`select count(*)::int as n from deliveries where source = ${source}`.execute(db);
-      const [sum] = (await sumArrivals(db)).filter((sum) => sum.source === source);
+      const sum = (await sumArrivals(db)).find((sum) => sum.source === source);
       expect(sum?.deliveries ?? 0).toBe(stored[0]?.n);
     }),
     { numRuns: 25 },
