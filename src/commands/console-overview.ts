@@ -19,12 +19,12 @@ export interface OverviewParts {
 
 /** Puts together what the overview asks. */
 export function overviewOptions(config: Config, db: Db, parts: OverviewParts): OverviewOptions {
-  const find = parts.watched ?? createSilencesQuestion(db);
+  const findSilences = createSilencesQuestion(db, parts.watched);
   return {
     db,
     readiness: parts.readiness,
     queue: parts.queue,
-    silences: async () => (await find()).map(tellSilence),
+    silences: async () => (await findSilences()).map(tellSilence),
     freeDisk: () => freeBytes(config.dataDir),
     firstDelivery: firstDeliveryLine(config),
   };
@@ -33,9 +33,17 @@ export function overviewOptions(config: Config, db: Db, parts: OverviewParts): O
 /** What is usual is learnt every hour: it takes a second where much arrives. */
 const RHYTHMS_PATIENCE = { keepMs: 60 * 60 * 1000, patienceMs: 30_000 };
 
-function createSilencesQuestion(db: Db): () => Promise<readonly TypeSilence[]> {
+/** What the watch of this process has found; where it has none, or has not looked yet, what the database tells. */
+function createSilencesQuestion(
+  db: Db,
+  watched: OverviewParts['watched'],
+): () => Promise<readonly TypeSilence[]> {
   const rhythms = askSeldom(() => learnRhythms(db, new Date()), RHYTHMS_PATIENCE);
-  return async () => assessSilences(db, new Date(), { rhythms: (await rhythms()) ?? new Map() });
+  return async () => {
+    const found = watched?.() ?? [];
+    if (found.length > 0) return found;
+    return assessSilences(db, new Date(), { rhythms: (await rhythms()) ?? new Map() });
+  };
 }
 
 function tellSilence(silence: TypeSilence): SilenceLine {

@@ -222,7 +222,7 @@ test('with the database away the page still says how the service is, and why the
     expect(overview.queue).toMatchObject({ waiting: 7 });
     const page = await alone.page('/');
     expect(page).toContain('database: away');
-    expect(page).toContain('7<span class="unit"> jobs wait');
+    expect(page).toContain('7<span class="unit"> jobs waiting');
     expect(page).toContain('This could not be read: connect ECONNREFUSED');
   } finally {
     await alone.close();

@@ -17,7 +17,6 @@ export function arrivedPanel(overview: Overview): Content {
       kind: 'number',
       cell: (line) => numberOf(line[range].events),
     })),
-    { heading: 'Deliveries, last week', kind: 'number', cell: ({ week }) => numberOf(week.deliveries) },
   ];
   return html`
     <h2>Events by message type</h2>

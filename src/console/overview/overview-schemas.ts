@@ -128,7 +128,7 @@ const storage = z
     families: z.array(
       z.object({
         family: text,
-        rows: number.meta({ description: 'an estimate' }),
+        rows: number.nullable().meta({ description: 'an estimate; null when there is none yet' }),
         bytes: number,
         oldest_month: text.nullable(),
         newest_month: text.nullable(),

@@ -39,7 +39,7 @@ export function queuePanel(overview: Overview): Content {
       'queue',
       overview.queue,
       (queue) => html`
-        <p class="figure">${numberOf(queue.waiting)}<span class="unit"> jobs wait</span></p>
+        <p class="figure">${numberOf(queue.waiting)}<span class="unit"> jobs waiting</span></p>
         ${facts([
           ['oldest', secondsOf(queue.oldest_waiting_seconds, 'none waits')],
           ['being stored', numberOf(queue.active)],

@@ -11,7 +11,7 @@ export function storagePanel(overview: Overview): Content {
   return html`
     <h2>Database and disk</h2>
     ${partOf(overview, 'disk', overview.free_disk_bytes, (free) =>
-      facts([['free under DATA_DIR', bytesOf(free)]]),
+      facts([['free on the disk', bytesOf(free)]]),
     )}
     ${partOf(overview, 'storage', overview.storage, describeStorage)}
   `;
@@ -35,7 +35,7 @@ function describeStorage({
       'The tables of events',
       [
         { heading: 'Family', cell: ({ family }) => family },
-        { heading: 'Rows, about', kind: 'number', cell: ({ rows }) => numberOf(rows) },
+        { heading: 'Rows, about', kind: 'number', cell: ({ rows }) => rowsOf(rows) },
         { heading: 'Size', kind: 'number', cell: (line) => bytesOf(line.bytes) },
         { heading: 'Oldest month', cell: (line) => line.oldest_month ?? 'none' },
         { heading: 'Newest month', cell: (line) => line.newest_month ?? 'none' },
@@ -51,7 +51,7 @@ function describeStorage({
           {
             heading: 'Rows, about',
             kind: 'number',
-            cell: ({ rows }) => (rows === null ? 'not known yet' : numberOf(rows)),
+            cell: ({ rows }) => rowsOf(rows),
           },
           { heading: 'Size', kind: 'number', cell: (line) => bytesOf(line.bytes) },
         ],
@@ -60,6 +60,8 @@ function describeStorage({
     </details>
   `;
 }
+
+const rowsOf = (rows: number | null) => (rows === null ? 'not known yet' : numberOf(rows));
 
 const outsideOf = (rows: number) =>
   rows > MAX_DEFAULT_COUNT ? `more than ${numberOf(MAX_DEFAULT_COUNT)}` : numberOf(rows);

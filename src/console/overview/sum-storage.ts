@@ -20,10 +20,12 @@ export function sumStorage({ databaseBytes, defaultRows, partitions }: StorageSi
 
 function sumFamily(family: string, partitions: readonly PartitionSize[]): Storage['families'][number] {
   const own = partitions.filter((partition) => partition.family === family);
-  const months = own.flatMap(({ month, isUsed }) => (isUsed && month !== null ? [month] : []));
+  const used = own.filter(({ isUsed }) => isUsed);
+  const months = used.flatMap(({ month }) => month ?? []);
+  const known = used.flatMap(({ rows }) => rows ?? []);
   return {
     family,
-    rows: own.reduce((sum, { rows }) => sum + (rows ?? 0), 0),
+    rows: known.length === 0 && used.length > 0 ? null : known.reduce((sum, rows) => sum + rows, 0),
     bytes: own.reduce((sum, { bytes }) => sum + bytes, 0),
     oldest_month: months[0] ?? null,
     newest_month: months.at(-1) ?? null,
