@@ -13,10 +13,12 @@ const HOUR = 3_600_000;
 const NOW = Date.now();
 
 const record = auditRecord({ timeStamp: NOW - 50 * HOUR, description: 'of two days ago' });
-const plain = queuedDelivery('AUDIT_LOG_ALL', [record, auditRecord()], { receivedAt: NOW - HOUR / 2 });
-const again = queuedDelivery('AUDIT_LOG_ALL', [record], { receivedAt: NOW - 2 * HOUR, source: 'north' });
+const plain = queuedDelivery('AUDIT_LOG_ALL', [record, auditRecord({ timeStamp: NOW })], {
+  receivedAt: NOW - HOUR / 2,
+});
+const again = queuedDelivery('AUDIT_LOG_ALL', [record], { receivedAt: NOW - 2 * HOUR });
 const broken = unreadableDelivery('{', { receivedAt: NOW - 40 * 24 * HOUR });
-const sms = queuedDelivery('SMS_LOG_ALL', [{ tel: '1' }], { receivedAt: NOW - 3 * HOUR });
+const sms = queuedDelivery('SMS_LOG_ALL', [{ tel: '1' }], { receivedAt: NOW - 3 * HOUR, source: 'north' });
 
 let test: TestDatabase;
 let admin: RunningAdmin;
@@ -54,7 +56,7 @@ describe('the list of deliveries', () => {
   });
 
   it.each([
-    ['source', '?source=north', [again]],
+    ['source', '?source=north', [sms]],
     ['type', '?type=SMS_LOG_ALL', [sms]],
     ['quarantined', '?with=quarantined', [broken]],
     ['duplicates', '?with=duplicates', [again]],
@@ -81,7 +83,9 @@ describe('one delivery', () => {
   it('has its events, whenever they happened', async () => {
     expect(await admin.get(`/deliveries/${plain.deliveryId}`)).toMatchObject({
       delivery: { expected_count: 2, event_count: 2 },
-      events: [{ columns: { description: 'of two days ago' } }, {}],
+      events: expect.arrayContaining([
+        expect.objectContaining({ columns: expect.objectContaining({ description: 'of two days ago' }) }),
+      ]),
       quarantined: [],
       replay_of: null,
     });

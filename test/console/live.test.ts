@@ -78,7 +78,7 @@ describe('the stream of events', () => {
     const stream = await watch();
     expect(stream.response.headers.get('content-type')).toMatch(/^text\/event-stream/);
     const many = Array.from({ length: 12 }, (_, n) => `number ${n}`);
-    await audits(...many);
+    for (const one of many) await audits(one);
     await audits('last');
     await waitFor(() => stream.summaries().includes('last'));
     expect(stream.summaries()).toEqual([...many, 'last']);
@@ -88,7 +88,8 @@ describe('the stream of events', () => {
     const first = await watch();
     await audits('one');
     await waitFor(() => first.summaries().length === 1);
-    await audits('two', 'three');
+    await audits('two');
+    await audits('three');
     const byHeader = await watch('', { 'Last-Event-ID': first.lastId() });
     await waitFor(() => byHeader.summaries().length >= 2);
     await audits('four');
@@ -144,7 +145,7 @@ describe('the conditions of the stream', () => {
     ['user', { user: 'guest@example.com' }],
     ['MAC address', { mac: 'aa:bb:cc:dd:ee:ff' }],
     ['text across a colon', { text: '"SSID": "Café' }],
-    ['text of any case', { text: 'CAFÉ' }],
+    ['text of any case', { text: 'GUEST@example' }],
   ])('let through what a search by them finds: %s', async (_name, filter) => {
     const record = { username: 'guest@example.com', callingStationId: 'AA-BB-CC-DD-EE-FF', ssid: 'Café' };
     await storeDeliveries(
