@@ -13,8 +13,8 @@ const TIMEOUT_MS = 3_000;
 
 const MINUTE_MS = 60_000;
 
-/** Events happen shortly before they are sent, but for what the cloud sends late: so many minutes are tried in turn. */
-const MINUTES_BEFORE = [5, 60, 24 * 60, 31 * 24 * 60];
+/** Events happen shortly before they are sent, but for what is sent late or by a wrong clock: so far around is looked. */
+const MINUTES_AROUND = [5, 60, 24 * 60, 31 * 24 * 60];
 
 /**
  * The events that a delivery brought, in the order of storing, up to a limit. What it brought of events that were
@@ -34,9 +34,9 @@ export async function eventsOfDelivery(
     if (found?.length === expected) return found;
   }
   const received = delivery.received_at.getTime();
-  for (const minutes of MINUTES_BEFORE) {
+  for (const minutes of MINUTES_AROUND) {
     const from = new Date(received - minutes * MINUTE_MS);
-    const to = new Date(received + 5 * MINUTE_MS);
+    const to = new Date(received + minutes * MINUTE_MS);
     const found = await select(
       db,
       delivery,

@@ -54,7 +54,7 @@ function Row({ event }) {
     <tr>
       <td>
         <a href=${`/events/${id}?at=${encodeURIComponent(time)}`}>
-          <time datetime=${time}>${time.slice(0, 23).replace('T', ' ')}</time>
+          <time datetime=${time}>${time.slice(0, 19).replace('T', ' ')}</time>
         </a>
       </td>
       <td>${type}</td>

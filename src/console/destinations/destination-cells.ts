@@ -10,10 +10,11 @@ import { durationOf, timeOf } from '../html/time.ts';
 export const destinationAddress = (name: string) => `/destinations/${encodeURIComponent(name)}`;
 
 /** How a destination is. */
-export function stateOf({ state }: DescribedDestination): VNode {
+export function stateOf({ state, last_error: lastError }: DescribedDestination): VNode {
   switch (state) {
     case 'running':
-      return badge('good', state);
+      // What it takes clears the error.
+      return lastError === null ? badge('good', state) : badge('warn', 'running, tries again');
     case 'paused':
       return badge('warn', state);
     case 'refused':

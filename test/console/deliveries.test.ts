@@ -1,0 +1,115 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { eventsOfDelivery } from '../../src/store/delivery-events.ts';
+import { findDelivery } from '../../src/store/search-deliveries.ts';
+import { startActions, storeDeliveries, unreadableDelivery } from '../support/actions.ts';
+import type { RunningAdmin } from '../support/admin.ts';
+import { createTestDatabase, unguarded } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+
+const HOUR = 3_600_000;
+const NOW = Date.now();
+
+const record = auditRecord({ timeStamp: NOW - 50 * HOUR, description: 'of two days ago' });
+const plain = queuedDelivery('AUDIT_LOG_ALL', [record, auditRecord({ timeStamp: NOW })], {
+  receivedAt: NOW - HOUR / 2,
+});
+const again = queuedDelivery('AUDIT_LOG_ALL', [record], { receivedAt: NOW - 2 * HOUR });
+const broken = unreadableDelivery('{', { receivedAt: NOW - 40 * 24 * HOUR });
+const sms = queuedDelivery('SMS_LOG_ALL', [{ tel: '1' }], { receivedAt: NOW - 3 * HOUR, source: 'north' });
+
+let test: TestDatabase;
+let admin: RunningAdmin;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  for (const delivery of [plain, again, broken, sms]) await storeDeliveries(test.db, delivery);
+  admin = await startActions(test.db);
+});
+afterAll(async () => {
+  await admin.close();
+  await test.drop();
+});
+
+const listed = z.object({
+  items: z.array(z.object({ delivery_id: z.string() })),
+  next_cursor: z.string().nullable(),
+  sums: z.unknown(),
+});
+
+async function list(query: string) {
+  const { items, ...rest } = listed.parse(await admin.get(`/deliveries${query}`));
+  return { ids: items.map((item) => item.delivery_id), ...rest };
+}
+
+describe('the list of deliveries', () => {
+  it('has the newest first, however far back, page by page', async () => {
+    const ids: string[] = [];
+    let cursor: string | null = '';
+    while (cursor !== null) {
+      const page = await list(`?limit=1${cursor === '' ? '' : `&cursor=${cursor}`}`);
+      ids.push(...page.ids);
+      cursor = page.next_cursor;
+    }
+    expect(ids).toEqual([plain, again, sms, broken].map((one) => one.deliveryId));
+  });
+
+  it.each([
+    ['source', '?source=north', [sms]],
+    ['type', '?type=SMS_LOG_ALL', [sms]],
+    ['quarantined', '?with=quarantined', [broken]],
+    ['duplicates', '?with=duplicates', [again]],
+    ['time', `?since=150m&until=${new Date(NOW - HOUR).toISOString()}`, [again]],
+  ])('is filtered by %s', async (_by, query, expected) => {
+    expect((await list(query)).ids).toEqual(expected.map((one) => one.deliveryId));
+  });
+
+  it('says what they came to', async () => {
+    expect((await list('')).sums).toEqual({ deliveries: 4, events: 3, duplicates: 1, quarantined: 1 });
+  });
+
+  it('is a page with a link to each, and says so when nothing matches', async () => {
+    expect(await admin.page('/deliveries')).toContain(`href="/deliveries/${plain.deliveryId}"`);
+    expect(await admin.page('/deliveries?source=none')).toContain('No delivery matches');
+  });
+
+  it('refuses a cursor that it did not write', async () => {
+    await expect(admin.get('/deliveries?cursor=abc')).rejects.toThrow('answered 400');
+  });
+});
+
+describe('one delivery', () => {
+  it('has its events, whenever they happened', async () => {
+    expect(await admin.get(`/deliveries/${plain.deliveryId}`)).toMatchObject({
+      delivery: { expected_count: 2, event_count: 2 },
+      events: expect.arrayContaining([
+        expect.objectContaining({ columns: expect.objectContaining({ description: 'of two days ago' }) }),
+      ]),
+      quarantined: [],
+      replay_of: null,
+    });
+  });
+
+  it('has what of it went to quarantine', async () => {
+    expect(await admin.get(`/deliveries/${broken.deliveryId}`)).toMatchObject({
+      events: [],
+      quarantined: [{ reason: 'the body is not JSON', state: 'open' }],
+    });
+    expect(await admin.page(`/deliveries/${broken.deliveryId}`)).toContain('the body is not JSON');
+  });
+
+  it('of before deliveries knew their transaction is looked for in time, and given up honestly', async () => {
+    await unguarded(test.db, (trx) => sql`update deliveries set xid = null`.execute(trx));
+    const old = await findDelivery(test.db, plain.deliveryId);
+    if (old === undefined) throw new Error('it is not there');
+    expect(await eventsOfDelivery(test.db, old, 10)).toHaveLength(2);
+    expect(await eventsOfDelivery(test.db, { ...old, event_count: 3 }, 10)).toBeUndefined();
+  });
+
+  it('is not found when it is not there', async () => {
+    await expect(admin.get('/deliveries/01a20087-2e5c-7687-826d-5999ab661330')).rejects.toThrow(
+      'answered 404',
+    );
+  });
+});

@@ -1,0 +1,172 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { matches } from '../../src/console/live/matches.ts';
+import { searchEvents } from '../../src/store/search-events.ts';
+import { startActions, storeDeliveries } from '../support/actions.ts';
+import type { RunningAdmin } from '../support/admin.ts';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+
+let admin: RunningAdmin;
+let leaving: AbortController;
+beforeEach(async () => {
+  admin = await startActions(test.db, { maxWatchers: 3 });
+  leaving = new AbortController();
+});
+afterEach(async () => {
+  leaving.abort();
+  await admin.close();
+});
+
+const audits = (...descriptions: string[]) =>
+  storeDeliveries(
+    test.db,
+    queuedDelivery(
+      'AUDIT_LOG_ALL',
+      descriptions.map((description) => auditRecord({ description })),
+    ),
+  );
+
+interface Stream {
+  readonly response: Response;
+  readonly text: () => string;
+  readonly summaries: () => string[];
+  readonly lastId: () => string;
+  readonly hasEnded: () => boolean;
+}
+
+const stored = z.object({ summary: z.string() });
+
+/** Reads a stream until the test ends or leaves. */
+async function watch(
+  query = '',
+  headers: Record<string, string> = {},
+  signal = leaving.signal,
+): Promise<Stream> {
+  const response = await fetch(`${admin.url}/api/v1/events/stream${query}`, { headers, signal });
+  let text = '';
+  let hasEnded = false;
+  void (async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body ?? []) text += decoder.decode(chunk, { stream: true });
+    hasEnded = true;
+  })().catch(() => undefined);
+  if (response.ok) await waitFor(() => text.includes('event: listening'));
+  return {
+    response,
+    text: () => text,
+    summaries: () =>
+      [...text.matchAll(/event: stored\ndata: (.*)\n/g)].map(
+        ([, data]) => stored.parse(JSON.parse(data ?? '')).summary,
+      ),
+    lastId: () => [...text.matchAll(/id: (.*)\n/g)].at(-1)?.[1] ?? '',
+    hasEnded: () => hasEnded,
+  };
+}
+
+describe('the stream of events', () => {
+  it('tells since when it listens, and sends what is stored from then on, once and in order', async () => {
+    await audits('before');
+    const stream = await watch();
+    expect(stream.response.headers.get('content-type')).toMatch(/^text\/event-stream/);
+    const many = Array.from({ length: 12 }, (_, n) => `number ${n}`);
+    for (const one of many) await audits(one);
+    await audits('last');
+    await waitFor(() => stream.summaries().includes('last'));
+    expect(stream.summaries()).toEqual([...many, 'last']);
+  });
+
+  it('goes on behind the id of an earlier stream, so that nothing is skipped or sent twice', async () => {
+    const first = await watch();
+    await audits('one');
+    await waitFor(() => first.summaries().length === 1);
+    await audits('two');
+    await audits('three');
+    const byHeader = await watch('', { 'Last-Event-ID': first.lastId() });
+    await waitFor(() => byHeader.summaries().length >= 2);
+    await audits('four');
+    await waitFor(() => byHeader.summaries().includes('four'));
+    expect(byHeader.summaries().filter((one) => one !== 'one')).toEqual(['two', 'three', 'four']);
+    const byQuery = await watch(`?after=${byHeader.lastId()}`);
+    await audits('five');
+    await waitFor(() => byQuery.summaries().length > 0);
+    expect(byQuery.summaries()).toEqual(['five']);
+  });
+
+  it('loses nothing for who comes while others watch other types', async () => {
+    const sms = await watch('?type=SMS_LOG_ALL');
+    const storing = (async () => {
+      for (let n = 0; n < 15; n += 1) await audits(`beside ${n}`);
+    })();
+    const all = await watch('?type=AUDIT_LOG_ALL&text=beside');
+    const seen = () => all.summaries();
+    await storing;
+    await waitFor(() => seen().includes('beside 14'));
+    const first = Number(seen()[0]?.slice('beside '.length));
+    expect(seen()).toEqual(Array.from({ length: 15 - first }, (_, n) => `beside ${first + n}`));
+    expect(sms.summaries()).toEqual([]);
+  });
+
+  it('refuses more readers than it can bear, with a sentence, and takes the next when one has left', async () => {
+    const early = new AbortController();
+    await watch('', {}, early.signal);
+    await Promise.all([watch(), watch()]);
+    const { response, text } = await watch();
+    expect(response.status).toBe(503);
+    await waitFor(() => text().includes('3 pages watch already'));
+    early.abort();
+    await waitFor(async () => (await watch()).response.ok);
+  });
+
+  it('ends when the program does', async () => {
+    const stream = await watch();
+    await admin.close();
+    await waitFor(stream.hasEnded);
+    admin = await startActions(test.db);
+  });
+
+  it.each(['?type=AUDIT', '?mac=1', '?after=1'])('refuses what it cannot read: %s', async (query) => {
+    expect((await watch(query)).response.status).toBe(400);
+  });
+});
+
+describe('the conditions of the stream', () => {
+  it.each([
+    ['types', { messageTypes: ['AUTHENTICATION_LOG_ALL'] as const }],
+    ['source', { source: 'north' }],
+    ['user', { user: 'guest@example.com' }],
+    ['MAC address', { mac: 'aa:bb:cc:dd:ee:ff' }],
+    ['text across a colon', { text: '"SSID": "Café' }],
+    ['text of any case', { text: 'GUEST@example' }],
+  ])('let through what a search by them finds: %s', async (_name, filter) => {
+    const record = { username: 'guest@example.com', callingStationId: 'AA-BB-CC-DD-EE-FF', ssid: 'Café' };
+    await storeDeliveries(
+      test.db,
+      queuedDelivery('AUTHENTICATION_LOG_ALL', [record], { source: 'north' }),
+      queuedDelivery('SMS_LOG_ALL', [{ username: 'other@example.com', tel: '1' }]),
+    );
+    const all = await searchEvents(test.db, {}, { limit: 1_000 });
+    const found = await searchEvents(test.db, filter, { limit: 1_000 });
+    expect(found.length).toBeGreaterThan(0);
+    expect(all.filter((event) => matches(event, filter))).toEqual(found);
+    expect(found.length).toBeLessThan(all.length);
+  });
+});
+
+describe('the page', () => {
+  it('keeps the conditions of its address and hands them to the stream', async () => {
+    const page = await admin.page('/live?type=SMS_LOG_ALL&user=guest%40example.com');
+    expect(page).toContain('value="guest@example.com"');
+    expect(page).toContain(
+      'data-stream="/api/v1/events/stream?type=SMS_LOG_ALL&amp;user=guest%40example.com"',
+    );
+  });
+});

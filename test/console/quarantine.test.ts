@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { lastAction, startActions, storeDeliveries, unreadableDelivery } from '../support/actions.ts';
+import type { RunningAdmin } from '../support/admin.ts';
+import { createTestDatabase, emptyTables } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { auditRecord } from '../support/deliveries.ts';
+
+let test: TestDatabase;
+let admin: RunningAdmin;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  admin = await startActions(test.db);
+});
+afterAll(async () => {
+  await admin.close();
+  await test.drop();
+});
+beforeEach(() => emptyTables(test.db));
+
+const readable = (description = 'at last') => JSON.stringify([auditRecord({ description })]);
+
+const listed = z.object({
+  items: z.array(z.object({ quarantine_id: z.string(), state: z.string() })),
+  next_cursor: z.string().nullable(),
+  total: z.number(),
+});
+const list = async (query = '') => listed.parse(await admin.get(`/quarantine${query}`));
+
+/** Sets a body aside and gives its id. */
+async function quarantine(body: string | Buffer, source = 'default'): Promise<string> {
+  const before = new Set((await list('?state=all')).items.map((item) => item.quarantine_id));
+  await storeDeliveries(test.db, unreadableDelivery(body, { source }));
+  const added = (await list('?state=all')).items.find((item) => !before.has(item.quarantine_id));
+  return added?.quarantine_id ?? '';
+}
+
+describe('the list of quarantine', () => {
+  it('has what is open, newest first, page by page, and counts it', async () => {
+    await Promise.all(['a', 'b', 'c'].map((body) => storeDeliveries(test.db, unreadableDelivery(body))));
+    const first = await list('?limit=2');
+    const second = await list(`?limit=2&cursor=${first.next_cursor}`);
+    const ids = [...first.items, ...second.items].map((item) => item.quarantine_id);
+    expect([new Set(ids).size, first.total, second.next_cursor]).toEqual([3, 3, null]);
+  });
+
+  it('is filtered by source, reason and state', async () => {
+    const id = await quarantine('{', 'north');
+    await quarantine('{');
+    expect((await list('?source=north&reason=not%20json')).items).toMatchObject([{ quarantine_id: id }]);
+    expect((await list('?reason=teapot')).items).toEqual([]);
+    expect((await list('?state=discarded')).items).toEqual([]);
+    expect(await admin.page('/quarantine?state=discarded')).toContain('Nothing matches');
+  });
+});
+
+describe('a replay', () => {
+  it('tells what came of each, and stands in the operator log', async () => {
+    const good = await quarantine(readable());
+    const bad = await quarantine('{"still');
+    const missing = '01a20087-2e5c-8687-826d-5999ab661330';
+    const answer = await admin.post('/quarantine/replay', { ids: [good, bad, missing] });
+    expect(answer).toMatchObject({ next_cursor: null });
+    expect(
+      z.object({ results: z.array(z.looseObject({ quarantine_id: z.string() })) }).parse(answer),
+    ).toEqual({
+      results: expect.arrayContaining([
+        expect.objectContaining({ quarantine_id: good, outcome: 'replayed', events: 1, again: [] }),
+        expect.objectContaining({
+          quarantine_id: bad,
+          outcome: 'replayed',
+          events: 0,
+          again: [{ quarantine_id: expect.any(String), reason: 'the body is not JSON' }],
+        }),
+        expect.objectContaining({ quarantine_id: missing, outcome: 'unknown' }),
+      ]),
+    });
+    expect(await lastAction(test.db)).toMatchObject({
+      action: 'quarantine.replay',
+      operator: 'somebody on this machine',
+      outcome: 'done',
+      details: { id_count: 3 },
+      result: { replayed: 2, events: 1, again: 1 },
+    });
+    const page = await admin.page(`/quarantine/${bad}`);
+    expect(page).toContain('Replayed as delivery');
+    expect(page).toContain('In quarantine again');
+  });
+
+  it('of all that match goes on part by part, and does not take up what it has set aside itself', async () => {
+    for (const body of ['{1', '{2', '{3']) await quarantine(body);
+    await quarantine('{4', 'north');
+    const part = z.object({ results: z.array(z.unknown()), next_cursor: z.string().nullable() });
+    let cursor: string | null = null;
+    let replayed = 0;
+    do {
+      const body = { matching: { source: 'default' }, limit: 2, ...(cursor !== null && { cursor }) };
+      const answer: z.output<typeof part> = part.parse(await admin.post('/quarantine/replay', body));
+      replayed += answer.results.length;
+      cursor = answer.next_cursor;
+    } while (cursor !== null);
+    expect(replayed).toBe(3);
+    expect((await list()).total).toBe(4);
+  });
+
+  it.each([
+    ['neither ids nor what is to match', {}],
+    ['both', { ids: ['01a20087-2e5c-8687-826d-5999ab661330'], matching: {} }],
+    ['too many', { matching: {}, limit: 1_001 }],
+  ])('is refused with %s', async (_what, body) => {
+    await quarantine(readable());
+    await expect(admin.post('/quarantine/replay', body)).rejects.toThrow('answered 400');
+    expect((await list()).total).toBe(1);
+  });
+});
+
+describe('discarding', () => {
+  it('empties the bytes of what is chosen, and stands in the operator log', async () => {
+    const id = await quarantine('{"a secret');
+    const other = await quarantine('{');
+    expect(await admin.post('/quarantine/discard', { ids: [id] })).toEqual({
+      discarded: 1,
+      next_cursor: null,
+    });
+    expect(await admin.get(`/quarantine/${id}`)).toMatchObject({ state: 'discarded', bytes: 10 });
+    expect(await admin.get(`/quarantine/${other}`)).toMatchObject({ state: 'open' });
+    expect(await admin.page(`/quarantine/${id}`)).not.toContain('a secret');
+    expect(await lastAction(test.db)).toMatchObject({
+      action: 'quarantine.discard',
+      subject: id,
+      result: { discarded: 1 },
+    });
+  });
+});
+
+describe('the page of one', () => {
+  it('shows text as text, without letting it be markup', async () => {
+    const page = await admin.page(`/quarantine/${await quarantine('<script>alert(1)</script>')}`);
+    expect(page).toContain('&lt;script>alert(1)');
+    expect(page).not.toContain('<script>alert');
+  });
+
+  it('shows other bytes in hexadecimal digits, and gives them as they came', async () => {
+    const bytes = Buffer.from([0xff, 0xfe, 0x00, 0x41]);
+    const id = await quarantine(bytes);
+    expect(await admin.page(`/quarantine/${id}`)).toContain('00000000  ff fe 00 41');
+    const response = await fetch(`${admin.url}/api/v1/quarantine/${id}/content`);
+    expect(response.headers.get('content-disposition')).toContain('attachment');
+    expect(Buffer.from(await response.arrayBuffer())).toEqual(bytes);
+  });
+
+  it('is not found when it is not there', async () => {
+    await expect(admin.page('/quarantine/01a20087-2e5c-8687-826d-5999ab661330')).rejects.toThrow(
+      'answered 404',
+    );
+  });
+});

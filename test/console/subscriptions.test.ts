@@ -1,0 +1,128 @@
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { subscriptionsOf } from '../../src/commands/console-subscriptions.ts';
+import { createOpened } from '../../src/commands/opened.ts';
+import type { Opened } from '../../src/commands/opened.ts';
+import type { SourceConfig } from '../../src/config.ts';
+import { subscriptionsArea } from '../../src/console/subscriptions/subscriptions-area.ts';
+import { EMULATOR_LOGINS } from '../../src/emulator/accounts.ts';
+import { createEmulator } from '../../src/emulator/emulator.ts';
+import { lastAction } from '../support/actions.ts';
+import { startAdmin } from '../support/admin.ts';
+import type { RunningAdmin } from '../support/admin.ts';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+
+const SECRET = 'a-webhook-secret-of-the-tests';
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+
+let emulator: ReturnType<typeof createEmulator>;
+let opened: Opened;
+let admin: RunningAdmin;
+let source: SourceConfig;
+beforeEach(async () => {
+  await test.db.deleteFrom('subscriptions').execute();
+  emulator = createEmulator({ rate: 0 });
+  source = {
+    name: 'default',
+    secrets: [SECRET],
+    cloud: { apiUrl: await emulator.listen(0), credentials: EMULATOR_LOGINS.administrator },
+    messageTypes: ['AUDIT_LOG_ALL', 'SMS_LOG_ALL'],
+  };
+});
+afterEach(async () => {
+  await admin.close();
+  await opened.closeAll();
+  await emulator.close();
+});
+
+async function start(sources: readonly SourceConfig[], publicUrl: string | undefined): Promise<void> {
+  const logger = pino({ level: 'silent' });
+  opened = createOpened(logger);
+  const options = subscriptionsOf({ db: test.db, sources, publicUrl, logger, opened });
+  admin = await startAdmin([subscriptionsArea(options)], test.db);
+}
+
+describe('the subscriptions of a source', () => {
+  it('are planned, applied once with a record of it, and then in order, and no secret is shown', async () => {
+    await start([source], 'https://sink.test');
+    const before = await admin.get('/subscriptions/default');
+    expect(before).toMatchObject({
+      in_order: false,
+      compared_with: 'cloud',
+      held: [],
+      steps: [
+        { action: 'create', message_type: 'AUDIT_LOG_ALL' },
+        { action: 'create', message_type: 'SMS_LOG_ALL' },
+      ],
+    });
+    const applied = await admin.post('/subscriptions/default/apply', {});
+    expect(applied).toMatchObject({
+      outcomes: [{ error: null }, { error: null }],
+      unfinished: [],
+    });
+    expect(await lastAction(test.db)).toMatchObject({
+      action: 'subscriptions.apply',
+      subject: 'default',
+      outcome: 'done',
+      result: { unfinished: 0, tried: [{ action: 'create', accepted: true }, {}] },
+    });
+    const after = await admin.get('/subscriptions/default');
+    expect(after).toMatchObject({ in_order: true, held: [{ ours: true, status: 'ENABLED' }, {}] });
+    expect(JSON.stringify([before, applied, after])).not.toContain(SECRET);
+  });
+
+  it('show what would change, from what to what', async () => {
+    await start([source], 'https://old.test');
+    await admin.post('/subscriptions/default/apply', {});
+    await admin.close();
+    await opened.closeAll();
+    await start([{ ...source, secrets: ['another-secret-of-the-tests'] }], 'https://sink.test');
+    const differences = [
+      {
+        member: 'url',
+        from: 'https://old.test/ingest/default/AUDIT_LOG_ALL',
+        to: 'https://sink.test/ingest/default/AUDIT_LOG_ALL',
+      },
+      { member: 'secret' },
+    ];
+    expect(await admin.get('/subscriptions/default')).toMatchObject({
+      steps: [{ action: 'update', differences }, { action: 'update' }],
+    });
+  });
+
+  it('say what the cloud answers when it does not let us', async () => {
+    const credentials = { ...EMULATOR_LOGINS.administrator, password: 'wrong' };
+    await start(
+      [{ ...source, cloud: { apiUrl: source.cloud?.apiUrl ?? '', credentials } }],
+      'https://sink.test',
+    );
+    await expect(admin.get('/subscriptions/default')).rejects.toThrow(/answered 502.*the cloud: /);
+    await expect(admin.post('/subscriptions/default/apply', {})).rejects.toThrow('answered 502');
+    expect(await lastAction(test.db)).toMatchObject({ action: 'subscriptions.apply', outcome: 'failed' });
+  });
+});
+
+describe('without what it needs, the page', () => {
+  it('says which settings are missing', async () => {
+    await start([{ ...source, cloud: undefined }], undefined);
+    const page = await admin.page('/subscriptions');
+    expect(page).toContain('<code>CLOUD_API_URL</code>');
+    expect(page).toContain('<code>PUBLIC_URL</code>');
+    expect(await admin.get('/subscriptions')).toMatchObject({
+      items: [],
+      missing: ['CLOUD_API_URL', 'PUBLIC_URL'],
+    });
+    await expect(admin.get('/subscriptions/default')).rejects.toThrow('not set: CLOUD_API_URL, PUBLIC_URL');
+  });
+
+  it('never makes up a secret: a console of its own has to be told', async () => {
+    await start([{ ...source, secrets: [] }], 'https://sink.test');
+    expect(await admin.page('/subscriptions')).toContain('<code>WEBHOOK_SECRET</code>');
+  });
+});

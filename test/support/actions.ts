@@ -1,0 +1,97 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { pino } from 'pino';
+import { sendingOf } from '../../src/commands/console-destinations.ts';
+import { replayerOf } from '../../src/commands/console-quarantine.ts';
+import { deliveriesArea } from '../../src/console/deliveries/deliveries-area.ts';
+import { destinationsArea } from '../../src/console/destinations/destinations-area.ts';
+import { createEventHub } from '../../src/console/live/event-hub.ts';
+import { liveArea } from '../../src/console/live/live-area.ts';
+import { quarantineArea } from '../../src/console/quarantine/quarantine-area.ts';
+import { parseDestinations } from '../../src/forward/parse-destinations.ts';
+import type { Destination } from '../../src/forward/parse-destinations.ts';
+import { createBatchStore } from '../../src/handlers/store-batch.ts';
+import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
+import type { Db } from '../../src/store/database.ts';
+import { addDestination, checkpoint, takeLease } from '../../src/store/destinations.ts';
+import { listActions } from '../../src/store/operator-log.ts';
+import { startAdmin } from './admin.ts';
+import type { RunningAdmin } from './admin.ts';
+import { queuedDelivery } from './deliveries.ts';
+
+const logger = pino({ level: 'silent' });
+
+/** Stores deliveries in one transaction, as a worker does. */
+export const storeDeliveries = (db: Db, ...deliveries: QueuedDelivery[]) =>
+  createBatchStore(db, logger, new AbortController().signal)({ deliveries });
+
+/** A delivery of one unreadable body, whatever the body says. */
+export const unreadableDelivery = (body: string | Buffer, overrides: Partial<QueuedDelivery> = {}) =>
+  queuedDelivery('AUDIT_LOG_ALL', [], {
+    recordCount: 1,
+    unreadable: [{ reason: 'the body is not JSON', content: Buffer.from(body).toString('base64') }],
+    ...overrides,
+  });
+
+/** A destination that writes a file into this directory. */
+export function fileDestination(name: string, directory: string): Destination {
+  const [destination] = parseDestinations({
+    destinations: [{ name, type: 'file', path: path.join(directory, `${name}.jsonl`) }],
+    redaction: undefined,
+    forwardTo: undefined,
+    forwardToken: undefined,
+  });
+  if (destination === undefined) throw new Error('there is no destination');
+  return destination;
+}
+
+/** What a file destination has taken. */
+export const takenBy = (name: string, directory: string) =>
+  readFile(path.join(directory, `${name}.jsonl`), 'utf8');
+
+const HOLDER = '00000000-0000-7000-8000-000000000001';
+
+/** Writes down that a destination has refused every stored event. */
+export async function refuseAll(db: Db, name: string): Promise<void> {
+  const start = { xid: '0', id: '0' };
+  await addDestination(db, name, start);
+  const lease = await takeLease(db, name, HOLDER, 30);
+  const events = await db.selectFrom('events').selectAll().execute();
+  await checkpoint(
+    db,
+    { name, holder: HOLDER, generation: lease?.generation ?? '' },
+    start,
+    0,
+    events.map((event) => ({
+      eventId: event.event_id,
+      occurredAt: event.occurred_at.toISOString(),
+      messageType: event.message_type,
+      reason: 'no such field',
+    })),
+  );
+}
+
+/** The admin listener with live events, deliveries, quarantine and destinations. */
+export function startActions(
+  db: Db,
+  {
+    destinations = [],
+    maxWatchers = 50,
+  }: { destinations?: readonly Destination[]; maxWatchers?: number } = {},
+): Promise<RunningAdmin> {
+  return startAdmin(
+    [
+      liveArea({ db, hub: createEventHub(db, { intervalMs: 50, maxWatchers, batch: 5 }) }),
+      deliveriesArea({ db }),
+      quarantineArea({ db, replay: replayerOf(db, { maxBodyBytes: 1024 * 1024 }, logger) }),
+      destinationsArea({ db, ...sendingOf(db, destinations) }),
+    ],
+    db,
+  );
+}
+
+/** The newest entry of the operator log. */
+export async function lastAction(db: Db): Promise<unknown> {
+  const [entry] = await listActions(db, { limit: 1 });
+  return entry;
+}
