@@ -159,22 +159,32 @@ const FAMILIES = /** @type {const} */ ([
 function legend({ bars, is_complete: isComplete }) {
   const line = document.createElement('p');
   line.className = 'row legend';
-  if (!isComplete) {
-    line.textContent =
-      'Counting took too long and was given up: the bars are incomplete. A shorter range or a user, code or MAC address helps.';
-    return line;
-  }
   const totals = bars.map(({ counts }) => familyCounts(counts));
   const sum = totals.reduce((all, { audit, location, log }) => all + audit + location + log, 0);
-  line.append(`${numbers.format(sum)} ${sum === 1 ? 'event' : 'events'}`);
+  if (!isComplete && sum === 0) {
+    line.textContent =
+      'The events of this range cannot be counted in time. A shorter range, or a user, code or MAC address helps.';
+    return line;
+  }
+  const about = isComplete ? '' : 'about ';
+  line.append(`${about}${numbers.format(sum)} ${sum === 1 ? 'event' : 'events'}`);
+  if (!isComplete) line.append(badgeOf('incomplete: estimated from a part'));
   for (const [family, name] of FAMILIES) {
     const count = totals.reduce((all, counts) => all + counts[family], 0);
     if (count === 0) continue;
     const item = document.createElement('span');
     const swatch = document.createElement('span');
     swatch.className = `swatch ${family}`;
-    item.append(swatch, ` ${name} ${numbers.format(count)}`);
+    item.append(swatch, ` ${name} ${about}${numbers.format(count)}`);
     line.append(item);
   }
   return line;
+}
+
+/** @param {string} text */
+function badgeOf(text) {
+  const badge = document.createElement('span');
+  badge.className = 'badge warn';
+  badge.textContent = text;
+  return badge;
 }
