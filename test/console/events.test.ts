@@ -9,7 +9,16 @@ import type { RunningAdmin } from '../support/admin.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { AUDIT_EVENTS, LONG_NUMBER, RANGE, ROAMING_CLIENT, seedBulk, seedEvents } from './seeded-events.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import {
+  AUDIT_EVENTS,
+  LONG_NUMBER,
+  RANGE,
+  ROAMING_CLIENT,
+  seedBulk,
+  seedEvents,
+  storeEvents,
+} from './seeded-events.ts';
 
 const BULK = 10_000;
 
@@ -98,7 +107,8 @@ describe('events over the API', () => {
     ['user=a&user=b', 'user'],
   ])('are refused for %s, with the name of the parameter', async (query, name) => {
     const { status, body } = await refusalOf(`/events?${query}`);
-    expect({ status, body }).toMatchObject({ status: 400, body: expect.stringContaining(`query.${name}`) });
+    expect(status).toBe(400);
+    expect(body).toContain(`query.${name}`);
   });
 
   it('are counted over time, all of them', async () => {
@@ -214,10 +224,9 @@ describe('an export', () => {
     await waitFor(async () => (await lastExport())?.ended_at);
     const { rows } = z.object({ rows: z.number(), state: z.literal('failed') }).parse(await progress());
     expect(rows).toBeLessThan(BULK);
-    expect(await lastExport()).toMatchObject({
-      outcome: 'failed',
-      result: { error: expect.stringMatching(`given up after ${rows} rows`) },
-    });
+    const entry = await lastExport();
+    expect(entry?.outcome).toBe('failed');
+    expect(entry?.result?.['error']).toContain(`given up after ${rows} rows`);
   });
 
   it('ends when its reader goes away', async () => {
@@ -265,9 +274,19 @@ describe('the page of events', () => {
     expect(page).toContain('No events match');
   });
 
-  it('writes what events say as text', async () => {
-    const page = await admin.page(`/events?${range}&text=%3Cscript%3E`);
-    expect(page).not.toContain('value="<script>"');
+  it('writes what events say as text, and no more of it than one reads', async () => {
+    const hostile = '<img src=x onerror=alert(1)>';
+    const description = `${hostile}${'long '.repeat(1_000)}`;
+    const timeStamp = Date.UTC(2026, 0, 10);
+    await storeEvents(test.db, [
+      queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ userName: hostile, description, timeStamp })]),
+    ]);
+    const page = await admin.page(
+      `/events?since=2026-01-10&until=2026-01-11&user=${encodeURIComponent(hostile)}`,
+    );
+    expect(page).not.toContain('<img');
+    expect(page.match(/&lt;img src=x/g)).toHaveLength(3);
+    expect(page.length).toBeLessThan((await admin.page('/events')).length + 5_000);
   });
 });
 

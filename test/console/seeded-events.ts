@@ -8,7 +8,7 @@ import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 const MINUTE = 60_000;
 
 /** The first of the seeded events is of this time. */
-export const START = Date.UTC(2026, 0, 20, 8);
+const START = Date.UTC(2026, 0, 20, 8);
 
 /** A range that holds all of them. */
 export const RANGE = { since: '2026-01-20T08:00:00.000Z', until: '2026-01-20T12:00:00.000Z' };

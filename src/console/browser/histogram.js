@@ -4,6 +4,7 @@
 import { ask } from './api.js';
 import { familyCounts } from './families.js';
 import { drawBars } from './histogram-chart.js';
+import { rangeForm } from './range-form.js';
 
 /**
  * @typedef {{ since: string, until: string, bucket_seconds: number, is_complete: boolean,
@@ -80,72 +81,6 @@ function search(edges, { from, to }) {
   location.assign(address);
 }
 
-/**
- * Two sliders over the edges, the first always before the second.
- *
- * @param {Date[]} edges
- * @param {(range: Range) => void} changed
- */
-function rangeForm(edges, changed) {
-  const last = edges.length - 1;
-  const form = document.createElement('form');
-  form.className = 'row range';
-  const from = slider('From', 0, last - 1, 0);
-  const to = slider('To', 1, last, last);
-  const button = document.createElement('button');
-  button.className = 'quiet';
-  button.textContent = 'Search this range';
-  form.append(from.label, to.label, button);
-
-  /** @param {Range} [range] */
-  function choose(range) {
-    const chosen = range ?? { from: from.input.valueAsNumber, to: to.input.valueAsNumber };
-    for (const [{ input, output }, at] of /** @type {const} */ ([
-      [from, chosen.from],
-      [to, chosen.to],
-    ])) {
-      const time = timeText(edges[at]);
-      input.valueAsNumber = at;
-      input.setAttribute('aria-valuetext', time);
-      output.textContent = time;
-    }
-    return chosen;
-  }
-
-  form.addEventListener('input', ({ target }) => {
-    const { from: start, to: end } = choose();
-    const isFrom = target === from.input;
-    const range = isFrom
-      ? { from: start, to: Math.max(end, start + 1) }
-      : { from: Math.min(start, end - 1), to: end };
-    choose(range);
-    changed(range);
-  });
-  choose();
-  form.hidden = last < 2;
-  return { form, choose };
-}
-
-/**
- * @param {string} name
- * @param {number} min
- * @param {number} max
- * @param {number} value
- */
-function slider(name, min, max, value) {
-  const label = document.createElement('label');
-  const input = document.createElement('input');
-  const output = document.createElement('span');
-  Object.assign(input, { type: 'range', min: String(min), max: String(max), value: String(value) });
-  input.setAttribute('aria-label', name);
-  output.setAttribute('aria-hidden', 'true');
-  label.append(`${name} `, output, input);
-  return { label, input, output };
-}
-
-/** @param {Date | undefined} time */
-const timeText = (time) => time?.toISOString().slice(0, 19).replace('T', ' ') ?? '';
-
 const numbers = new Intl.NumberFormat('en');
 
 /** What the families are called, in the order of their bars from below. */
@@ -159,22 +94,32 @@ const FAMILIES = /** @type {const} */ ([
 function legend({ bars, is_complete: isComplete }) {
   const line = document.createElement('p');
   line.className = 'row legend';
-  if (!isComplete) {
-    line.textContent =
-      'Counting took too long and was given up: the bars are incomplete. A shorter range or a user, code or MAC address helps.';
-    return line;
-  }
   const totals = bars.map(({ counts }) => familyCounts(counts));
   const sum = totals.reduce((all, { audit, location, log }) => all + audit + location + log, 0);
-  line.append(`${numbers.format(sum)} ${sum === 1 ? 'event' : 'events'}`);
+  if (!isComplete && sum === 0) {
+    line.textContent =
+      'The events of this range cannot be counted in time. A shorter range, or a user, code or MAC address helps.';
+    return line;
+  }
+  const about = isComplete ? '' : 'about ';
+  line.append(`${about}${numbers.format(sum)} ${sum === 1 ? 'event' : 'events'}`);
+  if (!isComplete) line.append(badgeOf('incomplete: estimated from a part'));
   for (const [family, name] of FAMILIES) {
     const count = totals.reduce((all, counts) => all + counts[family], 0);
     if (count === 0) continue;
     const item = document.createElement('span');
     const swatch = document.createElement('span');
     swatch.className = `swatch ${family}`;
-    item.append(swatch, ` ${name} ${numbers.format(count)}`);
+    item.append(swatch, ` ${name} ${about}${numbers.format(count)}`);
     line.append(item);
   }
   return line;
+}
+
+/** @param {string} text */
+function badgeOf(text) {
+  const badge = document.createElement('span');
+  badge.className = 'badge warn';
+  badge.textContent = text;
+  return badge;
 }

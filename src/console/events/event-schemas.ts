@@ -65,7 +65,9 @@ export const histogramSchema = z
         counts: z.partialRecord(z.enum(MESSAGE_TYPES), z.number()),
       }),
     ),
-    is_complete: z.boolean().meta({ description: 'false when counting took too long and was given up' }),
+    is_complete: z.boolean().meta({
+      description: 'false when counting took too long: then the counts are estimates, or all are missing',
+    }),
   })
   .meta({ id: 'Histogram', description: 'How many events there were in each stretch of a range' });
 

@@ -14,8 +14,8 @@ const TIME: Column<StoredEvent> = {
   cell: (event) => html`<a href=${eventAddress(event)}>${timeOf(event.occurredAt)}</a>`,
 };
 
-const GENERAL: readonly Column<StoredEvent>[] = [
-  TIME,
+/** What all types have: who, where, what. */
+export const GENERAL_COLUMNS: readonly Column<StoredEvent>[] = [
   { heading: 'Type', cell: ({ messageType }) => messageType },
   {
     heading: 'User',
@@ -23,26 +23,31 @@ const GENERAL: readonly Column<StoredEvent>[] = [
   },
   { heading: 'Client', kind: 'nowrap', cell: (event) => cellOf('client_mac', viewEvent(event).clientMac) },
   { heading: 'Access point', kind: 'nowrap', cell: (event) => cellOf('ap_mac', viewEvent(event).apMac) },
-  { heading: 'Summary', kind: 'wrap', cell: summaryOf },
-  { heading: 'Source', cell: ({ source }) => source },
+  { heading: 'Summary', kind: 'wrap', cell: (event) => shorten(summaryOf(event)) },
 ];
 
 /** Events as a table, each with a link to its page: of one message type its own columns, else what all have. */
 export function eventTable(events: readonly StoredEvent[], type: MessageType | undefined): VNode {
-  return tableOf('Events, newest first', type === undefined ? GENERAL : columnsOf(type), events);
+  const columns = type === undefined ? GENERAL_COLUMNS : LEADING_COLUMNS[type].map(typedColumn);
+  return tableOf('Events, newest first', [TIME, ...columns, SOURCE], events);
 }
 
-const columnsOf = (type: MessageType): readonly Column<StoredEvent>[] => [
-  TIME,
-  ...LEADING_COLUMNS[type].map((column): Column<StoredEvent> => ({
-    heading: column,
-    cell: ({ columns }) => cellOf(column, columns[column]),
-    ...kindOf(column),
-  })),
-  { heading: 'source', cell: ({ source }) => source },
-];
+const SOURCE: Column<StoredEvent> = { heading: 'Source', cell: ({ source }) => source };
+
+const typedColumn = (column: string): Column<StoredEvent> => ({
+  heading: column,
+  cell: ({ columns }) => cellOf(column, shorten(columns[column])),
+  ...kindOf(column),
+});
 
 function kindOf(column: string): Pick<Column<StoredEvent>, 'kind'> {
   if (isNumber(column)) return { kind: 'number' };
   return column === 'description' ? { kind: 'wrap' } : {};
+}
+
+/** More characters than these are read on the event's own page. */
+const LONGEST = 300;
+
+function shorten<T>(value: T): T | string {
+  return typeof value === 'string' && value.length > LONGEST ? `${value.slice(0, LONGEST)}…` : value;
 }

@@ -7,6 +7,12 @@ export function timeOf(time: Date | string): VNode {
   return html`<time datetime=${iso}>${iso.slice(0, 19).replace('T', ' ')}</time>`;
 }
 
+/** A time in UTC, with all digits that are stored. */
+export function exactTimeOf(time: Date | string): VNode {
+  const iso = new Date(time).toISOString();
+  return html`<time datetime=${iso}>${iso.slice(0, -1).replace('T', ' ')}</time>`;
+}
+
 const STEPS: readonly (readonly [unit: string, seconds: number])[] = [
   ['d', 86_400],
   ['h', 3_600],

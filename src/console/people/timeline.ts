@@ -1,9 +1,8 @@
 import { MESSAGE_TYPES } from '../../domain.ts';
-import { viewEvent } from '../../store/event-view.ts';
 import type { StoredEvent } from '../../store/read-events.ts';
 import { eventAddress } from '../addresses.ts';
 import type { Problems, Written } from '../events/asked-query.ts';
-import { cellOf, summaryOf } from '../events/event-cells.ts';
+import { GENERAL_COLUMNS } from '../events/event-table.ts';
 import type { PageOfEvents } from '../events/page-of-events.ts';
 import { pagingLinks } from '../events/paging-links.ts';
 import { rangeFields, rangeLinks } from '../events/range-fields.ts';
@@ -46,14 +45,7 @@ const COLUMNS: readonly Column<StoredEvent>[] = [
       </a>
     `,
   },
-  { heading: 'Type', cell: ({ messageType }) => messageType },
-  {
-    heading: 'User',
-    cell: ({ columns }) => cellOf('user_name', columns['user_name'] ?? columns['username']),
-  },
-  { heading: 'Client', kind: 'nowrap', cell: (event) => cellOf('client_mac', viewEvent(event).clientMac) },
-  { heading: 'Access point', kind: 'nowrap', cell: (event) => cellOf('ap_mac', viewEvent(event).apMac) },
-  { heading: 'Summary', kind: 'wrap', cell: summaryOf },
+  ...GENERAL_COLUMNS,
 ];
 
 /** Events by day, newest first. */

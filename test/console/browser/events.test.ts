@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
+import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventsArea } from '../../../src/console/events/events-area.ts';
 import { peopleArea } from '../../../src/console/people/people-area.ts';
@@ -118,6 +119,19 @@ describe.skipIf(!hasChromium())('events in a browser (skipped where there is no 
     await moved;
     const { since } = await expectRowsInRange();
     expect(since.slice(0, 19).replace('T', ' ')).toBe(said);
+  });
+
+  it('are said to be incomplete where they cannot be counted in time', async () => {
+    const lock = new Client({ connectionString: test.databaseUrl });
+    await lock.connect();
+    await page.route('**/events/histogram?*', async (route) => {
+      await lock.query('begin; lock table audit_events');
+      await route.continue();
+    });
+    await openSearch(range);
+    await lock.end();
+    await page.unrouteAll();
+    expect(await page.locator('[data-histogram]').textContent()).toContain('cannot be counted in time');
   });
 
   it('lead to all that is known of one', async () => {
