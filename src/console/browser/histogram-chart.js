@@ -11,8 +11,42 @@ const HEIGHT = 150;
 /** A finger or mouse that moves less than this, in pixels, has chosen one bar and not a range. */
 const CLICK_PX = 5;
 
-/** @param {string} token */
-const colour = (token) => getComputedStyle(document.documentElement).getPropertyValue(token).trim();
+/**
+ * Resolves tokens of the style to colours that a canvas understands: theirs depend on the theme.
+ *
+ * @param {HTMLElement} place
+ */
+function coloursOf(place) {
+  const probe = document.createElement('span');
+  probe.hidden = true;
+  place.append(probe);
+  /** @param {string} token */
+  return (token) => {
+    probe.style.color = `var(${token})`;
+    return getComputedStyle(probe).color;
+  };
+}
+
+/**
+ * Labels of the axis of time, in UTC: the date where it changes.
+ *
+ * @param {unknown} _plot
+ * @param {number[]} splits
+ * @param {number} _axis
+ * @param {number} _space
+ * @param {number} step seconds
+ */
+function timeLabels(_plot, splits, _axis, _space, step) {
+  let shown = '';
+  return splits.map((seconds) => {
+    const [date = '', time = ''] = new Date(seconds * 1000).toISOString().split('T');
+    if (step >= 86_400) return date;
+    const clock = time.slice(0, step < 60 ? 8 : 5);
+    if (date === shown) return clock;
+    shown = date;
+    return `${clock}\n${date}`;
+  });
+}
 
 /**
  * Draws the bars, stacked by family, in UTC. `chosen` is told the range while it is dragged, and when that is done.
@@ -29,6 +63,7 @@ export function drawBars(place, { bars, bucket_seconds: width }, chosen) {
   const audit = families.map((counts) => counts.audit);
   const withLocation = families.map((counts) => counts.audit + counts.location);
   const all = families.map((counts) => counts.audit + counts.location + counts.log);
+  const colour = coloursOf(place);
   const path = uPlot.paths.bars?.({ size: [0.9], align: 1 });
   /** @param {string} token */
   const series = (token) => ({
@@ -47,6 +82,7 @@ export function drawBars(place, { bars, bucket_seconds: width }, chosen) {
     {
       width: Math.max(place.clientWidth, 200),
       height: HEIGHT,
+      // Ticks stand at whole hours and days in UTC.
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
       scales: { x: { range: () => [first, end] }, y: { range: (_plot, _min, max) => [0, Math.max(max, 1)] } },
       legend: { show: false },
@@ -54,7 +90,7 @@ export function drawBars(place, { bars, bucket_seconds: width }, chosen) {
       // The tallest first: the others stand before it.
       series: [{}, series('--log'), series('--location'), series('--audit')],
       axes: [
-        axis,
+        { ...axis, values: timeLabels },
         { ...axis, size: 60, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6] },
       ],
     },

@@ -42,18 +42,22 @@ export async function renderEvent(db: Db, request: Request): Promise<Page> {
 
 type Fact = readonly [name: string, value: Content];
 
-const factsPanel = (title: string, facts: readonly Fact[]) => html`
+const factsPanel = (title: string, facts: readonly Fact[], further?: Content) => html`
   <section class="panel">
     <h2>${title}</h2>
-    <dl class="facts">
-      ${facts.map(
-        ([name, value]) => html`
-          <dt>${name}</dt>
-          <dd>${value ?? html`<span class="dim">none</span>`}</dd>
-        `,
-      )}
-    </dl>
+    ${factsOf(facts)} ${further}
   </section>
+`;
+
+const factsOf = (facts: readonly Fact[]) => html`
+  <dl class="facts">
+    ${facts.map(
+      ([name, value]) => html`
+        <dt>${name}</dt>
+        <dd>${value ?? html`<span class="dim">none</span>`}</dd>
+      `,
+    )}
+  </dl>
 `;
 
 const AROUND_MS = 60_000;
@@ -68,7 +72,7 @@ function ways(event: StoredEvent): Content {
   };
   const day = { since: new Date(at - 86_400_000).toISOString(), until: around.until };
   return html`
-    <nav class="row" aria-label="From this event">
+    <nav class="row ways" aria-label="From this event">
       <a class="button quiet" href=${searchAddress(around)}>Events around it</a>
       ${user !== null && html`<a class="button quiet" href=${userAddress(user, day)}>Timeline of ${user}</a>`}
       ${
@@ -116,26 +120,34 @@ function deliveryPanel({ deliveryId }: StoredEvent, delivery: StoredDelivery | u
     html`<a href=${deliveryAddress(deliveryId)}><code>${deliveryId}</code></a>`,
   ];
   if (delivery === undefined) return factsPanel('Delivery', [id, ['Kept', 'no longer']]);
+  const { expected_count: expected, event_count: stored, duplicate_count: duplicates } = delivery;
   const quarantined = numberOf(delivery.quarantined_count);
-  return [
-    factsPanel('Delivery', [
-      id,
-      ['Received', timeOfMilliseconds(delivery.received_at.toISOString())],
-      ['Stored', timeOfMilliseconds(delivery.stored_at.toISOString())],
-      ['Size', bytesOf(delivery.body_bytes)],
-      ['Form of the secret', delivery.secret_form],
-      ['Origin', delivery.origin],
-      [
-        'Rows',
-        `${numberOf(delivery.expected_count)} expected: ${numberOf(delivery.event_count)} stored, ${numberOf(delivery.duplicate_count)} stored before, ${quarantined} quarantined`,
-      ],
-    ]),
-    factsPanel('Receipt', [
+  const facts: readonly Fact[] = [
+    id,
+    ['Received', timeOfMilliseconds(delivery.received_at.toISOString())],
+    ['Stored', timeOfMilliseconds(delivery.stored_at.toISOString())],
+    ['Size', bytesOf(delivery.body_bytes)],
+    ['Form of the secret', delivery.secret_form],
+    ['Origin', delivery.origin],
+    [
+      'Rows',
+      `${numberOf(expected)} expected: ${numberOf(stored)} stored, ${numberOf(duplicates)} stored before, ${quarantined} quarantined`,
+    ],
+  ];
+  const receipt = html`
+    <h3>Receipt that the sender got</h3>
+    ${factsOf([
       ['delivery_id', html`<code>${deliveryId}</code>`],
       ['records', numberOf(delivery.record_count)],
-      ['quarantined', `${quarantined}, those that were found later included`],
-    ]),
-  ];
+      [
+        'quarantined',
+        delivery.quarantined_count === 0
+          ? '0'
+          : `${quarantined}, or less: what only storing refuses is counted too`,
+      ],
+    ])}
+  `;
+  return factsPanel('Delivery', facts, receipt);
 }
 
 function forwardingTable(forwarding: readonly EventForwarding[]): Content {

@@ -49,7 +49,7 @@ export async function renderClient(db: Db, request: Request): Promise<Page> {
     content: [
       timelineForm(PATH, 'mac', written, new Map()),
       html`
-        <div class="panels">${panels(summary, names, written)}</div>
+        <div class="panels four">${panels(summary, names, written)}</div>
         <h2>Where it was</h2>
         ${whereaboutsOf(mac, places, OBSERVATIONS)}
         <h2>Timeline</h2>

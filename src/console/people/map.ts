@@ -70,7 +70,7 @@ const accessPointMark = ({ mac, name }: PlacedAccessPoint, [x, y]: Point) => htm
 
 const lastMark = ([x, y]: Point) => html`
   <circle class="last" cx=${x} cy=${y} r="9" />
-  <text class="last-label" x=${x + offsetOf(x)} y=${y - 12} text-anchor=${anchorOf(x)}>last seen</text>
+  <text class="last-label" x=${x + offsetOf(x)} y=${y + 24} text-anchor=${anchorOf(x)}>last seen</text>
 `;
 
 interface Located {

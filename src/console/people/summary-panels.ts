@@ -15,12 +15,13 @@ export function seenPanel(
 ): Content {
   return html`
     <section class="panel">
-      <h2>Seen</h2>
+      <h2>Seen in this range</h2>
+      ${
+        firstSeen === undefined || lastSeen === undefined
+          ? html`<p class="dim">Never.</p>`
+          : html`<p>First ${timeOf(firstSeen)}<br />Last ${timeOf(lastSeen)}</p>`
+      }
       <dl class="facts">
-        <dt>First in this range</dt>
-        <dd>${firstSeen === undefined ? 'never' : timeOf(firstSeen)}</dd>
-        <dt>Last in this range</dt>
-        <dd>${lastSeen === undefined ? 'never' : timeOf(lastSeen)}</dd>
         ${MESSAGE_TYPES.map((type) => {
           const count = countsByType[type];
           return (

@@ -27,7 +27,7 @@ describe.skipIf(!hasChromium())('events in a browser (skipped where there is no 
     await seedEvents(test.db);
     await seedBulk(test.db, BULK);
     admin = await startAdmin([eventsArea(test), peopleArea(test)], test.db);
-    browser = await openBrowser({ viewport: { width: 1280, height: 900 } });
+    browser = await openBrowser({ viewport: { width: 1280, height: 900 }, hasTouch: true });
     page = await browser.context.newPage();
     problems = watchPage(page, admin.url);
   });
@@ -74,8 +74,7 @@ describe.skipIf(!hasChromium())('events in a browser (skipped where there is no 
 
   it('are narrowed by dragging over the bars', async () => {
     await openSearch(range);
-    const box = await page.locator('.u-over').boundingBox();
-    const { x, y, width } = box ?? { x: 0, y: 0, width: 0 };
+    const { x, y, width } = (await page.locator('.u-over').boundingBox()) ?? { x: 0, y: 0, width: 0 };
     await page.mouse.move(x + width * 0.26, y + 40);
     await page.mouse.down();
     await page.mouse.move(x + width * 0.35, y + 50);
@@ -87,6 +86,22 @@ describe.skipIf(!hasChromium())('events in a browser (skipped where there is no 
     // A quarter and a half of four hours from eight on, to the bar.
     expect(since.slice(0, 15)).toBe('2026-01-20T09:0');
     expect(['2026-01-20T09:5', '2026-01-20T10:0']).toContain(until.slice(0, 15));
+  });
+
+  it('are narrowed by dragging with a finger', async () => {
+    await openSearch(range);
+    const { x, y, width } = (await page.locator('.u-over').boundingBox()) ?? { x: 0, y: 0, width: 0 };
+    const session = await browser.context.newCDPSession(page);
+    const touch = (type: 'touchStart' | 'touchMove', part: number) =>
+      session.send('Input.dispatchTouchEvent', { type, touchPoints: [{ x: x + width * part, y: y + 40 }] });
+    const moved = page.waitForURL((address) => address.searchParams.get('since') !== RANGE.since);
+    await touch('touchStart', 0.26);
+    await touch('touchMove', 0.35);
+    await touch('touchMove', 0.49);
+    await session.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
+    await moved;
+    const { since } = await expectRowsInRange();
+    expect(since.slice(0, 15)).toBe('2026-01-20T09:0');
   });
 
   it('are narrowed from the keyboard, and the times are said', async () => {
