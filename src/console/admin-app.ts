@@ -11,6 +11,7 @@ import { createWrongTokens } from './access/wrong-tokens.ts';
 import type { CountFailure } from './access/wrong-tokens.ts';
 import { answerErrors } from './answer-errors.ts';
 import { describeApi } from './api/openapi.ts';
+import type { ApiRoute } from './api/route.ts';
 import type { Area } from './area.ts';
 import { IMPORT_MAP_HASH, serveAssets } from './assets.ts';
 import { renderDocument } from './html/html.ts';
@@ -104,7 +105,9 @@ function serveApi(app: Express, areas: readonly Area[], { version, stopping }: A
   const document = describeApi(routes, version);
   app.get('/api/openapi.json', (_request, response) => void response.json(document));
   const json = express.json({ limit: '1mb' });
-  for (const { method, path, serve } of routes) {
+  // `/events/stream` is no id of an event, whichever area comes first.
+  const parameters = ({ path }: ApiRoute) => path.split('{').length;
+  for (const { method, path, serve } of routes.toSorted((a, b) => parameters(a) - parameters(b))) {
     const route = `/api/v1${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
     app[method](route, json, (request: Request, response: Response) =>
       serve(request, response, {

@@ -18,8 +18,11 @@ const TOKEN = 'admin-token-of-the-console-test';
 /** One an hour: a search without a range goes back a day. */
 const EVENTS_OF_ANN = 20;
 
+/** Many pictures take a minute: `npm run test:console` runs this. */
+const isAsked = process.env['CONSOLE_TEST'] !== undefined;
+
 /** The real program and a real browser: each step goes on where the one before it has stopped. */
-describe.skipIf(!hasChromium())('the console (needs Chromium)', () => {
+describe.skipIf(!isAsked || !hasChromium())('the console (npm run test:console, needs Chromium)', () => {
   let database: TestDatabase;
   let directory: string;
   let program: Program;

@@ -43,10 +43,10 @@ export async function startAdmin(
   };
   return {
     url,
-    get: async (path) => JSON.parse(await ask(`/api/v1${path}`, {})),
+    get: async (path) => parse(await ask(`/api/v1${path}`, {})),
     post: async (path, body) => {
       const headers = { 'Content-Type': 'application/json' };
-      return JSON.parse(await ask(`/api/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) }));
+      return parse(await ask(`/api/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) }));
     },
     page: (path) => ask(path, { headers: { Accept: 'text/html' } }),
     async close() {
@@ -54,4 +54,9 @@ export async function startAdmin(
       await listener.close();
     },
   };
+}
+
+function parse(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  return value;
 }

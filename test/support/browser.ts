@@ -48,7 +48,9 @@ export async function openBrowser(options: BrowserContextOptions = {}): Promise<
 export function watchPage(page: Page, origin: string): readonly string[] {
   const problems: string[] = [];
   page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') problems.push(message.text());
+    if (message.type() === 'error' || message.type() === 'warning') {
+      problems.push(`${message.text()} (${message.location().url})`);
+    }
   });
   page.on('pageerror', (error) => problems.push(error.message));
   page.on('request', (request) => {

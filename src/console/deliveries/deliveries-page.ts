@@ -66,7 +66,7 @@ function sumsOf(sums: DeliverySums | undefined): Content {
   }
   return html`
     <p>
-      ${numberOf(sums.deliveries)} deliveries brought ${numberOf(sums.events)} events; of the rest,
+      ${numberOf(sums.deliveries)} deliveries brought ${numberOf(sums.events)} events; of the rest,${' '}
       ${numberOf(sums.duplicates)} had been stored before and ${numberOf(sums.quarantined)} went to
       quarantine.
     </p>

@@ -36,7 +36,7 @@ export function layOut(
         <link rel="stylesheet" href=${ASSETS.uplotStyle} />
         <link rel="stylesheet" href=${ASSETS.style} />
         <script type="importmap" dangerouslySetInnerHTML=${{ __html: IMPORT_MAP }}></script>
-        ${['times.js', 'actions.js', ...modules].map(
+        ${['navigation.js', 'times.js', 'actions.js', ...modules].map(
           (module) => html`<script type="module" src=${`${ASSETS.modules}/${module}`}></script>`,
         )}
       </head>

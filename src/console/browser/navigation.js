@@ -1,0 +1,3 @@
+// Where the navigation is wider than the window, shows where in it one is.
+
+document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
