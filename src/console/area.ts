@@ -4,7 +4,7 @@ import type { ApiRoute } from './api/route.ts';
 import type { NavigationEntry, Page } from './html/layout.ts';
 
 /** A page and where it is. */
-export interface PageRoute {
+interface PageRoute {
   /** As Express takes it: `/events/:eventId`. */
   readonly path: string;
   readonly render: (request: Request, visitor: Visitor) => Promise<Page>;

@@ -40,7 +40,7 @@ export interface FamilyQuery {
 }
 
 /** Rows that one index finds. */
-export interface Branch {
+interface Branch {
   readonly condition: Condition;
   /** Whether its index gives the rows in the order of time. */
   readonly isOrdered: boolean;

@@ -17,7 +17,7 @@ export interface EventHistogram {
 }
 
 /** One bar: from its start to the next one's, as far as the range goes. */
-export interface EventBar {
+interface EventBar {
   readonly start: Date;
   readonly counts: Readonly<Partial<Record<MessageType, number>>>;
 }

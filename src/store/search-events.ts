@@ -13,7 +13,7 @@ import { divide } from './time-stretches.ts';
 
 export type { EventFilter } from './event-filter.ts';
 
-export type { EventOrder, EventPage, EventPosition } from './event-pages.ts';
+export type { EventPage, EventPosition } from './event-pages.ts';
 
 /** A day of text is looked through in this many parts at once, so that it takes all the processors there are. */
 const PARTS_AT_ONCE = 4;

@@ -6,7 +6,7 @@ import { allOf, timeConditions } from './event-filter.ts';
 import { withinTime } from './timed-query.ts';
 
 export { accessPointPositions, clientPositions } from './positions.ts';
-export type { AccessPointPosition, ClientPosition } from './positions.ts';
+export type { ClientPosition } from './positions.ts';
 
 /** Something that was seen with a user or a client: how often, and when last. */
 export interface SeenWith {

@@ -34,7 +34,7 @@ interface Described<A extends Asks> {
 }
 
 /** A JSON answer's schema, or the media types of an answer in pieces with what each is. */
-export type Answers =
+type Answers =
   | { readonly kind: 'json'; readonly schema: z.ZodType }
   | { readonly kind: 'stream'; readonly mediaTypes: Readonly<Record<string, string>> };
 
