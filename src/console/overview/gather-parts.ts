@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError, RefusedError } from '../../errors.ts';
 
 /** A part that could not be read, and why. */
-export interface Problem {
+interface Problem {
   readonly part: string;
   readonly why: string;
 }
