@@ -11,7 +11,7 @@ import { SEEDED_DAYS } from './seed-events.ts';
 /** Something that is asked many times, each time about something else. */
 export interface Question {
   readonly name: string;
-  ask(time: number): Promise<{ readonly milliseconds: number; readonly isFound: boolean }>;
+  readonly ask: (time: number) => Promise<{ readonly milliseconds: number; readonly isFound: boolean }>;
 }
 
 const PAGE = 50;
@@ -36,11 +36,11 @@ export async function createQuestions(db: Db, seeded: Seeded, times: number): Pr
     return { since: new Date(since), until: new Date(since + DAY_MS) };
   };
   const drawn = {
-    users: await draw(db, 'username', 'log_entries', times),
-    codes: await draw(db, 'code', 'audit_events', times),
-    clients: await draw(db, 'client_mac', 'location_observations', times),
-    accessPoints: await draw(db, 'ap_mac', 'location_observations', times),
-    sessions: await drawSessions(db, times),
+    users: await draw(db, 'username', 'log_entries', seeded.events, times),
+    codes: await draw(db, 'code', 'audit_events', seeded.events, times),
+    clients: await draw(db, 'client_mac', 'location_observations', seeded.events, times),
+    accessPoints: await draw(db, 'ap_mac', 'location_observations', seeded.events, times),
+    sessions: await drawSessions(db, seeded.events, times),
   };
   const everything = { since: new Date(end - SEEDED_DAYS * DAY_MS), until: new Date(end) };
   const firstPage = (name: string, filter: (time: number) => EventFilter): Question => ({
@@ -116,18 +116,27 @@ async function timed(work: () => Promise<boolean>): Promise<{ milliseconds: numb
   return { milliseconds: performance.now() - started, isFound };
 }
 
+/** As much of a table as gives enough to draw from. */
+const samplePercent = (events: number) => Math.min(100, 2_000_000 / events);
+
 /** Values of a column as often as they occur. */
-async function draw(db: Db, column: string, table: string, count: number): Promise<readonly string[]> {
+async function draw(
+  db: Db,
+  column: string,
+  table: string,
+  events: number,
+  count: number,
+): Promise<readonly string[]> {
   const { rows } = await sql<{ value: string }>`
-    select ${sql.ref(column)}::text as value from ${sql.table(table)} tablesample system (0.2)
+    select ${sql.ref(column)}::text as value from ${sql.table(table)} tablesample system (${samplePercent(events)}::float8)
     where ${sql.ref(column)} is not null order by random() limit ${count}`.execute(db);
   return rows.map(({ value }) => value);
 }
 
 /** Texts that one event has, and the day around it. */
-async function drawSessions(db: Db, count: number): Promise<readonly EventFilter[]> {
+async function drawSessions(db: Db, events: number, count: number): Promise<readonly EventFilter[]> {
   const { rows } = await sql<{ text: string; at: Date }>`
-    select acct_session_id as text, occurred_at as at from log_entries tablesample system (0.2)
+    select acct_session_id as text, occurred_at as at from log_entries tablesample system (${samplePercent(events)}::float8)
     where acct_session_id is not null order by random() limit ${count}`.execute(db);
   return rows.map(({ text, at }) => {
     const since = at.getTime() - Math.random() * DAY_MS;

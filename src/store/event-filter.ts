@@ -115,15 +115,15 @@ function* columnConditions(family: Family, filter: EventFilter): Generator<Condi
 }
 
 /**
- * A text of ASCII is compared byte by byte, in a third of the time that the rules of a language take: the outcome is
- * the same, but for the Kelvin sign and the Turkish dotted I, which count as K and I there.
+ * A text of ASCII is looked for byte by byte, which spares the rules of a language and, where it has no letters, a
+ * second text: the outcome is the same, but that only for those rules the Kelvin sign is a K.
  */
 function contains(text: string): Condition {
-  // oxlint-disable-next-line no-control-regex -- these are the characters of ASCII
-  if (/^[\u0000-\u007F]*$/.test(text)) {
-    return sql`strpos(lower(payload::text collate "C"), ${text.toLowerCase()}) > 0`;
-  }
-  return sql`payload::text ilike ${`%${text.replaceAll(/[\\%_]/g, '\\$&')}%`}`;
+  const isAscii = Buffer.byteLength(text) === text.length;
+  if (!isAscii) return sql`payload::text ilike ${`%${text.replaceAll(/[\\%_]/g, '\\$&')}%`}`;
+  const lower = text.toLowerCase();
+  if (lower === text.toUpperCase()) return sql`strpos(payload::text collate "C", ${text}) > 0`;
+  return sql`strpos(lower(payload::text collate "C"), ${lower}) > 0`;
 }
 
 function branchesOf(family: Family, { mac, device }: EventFilter): readonly Branch[] {

@@ -34,7 +34,11 @@ export const byTime = (order: EventOrder) => (a: StoredRow, b: StoredRow) => {
 };
 
 /** A page whose order is said. */
-export type OrderedPage = EventPage & { readonly order: EventOrder };
+export type OrderedPage = EventPage & {
+  readonly order: EventOrder;
+  /** The typed columns that are wanted; all when it is not said. */
+  readonly columns?: ReadonlySet<string> | undefined;
+};
 
 /** The stretches of time in which to look for a page, in its order. */
 export function stretchesOf(
@@ -61,7 +65,7 @@ export function selectPage(
   db: Db,
   { family, conditions, branches }: FamilyQuery,
   range: TimeRange,
-  { limit, after, order }: OrderedPage,
+  { limit, after, order, columns }: OrderedPage,
 ): Promise<readonly StoredRow[]> {
   const always = [...conditions, ...timeConditions(behind(range, after, order)), ...isBehind(after, order)];
   const ordered = sql`order by ${orderColumns(order)} limit ${limit}`;
@@ -72,7 +76,7 @@ export function selectPage(
       ? sql`(${rows} ${ordered})`
       : sql`(select * from (${rows} offset 0) as found ${ordered})`;
   });
-  return selectRows(db, family, sql`(${sql.join(parts, sql` union all `)}) as found ${ordered}`);
+  return selectRows(db, family, sql`(${sql.join(parts, sql` union all `)}) as found ${ordered}`, columns);
 }
 
 function orderColumns(order: EventOrder) {

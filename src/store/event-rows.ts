@@ -16,19 +16,26 @@ export interface StoredRow extends Omit<StoredEvent, 'columns' | 'payload' | 'fa
   readonly [column: `c${number}`]: string | string[] | null;
 }
 
-/** Reads rows of a family's table; `from` is what stands behind that word, and names the table's columns. */
+/**
+ * Reads rows of a family's table; `from` is what stands behind that word, and names the table's columns. When some
+ * typed columns only are wanted, the others are left out.
+ */
 export async function selectRows(
   db: Db,
   family: Family,
   from: RawBuilder<unknown>,
+  wanted?: ReadonlySet<string>,
 ): Promise<readonly StoredRow[]> {
-  const columns = COLUMNS_OF[family];
-  const typed = columns.map((field, index) => sql`${asText(field)} as ${sql.ref(`c${index}`)}`);
+  const typed = COLUMNS_OF[family].flatMap((field, index) =>
+    wanted === undefined || wanted.has(field.column)
+      ? [sql`, ${asText(field)} as ${sql.ref(`c${index}`)}`]
+      : [],
+  );
   const { rows } = await sql<StoredRow>`
     select xid::text, id::text, event_id as "eventId", delivery_id as "deliveryId", source,
            message_type as "messageType", ${isoTime('occurred_at')} as "occurredAt",
            ${isoTime('received_at')} as "receivedAt", owner_id::text as "ownerId", org_id::text as "orgId",
-           origin, payload::text as payload, ${sql.join(typed)}
+           origin, payload::text as payload ${sql.join(typed, sql``)}
     from ${from}`.execute(db);
   return rows;
 }

@@ -6,23 +6,23 @@ import { byTime, selectPage, stretchesOf } from './event-pages.ts';
 import type { StoredRow } from './event-rows.ts';
 import { createFormat } from './export-format.ts';
 import type { ExportFormat } from './export-format.ts';
-import { endOfEvents } from './search-events.ts';
 import type { TimeRange } from './time-stretches.ts';
 
 export { countEventsUpTo } from './count-matching.ts';
 export type { ExportFormat } from './export-format.ts';
 
 /** Rows of a family that are read at once, and held twice at most. */
-const ROWS_AT_ONCE = 2_000;
+const ROWS_AT_ONCE = 1_000;
 
 /** Rows that make one piece of text. */
 const ROWS_A_PIECE = 500;
 
 /**
  * Every event that matches, newest first, as the text of a file: pieces of whole lines, the header of CSV first. The
- * file shows one moment: events of transactions that had not ended when it began are left out, and what is stored
- * never changes. Only retention, which drops whole months, can take away what is not yet read. No transaction stays
- * open between two pieces, so a slow reader holds nothing up, and a few thousand rows at most are in memory.
+ * file shows one moment: what was committed when it began, for what is stored never changes. Only retention, which
+ * drops whole months, can take away what is not yet read. No transaction stays open between two pieces, so a slow
+ * reader holds nothing up, and some thousand rows at most are in memory. `onRows` is told how many each piece has.
+ * Throws the signal's reason once it has fired.
  */
 export async function* exportLines(
   db: Db,
@@ -31,13 +31,12 @@ export async function* exportLines(
   signal?: AbortSignal,
   onRows?: (rows: number) => void,
 ): AsyncGenerator<string> {
-  const { xid } = await endOfEvents(db);
-  const stored = sql`xid < ${xid}::xid8`;
-  const families = familyQueries(filter).map((query) =>
-    rowsOf(db, { ...query, conditions: [...query.conditions, stored] }, filter, signal),
-  );
   const messageType = filter.messageTypes?.length === 1 ? filter.messageTypes[0] : undefined;
   const format = createFormat(as, messageType);
+  const stored = sql`pg_visible_in_snapshot(xid, ${await currentSnapshot(db)}::pg_snapshot)`;
+  const families = familyQueries(filter).map((query) =>
+    rowsOf(db, { ...query, conditions: [...query.conditions, stored] }, filter, format.needs, signal),
+  );
   if (format.header !== '') yield format.header;
   for await (const rows of mergeNewest(families)) {
     for (let at = 0; at < rows.length; at += ROWS_A_PIECE) {
@@ -48,15 +47,26 @@ export async function* exportLines(
   }
 }
 
+/** What has been committed by now, as Postgres writes it down. */
+async function currentSnapshot(db: Db): Promise<string> {
+  const { rows } = await sql<{ snapshot: string }>`select pg_current_snapshot()::text as snapshot`.execute(
+    db,
+  );
+  const [row] = rows;
+  if (row === undefined) throw new TypeError('there is always a snapshot');
+  return row.snapshot;
+}
+
 /** A family's rows, newest first. */
 async function* rowsOf(
   db: Db,
   query: FamilyQuery,
   filter: EventFilter,
+  columns: ReadonlySet<string>,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<readonly StoredRow[]> {
   for await (const stretch of stretchesOf(db, [query], filter, { order: 'newest' })) {
-    yield* pagesOf(db, query, stretch, signal);
+    yield* pagesOf(db, query, stretch, columns, signal);
   }
 }
 
@@ -65,11 +75,12 @@ async function* pagesOf(
   db: Db,
   query: FamilyQuery,
   range: TimeRange,
+  columns: ReadonlySet<string>,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<readonly StoredRow[]> {
   const read = (last?: StoredRow) => {
     const after = last && { occurredAt: new Date(last.occurredAt), eventId: last.eventId };
-    return selectPage(db, query, range, { limit: ROWS_AT_ONCE, after, order: 'newest' });
+    return selectPage(db, query, range, { limit: ROWS_AT_ONCE, after, order: 'newest', columns });
   };
   for (let next = read(); ;) {
     const rows = await next;

@@ -13,6 +13,8 @@ export type ExportFormat = 'csv' | 'ndjson';
 interface RowFormat {
   /** What stands before the first row; may be empty. */
   readonly header: string;
+  /** The typed columns that a row must have. */
+  readonly needs: ReadonlySet<string>;
   /** One row, with the end of its line. */
   line(row: StoredRow): string;
 }
@@ -22,7 +24,7 @@ interface RowFormat {
  * type its envelope and typed columns; null is an empty cell, an empty text is "", a list is a JSON array.
  */
 export function createFormat(format: ExportFormat, messageType: MessageType | undefined): RowFormat {
-  if (format === 'ndjson') return { header: '', line: toJsonLine };
+  if (format === 'ndjson') return { header: '', needs: VIEW_NEEDS, line: toJsonLine };
   return messageType === undefined ? csvOf(VIEW_COLUMNS, viewOf) : csvOf(columnsOf(messageType), typedOf);
 }
 
@@ -66,6 +68,9 @@ const VIEW_COLUMNS: readonly CsvColumn[] = [
   { name: 'description', isText: true },
 ];
 
+/** The typed columns behind those of the view. */
+const VIEW_NEEDS: ReadonlySet<string> = new Set([...VIEW_COLUMNS.map(({ name }) => name), 'username']);
+
 function columnsOf(messageType: MessageType): readonly CsvColumn[] {
   const typed = FIELDS[messageType].map(({ column, kind }) => ({
     name: column,
@@ -79,6 +84,7 @@ const typedOf = (row: StoredRow): Columns => ({ ...viewOf(row), ...columnsOfRow(
 function csvOf(columns: readonly CsvColumn[], valuesOf: (row: StoredRow) => Columns): RowFormat {
   return {
     header: `${[...columns.map(({ name }) => name), 'payload'].join(',')}\r\n`,
+    needs: new Set([...VIEW_NEEDS, ...columns.map(({ name }) => name)]),
     line(row) {
       const values = valuesOf(row);
       const cells = columns.map(({ name, isText }) => toCell(values[name] ?? null, isText));

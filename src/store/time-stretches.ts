@@ -26,7 +26,10 @@ export const INDEXED: Lengths = { first: 768 * HOUR_MS, longest: Infinity };
 const GROWTH = 4;
 
 /** What is left of a range is one stretch if it is not longer than so many of the next. */
-const REST = 8;
+const REST = 5;
+
+/** Within a range of this length, events are not far. */
+const SHORT_MS = 1_024 * HOUR_MS;
 
 /** No event is stored beyond these times, and Postgres reads no time that is far beyond. */
 const FIRST_TIME = Date.parse('0001-01-01T00:00:00Z');
@@ -45,7 +48,7 @@ export async function* timeStretches(
 ): AsyncGenerator<TimeRange> {
   let rest = range;
   for (let length = first; ; length = Math.min(length * GROWTH, longest)) {
-    const edge = await firstTime(db, queries, rest, order);
+    const edge = isShort(rest) ? nearEnd(rest, order) : await firstTime(db, queries, rest, order);
     if (edge === undefined) return;
     const isNewest = order === 'newest';
     const limit: Date | undefined = isNewest ? rest.since : rest.until;
@@ -55,6 +58,17 @@ export async function* timeStretches(
     if (end === limit) return;
     rest = isNewest ? { since: limit, until: end } : { since: end, until: limit };
   }
+}
+
+function isShort({ since, until }: TimeRange): boolean {
+  if (since === undefined || until === undefined) return false;
+  const length = until.getTime() - since.getTime();
+  return length > 0 && length <= SHORT_MS;
+}
+
+/** The last time of a range, or its first. */
+function nearEnd({ since, until }: TimeRange, order: EventOrder): Date | undefined {
+  return order === 'newest' ? until && new Date(until.getTime() - 1) : since;
 }
 
 /** Where a stretch ends that goes so far from its edge: at the range's other end if that is near. */

@@ -3,6 +3,7 @@ import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
 import { exportEvents } from '../../src/commands/events-export.ts';
 import { commandOperator } from '../../src/commands/operator.ts';
 import { listActions } from '../../src/store/operator-log.ts';
@@ -11,6 +12,8 @@ import { storeVariedEvents } from '../store/varied-events.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { temporaryDirectory } from '../support/program.ts';
+
+const WithId = z.object({ id: z.string() });
 
 let test: TestDatabase;
 let directory: string;
@@ -82,7 +85,4 @@ const toIds = (lines: string) =>
   lines
     .split('\n')
     .filter((line) => line !== '')
-    .map((line) => {
-      const { id }: { id: string } = JSON.parse(line);
-      return id;
-    });
+    .map((line) => WithId.parse(JSON.parse(line)).id);

@@ -7,6 +7,7 @@ import type { EventFilter, EventPosition } from '../../src/store/search-events.t
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const START = Date.UTC(2026, 0, 1);
 const HOUR = 3_600_000;
@@ -95,7 +96,11 @@ describe('following events', () => {
       const early = await eventsStoredAfter(test.db, {}, position, 10);
       expect(early).toEqual([]);
       await slow.query('commit');
-      const all = await eventsStoredAfter(test.db, {}, position, 10);
+      // Transactions of other databases hold the end up as well.
+      const all = await waitFor(async () => {
+        const stored = await eventsStoredAfter(test.db, {}, position, 10);
+        return stored.length > 0 ? stored : undefined;
+      });
       expect(all.map((event) => event.columns['user_name'])).toEqual(['slow', 'fast']);
       const [first] = all;
       const rest = await eventsStoredAfter(test.db, {}, { xid: first?.xid ?? '', id: first?.id ?? '' }, 10);

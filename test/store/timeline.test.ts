@@ -32,7 +32,12 @@ const observation = (hours: number, rssi: number, x: number, y: number) => ({
   clientMac: CLIENT,
   seenEpoch: at(hours).getTime(),
   ssid: 'guest',
-  ...{ rssi, x, y, unc: 5, lat: 47.5, lng: 8.5 },
+  rssi,
+  x,
+  y,
+  unc: 5,
+  lat: 47.5,
+  lng: 8.5,
 });
 
 let test: TestDatabase;

@@ -1,0 +1,91 @@
+import { CompiledQuery, sql } from 'kysely';
+import type { RootOperationNode } from 'kysely';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { z } from 'zod';
+import { maintainPartitions } from '../../src/store/partitions.ts';
+import { searchEvents } from '../../src/store/search-events.ts';
+import type { EventFilter } from '../../src/store/search-events.ts';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+
+const ROWS = 20_000;
+const UNTIL = new Date('2026-03-20T00:00:00Z');
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  const none = { audit: undefined, location: undefined, log: undefined };
+  await maintainPartitions(test.db, UNTIL, none);
+  const columns = {
+    audit_events: sql`user_name, code`,
+    location_observations: sql`client_mac, ap_mac`,
+    log_entries: sql`username, client_mac, ap_mac`,
+  };
+  const mac = (of: number) => sql`lpad(to_hex(n % ${of}::int), 12, '0')::macaddr`;
+  const values = {
+    audit_events: sql`'user' || n % 200, n % 200`,
+    location_observations: sql`${mac(200)}, ${mac(190)}`,
+    log_entries: sql`'user' || n % 200, ${mac(200)}, ${mac(190)}`,
+  };
+  for (const table of ['audit_events', 'location_observations', 'log_entries'] as const) {
+    await sql`
+      insert into ${sql.table(table)} (occurred_at, received_at, event_id, delivery_id, source, message_type, origin,
+        payload, ${columns[table]})
+      select ${UNTIL}::timestamptz - n * interval '3 minutes', now(), gen_random_uuid(), gen_random_uuid(), 's', 'T',
+             'webhook', '{}', ${values[table]}
+      from generate_series(1, ${ROWS}::int) as n`.execute(test.db);
+    await sql`analyze ${sql.table(table)}`.execute(test.db);
+  }
+});
+afterAll(() => test.drop());
+
+/** The plans of the queries that a search runs. */
+async function plansOf(filter: EventFilter): Promise<string[]> {
+  const asked: RootOperationNode[] = [];
+  const watched = test.db.withPlugin({
+    transformQuery({ node }) {
+      asked.push(node);
+      return node;
+    },
+    transformResult: ({ result }) => Promise.resolve(result),
+  });
+  await searchEvents(watched, filter, { limit: 50 });
+  const plans = asked.map(async (node) => {
+    const { sql: text, parameters } = test.db.getExecutor().compileQuery(node, { queryId: 'of-a-search' });
+    const { rows } = await test.db.executeQuery(CompiledQuery.raw(`explain ${text}`, [...parameters]));
+    return z
+      .array(z.object({ 'QUERY PLAN': z.string() }))
+      .parse(rows)
+      .map((row) => row['QUERY PLAN'])
+      .join('\n');
+  });
+  return Promise.all(plans);
+}
+
+it.each<[string, EventFilter, readonly string[]]>([
+  ['a user', { user: 'user7' }, ['user_name_occurred_at', 'username_occurred_at']],
+  ['a code', { code: '7' }, ['code_occurred_at']],
+  ['a MAC address', { mac: '000000000007' }, ['client_mac_occurred_at', 'ap_mac_occurred_at']],
+  ['an access point', { accessPoint: '000000000007' }, ['ap_mac_occurred_at']],
+  ['no condition', {}, ['pkey']],
+])(
+  'a search for %s follows indexes in their order: it neither sorts nor reads all rows',
+  async (_name, filter, indexes) => {
+    const plans = (await plansOf(filter)).join('\n');
+    for (const index of indexes) expect(plans).toContain(index);
+    expect(plans).not.toMatch(/->\s+Sort\s+\(/);
+    expect(plans).not.toMatch(/Seq Scan on \w+_2026_0[23]/);
+  },
+);
+
+it('a search reads no partition that its time range excludes, and without one the newest first', async () => {
+  const range = { since: new Date('2026-02-10T00:00:00Z'), until: new Date('2026-02-11T00:00:00Z') };
+  for (const filter of [range, { ...range, user: 'user7' }, { ...range, text: 'nowhere' }]) {
+    const plans = (await plansOf(filter)).join('\n');
+    expect(plans).toMatch(/ on \w+_2026_02/);
+    expect(plans).not.toMatch(/ on \w+_(2026_0[13456]|default)/);
+  }
+  const [first, ...others] = await plansOf({});
+  expect(first).toContain('2026_02');
+  expect(others.join('\n')).not.toMatch(/ on \w+_2026_02/);
+});
