@@ -74,7 +74,9 @@ describe('the pages of people and devices', () => {
     expect(await admin.page('/people?q=0200.0000.0001')).toContain(
       '/people/client?mac=02%3A00%3A00%3A00%3A00%3A01&amp;since=30d',
     );
-    expect(await admin.page('/people?q=zoe')).toContain('/people/user?name=zoe&amp;since=30d');
+    const found = await admin.page('/people?q=zoe');
+    expect(found).toContain('/people/user?name=zoe&amp;since=30d');
+    expect(found).toContain('1 events in the last 30 days, the last <time');
     expect(await admin.page('/people?q=nobody')).toContain('no event names the user nobody');
   });
 
