@@ -3,6 +3,8 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ask } from '../support/ask.ts';
+import { EMULATOR_LOGINS } from '../../src/emulator/accounts.ts';
+import { createEmulator } from '../../src/emulator/emulator.ts';
 import { countEvents } from '../../src/store/count-events.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
@@ -76,6 +78,7 @@ function textsIn(value: unknown, texts = new Map<string, string>()): Map<string,
 describe('the API as its document describes it', () => {
   let database: TestDatabase;
   let directory: string;
+  let emulator: ReturnType<typeof createEmulator>;
   let program: Program;
   let raw: unknown;
   let document: z.infer<typeof documentSchema>;
@@ -83,7 +86,13 @@ describe('the API as its document describes it', () => {
   beforeAll(async () => {
     database = await createTestDatabase();
     directory = await temporaryDirectory();
+    emulator = createEmulator({ rate: 0 });
+    const { username, password } = EMULATOR_LOGINS.administrator;
     program = await startProgram({
+      CLOUD_API_URL: await emulator.listen(0),
+      CLOUD_USERNAME: username,
+      CLOUD_PASSWORD: password,
+      PUBLIC_URL: 'http://127.0.0.1:9',
       DATABASE_URL: database.databaseUrl,
       DATA_DIR: directory,
       WEBHOOK_SECRET: SECRET,
@@ -103,6 +112,7 @@ describe('the API as its document describes it', () => {
   });
   afterAll(async () => {
     await program.end('SIGTERM');
+    await emulator.close();
     await database.drop();
     await rm(directory, { recursive: true, force: true });
   });
@@ -161,18 +171,24 @@ describe('the API as its document describes it', () => {
       ['mac', 'aabbccddeeff'],
       ['export_id', '0'.repeat(32)],
     ]);
+    const RANGE: Record<string, string> = {
+      since: new Date(Date.now() - 3_600_000).toISOString(),
+      until: new Date().toISOString(),
+    };
     const NAMES: Record<string, string> = { users: 'admin@example.com', destinations: 'default' };
     await ask(program.adminUrl, { path: `/api/v1/events/export?format=csv&export_id=${'0'.repeat(32)}` });
     const questions = operations()
       .filter(([, method, { responses }]) => method === 'get' && 'application/json' in responses[200].content)
       .toSorted(([a], [b]) => a.split('{').length - b.split('{').length);
     const misfits: unknown[] = [];
-    for (const [address, , { responses }] of questions) {
+    for (const [address, , { parameters, responses }] of questions) {
       const filled = address.replaceAll(
         /\/(\w+)\/\{(\w+)\}/g,
         (_, room: string, name: string) => `/${room}/${known.get(name) ?? NAMES[room] ?? 'unknown'}`,
       );
-      const answer = await get(filled);
+      const wanted = parameters.filter(({ in: place, required }) => place === 'query' && required === true);
+      const query = new URLSearchParams(wanted.map(({ name }) => [name, RANGE[name] ?? 'unknown']));
+      const answer = await get(`${filled}?${query.toString()}`);
       for (const [key, text] of textsIn(answer)) if (!known.has(key) && key !== 'name') known.set(key, text);
       const described = jsonSchema.parse(local(responses[200].content['application/json']?.schema));
       const { error } = z.fromJSONSchema({ ...described, $defs }).safeParse(answer);

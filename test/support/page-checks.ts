@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { z } from 'zod';
 
@@ -12,7 +12,7 @@ const SCHEMES = ['light', 'dark'] as const;
 /** A telephone, a laptop, a large screen. */
 const WIDTHS = [390, 1280, 1920] as const;
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
 const resultSchema = z.object({
   violations: z.array(
