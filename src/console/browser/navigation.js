@@ -1,3 +1,8 @@
 // Where the navigation is wider than the window, shows where in it one is.
 
-document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+function showHere() {
+  document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+}
+
+showHere();
+addEventListener('resize', showHere);
