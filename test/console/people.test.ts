@@ -76,7 +76,7 @@ describe('the pages of people and devices', () => {
     );
     const found = await admin.page('/people?q=zoe');
     expect(found).toContain('/people/user?name=zoe&amp;since=30d');
-    expect(found).toContain('1 events in the last 30 days, the last <time');
+    expect(found).toContain('1 event in the last 30 days, the last <time');
     expect(await admin.page('/people?q=nobody')).toContain('no event names the user nobody');
   });
 

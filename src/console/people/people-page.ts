@@ -84,14 +84,16 @@ async function found(db: Db, q: string): Promise<Content> {
 const wasSeen = ({ lastSeen, isComplete }: UserSummary | ClientSummary) =>
   lastSeen !== undefined || !isComplete;
 
-const countOf = (countsByType: UserSummary['countsByType']) =>
-  Object.values(countsByType).reduce((sum, count) => sum + count, 0);
+function eventsOf(countsByType: UserSummary['countsByType']): string {
+  const count = Object.values(countsByType).reduce((sum, one) => sum + one, 0);
+  return `${numberOf(count)} ${count === 1 ? 'event' : 'events'}`;
+}
 
 const hit = (title: string, { lastSeen, countsByType }: UserSummary | ClientSummary, address: string) => html`
   <section class="panel">
     <h2><a href=${address}>${title}</a></h2>
     <p>
-      ${`${numberOf(countOf(countsByType))} events in the last ${DAYS} days`}${
+      ${`${eventsOf(countsByType)} in the last ${DAYS} days`}${
         lastSeen !== undefined && html`, the last ${timeOf(lastSeen)}`
       }
     </p>
