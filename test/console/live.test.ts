@@ -129,7 +129,7 @@ describe('the stream of events', () => {
   it('ends when the program does', async () => {
     const stream = await watch();
     await admin.close();
-    await waitFor(stream.hasEnded);
+    expect(await waitFor(stream.hasEnded)).toBe(true);
     admin = await startActions(test.db);
   });
 
