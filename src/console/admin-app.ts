@@ -10,6 +10,7 @@ import { serveLogIn } from './access/log-in.ts';
 import type { CountFailure } from './access/log-in.ts';
 import { answerErrors, wantsPage } from './answer-errors.ts';
 import { describeApi } from './api/openapi.ts';
+import type { ApiRoute } from './api/route.ts';
 import type { Area } from './area.ts';
 import { IMPORT_MAP_HASH, serveAssets } from './assets.ts';
 import { renderDocument } from './html/html.ts';
@@ -133,7 +134,7 @@ function serveApi(app: Express, areas: readonly Area[], { version, stopping }: A
   const document = describeApi(routes, version);
   app.get('/api/openapi.json', (_request, response) => void response.json(document));
   const json = express.json({ limit: '1mb' });
-  for (const { method, path, serve } of routes) {
+  for (const { method, path, serve } of routes.toSorted(byParameters)) {
     const route = `/api/v1${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
     app[method](route, json, (request: Request, response: Response) =>
       serve(request, response, {
@@ -143,6 +144,10 @@ function serveApi(app: Express, areas: readonly Area[], { version, stopping }: A
     );
   }
 }
+
+/** A path without parameters first: `/events/stream` is no event's id, whichever area comes first. */
+const byParameters = (a: ApiRoute, b: ApiRoute) =>
+  Number(a.path.includes('{')) - Number(b.path.includes('{'));
 
 /** Fires when nobody waits for the answer any more. */
 function goneOf(response: Response): AbortSignal {
