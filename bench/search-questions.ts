@@ -63,10 +63,10 @@ export async function createQuestions(db: Db, seeded: Seeded, times: number): Pr
     farPage('time range', () => range(30 * DAY_MS)),
     farPage('code', (time) => ({ code: drawn.codes[time] })),
     histogram('up to a day', () => range(DAY_MS)),
-    histogram('up to 90 days', () => range(SEEDED_DAYS * DAY_MS)),
-    histogram('up to 90 days, a user', (time) => ({ ...range(SEEDED_DAYS * DAY_MS), user: user(time) })),
+    histogram('up to a year', () => range(SEEDED_DAYS * DAY_MS)),
+    histogram('up to a year, a user', (time) => ({ ...range(SEEDED_DAYS * DAY_MS), user: user(time) })),
     {
-      name: 'timeline of a user, 90 days',
+      name: 'timeline of a user, a year',
       ask: (time) =>
         timed(
           async () =>
@@ -74,7 +74,7 @@ export async function createQuestions(db: Db, seeded: Seeded, times: number): Pr
         ),
     },
     {
-      name: 'timeline of a client, 90 days',
+      name: 'timeline of a client, a year',
       ask: (time) =>
         timed(
           async () =>

@@ -11,7 +11,7 @@ export interface Seeded {
   readonly until: Date;
 }
 
-export const SEEDED_DAYS = 90;
+export const SEEDED_DAYS = 365;
 
 /** The events of so many stretches of each day are written type by type: about in the order of time, as they come. */
 const STRETCHES_A_DAY = 24;

@@ -1,8 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { jsonRoute } from '../../src/console/api/route.ts';
+import { createEventHub } from '../../src/console/live/event-hub.ts';
+import { liveArea } from '../../src/console/live/live-area.ts';
 import { matches } from '../../src/console/live/matches.ts';
 import { searchEvents } from '../../src/store/search-events.ts';
 import { startActions, storeDeliveries } from '../support/actions.ts';
+import { startAdmin } from '../support/admin.ts';
 import type { RunningAdmin } from '../support/admin.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
@@ -129,8 +133,25 @@ describe('the stream of events', () => {
   it('ends when the program does', async () => {
     const stream = await watch();
     await admin.close();
-    await waitFor(stream.hasEnded);
+    expect(await waitFor(stream.hasEnded)).toBe(true);
     admin = await startActions(test.db);
+  });
+
+  it('is not taken for an event whose id is "stream", whichever area comes first', async () => {
+    const one = jsonRoute({
+      method: 'get',
+      path: '/events/{event_id}',
+      tag: 'events',
+      summary: 'one event',
+      asks: z.object({}),
+      answer: z.object({}),
+      work: async () => ({}),
+    });
+    await admin.close();
+    const hub = createEventHub(test.db);
+    const areas = [{ navigation: [], pages: [], routes: [one] }, liveArea({ db: test.db, hub })];
+    admin = await startAdmin(areas, test.db);
+    expect((await watch()).response.headers.get('content-type')).toMatch(/^text\/event-stream/);
   });
 
   it.each(['?type=AUDIT', '?mac=1', '?after=1'])('refuses what it cannot read: %s', async (query) => {

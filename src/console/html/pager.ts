@@ -8,7 +8,7 @@ export function pagerOf(path: string, query: Query, next: string | undefined): C
   const isFirst = query['cursor'] === undefined;
   if (isFirst && next === undefined) return undefined;
   return html`
-    <nav class="row" aria-label="Pages">
+    <nav class="row" aria-label="Pages of the list">
       ${!isFirst && html`<a class="button quiet" href=${addressOf(path, { ...query, cursor: undefined })}>Newest</a>`}
       ${
         next !== undefined &&
