@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 
-/** What a delivery can be of: a message type, or `UNKNOWN` where it could not be read. */
-export const DELIVERED_TYPES = [...MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE] as const;
+const DELIVERED_TYPES = [...MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE] as const;
 
+/** What a delivery can be of: a message type, or `UNKNOWN` where it could not be read. */
 export const deliveredType = z.enum(DELIVERED_TYPES, 'takes one of the message types, or UNKNOWN');
 
 /** The types as a choice that has "all", too. */

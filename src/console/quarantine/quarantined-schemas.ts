@@ -67,7 +67,7 @@ export const filterOf = ({
 const matching = z.object(conditionsShape);
 
 /** At most so many in one request: each request ends within seconds. */
-export const MOST_AT_ONCE = 1_000;
+const MOST_AT_ONCE = 1_000;
 
 /** What to replay or discard: these, or what is open and matches, a part at a time. */
 export const chosenBody = z

@@ -3,7 +3,7 @@ import { z } from 'zod';
 const action = z.enum(['create', 'update', 'delete', 'keep']);
 
 /** A step of a plan. */
-export const stepSchema = z
+const stepSchema = z
   .object({
     action,
     message_type: z.string(),
@@ -24,7 +24,7 @@ export const stepSchema = z
   .meta({ id: 'SubscriptionStep', description: 'What is to be done about one subscription' });
 
 /** A subscription that the cloud holds. */
-export const heldSchema = z
+const heldSchema = z
   .object({
     source: z.string(),
     subscription_id: z.string().nullable(),
