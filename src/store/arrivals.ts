@@ -91,11 +91,11 @@ function addUp(condition: RawBuilder<unknown>): RawBuilder<unknown> {
     ), by_time as (
       insert into arrivals (bucket, seconds, source, message_type, ${COUNTS})
       select bucket, seconds, source, message_type, ${COUNTS} from taken
-      ${addToThere('arrivals', 'bucket, seconds, source, message_type')}
+      ${addToThere('arrivals', KEY_BY_TIME)}
     ), in_total as (
       insert into arrival_totals (source, message_type, ${COUNTS})
       select source, message_type, ${SUMS} from taken group by source, message_type
-      ${addToThere('arrival_totals', 'source, message_type')}
+      ${addToThere('arrival_totals', KEY_IN_TOTAL)}
     )`;
 }
 
@@ -110,15 +110,21 @@ const NUMBERS = [
   'unbalanced',
 ] as const;
 
-const COUNTS = sql.raw([...NUMBERS, 'last_received_at'].join(', '));
+const COUNTS = sql.join([...NUMBERS, 'last_received_at'].map((name) => sql.ref(name)));
 
-const SUMS = sql.raw([...NUMBERS.map((name) => `sum(${name})`), 'max(last_received_at)'].join(', '));
+const SUMS = sql.join([...NUMBERS.map((name) => sql`sum(${sql.ref(name)})`), sql`max(last_received_at)`]);
 
-function addToThere(table: string, key: string): RawBuilder<unknown> {
-  const sums = NUMBERS.map((name) => `${name} = ${table}.${name} + excluded.${name}`);
-  return sql.raw(`on conflict (${key}) do update set ${sums.join(', ')},
-    last_received_at = greatest(${table}.last_received_at, excluded.last_received_at)`);
+/** What of a row of counts is there already grows by the new ones. */
+function addToThere(table: string, key: readonly string[]): RawBuilder<unknown> {
+  const there = (name: string) => sql.ref(`${table}.${name}`);
+  const come = (name: string) => sql.ref(`excluded.${name}`);
+  const sums = NUMBERS.map((name) => sql`${sql.ref(name)} = ${there(name)} + ${come(name)}`);
+  return sql`on conflict (${sql.join(key.map((name) => sql.ref(name)))}) do update set ${sql.join(sums)},
+    last_received_at = greatest(${there('last_received_at')}, ${come('last_received_at')})`;
 }
+
+const KEY_BY_TIME = ['bucket', 'seconds', 'source', 'message_type'];
+const KEY_IN_TOTAL = ['source', 'message_type'];
 
 /** The first hour that is kept by minute. */
 const minutesSince = (now: RawBuilder<unknown>) =>
@@ -136,7 +142,7 @@ export async function compactArrivals(db: Db, now: Date): Promise<number> {
         insert into arrivals (bucket, seconds, source, message_type, ${COUNTS})
         select date_bin('1 hour', bucket, 'epoch'), 3600, source, message_type, ${SUMS}
         from gone group by 1, source, message_type
-        ${addToThere('arrivals', 'bucket, seconds, source, message_type')}
+        ${addToThere('arrivals', KEY_BY_TIME)}
       )
       select count(*) as minutes from gone`.execute(trx);
     return Number(rows[0]?.minutes ?? 0);
