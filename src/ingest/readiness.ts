@@ -14,7 +14,7 @@ export interface Finding {
 }
 
 /** One line of what an operator is told. */
-export interface ReadinessLine {
+interface ReadinessLine {
   readonly name: string;
   readonly state: State;
   /** In words; empty where there is nothing to say. */

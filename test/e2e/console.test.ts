@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { countEvents } from '../../src/store/count-events.ts';
-import { hasChromium, openBrowser, watchPage } from '../support/browser.ts';
+import { runsInBrowser, openBrowser, watchPage } from '../support/browser.ts';
 import type { OpenBrowser } from '../support/browser.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
@@ -18,11 +18,8 @@ const TOKEN = 'admin-token-of-the-console-test';
 /** One an hour: a search without a range goes back a day. */
 const EVENTS_OF_ANN = 20;
 
-/** Many pictures take a minute: `npm run test:console` runs this. */
-const isAsked = process.env['CONSOLE_TEST'] !== undefined;
-
 /** The real program and a real browser: each step goes on where the one before it has stopped. */
-describe.skipIf(!isAsked || !hasChromium())('the console (npm run test:console, needs Chromium)', () => {
+describe.skipIf(!runsInBrowser())('the console (npm run test:console, needs Chromium)', () => {
   let database: TestDatabase;
   let directory: string;
   let program: Program;

@@ -8,7 +8,11 @@ import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-cor
 /** Debian's Chromium; another place is named by CHROMIUM. */
 const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
 
-export const hasChromium = () => existsSync(CHROMIUM);
+/**
+ * Tests in a browser run by `npm run test:console` alone, where there is a Chromium: they take two minutes. The name of
+ * each says so where it is skipped.
+ */
+export const runsInBrowser = () => process.env['CONSOLE_TEST'] !== undefined && existsSync(CHROMIUM);
 
 /** Chromium asks nobody about itself: tests see only what a page asks for. */
 const ARGUMENTS = [

@@ -8,7 +8,7 @@ import type { Area } from '../../../src/console/area.ts';
 import { html } from '../../../src/console/html/html.ts';
 import { startAdmin } from '../../support/admin.ts';
 import type { RunningAdmin } from '../../support/admin.ts';
-import { hasChromium, openBrowser } from '../../support/browser.ts';
+import { runsInBrowser, openBrowser } from '../../support/browser.ts';
 import type { OpenBrowser } from '../../support/browser.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import type { TestDatabase } from '../../support/database.ts';
@@ -72,79 +72,83 @@ const otherSite = (admin: string) => `<!doctype html><title>other</title>
     }
   </script>`;
 
-describe.skipIf(!hasChromium())('in a browser (needs Chromium)', () => {
-  let database: TestDatabase;
-  let admin: RunningAdmin;
-  let browser: OpenBrowser;
-  let page: Page;
-  let other: Server;
+describe.skipIf(!runsInBrowser())(
+  'log-in and hostile text in a browser (npm run test:console, needs Chromium)',
+  () => {
+    let database: TestDatabase;
+    let admin: RunningAdmin;
+    let browser: OpenBrowser;
+    let page: Page;
+    let other: Server;
 
-  beforeAll(async () => {
-    database = await createTestDatabase();
-    admin = await startAdmin([area], database.db, { token: TOKEN });
-    browser = await openBrowser();
-    page = await browser.context.newPage();
-    // To the browser, localhost and 127.0.0.1 are two sites.
-    other = createServer(
-      (_request, response) => void response.setHeader('Content-Type', 'text/html').end(otherSite(admin.url)),
-    );
-    await new Promise<void>((resolve) => {
-      other.listen(0, 'localhost', resolve);
+    beforeAll(async () => {
+      database = await createTestDatabase();
+      admin = await startAdmin([area], database.db, { token: TOKEN });
+      browser = await openBrowser();
+      page = await browser.context.newPage();
+      // To the browser, localhost and 127.0.0.1 are two sites.
+      other = createServer(
+        (_request, response) =>
+          void response.setHeader('Content-Type', 'text/html').end(otherSite(admin.url)),
+      );
+      await new Promise<void>((resolve) => {
+        other.listen(0, 'localhost', resolve);
+      });
+      await page.goto(`${admin.url}/page`);
+      await page.fill('#name', 'Ada');
+      await page.fill('#token', TOKEN);
+      await page.click('button');
+      await page.waitForURL(`${admin.url}/page`);
     });
-    await page.goto(`${admin.url}/page`);
-    await page.fill('#name', 'Ada');
-    await page.fill('#token', TOKEN);
-    await page.click('button');
-    await page.waitForURL(`${admin.url}/page`);
-  });
-  afterAll(async () => {
-    await browser.close();
-    other.close();
-    await admin.close();
-    await database.drop();
-  });
+    afterAll(async () => {
+      await browser.close();
+      other.close();
+      await admin.close();
+      await database.drop();
+    });
 
-  it('text of events is shown as it is, and never becomes markup or runs', async () => {
-    await page.goto(`${admin.url}/page`);
-    for (const [index, text] of HOSTILE.entries()) {
-      const paragraph = page.locator('main > p').nth(index);
-      expect(await paragraph.textContent()).toBe(text);
-      expect(await paragraph.getAttribute('title')).toBe(text);
-      expect(await page.locator('main > input').nth(index).inputValue()).toBe(text);
-    }
-    expect(await page.locator('textarea').inputValue()).toBe(HOSTILE[3]);
-    expect(await page.locator('main script, main img, main svg').count()).toBe(0);
-    const refused = page.waitForEvent('console', (message) =>
-      message.text().includes('Content Security Policy'),
-    );
-    await page.click('#link');
-    await refused;
-    expect(await page.title()).toBe(`${HOSTILE[0]} · xiq-sink`);
-  });
+    it('text of events is shown as it is, and never becomes markup or runs', async () => {
+      await page.goto(`${admin.url}/page`);
+      for (const [index, text] of HOSTILE.entries()) {
+        const paragraph = page.locator('main > p').nth(index);
+        expect(await paragraph.textContent()).toBe(text);
+        expect(await paragraph.getAttribute('title')).toBe(text);
+        expect(await page.locator('main > input').nth(index).inputValue()).toBe(text);
+      }
+      expect(await page.locator('textarea').inputValue()).toBe(HOSTILE[3]);
+      expect(await page.locator('main script, main img, main svg').count()).toBe(0);
+      const refused = page.waitForEvent('console', (message) =>
+        message.text().includes('Content Security Policy'),
+      );
+      await page.click('#link');
+      await refused;
+      expect(await page.title()).toBe(`${HOSTILE[0]} · xiq-sink`);
+    });
 
-  it('a page of another site changes nothing, frames nothing, and ends no session', async () => {
-    const { port } = z.object({ port: z.number() }).parse(other.address());
-    await page.goto(`http://localhost:${port}/`, { waitUntil: 'networkidle' });
-    expect(page.frames()[1]?.url()).toBe('chrome-error://chromewebdata/');
-    await page.click('#form button');
-    await page.waitForURL(`${admin.url}/api/v1/change`);
-    expect(await page.textContent('body')).toContain('OTHER_SITE');
-    expect(changes).toBe(0);
-    await page.goto(`${admin.url}/page`);
-    expect(await page.textContent('header')).toContain('Ada');
-  });
+    it('a page of another site changes nothing, frames nothing, and ends no session', async () => {
+      const { port } = z.object({ port: z.number() }).parse(other.address());
+      await page.goto(`http://localhost:${port}/`, { waitUntil: 'networkidle' });
+      expect(page.frames()[1]?.url()).toBe('chrome-error://chromewebdata/');
+      await page.click('#form button');
+      await page.waitForURL(`${admin.url}/api/v1/change`);
+      expect(await page.textContent('body')).toContain('OTHER_SITE');
+      expect(changes).toBe(0);
+      await page.goto(`${admin.url}/page`);
+      expect(await page.textContent('header')).toContain('Ada');
+    });
 
-  it('a link of another site leads to the page, without logging in again', async () => {
-    const { port } = z.object({ port: z.number() }).parse(other.address());
-    await page.goto(`http://localhost:${port}/`);
-    await page.click('#link');
-    await page.waitForURL(`${admin.url}/page?a=1`);
-    expect(await page.textContent('header')).toContain('Ada');
-    await browser.context.clearCookies();
-    await page.goto(`http://localhost:${port}/`);
-    await page.click('#link');
-    await page.waitForURL(`${admin.url}/login?next=%2Fpage%3Fa%3D1`);
-    await page.waitForSelector('head:not(:has(meta[http-equiv]))', { state: 'attached' });
-    await page.fill('#name', 'Grace');
-  });
-});
+    it('a link of another site leads to the page, without logging in again', async () => {
+      const { port } = z.object({ port: z.number() }).parse(other.address());
+      await page.goto(`http://localhost:${port}/`);
+      await page.click('#link');
+      await page.waitForURL(`${admin.url}/page?a=1`);
+      expect(await page.textContent('header')).toContain('Ada');
+      await browser.context.clearCookies();
+      await page.goto(`http://localhost:${port}/`);
+      await page.click('#link');
+      await page.waitForURL(`${admin.url}/login?next=%2Fpage%3Fa%3D1`);
+      await page.waitForSelector('head:not(:has(meta[http-equiv]))', { state: 'attached' });
+      await page.fill('#name', 'Grace');
+    });
+  },
+);

@@ -26,143 +26,146 @@ import {
 } from '../../support/actions.ts';
 import { startAdmin } from '../../support/admin.ts';
 import type { RunningAdmin } from '../../support/admin.ts';
-import { hasChromium, openBrowser, watchPage } from '../../support/browser.ts';
+import { runsInBrowser, openBrowser, watchPage } from '../../support/browser.ts';
 import type { OpenBrowser } from '../../support/browser.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import type { TestDatabase } from '../../support/database.ts';
 import { auditRecord } from '../../support/deliveries.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-describe.skipIf(!hasChromium())('what people change, in Chromium', () => {
-  const emulator = createEmulator({ rate: 0 });
-  let test: TestDatabase;
-  let directory: string;
-  let opened: Opened;
-  let admin: RunningAdmin;
-  let browser: OpenBrowser;
-  beforeAll(async () => {
-    test = await createTestDatabase();
-    const { db } = test;
-    directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-console-'));
-    const logger = pino({ level: 'silent' });
-    opened = createOpened(logger);
-    const source = {
-      name: 'default',
-      secrets: ['a-webhook-secret-of-the-tests'],
-      cloud: { apiUrl: await emulator.listen(0), credentials: EMULATOR_LOGINS.administrator },
-      messageTypes: ['AUDIT_LOG_ALL', 'SMS_LOG_ALL'] as const,
-    };
-    const publicUrl = 'https://sink.test';
-    const areas = [
-      quarantineArea({ db, replay: replayerOf(db, { maxBodyBytes: 1024 * 1024 }, logger) }),
-      destinationsArea({ db, ...sendingOf(db, [fileDestination('archive', directory)]) }),
-      subscriptionsArea(subscriptionsOf({ db, sources: [source], publicUrl, logger, opened })),
-    ];
-    admin = await startAdmin(areas, db);
-    browser = await openBrowser();
-  });
-  afterAll(async () => {
-    await browser.close();
-    await admin.close();
-    await opened.closeAll();
-    await emulator.close();
-    await rm(directory, { recursive: true });
-    await test.drop();
-  });
+describe.skipIf(!runsInBrowser())(
+  'what people change in a browser (npm run test:console, needs Chromium)',
+  () => {
+    const emulator = createEmulator({ rate: 0 });
+    let test: TestDatabase;
+    let directory: string;
+    let opened: Opened;
+    let admin: RunningAdmin;
+    let browser: OpenBrowser;
+    beforeAll(async () => {
+      test = await createTestDatabase();
+      const { db } = test;
+      directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-console-'));
+      const logger = pino({ level: 'silent' });
+      opened = createOpened(logger);
+      const source = {
+        name: 'default',
+        secrets: ['a-webhook-secret-of-the-tests'],
+        cloud: { apiUrl: await emulator.listen(0), credentials: EMULATOR_LOGINS.administrator },
+        messageTypes: ['AUDIT_LOG_ALL', 'SMS_LOG_ALL'] as const,
+      };
+      const publicUrl = 'https://sink.test';
+      const areas = [
+        quarantineArea({ db, replay: replayerOf(db, { maxBodyBytes: 1024 * 1024 }, logger) }),
+        destinationsArea({ db, ...sendingOf(db, [fileDestination('archive', directory)]) }),
+        subscriptionsArea(subscriptionsOf({ db, sources: [source], publicUrl, logger, opened })),
+      ];
+      admin = await startAdmin(areas, db);
+      browser = await openBrowser();
+    });
+    afterAll(async () => {
+      await browser.close();
+      await admin.close();
+      await opened.closeAll();
+      await emulator.close();
+      await rm(directory, { recursive: true });
+      await test.drop();
+    });
 
-  let page: Page;
-  let problems: readonly string[];
-  beforeEach(async () => {
-    page = await browser.context.newPage();
-    problems = watchPage(page, admin.url);
-  });
-  afterEach(async () => {
-    await page.close();
-    if (problems.length > 0) throw new Error(problems.join('\n'));
-  });
+    let page: Page;
+    let problems: readonly string[];
+    beforeEach(async () => {
+      page = await browser.context.newPage();
+      problems = watchPage(page, admin.url);
+    });
+    afterEach(async () => {
+      await page.close();
+      if (problems.length > 0) throw new Error(problems.join('\n'));
+    });
 
-  const open = () => countQuarantine(test.db, {}, 'open');
-  const button = (name: string) => page.getByRole('button', { name, exact: true });
+    const open = () => countQuarantine(test.db, {}, 'open');
+    const button = (name: string) => page.getByRole('button', { name, exact: true });
 
-  it('replays what is chosen from quarantine, and tells what came of it', async () => {
-    const body = JSON.stringify([auditRecord({ description: 'replayed' })]);
-    await storeDeliveries(test.db, unreadableDelivery(body), unreadableDelivery(body.slice(0, -1)));
-    await page.goto(`${admin.url}/quarantine`);
-    await button('Replay').click();
-    await page.getByText('Choose something first.').click();
-    await page.getByRole('checkbox', { name: 'All on this page' }).check();
-    await button('Replay').click();
-    await page
-      .getByText('2 replayed: 1 events, 0 duplicates, 1 in quarantine again; 0 not replayed.')
-      .waitFor();
-    expect(await lastAction(test.db)).toMatchObject({ action: 'quarantine.replay', via: 'console' });
-    await page.getByRole('link', { name: 'Load the list anew' }).click();
-    await page.getByText('1 open, 1 of them here.').waitFor();
-  });
+    it('replays what is chosen from quarantine, and tells what came of it', async () => {
+      const body = JSON.stringify([auditRecord({ description: 'replayed' })]);
+      await storeDeliveries(test.db, unreadableDelivery(body), unreadableDelivery(body.slice(0, -1)));
+      await page.goto(`${admin.url}/quarantine`);
+      await button('Replay').click();
+      await page.getByText('Choose something first.').click();
+      await page.getByRole('checkbox', { name: 'All on this page' }).check();
+      await button('Replay').click();
+      await page
+        .getByText('2 replayed: 1 events, 0 duplicates, 1 in quarantine again; 0 not replayed.')
+        .waitFor();
+      expect(await lastAction(test.db)).toMatchObject({ action: 'quarantine.replay', via: 'console' });
+      await page.getByRole('link', { name: 'Load the list anew' }).click();
+      await page.getByText('1 open, 1 of them here.').waitFor();
+    });
 
-  it('discards only after it has asked', async () => {
-    await page.goto(`${admin.url}/quarantine`);
-    const before = await open();
-    await page.getByRole('checkbox', { name: /^All \d+ that match$/ }).check();
-    await button('Discard').click();
-    await page.getByRole('dialog').getByText('for good').waitFor();
-    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
-    expect(await open()).toBe(before);
-    await button('Discard').click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click();
-    await page.getByText(`${before} discarded.`).waitFor();
-    expect(await open()).toBe(0);
-    expect(await lastAction(test.db)).toMatchObject({ action: 'quarantine.discard', outcome: 'done' });
-  });
+    it('discards only after it has asked', async () => {
+      await page.goto(`${admin.url}/quarantine`);
+      const before = await open();
+      await page.getByRole('checkbox', { name: /^All \d+ that match$/ }).check();
+      await button('Discard').click();
+      await page.getByRole('dialog').getByText('for good').waitFor();
+      await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+      expect(await open()).toBe(before);
+      await button('Discard').click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click();
+      await page.getByText(`${before} discarded.`).waitFor();
+      expect(await open()).toBe(0);
+      expect(await lastAction(test.db)).toMatchObject({ action: 'quarantine.discard', outcome: 'done' });
+    });
 
-  it('tells why one cannot be replayed, and leaves it open', async () => {
-    const packed = { reason: 'no such encoding', content: '', encoding: 'compress' };
-    await storeDeliveries(test.db, unreadableDelivery('', { unreadable: [packed] }));
-    await page.goto(`${admin.url}/quarantine`);
-    await page.locator('td a').first().click();
-    await button('Replay').click();
-    await page.getByText(/^Not replayed: /).waitFor();
-    expect(await open()).toBe(1);
-  });
+    it('tells why one cannot be replayed, and leaves it open', async () => {
+      const packed = { reason: 'no such encoding', content: '', encoding: 'compress' };
+      await storeDeliveries(test.db, unreadableDelivery('', { unreadable: [packed] }));
+      await page.goto(`${admin.url}/quarantine`);
+      await page.locator('td a').first().click();
+      await button('Replay').click();
+      await page.getByText(/^Not replayed: /).waitFor();
+      expect(await open()).toBe(1);
+    });
 
-  it('pauses, tests and resumes a destination', async () => {
-    await page.goto(`${admin.url}/destinations`);
-    await button('Pause archive').click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
-    await page.getByText('archive is paused.').waitFor();
-    expect(await listDestinations(test.db)).toMatchObject([{ state: 'paused' }]);
-    expect(await lastAction(test.db)).toMatchObject({ action: 'destination.pause', via: 'console' });
-    await button('Send a test event to archive').click();
-    await page.getByText('archive has taken the test event').waitFor();
-    expect(await lastAction(test.db)).toMatchObject({ action: 'destination.test' });
-    await button('Resume archive').click();
-    await page.getByText('archive goes on within a second.').waitFor();
-    expect(await lastAction(test.db)).toMatchObject({ action: 'destination.resume' });
-  });
+    it('pauses, tests and resumes a destination', async () => {
+      await page.goto(`${admin.url}/destinations`);
+      await button('Pause archive').click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
+      await page.getByText('archive is paused.').waitFor();
+      expect(await listDestinations(test.db)).toMatchObject([{ state: 'paused' }]);
+      expect(await lastAction(test.db)).toMatchObject({ action: 'destination.pause', via: 'console' });
+      await button('Send a test event to archive').click();
+      await page.getByText('archive has taken the test event').waitFor();
+      expect(await lastAction(test.db)).toMatchObject({ action: 'destination.test' });
+      await button('Resume archive').click();
+      await page.getByText('archive goes on within a second.').waitFor();
+      expect(await lastAction(test.db)).toMatchObject({ action: 'destination.resume' });
+    });
 
-  it('sends refused events again, and moves the place of a destination', async () => {
-    await refuseAll(test.db, 'archive');
-    await page.goto(`${admin.url}/destinations/archive`);
-    await button('Send all again').click();
-    await page.getByText('1 sent again.').waitFor();
-    expect(await takenBy('archive', directory)).toContain('"description":"replayed"');
-    expect(await lastAction(test.db)).toMatchObject({ action: 'destination.replay' });
-    await page.getByRole('combobox').selectOption('7d');
-    await button('Move').first().click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Move' }).click();
-    await page.getByText('Its place is moved.').waitFor();
-    expect(await lastAction(test.db)).toMatchObject({ action: 'destination.rewind' });
-  });
+    it('sends refused events again, and moves the place of a destination', async () => {
+      await refuseAll(test.db, 'archive');
+      await page.goto(`${admin.url}/destinations/archive`);
+      await button('Send all again').click();
+      await page.getByText('1 sent again.').waitFor();
+      expect(await takenBy('archive', directory)).toContain('"description":"replayed"');
+      expect(await lastAction(test.db)).toMatchObject({ action: 'destination.replay' });
+      await page.getByRole('combobox').selectOption('7d');
+      await button('Move').first().click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Move' }).click();
+      await page.getByText('Its place is moved.').waitFor();
+      expect(await lastAction(test.db)).toMatchObject({ action: 'destination.rewind' });
+    });
 
-  it('shows the plan of the subscriptions, and applies it after it has asked', async () => {
-    await page.goto(`${admin.url}/subscriptions`);
-    await page.getByText('2 to create, 0 to update, 0 to delete, 0 in order.').waitFor();
-    await button('Apply the plan').click();
-    await page.getByRole('dialog').getByText('Change 2 subscriptions of default').waitFor();
-    await page.getByRole('dialog').getByRole('button', { name: 'Apply' }).click();
-    await page.getByText('2 done, and the cloud shows it.').waitFor();
-    await page.getByText('All 2 are as the settings say.').waitFor();
-    await waitFor(async () => (await button('Apply the plan').count()) === 0);
-    expect(await lastAction(test.db)).toMatchObject({ action: 'subscriptions.apply', outcome: 'done' });
-  });
-});
+    it('shows the plan of the subscriptions, and applies it after it has asked', async () => {
+      await page.goto(`${admin.url}/subscriptions`);
+      await page.getByText('2 to create, 0 to update, 0 to delete, 0 in order.').waitFor();
+      await button('Apply the plan').click();
+      await page.getByRole('dialog').getByText('Change 2 subscriptions of default').waitFor();
+      await page.getByRole('dialog').getByRole('button', { name: 'Apply' }).click();
+      await page.getByText('2 done, and the cloud shows it.').waitFor();
+      await page.getByText('All 2 are as the settings say.').waitFor();
+      await waitFor(async () => (await button('Apply the plan').count()) === 0);
+      expect(await lastAction(test.db)).toMatchObject({ action: 'subscriptions.apply', outcome: 'done' });
+    });
+  },
+);

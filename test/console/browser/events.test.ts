@@ -6,7 +6,7 @@ import { eventsArea } from '../../../src/console/events/events-area.ts';
 import { peopleArea } from '../../../src/console/people/people-area.ts';
 import { startAdmin } from '../../support/admin.ts';
 import type { RunningAdmin } from '../../support/admin.ts';
-import { hasChromium, openBrowser, watchPage } from '../../support/browser.ts';
+import { runsInBrowser, openBrowser, watchPage } from '../../support/browser.ts';
 import type { OpenBrowser } from '../../support/browser.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import type { TestDatabase } from '../../support/database.ts';
@@ -16,7 +16,7 @@ const BULK = 3_000;
 
 const range = `since=${RANGE.since}&until=${RANGE.until}`;
 
-describe.skipIf(!hasChromium())('events in a browser (skipped where there is no Chromium)', () => {
+describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, needs Chromium)', () => {
   let test: TestDatabase;
   let admin: RunningAdmin;
   let browser: OpenBrowser;

@@ -5,7 +5,7 @@ import type { Db } from '../../../src/store/database.ts';
 import { startAdmin } from '../../support/admin.ts';
 import type { RunningAdmin } from '../../support/admin.ts';
 import { deliverAndCount } from '../../support/arrivals.ts';
-import { hasChromium, openBrowser, watchPage } from '../../support/browser.ts';
+import { runsInBrowser, openBrowser, watchPage } from '../../support/browser.ts';
 import type { OpenBrowser } from '../../support/browser.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import type { TestDatabase } from '../../support/database.ts';
@@ -13,7 +13,7 @@ import { overviewForTests } from '../overview/overview-for-tests.ts';
 
 const MINUTE = 60_000;
 
-describe.skipIf(!hasChromium())('the overview in a browser (needs Chromium)', () => {
+describe.skipIf(!runsInBrowser())('the overview in a browser (npm run test:console, needs Chromium)', () => {
   let database: TestDatabase;
   let db: Db;
   let admin: RunningAdmin;
