@@ -1,11 +1,28 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
+
+/** Tests that start the whole program again and again, for minutes: `npm run test:program` runs them. */
+const SLOW = [
+  'test/commands/doctor/doctor.test.ts',
+  'test/e2e/demo.test.ts',
+  'test/e2e/forward.test.ts',
+  'test/e2e/hostile-input.test.ts',
+  'test/e2e/observe.test.ts',
+  'test/e2e/owner.test.ts',
+  'test/e2e/subscribe.test.ts',
+  'test/e2e/traces.test.ts',
+  'test/security/admin-listener.test.ts',
+];
+
+const skipped = process.env['SLOW_TESTS'] === undefined ? SLOW : [];
+if (skipped.length > 0) process.stdout.write(`skipped, for npm run test:program: ${skipped.join(', ')}\n`);
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...skipped],
     globalSetup: 'test/support/global-setup.ts',
     // Most of the long tests wait for a program or for an outage to end, not for the processor.
-    maxWorkers: 3,
+    maxWorkers: 4,
     // The slowest tests start the whole program and stop databases under it.
     testTimeout: 30_000,
     hookTimeout: 60_000,

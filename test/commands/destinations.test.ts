@@ -21,6 +21,7 @@ import {
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { untilSeen } from '../support/until-seen.ts';
 
 const START = { xid: '0', id: '0' };
 const HOLDER = '00000000-0000-7000-8000-000000000001';
@@ -123,6 +124,7 @@ describe('destinations rewind', () => {
   it('moves to a time or to the end, also before anything was forwarded', async () => {
     await rewind(test.db, [archive], 'archive', new Date(Date.now() - 3_600_000));
     expect(await status('archive')).toMatchObject({ behind_count: 3 });
+    await untilSeen(test.db);
     await rewind(test.db, [archive], 'archive', undefined);
     expect(await status('archive')).toMatchObject({ behind_count: 0, generation: '2' });
   });

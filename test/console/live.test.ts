@@ -11,6 +11,7 @@ import type { RunningAdmin } from '../support/admin.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { untilSeen } from '../support/until-seen.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 let test: TestDatabase;
@@ -79,6 +80,7 @@ async function watch(
 describe('the stream of events', () => {
   it('tells since when it listens, and sends what is stored from then on, once and in order', async () => {
     await audits('before');
+    await untilSeen(test.db);
     const stream = await watch();
     expect(stream.response.headers.get('content-type')).toMatch(/^text\/event-stream/);
     const many = Array.from({ length: 12 }, (_, n) => `number ${n}`);
