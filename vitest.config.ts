@@ -8,6 +8,7 @@ const SLOW = [
   'test/e2e/hostile-input.test.ts',
   'test/e2e/observe.test.ts',
   'test/e2e/owner.test.ts',
+  'test/e2e/serve.test.ts',
   'test/e2e/subscribe.test.ts',
   'test/e2e/traces.test.ts',
   'test/security/admin-listener.test.ts',
@@ -22,7 +23,7 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, ...skipped],
     globalSetup: 'test/support/global-setup.ts',
     // Most of the long tests wait for a program or for an outage to end, not for the processor.
-    maxWorkers: 4,
+    maxWorkers: 3,
     // The slowest tests start the whole program and stop databases under it.
     testTimeout: 30_000,
     hookTimeout: 60_000,

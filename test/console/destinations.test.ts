@@ -17,6 +17,7 @@ import type { RunningAdmin } from '../support/admin.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { untilSeen } from '../support/until-seen.ts';
 
 const START = { xid: '0', id: '0' };
 
@@ -101,6 +102,7 @@ describe('a change', () => {
   it('moves the place to now, by a span or to a time in UTC', async () => {
     await admin.post('/destinations/archive/rewind', { to: '1h' });
     expect(await stateOf('archive')).toMatchObject({ behind: 3 });
+    await untilSeen(test.db);
     await admin.post('/destinations/archive/rewind', { to: 'now' });
     expect(await stateOf('archive')).toMatchObject({ behind: 0 });
     await admin.post('/destinations/archive/rewind', { to: '2026-01-01T08:00' });

@@ -18,6 +18,7 @@ import { createTestDatabase, emptyTables } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { untilSeen } from '../support/until-seen.ts';
 
 const logger = pino({ level: 'silent' });
 const START = { xid: '0', id: '0' };
@@ -44,6 +45,8 @@ async function storeEvents(...numbers: number[]): Promise<void> {
   for (const userId of numbers) {
     await store({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ userId })])] });
   }
+  // So that a forwarder that starts now finds all of them at once.
+  await untilSeen(test.db);
 }
 
 const numberOf = ({ event }: Message) => Number(event.columns['user_id']);

@@ -9,7 +9,9 @@ import { waitFor } from './wait-for.ts';
 export async function untilSeen(db: Db): Promise<void> {
   await waitFor(async () => {
     const { rows } = await sql<{ seen: boolean }>`
-      select coalesce(max(xid) < pg_snapshot_xmin(pg_current_snapshot()), true) as seen from events`.execute(db);
+      select coalesce(max(xid) < pg_snapshot_xmin(pg_current_snapshot()), true) as seen from events`.execute(
+      db,
+    );
     return rows[0]?.seen === true;
   });
 }
