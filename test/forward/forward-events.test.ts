@@ -45,8 +45,6 @@ async function storeEvents(...numbers: number[]): Promise<void> {
   for (const userId of numbers) {
     await store({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ userId })])] });
   }
-  // So that a forwarder that starts now finds all of them at once.
-  await untilSeen(test.db);
 }
 
 const numberOf = ({ event }: Message) => Number(event.columns['user_id']);
@@ -159,6 +157,7 @@ describe('forwarding', () => {
       ),
     );
     await storeEvents(...range(20));
+    await untilSeen(test.db);
     forward(sender);
     await waitFor(async () => (await status()).rejected_count === 1);
     expect(taken).toEqual(range(20).filter((n) => n !== 5));
@@ -169,6 +168,7 @@ describe('forwarding', () => {
       throw new BatchRefusedError('400 Bad Request');
     });
     await storeEvents(...range(20));
+    await untilSeen(test.db);
     forward(sender);
     await waitFor(async () => (await status()).state === 'refused');
     expect(await status()).toMatchObject({ rejected_count: 0, behind_count: 20 });
