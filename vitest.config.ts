@@ -15,8 +15,6 @@ const SLOW = [
 ];
 
 const skipped = process.env['SLOW_TESTS'] === undefined ? SLOW : [];
-if (skipped.length > 0) process.stdout.write(`skipped, for npm run test:program: ${skipped.join(', ')}\n`);
-
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
