@@ -31,7 +31,7 @@ interface Bench {
   stealLocks(): Promise<void>;
 }
 
-const DEAD = { lockDuration: 300, autorun: false, skipLockRenewal: true, skipStalledCheck: true };
+const DEAD = { lockDuration: 1_500, autorun: false, skipLockRenewal: true, skipStalledCheck: true };
 
 const workers: (() => Promise<unknown>)[] = [];
 const cleanUps: (() => Promise<unknown>)[] = [];
