@@ -168,7 +168,9 @@ it('a body of pieces of one byte counts as what it takes in memory', async () =>
   for (let n = 0; n < 100 && many.received() === ''; n += 1) {
     await new Promise((resolve) => many.socket.write(pieces, resolve));
   }
-  await waitFor(() => many.received().startsWith('HTTP/1.1 503 '));
+  // Who still writes while it is answered may find the connection cut off before it has read the answer.
+  await waitFor(() => many.received().startsWith('HTTP/1.1 503 ') || many.socket.destroyed);
+  expect(many.received()).not.toContain('HTTP/1.1 200');
   // As much as may be in flight, and no more.
   expect(process.memoryUsage().rss - before).toBeLessThan(250_000_000);
 });
