@@ -23,9 +23,8 @@ export function viewEvent({ family, columns }: Pick<StoredEvent, 'family' | 'col
 const textOf = (value: StoredEvent['columns'][string] | undefined) =>
   typeof value === 'string' ? value : null;
 
-/** The columns of the view `events`, by their names and in their order, but for the payload, which comes last. */
-export function viewColumns(event: Omit<StoredEvent, 'payload'>): Readonly<Record<string, string | null>> {
-  const { user, code, clientMac, apMac, description } = viewEvent(event);
+/** The envelope of an event, by the names and in the order of the columns that every table of events begins with. */
+export function envelopeColumns(event: Omit<StoredEvent, 'payload'>) {
   return {
     id: event.id,
     event_id: event.eventId,
@@ -37,6 +36,14 @@ export function viewColumns(event: Omit<StoredEvent, 'payload'>): Readonly<Recor
     owner_id: event.ownerId,
     org_id: event.orgId,
     origin: event.origin,
+  };
+}
+
+/** The columns of the view `events`, by their names and in their order, but for the payload, which comes last. */
+export function viewColumns(event: Omit<StoredEvent, 'payload'>): Readonly<Record<string, string | null>> {
+  const { user, code, clientMac, apMac, description } = viewEvent(event);
+  return {
+    ...envelopeColumns(event),
     family: event.family,
     user_name: user,
     code,

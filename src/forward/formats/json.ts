@@ -1,6 +1,7 @@
 import { MESSAGE_TYPES } from '../../domain.ts';
 import { FIELDS } from '../../message-types.ts';
 import type { FieldKind } from '../../message-types.ts';
+import { envelopeColumns } from '../../store/event-view.ts';
 import type { Format } from '../stored-event.ts';
 import { asTold, decimal, json, time } from './readings.ts';
 import type { Reading } from './readings.ts';
@@ -27,16 +28,7 @@ export const formatJson: Format = (event) => {
     columns[column] = value === null ? null : (reading(value) ?? null);
   }
   return JSON.stringify({
-    id: event.id,
-    event_id: event.eventId,
-    delivery_id: event.deliveryId,
-    source: event.source,
-    message_type: event.messageType,
-    occurred_at: event.occurredAt,
-    received_at: event.receivedAt,
-    owner_id: event.ownerId,
-    org_id: event.orgId,
-    origin: event.origin,
+    ...envelopeColumns(event),
     ...columns,
     payload: event.payload,
   });
