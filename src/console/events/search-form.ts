@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
-import { MESSAGE_TYPES } from '../../domain.ts';
 import { fieldOf } from '../html/field.ts';
 import { html } from '../html/html.ts';
+import { typesField } from '../html/types-field.ts';
 import { textOf } from './asked-query.ts';
 import type { Problems, Written } from './asked-query.ts';
 import { rangeFields } from './range-fields.ts';
@@ -33,18 +33,7 @@ export function searchForm(written: Written, problems: Problems): VNode {
       <details open=${isFurther || types.length > 0}>
         <summary>More conditions</summary>
         <div class="fields">${FURTHER_FIELDS.map(field)}</div>
-        <fieldset class="types">
-          <legend>Types (none: all)</legend>
-          ${MESSAGE_TYPES.map(
-            (type) => html`
-              <label>
-                <input type="checkbox" name="type" value=${type} checked=${types.includes(type)} />
-                <code>${type}</code>
-              </label>
-            `,
-          )}
-          ${problems.has('type') && html`<p class="problem">Types ${problems.get('type')}.</p>`}
-        </fieldset>
+        ${typesField(types, problems.get('type'))}
       </details>
       <div class="row">
         <button>Search</button>

@@ -1,12 +1,12 @@
 import type { Request } from 'express';
 import { z } from 'zod';
-import { MESSAGE_TYPES } from '../../domain.ts';
 import { addressOf } from '../addresses.ts';
 import { queryOf } from '../api/query.ts';
 import { readAsked } from '../api/route.ts';
 import { LiveList } from '../browser/live-list.js';
 import { fieldOf } from '../html/field.ts';
 import { html } from '../html/html.ts';
+import { typesField } from '../html/types-field.ts';
 import type { Page } from '../html/layout.ts';
 
 const FIELDS = [
@@ -33,17 +33,7 @@ export function renderLive(request: Request, shape: z.ZodRawShape): Page {
         </div>
         <details open=${types.length > 0}>
           <summary>Types</summary>
-          <fieldset class="types">
-            <legend>Types (none: all)</legend>
-            ${MESSAGE_TYPES.map(
-              (type) => html`
-                <label>
-                  <input type="checkbox" name="type" value=${type} checked=${types.includes(type)} />
-                  <code>${type}</code>
-                </label>
-              `,
-            )}
-          </fieldset>
+          ${typesField(types)}
         </details>
         <div class="row">
           <button>Show these</button>
