@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { VNode } from 'preact';
 import { describeError, OutageError, RefusedError } from '../errors.ts';
 import { letInWith } from './access/require-visitor.ts';
+import { headOf } from './html/head.ts';
 import { html, renderDocument } from './html/html.ts';
 import type { Content } from './html/html.ts';
 import { layOut } from './html/layout.ts';
@@ -47,13 +48,7 @@ export function answerErrors(navigation: readonly NavigationEntry[], logger: Log
 function bare(title: string, content: Content): VNode {
   return html`
     <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <title>${title} · xiq-sink</title>
-        <link rel="icon" href="data:," />
-      </head>
+      ${headOf(title, html` <link rel="icon" href="data:," /> `)}
       <body>
         <main>
           <h1>${title}</h1>

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { VNode } from 'preact';
+import { headOf } from '../html/head.ts';
 import { html } from '../html/html.ts';
 
 /** In the page itself, for nothing else is served to who has not logged in. */
@@ -32,15 +33,14 @@ export interface LogInNotice {
 export function logInPage(next: string, { problem, name, goesOn = false }: LogInNotice = {}): VNode {
   return html`
     <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        ${goesOn && html`<meta http-equiv="refresh" content=${`0; url=${next}`} />`}
-        <link rel="icon" href="data:," />
-        <title>Log in · xiq-sink</title>
-        <style dangerouslySetInnerHTML=${{ __html: STYLE }}></style>
-      </head>
+      ${headOf(
+        'Log in',
+        html`
+          ${goesOn && html`<meta http-equiv="refresh" content=${`0; url=${next}`} />`}
+          <link rel="icon" href="data:," />
+          <style dangerouslySetInnerHTML=${{ __html: STYLE }}></style>
+        `,
+      )}
       <body>
         <main>
           <h1>xiq-sink</h1>

@@ -1,6 +1,7 @@
 import type { VNode } from 'preact';
 import type { Visitor } from '../access/access.ts';
 import { ASSETS, IMPORT_MAP } from '../assets.ts';
+import { headOf } from './head.ts';
 import type { Content } from './html.ts';
 import { html } from './html.ts';
 
@@ -27,19 +28,18 @@ export function layOut(
 ): VNode {
   return html`
     <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <title>${title} · xiq-sink</title>
-        <link rel="icon" href=${ASSETS.icon} />
-        <link rel="stylesheet" href=${ASSETS.uplotStyle} />
-        <link rel="stylesheet" href=${ASSETS.style} />
-        <script type="importmap" dangerouslySetInnerHTML=${{ __html: IMPORT_MAP }}></script>
-        ${['navigation.js', 'times.js', 'actions.js', ...modules].map(
-          (module) => html`<script type="module" src=${`${ASSETS.modules}/${module}`}></script>`,
-        )}
-      </head>
+      ${headOf(
+        title,
+        html`
+          <link rel="icon" href=${ASSETS.icon} />
+          <link rel="stylesheet" href=${ASSETS.uplotStyle} />
+          <link rel="stylesheet" href=${ASSETS.style} />
+          <script type="importmap" dangerouslySetInnerHTML=${{ __html: IMPORT_MAP }}></script>
+          ${['navigation.js', 'times.js', 'actions.js', ...modules].map(
+            (module) => html`<script type="module" src=${`${ASSETS.modules}/${module}`}></script>`,
+          )}
+        `,
+      )}
       <body>
         <a class="skip" href="#content">Skip to content</a>
         <header class="top">
