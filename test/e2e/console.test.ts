@@ -139,7 +139,7 @@ describe.skipIf(!runsInBrowser())('the console (npm run test:console, needs Chro
 
   it('shows what happens as it happens', async () => {
     await open('/live');
-    await page.getByText('Connecting.').waitFor({ state: 'detached' });
+    await page.getByText('Listening since').first().waitFor();
     await deliver('AUDIT_LOG_ALL', auditRecord({ userName: 'bob@example.com' }));
     await rows().getByText('bob@example.com').first().waitFor();
     expect(await problemsHere('live-events')).toEqual([]);
@@ -148,6 +148,7 @@ describe.skipIf(!runsInBrowser())('the console (npm run test:console, needs Chro
   it('replays from quarantine', async () => {
     await open('/quarantine');
     await rows().first().getByRole('link').first().click();
+    await page.waitForURL(/\/quarantine\/./);
     await page.getByRole('heading', { name: 'Its bytes' }).waitFor();
     expect(await problemsHere('quarantined')).toEqual([]);
     await page.getByRole('button', { name: 'Replay' }).click();

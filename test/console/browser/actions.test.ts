@@ -122,6 +122,8 @@ describe.skipIf(!runsInBrowser())(
       await storeDeliveries(test.db, unreadableDelivery('', { unreadable: [packed] }));
       await page.goto(`${admin.url}/quarantine`);
       await page.locator('td a').first().click();
+      // The list has a button of that name, too, and stays until the page of the one has come.
+      await page.waitForURL(/\/quarantine\/./);
       await button('Replay').click();
       await page.getByText(/^Not replayed: /).waitFor();
       expect(await open()).toBe(1);

@@ -61,6 +61,7 @@ describe.skipIf(!runsInBrowser())('live events in a browser (npm run test:consol
     await listen();
     await page.getByLabel('User').fill('eve@example.com');
     await page.getByRole('button', { name: 'Show these' }).click();
+    await page.waitForURL(/user=eve/);
     await page.getByText('Listening since').first().waitFor();
     await audit('of somebody else');
     await audit('of eve', 'eve@example.com');
