@@ -8,7 +8,7 @@ import { FAILURE_RULES } from '../../src/handlers/failure-rules.ts';
 import { storeGroup } from '../../src/handlers/store-group.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 import { openStoringDatabase } from '../../src/store/database.ts';
-import type { Db } from '../../src/store/database.ts';
+import type { Db, StoringLimits } from '../../src/store/database.ts';
 import { deliveryToEvents } from '../support/convert.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
@@ -24,12 +24,15 @@ interface Storing extends TestDatabase {
   logged(text: string): boolean;
 }
 
+/** A worker that waits for locks and answers as long as a busy machine may need. */
+const PATIENT: StoringLimits = { statementMs: 20_000, silenceMs: 20_000 };
+
 async function startStoring(
   { onTestFinished }: TestContext,
   connectionUrl = (url: string) => url,
+  limits = PATIENT,
 ): Promise<Storing> {
   const test = await createTestDatabase();
-  const limits = { statementMs: 300, silenceMs: 1_000 };
   const worker = openStoringDatabase(connectionUrl(test.databaseUrl), () => undefined, limits);
   let log = '';
   const logger = pino({ level: 'debug' }, { write: (line: string) => void (log += line) });
@@ -114,9 +117,9 @@ function withDefect({ db }: TestDatabase, deliveryId: string, times: number): Db
 const TESTS: Readonly<Record<string, (context: TestContext) => Promise<void>>> = {
   deadlock: async (context) => {
     const storing = await startStoring(context);
-    const name = new URL(storing.databaseUrl).pathname.slice(1);
-    await sql`alter database ${sql.id(name)} set deadlock_timeout = '50ms'`.execute(storing.db);
     const other = await storing.db.startTransaction().execute();
+    // Who looks for a deadlock first is the one that gives way: the worker, after a second.
+    await sql`set local deadlock_timeout = '1min'`.execute(other);
     await sql`lock table deliveries in exclusive mode`.execute(other);
     const done = storing.store(some());
     await waitForLocks(storing.db, 1);
@@ -213,7 +216,7 @@ const TESTS: Readonly<Record<string, (context: TestContext) => Promise<void>>> =
   },
 
   'statement time-out': async (context) => {
-    const storing = await startStoring(context);
+    const storing = await startStoring(context, undefined, { ...PATIENT, statementMs: 300 });
     const other = await storing.db.startTransaction().execute();
     await sql`lock table audit_events in exclusive mode`.execute(other);
     const done = storing.store(some());
@@ -319,7 +322,10 @@ describe('a connection that has gone silent', () => {
     const admin = new URL(inject('adminUrl'));
     const proxy = await startProxy({ host: admin.hostname, port: Number(admin.port || 5432) });
     context.onTestFinished(() => proxy.stop());
-    const storing = await startStoring(context, (url) => through(proxy, url));
+    const storing = await startStoring(context, (url) => through(proxy, url), {
+      ...PATIENT,
+      silenceMs: 1_000,
+    });
     await storing.store(some());
     proxy.silence();
     const began = performance.now();
