@@ -22,8 +22,9 @@ export default defineConfig({
     globalSetup: 'test/support/global-setup.ts',
     // Most of the long tests wait for a program or for an outage to end, not for the processor.
     maxWorkers: 3,
-    // The slowest tests start the whole program and stop databases under it.
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Patience for a busy machine, which costs nothing on an idle one: the slowest tests start the whole program, again
+    // and again, and stop databases under it; alone, the slowest takes 20 s.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 });

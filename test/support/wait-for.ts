@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** Resolves once the condition holds (its value is truthy); fails loudly after the time-out. */
 export async function waitFor<T>(
   condition: () => T | Promise<T>,
-  timeoutMs = 20_000,
+  timeoutMs = 40_000,
 ): Promise<NonNullable<T>> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
