@@ -35,14 +35,15 @@ export function createLegend(element, types, onToggle) {
     hidden,
     colours: () => entries.map(({ swatch }) => getComputedStyle(swatch).backgroundColor),
     show(values, times, index) {
-      for (const [type, { value }] of entries.entries()) {
+      const counts = entries.map((_entry, type) => {
         const line = values[type] ?? [];
-        value.textContent = numbers.format(
-          index === undefined ? line.reduce((sum, one) => sum + one, 0) : (line[index] ?? 0),
-        );
-      }
+        return index === undefined ? sumOf(line) : (line[index] ?? 0);
+      });
+      for (const [type, { value }] of entries.entries())
+        value.textContent = numbers.format(counts[type] ?? 0);
       const time = index === undefined ? undefined : times[index];
-      moment.textContent = time === undefined ? 'in all' : `from ${timeOf(time)} UTC`;
+      const when = time === undefined ? 'in all' : `from ${timeOf(time)} UTC`;
+      moment.textContent = `${numbers.format(sumOf(counts))} ${when}`;
     },
   };
 }
@@ -63,6 +64,9 @@ function createEntry(type, index) {
   button.append(swatch, type, ' ', value);
   return { type, button, swatch, value };
 }
+
+/** @param {readonly number[]} counts */
+const sumOf = (counts) => counts.reduce((sum, one) => sum + one, 0);
 
 /** @param {number} seconds */
 const timeOf = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 16).replace('T', ' ');
