@@ -104,7 +104,7 @@ describe.skipIf(!runsInBrowser())('the console (npm run test:console, needs Chro
       problems.push(...(await problemsHere(link === '/' ? 'overview' : link.slice(1))));
     }
     expect(problems).toEqual([]);
-  }, 60_000);
+  });
 
   it('finds events by what is asked, then by dragging over a range, and shows one with all that was sent', async () => {
     await open('/events');

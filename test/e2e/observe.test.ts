@@ -136,6 +136,5 @@ describe('the report of a process', () => {
       expect(await listProcesses(db)).toHaveLength(2);
       expect((await fetch(`${without.url}/readyz`)).status).toBe(200);
     },
-    60_000,
   );
 });

@@ -70,7 +70,7 @@ async function expectConserved(
   await waitFor(async () => {
     const stored = new Set(await storedNumbers(database));
     return acknowledged.every((number) => stored.has(number));
-  }, 40_000);
+  });
   const stored = await storedNumbers(database);
   expect(new Set(stored).size).toBe(stored.length);
   const { rows } = await sql`select * from conservation where not adds_up`.execute(database.db);
@@ -135,82 +135,69 @@ describe.each(BACKENDS)('serve, $backend', ({ available, usesRedis }) => {
       await waitFor(() => load.acknowledged() > before + 500);
       await expectConserved(database, await load.stop());
     },
-    60_000,
   );
 
-  it.skipIf(!available)(
-    'finishes what it took and ends well on SIGTERM, within 10 s',
-    async () => {
-      const database = await databaseOfItsOwn();
-      const settings = await settingsFor(usesRedis, database.databaseUrl);
-      const program = await start(settings);
-      const load = startLoad(() => program.url);
-      await waitFor(() => load.acknowledged() > 300);
-      const began = performance.now();
-      expect(await program.end('SIGTERM')).toBe(0);
-      expect(performance.now() - began).toBeLessThan(10_000);
-      const acknowledged = await load.stop();
-      await start(settings);
-      await expectConserved(database, acknowledged);
-    },
-    60_000,
-  );
+  it.skipIf(!available)('finishes what it took and ends well on SIGTERM, within 10 s', async () => {
+    const database = await databaseOfItsOwn();
+    const settings = await settingsFor(usesRedis, database.databaseUrl);
+    const program = await start(settings);
+    const load = startLoad(() => program.url);
+    await waitFor(() => load.acknowledged() > 300);
+    const began = performance.now();
+    expect(await program.end('SIGTERM')).toBe(0);
+    expect(performance.now() - began).toBeLessThan(10_000);
+    const acknowledged = await load.stop();
+    await start(settings);
+    await expectConserved(database, acknowledged);
+  });
 });
 
 const redisAvailable = BACKENDS.some(({ usesRedis, available }) => usesRedis && available);
 
 describe('serve with Redis', () => {
-  it.skipIf(!redisAvailable)(
-    'stores all through a stop and start of Postgres under load',
-    async () => {
-      const directory = await dataDirectory();
-      let postgres = await startEmbeddedPostgres(directory);
-      cleanUps.push(() => postgres.stop());
-      const settings = await settingsFor(true, postgres.databaseUrl);
-      const program = await start(settings);
-      const load = startLoad(() => program.url);
-      await waitFor(() => load.acknowledged() > 500);
-      await postgres.stop();
-      const before = load.acknowledged();
-      await waitFor(() => load.acknowledged() > before + 2_000);
-      postgres = await startEmbeddedPostgres(directory);
-      const acknowledged = await load.stop();
+  it.skipIf(!redisAvailable)('stores all through a stop and start of Postgres under load', async () => {
+    const directory = await dataDirectory();
+    let postgres = await startEmbeddedPostgres(directory);
+    cleanUps.push(() => postgres.stop());
+    const settings = await settingsFor(true, postgres.databaseUrl);
+    const program = await start(settings);
+    const load = startLoad(() => program.url);
+    await waitFor(() => load.acknowledged() > 500);
+    await postgres.stop();
+    const before = load.acknowledged();
+    await waitFor(() => load.acknowledged() > before + 2_000);
+    postgres = await startEmbeddedPostgres(directory);
+    const acknowledged = await load.stop();
 
-      const db = openDatabase(postgres.databaseUrl, () => undefined);
-      try {
-        await expectConserved({ db }, acknowledged);
-        expect(await db.selectFrom('quarantine').selectAll().execute()).toEqual([]);
-      } finally {
-        await db.destroy();
-      }
-      const queue = new Queue('deliveries', { connection: { url: settings['REDIS_URL'] ?? '' } });
-      try {
-        // Not one attempt was used up: no job is failed, delayed for another attempt, or left.
-        expect(await queue.getJobCounts('failed', 'delayed', 'wait')).toEqual({
-          failed: 0,
-          delayed: 0,
-          wait: 0,
-        });
-      } finally {
-        await queue.close();
-      }
-      expect(program.output()).not.toContain('will be tried again');
-    },
-    90_000,
-  );
+    const db = openDatabase(postgres.databaseUrl, () => undefined);
+    try {
+      await expectConserved({ db }, acknowledged);
+      expect(await db.selectFrom('quarantine').selectAll().execute()).toEqual([]);
+    } finally {
+      await db.destroy();
+    }
+    const queue = new Queue('deliveries', { connection: { url: settings['REDIS_URL'] ?? '' } });
+    try {
+      // Not one attempt was used up: no job is failed, delayed for another attempt, or left.
+      expect(await queue.getJobCounts('failed', 'delayed', 'wait')).toEqual({
+        failed: 0,
+        delayed: 0,
+        wait: 0,
+      });
+    } finally {
+      await queue.close();
+    }
+    expect(program.output()).not.toContain('will be tried again');
+  });
 
-  it.skipIf(!redisAvailable)(
-    'runs ingest and workers as processes of their own',
-    async () => {
-      const database = await databaseOfItsOwn();
-      const settings = await settingsFor(true, database.databaseUrl);
-      const ingest = await start(settings, '--role', 'ingest');
-      await start(settings, '--role', 'worker');
-      await start(settings, '--role', 'worker');
-      const load = startLoad(() => ingest.url);
-      await waitFor(() => load.acknowledged() > 500);
-      await expectConserved(database, await load.stop());
-    },
-    60_000,
-  );
+  it.skipIf(!redisAvailable)('runs ingest and workers as processes of their own', async () => {
+    const database = await databaseOfItsOwn();
+    const settings = await settingsFor(true, database.databaseUrl);
+    const ingest = await start(settings, '--role', 'ingest');
+    await start(settings, '--role', 'worker');
+    await start(settings, '--role', 'worker');
+    const load = startLoad(() => ingest.url);
+    await waitFor(() => load.acknowledged() > 500);
+    await expectConserved(database, await load.stop());
+  });
 });

@@ -272,7 +272,7 @@ describe('serve', () => {
       records: total((one) => one.records),
       adds_up: true,
     });
-  }, 60_000);
+  });
 });
 
 /** What the tables say that has come. */

@@ -40,64 +40,56 @@ async function deliver(program: Program): Promise<string> {
 }
 
 describe.each(BACKENDS)('traces, $backend', ({ available, usesRedis }) => {
-  it.skipIf(!available)(
-    'follow one delivery from its receipt through the queue to its rows',
-    async () => {
-      const receiver = await startOtlpReceiver();
-      cleanUps.push(() => receiver.close());
-      const program = await start(usesRedis, receiver.endpoint);
-      const deliveryId = await deliver(program);
-      await waitFor(() => program.output().includes('batch stored'));
-      await program.end('SIGTERM');
+  it.skipIf(!available)('follow one delivery from its receipt through the queue to its rows', async () => {
+    const receiver = await startOtlpReceiver();
+    cleanUps.push(() => receiver.close());
+    const program = await start(usesRedis, receiver.endpoint);
+    const deliveryId = await deliver(program);
+    await waitFor(() => program.output().includes('batch stored'));
+    await program.end('SIGTERM');
 
-      const names = [
-        'receive AUDIT_LOG_ALL',
-        'commit batch',
-        'add deliveries.batch',
-        'process deliveries',
-        'store batch',
-      ];
-      const chain = names.flatMap((name) => receiver.spans.filter((span) => span.name === name));
-      expect(chain.map(({ name }) => name)).toEqual(names);
-      expect(new Set(chain.map(({ traceId }) => traceId)).size).toBe(1);
-      expect(chain.map(({ parentSpanId }) => parentSpanId)).toEqual([
-        '',
-        ...chain.slice(0, -1).map(({ spanId }) => spanId),
-      ]);
-      expect(chain[0]?.service).toBe('xiq-sink');
-      expect(chain[0]?.attributes).toMatchObject({
-        'xiq_sink.delivery_id': deliveryId,
-        'xiq_sink.records': 1,
-      });
-      expect(chain[4]?.attributes).toMatchObject({ 'xiq_sink.delivery_id': deliveryId });
-      const roots = receiver.spans.filter(({ parentSpanId }) => parentSpanId === '');
-      expect(roots.map(({ name }) => name)).toEqual(['receive AUDIT_LOG_ALL']);
-    },
-    60_000,
-  );
+    const names = [
+      'receive AUDIT_LOG_ALL',
+      'commit batch',
+      'add deliveries.batch',
+      'process deliveries',
+      'store batch',
+    ];
+    const chain = names.flatMap((name) => receiver.spans.filter((span) => span.name === name));
+    expect(chain.map(({ name }) => name)).toEqual(names);
+    expect(new Set(chain.map(({ traceId }) => traceId)).size).toBe(1);
+    expect(chain.map(({ parentSpanId }) => parentSpanId)).toEqual([
+      '',
+      ...chain.slice(0, -1).map(({ spanId }) => spanId),
+    ]);
+    expect(chain[0]?.service).toBe('xiq-sink');
+    expect(chain[0]?.attributes).toMatchObject({
+      'xiq_sink.delivery_id': deliveryId,
+      'xiq_sink.records': 1,
+    });
+    expect(chain[4]?.attributes).toMatchObject({ 'xiq_sink.delivery_id': deliveryId });
+    const roots = receiver.spans.filter(({ parentSpanId }) => parentSpanId === '');
+    expect(roots.map(({ name }) => name)).toEqual(['receive AUDIT_LOG_ALL']);
+  });
 
-  it.skipIf(!available)(
-    'link the traces of the deliveries that were written together',
-    async () => {
-      const receiver = await startOtlpReceiver();
-      cleanUps.push(() => receiver.close());
-      const program = await start(usesRedis, receiver.endpoint);
-      await deliver(program);
-      await Promise.all(Array.from({ length: 60 }, () => deliver(program)));
-      await program.end('SIGTERM');
+  it.skipIf(!available)('link the traces of the deliveries that were written together', async () => {
+    const receiver = await startOtlpReceiver();
+    cleanUps.push(() => receiver.close());
+    const program = await start(usesRedis, receiver.endpoint);
+    await deliver(program);
+    await Promise.all(Array.from({ length: 60 }, () => deliver(program)));
+    await program.end('SIGTERM');
 
-      const receipts = receiver.spans.filter(({ name }) => name === 'receive AUDIT_LOG_ALL');
-      const commits = receiver.spans.filter(({ name }) => name === 'commit batch');
-      expect(receipts).toHaveLength(61);
-      expect(commits.length).toBeLessThan(61);
-      const sizes = commits.map(({ attributes }) => Number(attributes['messaging.batch.message_count']));
-      expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(61);
-      expect(commits.map(({ links }) => links.length + 1)).toEqual(sizes);
-      const reached = new Set(commits.flatMap(({ traceId, links }) => [traceId, ...links]));
-      expect(receipts.filter(({ traceId }) => !reached.has(traceId))).toEqual([]);
-    },
-    60_000,
-  );
+    const receipts = receiver.spans.filter(({ name }) => name === 'receive AUDIT_LOG_ALL');
+    const commits = receiver.spans.filter(({ name }) => name === 'commit batch');
+    expect(receipts).toHaveLength(61);
+    expect(commits.length).toBeLessThan(61);
+    const sizes = commits.map(({ attributes }) => Number(attributes['messaging.batch.message_count']));
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(61);
+    expect(commits.map(({ links }) => links.length + 1)).toEqual(sizes);
+    const reached = new Set(commits.flatMap(({ traceId, links }) => [traceId, ...links]));
+    expect(receipts.filter(({ traceId }) => !reached.has(traceId))).toEqual([]);
+  });
 });
 
 it('cost nothing but a log line when nobody takes them', async () => {
@@ -109,4 +101,4 @@ it('cost nothing but a log line when nobody takes them', async () => {
   expect(await program.end('SIGTERM')).toBe(0);
   expect(performance.now() - began).toBeLessThan(8_000);
   expect(program.output().split('traces were not exported')).toHaveLength(2);
-}, 60_000);
+});

@@ -335,11 +335,7 @@ beforeAll(() => {
 });
 
 describe.each(ENGINES)('what goes wrong with the queue in $engine', ({ engine, available }) => {
-  it.skipIf(!available).each(Object.keys(TESTS))(
-    'follows the rule of: %s',
-    async (name) => {
-      expect(await outcomes.get(`${engine}: ${name}`)).toBeUndefined();
-    },
-    60_000,
-  );
+  it.skipIf(!available).each(Object.keys(TESTS))('follows the rule of: %s', async (name) => {
+    expect(await outcomes.get(`${engine}: ${name}`)).toBeUndefined();
+  });
 });

@@ -153,7 +153,7 @@ describe.skipIf(!hasOpenssl)('TLS (needs openssl on PATH to make certificates)',
       return renewed.size === 2;
     });
     expect([...renewed].toSorted()).toEqual(watched);
-  }, 15_000);
+  });
 
   it('files that cannot be read are named', () => {
     expect(() => load('missing')).toThrow(/^TLS_CERT_FILE .*missing\.crt cannot be read$/);

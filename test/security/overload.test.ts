@@ -80,5 +80,4 @@ it.skipIf(!hasRedisServer() || process.platform !== 'linux')(
     expect(told.length).toBeGreaterThan(1);
     expect(told.length).toBeLessThan(overloads / 4);
   },
-  60_000,
 );
