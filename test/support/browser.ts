@@ -9,8 +9,8 @@ import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-cor
 const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
 
 /**
- * Tests in a browser run by `npm run test:console` alone, where there is a Chromium: they take two minutes. The name of
- * each says so where it is skipped.
+ * Tests in a browser run by `npm run test:console` alone, where there is a Chromium: they take a minute. The name of each
+ * says so where it is skipped.
  */
 export const runsInBrowser = () => process.env['CONSOLE_TEST'] !== undefined && existsSync(CHROMIUM);
 

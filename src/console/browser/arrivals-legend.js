@@ -9,8 +9,8 @@
 const numbers = new Intl.NumberFormat('en');
 
 /**
- * The types as buttons, each with its colour and its number: of all that is shown, or of the moment that the pointer
- * rests on. A button hides its type, or shows it again.
+ * The types as buttons, each with its colour and its number, and their sum: of all that is shown, or of the moment that
+ * the pointer rests on. A button hides its type, or shows it again.
  *
  * @param {Element | null} element
  * @param {readonly string[]} types
@@ -35,12 +35,12 @@ export function createLegend(element, types, onToggle) {
     hidden,
     colours: () => entries.map(({ swatch }) => getComputedStyle(swatch).backgroundColor),
     show(values, times, index) {
-      const counts = entries.map((_entry, type) => {
+      const counts = entries.map(({ value }, type) => {
         const line = values[type] ?? [];
-        return index === undefined ? sumOf(line) : (line[index] ?? 0);
+        const count = index === undefined ? sumOf(line) : (line[index] ?? 0);
+        value.textContent = numbers.format(count);
+        return count;
       });
-      for (const [type, { value }] of entries.entries())
-        value.textContent = numbers.format(counts[type] ?? 0);
       const time = index === undefined ? undefined : times[index];
       const when = time === undefined ? 'in all' : `from ${timeOf(time)} UTC`;
       moment.textContent = `${numbers.format(sumOf(counts))} ${when}`;

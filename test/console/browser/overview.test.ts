@@ -92,6 +92,7 @@ describe.skipIf(!runsInBrowser())('the overview in a browser (npm run test:conso
     await page.keyboard.press('Enter');
     expect(await button.getAttribute('aria-pressed')).toBe('false');
     await expect.poll(async () => (await coloursOf(page)).shown).toBe(2);
+    expect(await page.locator('#arrivals-legend .moment').textContent()).toBe('240 in all');
     await page.keyboard.press('Space');
     await expect.poll(async () => (await coloursOf(page)).shown).toBe(3);
     await page.close();
