@@ -5,6 +5,7 @@ COPY package.json package-lock.json .npmrc ./
 # Development dependencies hold the pinned runtime that this image has already; optional ones the embedded Postgres.
 RUN npm install --omit=dev --omit=optional --no-audit --no-fund --loglevel=error
 COPY bin ./bin
+COPY emulator ./emulator
 COPY migrations ./migrations
 COPY src ./src
 RUN mkdir -p /data && chown node:node /data

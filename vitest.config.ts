@@ -17,7 +17,7 @@ const SLOW = [
 const skipped = process.env['SLOW_TESTS'] === undefined ? SLOW : [];
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    include: ['test/**/*.test.ts', 'emulator/test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...skipped],
     globalSetup: 'test/support/global-setup.ts',
     // Most of the long tests wait for a program or for an outage to end, not for the processor.

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openDatabase } from '../src/store/database.ts';
 import type { Db } from '../src/store/database.ts';
-import { startEmbeddedPostgres } from '../src/store/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../src/embedded/embedded-postgres.ts';
 import { exportLines } from '../src/store/export-events.ts';
 import type { ExportFormat } from '../src/store/export-events.ts';
 import { readMemory } from './memory.ts';

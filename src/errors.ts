@@ -13,8 +13,8 @@ export class OutageError extends Error {
 }
 
 /** A request that is answered with an HTTP status of its own instead of a receipt. */
-export class RefusedError extends Error {
-  override readonly name = 'RefusedError';
+export class HttpError extends Error {
+  override readonly name = 'HttpError';
   readonly status: number;
   readonly code: string;
   /** Seconds, for the Retry-After header. */

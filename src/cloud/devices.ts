@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from '../clock.ts';
 import type { DeviceField, DeviceView } from './contract/device-views.ts';
 import { deviceSchema } from './contract/device.ts';
 import type { Device } from './contract/device.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from '../clock.ts';
 
 /** Below this many calls left, the rest are spread out. */
 const LOW_WATER = 50;

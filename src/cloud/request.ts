@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { adviceFor, CloudApiError, readErrorBody } from './cloud-api-error.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../clock.ts';
 import { exchange } from './exchange.ts';
 import type { Answer, OutgoingCall } from './exchange.ts';
 import { parseJson } from './json.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CloudApiError } from './cloud-api-error.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../clock.ts';
 import { loginResponseSchema } from './contract/login.ts';
 import type { OutgoingCall } from './exchange.ts';
 import { readJson } from './read-json.ts';

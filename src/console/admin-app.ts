@@ -2,7 +2,7 @@ import express from 'express';
 import type { Express, Request, Response } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
-import { RefusedError } from '../errors.ts';
+import { HttpError } from '../errors.ts';
 import { createAccess } from './access/access.ts';
 import { LOG_IN_STYLE_HASH } from './access/log-in-page.ts';
 import { serveLogIn } from './access/log-in.ts';
@@ -94,7 +94,7 @@ export function createAdminApp(options: AdminOptions): Express {
   serveApi(app, areas, options);
   servePages(app, areas);
   app.use((request: Request) => {
-    throw new RefusedError(404, 'NOT_FOUND', `nothing is at ${request.path}`);
+    throw new HttpError(404, 'NOT_FOUND', `nothing is at ${request.path}`);
   });
   app.use(answerErrors(navigation, logger));
   return app;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { VNode } from 'preact';
-import { describeError, OutageError, RefusedError } from '../errors.ts';
+import { describeError, OutageError, HttpError } from '../errors.ts';
 import { letInWith } from './access/require-visitor.ts';
 import { headOf } from './html/head.ts';
 import { html, renderDocument } from './html/html.ts';
@@ -75,20 +75,20 @@ function explain(status: number, message: string, errorId: string): Content {
   `;
 }
 
-function asRefused(error: unknown): RefusedError {
-  if (error instanceof RefusedError) return error;
+function asRefused(error: unknown): HttpError {
+  if (error instanceof HttpError) return error;
   if (error instanceof OutageError) {
-    return new RefusedError(503, 'UNAVAILABLE', describeError(error), { cause: error });
+    return new HttpError(503, 'UNAVAILABLE', describeError(error), { cause: error });
   }
   if (error instanceof URIError)
-    return new RefusedError(400, 'BAD_REQUEST', 'the path is not valid', { cause: error });
+    return new HttpError(400, 'BAD_REQUEST', 'the path is not valid', { cause: error });
   const status = statusOf(error);
   if (status !== undefined && status < 500) {
     // The parser's own message quotes the body.
     const message = error instanceof SyntaxError ? 'the body is not valid JSON' : describeError(error);
-    return new RefusedError(status, 'BAD_REQUEST', message, { cause: error });
+    return new HttpError(status, 'BAD_REQUEST', message, { cause: error });
   }
-  return new RefusedError(500, 'INTERNAL_ERROR', 'this could not be answered', { cause: error });
+  return new HttpError(500, 'INTERNAL_ERROR', 'this could not be answered', { cause: error });
 }
 
 /** Express' own errors about a body carry a status. */

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { RefusedError } from '../errors.ts';
+import { HttpError } from '../errors.ts';
 
 /**
  * What one delivery keeps in memory, counted from its headers until its answer is decided: its body as sent, the
@@ -7,13 +7,13 @@ import { RefusedError } from '../errors.ts';
  */
 export interface InFlight {
   /**
-   * Lets the delivery in, before a byte of its body is read. Throws RefusedError 503 while too much is in flight. One
+   * Lets the delivery in, before a byte of its body is read. Throws HttpError 503 while too much is in flight. One
    * whose secret is not proven yet counts towards a smaller budget of its own.
    */
   admit(isProven: boolean): void;
-  /** Counts bytes that have just been read or inflated. Throws RefusedError 503 when they would go beyond all bounds. */
+  /** Counts bytes that have just been read or inflated. Throws HttpError 503 when they would go beyond all bounds. */
   add(bytes: number): void;
-  /** Moves the delivery to the budget of the proven. Throws RefusedError 503 when that has no room. */
+  /** Moves the delivery to the budget of the proven. Throws HttpError 503 when that has no room. */
   prove(): void;
   /** Gives everything back; a second time does nothing. */
   release(): void;
@@ -117,6 +117,6 @@ function createBudget(of: string, highMark: number, logger: Logger): Budget {
 export const OVERLOADED = 'OVERLOADED';
 
 const overloaded = () =>
-  new RefusedError(503, OVERLOADED, 'too many deliveries are in hand; send it again', {
+  new HttpError(503, OVERLOADED, 'too many deliveries are in hand; send it again', {
     retryAfter: RETRY_AFTER_OVERLOAD,
   });

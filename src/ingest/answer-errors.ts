@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler } from 'express';
 import type { Logger } from 'pino';
-import { RefusedError } from '../errors.ts';
+import { HttpError } from '../errors.ts';
 import { OVERLOADED } from './admission.ts';
 import type { IngestObserver } from './ingest-observer.ts';
 import { remoteAddressOf } from './remote-address.ts';
@@ -33,12 +33,12 @@ export function answerErrors(logger: Logger, observer: IngestObserver): ErrorReq
   };
 }
 
-function asRefused(error: unknown): RefusedError {
-  if (error instanceof RefusedError) return error;
+function asRefused(error: unknown): HttpError {
+  if (error instanceof HttpError) return error;
   // Express reports a malformed path parameter so.
   if (error instanceof URIError) {
-    return new RefusedError(400, 'BAD_REQUEST', 'the path is not valid', { cause: error });
+    return new HttpError(400, 'BAD_REQUEST', 'the path is not valid', { cause: error });
   }
   const message = 'the delivery was not taken; send it again';
-  return new RefusedError(500, 'INTERNAL_ERROR', message, { cause: error });
+  return new HttpError(500, 'INTERNAL_ERROR', message, { cause: error });
 }

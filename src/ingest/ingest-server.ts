@@ -4,7 +4,7 @@ import helmet from 'helmet';
 import type { HelmetOptions } from 'helmet';
 import type { Logger } from 'pino';
 import { isMessageType, MESSAGE_TYPES } from '../domain.ts';
-import { RefusedError } from '../errors.ts';
+import { HttpError } from '../errors.ts';
 import type { Admission } from './admission.ts';
 import { answerErrors, REQUEST_ID_HEADER } from './answer-errors.ts';
 import { createHttpListener } from './http-listener.ts';
@@ -59,7 +59,7 @@ export function createIngestServer(options: IngestServerOptions): HttpListener {
     .post((request, response) => answerDelivery(request, response, options))
     .all((_request, response) => {
       response.set('Allow', 'POST');
-      throw new RefusedError(405, 'METHOD_NOT_ALLOWED', 'deliveries come by POST');
+      throw new HttpError(405, 'METHOD_NOT_ALLOWED', 'deliveries come by POST');
     });
   return listenWith(app, options);
 }
@@ -85,7 +85,7 @@ function createApp({ readiness }: HealthOptions): Express {
 
 function listenWith(app: Express, { tls, logger, observer }: HealthOptions): HttpListener {
   app.use((request) => {
-    throw new RefusedError(404, 'NOT_FOUND', `nothing is at ${request.path}`);
+    throw new HttpError(404, 'NOT_FOUND', `nothing is at ${request.path}`);
   });
   app.use(answerErrors(logger, observer));
   return createHttpListener(app, tls);
@@ -98,7 +98,7 @@ async function answerDelivery(
 ): Promise<void> {
   const { source, messageType } = request.params;
   if (!isMessageType(messageType)) {
-    throw new RefusedError(404, 'NO_SUCH_MESSAGE_TYPE', `message types are ${MESSAGE_TYPES.join(', ')}`);
+    throw new HttpError(404, 'NO_SUCH_MESSAGE_TYPE', `message types are ${MESSAGE_TYPES.join(', ')}`);
   }
   const addressed = { source, messageType, remoteAddress: remoteAddressOf(request) };
   const inFlight = admission.begin();

@@ -4,7 +4,7 @@ import type { Decoder } from './read-body.ts';
 
 /**
  * Reads a body, as it came over the wire, as records. One that cannot be read is kept whole with its
- * Content-Encoding, and `unreadable` says why. Throws RefusedError 413 when it inflates beyond `limit` bytes.
+ * Content-Encoding, and `unreadable` says why. Throws HttpError 413 when it inflates beyond `limit` bytes.
  */
 export async function normalizeSent(
   sent: Buffer,

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate, inflateRaw, zstdDecompress } from 'node:zlib';
 import pLimit from 'p-limit';
 import rawBody from 'raw-body';
-import { RefusedError } from '../errors.ts';
+import { HttpError } from '../errors.ts';
 import { UnreadableError } from './normalize.ts';
 
 /** Undoes a Content-Encoding, to at most `limit` bytes. */
@@ -37,7 +37,7 @@ const PIECE_BYTES = 512;
 
 /**
  * Reads the body as it comes over the wire, and tells `onBytes` what each piece takes before the next is read. Throws
- * what that throws, and RefusedError: 413 beyond `limit` bytes, 400 when it is cut off.
+ * what that throws, and HttpError: 413 beyond `limit` bytes, 400 when it is cut off.
  */
 export async function readBody(
   request: IncomingMessage,
@@ -58,17 +58,17 @@ export async function readBody(
     const body = rawBody(request, { limit, length: request.headers['content-length'] ?? null });
     return await Promise.race([body, refused]);
   } catch (error) {
-    if (error instanceof RefusedError) throw error;
+    if (error instanceof HttpError) throw error;
     if (isTooLarge(error)) throw tooLarge(limit, error);
-    throw new RefusedError(400, 'BODY_INCOMPLETE', 'the body ended before it was complete', { cause: error });
+    throw new HttpError(400, 'BODY_INCOMPLETE', 'the body ended before it was complete', { cause: error });
   } finally {
     request.off('data', count);
   }
 }
 
 /**
- * The decoder for a Content-Encoding header. Throws RefusedError 415 for an encoding that is not known, before
- * a byte of the body is read. The decoder throws RefusedError 413 beyond its limit, and UnreadableError when the
+ * The decoder for a Content-Encoding header. Throws HttpError 415 for an encoding that is not known, before
+ * a byte of the body is read. The decoder throws HttpError 413 beyond its limit, and UnreadableError when the
  * bytes are not of the encoding.
  */
 export function chooseDecoder(encoding = 'identity'): Decoder {
@@ -77,7 +77,7 @@ export function chooseDecoder(encoding = 'identity'): Decoder {
   const decode = DECODERS.get(name);
   if (decode === undefined) {
     const known = ['identity', ...DECODERS.keys()].join(', ');
-    throw new RefusedError(415, 'UNSUPPORTED_ENCODING', `Content-Encoding takes one of ${known}`);
+    throw new HttpError(415, 'UNSUPPORTED_ENCODING', `Content-Encoding takes one of ${known}`);
   }
   return async (body, limit) => {
     try {
@@ -98,6 +98,6 @@ function isTooLarge(error: unknown): boolean {
 }
 
 const tooLarge = (limit: number, cause: unknown) =>
-  new RefusedError(413, 'BODY_TOO_LARGE', `the body is larger than ${limit} bytes (setting MAX_BODY_BYTES)`, {
+  new HttpError(413, 'BODY_TOO_LARGE', `the body is larger than ${limit} bytes (setting MAX_BODY_BYTES)`, {
     cause,
   });

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Durability, MessageType } from '../domain.ts';
-import { OutageError, RefusedError } from '../errors.ts';
+import { OutageError, HttpError } from '../errors.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
 import type { InFlight } from './admission.ts';
 import { newDeliveryId } from './delivery-id.ts';
@@ -41,7 +41,7 @@ const RETRY_AFTER_OUTAGE = 10;
 
 /**
  * Receives one delivery, from its headers to the receipt. It returns only once every record is durable in the
- * queue or in the spool; otherwise it throws the RefusedError to answer with. What it holds in memory it counts in
+ * queue or in the spool; otherwise it throws the HttpError to answer with. What it holds in memory it counts in
  * `inFlight`.
  */
 export async function receiveDelivery(
@@ -106,27 +106,27 @@ async function enqueueOrRefuse(
   } catch (error) {
     if (!(error instanceof OutageError)) throw error;
     const options = { cause: error, retryAfter: RETRY_AFTER_OUTAGE };
-    throw new RefusedError(503, 'QUEUE_UNAVAILABLE', 'the delivery cannot be kept now', options);
+    throw new HttpError(503, 'QUEUE_UNAVAILABLE', 'the delivery cannot be kept now', options);
   }
 }
 
 /** One answer whether the secret is missing or wrong or the source does not exist. */
-function unauthorized(): RefusedError {
+function unauthorized(): HttpError {
   const message = 'the secret is missing or wrong, or the source is not known';
-  return new RefusedError(401, 'UNAUTHORIZED', message);
+  return new HttpError(401, 'UNAUTHORIZED', message);
 }
 
-async function wrongSecret(failedSecrets: FailedSecrets, remoteAddress: string): Promise<RefusedError> {
+async function wrongSecret(failedSecrets: FailedSecrets, remoteAddress: string): Promise<HttpError> {
   // A count that fails must not make of a wrong secret anything but a wrong secret.
   const retryAfter = await failedSecrets.count(remoteAddress).catch(() => undefined);
   return retryAfter === undefined
     ? unauthorized()
-    : new RefusedError(429, 'TOO_MANY_WRONG_SECRETS', 'too many wrong secrets from this address', {
+    : new HttpError(429, 'TOO_MANY_WRONG_SECRETS', 'too many wrong secrets from this address', {
         retryAfter,
       });
 }
 
-function keptInQuarantine(deliveryId: string, unreadable: UnreadableError): RefusedError {
+function keptInQuarantine(deliveryId: string, unreadable: UnreadableError): HttpError {
   const message = `${unreadable.message}; it is kept in quarantine as delivery ${deliveryId}`;
-  return new RefusedError(400, 'UNREADABLE_BODY', message, { cause: unreadable });
+  return new HttpError(400, 'UNREADABLE_BODY', message, { cause: unreadable });
 }

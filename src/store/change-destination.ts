@@ -1,4 +1,4 @@
-import { RefusedError } from '../errors.ts';
+import { HttpError } from '../errors.ts';
 import type { Db } from './database.ts';
 import { addDestination, forgetDestination, moveCursor, setState } from './destinations.ts';
 import { recordAction } from './operator-log.ts';
@@ -17,7 +17,7 @@ export interface DestinationChange {
 
 /**
  * Pauses or resumes: whoever forwards stops behind the batch in hand, or goes on within a second, also where the
- * destination had refused us. Throws RefusedError 404 when neither settings nor database know the name.
+ * destination had refused us. Throws HttpError 404 when neither settings nor database know the name.
  */
 export async function changeDestinationState(
   change: DestinationChange,
@@ -31,7 +31,7 @@ export async function changeDestinationState(
 }
 
 /**
- * Forwards again, or for the first time, what was received from a time on; undefined is now. Throws RefusedError 404
+ * Forwards again, or for the first time, what was received from a time on; undefined is now. Throws HttpError 404
  * when neither settings nor database know the name.
  */
 export async function rewindDestination(change: DestinationChange, time: Date | undefined): Promise<void> {
@@ -44,12 +44,12 @@ export async function rewindDestination(change: DestinationChange, time: Date | 
 
 /**
  * Removes what is remembered of a destination that the settings no longer have, and what it has refused. Throws
- * RefusedError 409 when they still have it, 404 when nothing is remembered of it.
+ * HttpError 409 when they still have it, 404 when nothing is remembered of it.
  */
 export async function forgetUnconfigured(change: DestinationChange): Promise<void> {
   const { db, configured, name } = change;
   if (configured.includes(name)) {
-    throw new RefusedError(409, 'STILL_CONFIGURED', `"${name}" is still in the settings: take it out first`);
+    throw new HttpError(409, 'STILL_CONFIGURED', `"${name}" is still in the settings: take it out first`);
   }
   await record(change, 'destination.forget', {}, () => forgetDestination(db, name));
 }
@@ -63,7 +63,7 @@ async function record(
 ): Promise<void> {
   await recordAction(db, { operator, action, subject: name, details }, async () => {
     if (!(await work())) {
-      throw new RefusedError(
+      throw new HttpError(
         404,
         'UNKNOWN_DESTINATION',
         `there is no destination "${name}": the list of destinations has all names`,

@@ -1,5 +1,5 @@
 import type { CloudClient } from '../cloud/client.ts';
-import type { Clock } from '../cloud/clock.ts';
+import type { Clock } from '../clock.ts';
 import { CloudApiError } from '../cloud/cloud-api-error.ts';
 import type { SubscriptionRequest } from '../cloud/contract/subscription.ts';
 import type { Db } from '../store/database.ts';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Clock } from '../cloud/clock.ts';
+import type { Clock } from '../clock.ts';
 import { describeError } from '../errors.ts';
 import { logOut } from './log-out.ts';
 import { changesOf, messageTypeOf } from './plan.ts';

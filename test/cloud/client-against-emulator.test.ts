@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createCloudClient } from '../../src/cloud/client.ts';
 import { LOG_KINDS, LOG_RECORD_SCHEMAS } from '../../src/cloud/contract/logs.ts';
-import { EMULATOR_LOGINS } from '../../src/emulator/accounts.ts';
-import { createEmulator } from '../../src/emulator/emulator.ts';
-import type { EmulatorSetup } from '../../src/emulator/emulator.ts';
+import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
+import { createEmulator } from '../../emulator/emulator.ts';
+import type { EmulatorSetup } from '../../emulator/emulator.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { createFakeClock } from './fake-clock.ts';
 

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { createCloudClient } from '../../src/cloud/client.ts';
-import { systemClock } from '../../src/cloud/clock.ts';
+import { systemClock } from '../../src/clock.ts';
 import { CloudApiError } from '../../src/cloud/cloud-api-error.ts';
 import { createFakeClock } from './fake-clock.ts';
 import { inTurn, startScriptedCloud } from './scripted-cloud.ts';

@@ -3,9 +3,9 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { printCompletions } from '../../src/commands/completion.ts';
+import { printCompletions } from '../../src/commands/completion/completion.ts';
 import { defineProgram } from '../../src/commands/define-program.ts';
-import { ROLES } from '../../src/commands/roles.ts';
+import { ROLES } from '../../src/serve/roles.ts';
 import { endOfProgram, runProgram, temporaryDirectory } from '../support/program.ts';
 
 const run = promisify(execFile);

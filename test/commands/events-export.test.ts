@@ -4,7 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { exportEvents } from '../../src/commands/events-export.ts';
+import { exportEvents } from '../../src/commands/events/events-export.ts';
 import { commandOperator } from '../../src/commands/operator.ts';
 import { listActions } from '../../src/store/operator-log.ts';
 import { parseCsv } from '../store/parse-csv.ts';

@@ -1,12 +1,12 @@
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { subscriptionsOf } from '../../src/commands/console-subscriptions.ts';
-import { createOpened } from '../../src/commands/opened.ts';
-import type { Opened } from '../../src/commands/opened.ts';
+import { subscriptionsOf } from '../../src/serve/console-subscriptions.ts';
+import { createOpened } from '../../src/serve/opened.ts';
+import type { Opened } from '../../src/serve/opened.ts';
 import type { SourceConfig } from '../../src/config.ts';
 import { subscriptionsArea } from '../../src/console/subscriptions/subscriptions-area.ts';
-import { EMULATOR_LOGINS } from '../../src/emulator/accounts.ts';
-import { createEmulator } from '../../src/emulator/emulator.ts';
+import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
+import { createEmulator } from '../../emulator/emulator.ts';
 import { lastAction } from '../support/actions.ts';
 import { startAdmin } from '../support/admin.ts';
 import type { RunningAdmin } from '../support/admin.ts';

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { sql } from 'kysely';
 import { afterEach, expect, it } from 'vitest';
-import { startEmbeddedPostgres } from '../../src/store/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
 import { createOwnedDatabase } from '../support/database.ts';
 import type { OwnedDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { MESSAGE_TYPES } from '../../src/domain.ts';
 import type { MessageType } from '../../src/domain.ts';
 import { openDatabase } from '../../src/store/database.ts';
-import { startEmbeddedPostgres } from '../../src/store/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
 import { sumArrivals } from '../../src/store/arrivals.ts';
 import { createTestDatabase } from '../support/database.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createRandom } from '../../src/emulator/random.ts';
+import { createRandom } from '../../emulator/random.ts';
 import { drawFault } from './draw.ts';
 import { createPayloads } from './payloads.ts';
 

@@ -1,4 +1,4 @@
-import type { Random } from '../../src/emulator/random.ts';
+import type { Random } from '../../emulator/random.ts';
 import { FAULTS } from './faults.ts';
 import type { Fault } from './faults.ts';
 import type { SetUpName } from './set-up.ts';

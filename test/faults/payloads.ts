@@ -1,5 +1,5 @@
 import type { MessageType } from '../../src/domain.ts';
-import type { Random } from '../../src/emulator/random.ts';
+import type { Random } from '../../emulator/random.ts';
 import { auditRecord } from '../support/deliveries.ts';
 
 /** What one delivery carries. */

@@ -2,13 +2,8 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import {
-  createDataDirectory,
-  openCluster,
-  startServer,
-  stopServer,
-} from '../../src/store/embedded-cluster.ts';
-import { keepCredentials, ownerUrl } from '../../src/store/embedded-credentials.ts';
+import { createDataDirectory, openCluster, startServer, stopServer } from '../../src/embedded/cluster.ts';
+import { keepCredentials, ownerUrl } from '../../src/embedded/credentials.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { Part } from './part.ts';
 

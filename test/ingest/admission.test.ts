@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { RefusedError } from '../../src/errors.ts';
+import { HttpError } from '../../src/errors.ts';
 import { createAdmission } from '../../src/ingest/admission.ts';
 import type { InFlight } from '../../src/ingest/admission.ts';
 
@@ -24,7 +24,7 @@ function isTaken(work: () => void): boolean {
     work();
     return true;
   } catch (error) {
-    if (error instanceof RefusedError && error.code === 'OVERLOADED') return false;
+    if (error instanceof HttpError && error.code === 'OVERLOADED') return false;
     throw error;
   }
 }

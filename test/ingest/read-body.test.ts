@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { RefusedError } from '../../src/errors.ts';
+import { HttpError } from '../../src/errors.ts';
 import { UnreadableError } from '../../src/ingest/normalize.ts';
 import { chooseDecoder, readBody } from '../../src/ingest/read-body.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -74,7 +74,7 @@ describe('chooseDecoder', () => {
       const decode = chooseDecoder(encoding);
       expect(await decode(compress(Buffer.alloc(LIMIT)), LIMIT)).toHaveLength(LIMIT);
       await expect(decode(compress(Buffer.alloc(LIMIT + 1)), LIMIT)).rejects.toMatchObject({
-        name: 'RefusedError',
+        name: 'HttpError',
         status: 413,
       });
     },
@@ -182,7 +182,7 @@ describe('readBody', () => {
 
   it('stops reading when it is told to', async () => {
     onBytes = () => {
-      throw new RefusedError(503, 'X', 'no room');
+      throw new HttpError(503, 'X', 'no room');
     };
     send(CHUNKED, chunk(Buffer.alloc(10)));
     await expect(read).rejects.toMatchObject({ status: 503 });
@@ -203,6 +203,6 @@ describe('readBody', () => {
     await once(server, 'request');
     socket.destroy();
     await expect(read).rejects.toMatchObject({ status: 400, code: 'BODY_INCOMPLETE' });
-    await expect(read).rejects.toThrow(RefusedError);
+    await expect(read).rejects.toThrow(HttpError);
   });
 });

@@ -5,7 +5,7 @@ import { Client } from 'pg';
 import type { TestProject } from 'vitest/node';
 import { migrateQueue } from '../../src/queue/postgres-engine.ts';
 import { openDatabase } from '../../src/store/database.ts';
-import { startEmbeddedPostgres } from '../../src/store/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
 import { migrateStore } from '../../src/store/migrate.ts';
 import { maintainPartitions } from '../../src/store/partitions.ts';
 import { hasRedisServer, startRedis } from './redis.ts';

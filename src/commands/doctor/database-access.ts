@@ -1,8 +1,8 @@
 import type { Config } from '../../config.ts';
 import type { Db } from '../../store/database.ts';
 import { openInspectingDatabase } from '../../store/database.ts';
-import { hasCluster } from '../../store/embedded-cluster.ts';
-import { locateDatabase } from '../open-store.ts';
+import { hasCluster } from '../../embedded/cluster.ts';
+import { locateDatabase } from '../../serve/open-store.ts';
 import { LIMIT_MS } from './check.ts';
 
 /** The check that asks is over by then. */

@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts';
 import { inspectQueue } from '../../queue/inspect-queue.ts';
-import { locateQueue } from '../open-store.ts';
+import { locateQueue } from '../../serve/open-store.ts';
 import { duration } from '../progress.ts';
 import { ok, warn } from './check.ts';
 import type { Finding } from './check.ts';

@@ -18,7 +18,7 @@ export interface Visitor {
 export interface Access {
   /** Undefined: no token is set, and everybody on this machine may. */
   readonly sessions: Sessions | undefined;
-  /** Who asks; undefined when he has to log in. Throws RefusedError when the request is another site's. */
+  /** Who asks; undefined when he has to log in. Throws HttpError when the request is another site's. */
   visitorOf(request: AskedRequest): Visitor | undefined;
   isToken(offered: string): boolean;
 }

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { RefusedError } from '../../errors.ts';
+import { HttpError } from '../../errors.ts';
 import { isLoopback } from '../../loopback.ts';
 
 /** What of a request decides whether it may come in. */
@@ -12,11 +12,11 @@ export interface AskedRequest {
 /**
  * Refuses what a page of another site makes a browser ask, whether it reads or changes; only a link to a page may be
  * followed. Browsers tell where a request comes from (Fetch Metadata, or Origin); other programs need no protection.
- * Throws RefusedError 403.
+ * Throws HttpError 403.
  */
 export function refuseOtherSites(request: AskedRequest): void {
   if (isOfOurPages(request.headers) || isFollowedLink(request)) return;
-  throw new RefusedError(403, 'OTHER_SITE', 'the request comes from a page of another site');
+  throw new HttpError(403, 'OTHER_SITE', 'the request comes from a page of another site');
 }
 
 /** Whether a browser came from elsewhere: then it has kept our cookie to itself (SameSite=Strict). */
@@ -39,21 +39,21 @@ function isFollowedLink({ method, path, headers }: AskedRequest): boolean {
   );
 }
 
-/** A page of another site could have its own name point to this machine (DNS rebinding). Throws RefusedError 403. */
+/** A page of another site could have its own name point to this machine (DNS rebinding). Throws HttpError 403. */
 export function refuseOtherNames({ headers: { host } }: AskedRequest): void {
   const address = `http://${host ?? ''}`;
   if (URL.canParse(address) && isLoopback(new URL(address))) return;
   const message = 'without ADMIN_TOKEN only this machine is answered, by its own name (localhost, 127.0.0.1)';
-  throw new RefusedError(403, 'OTHER_HOST', message);
+  throw new HttpError(403, 'OTHER_HOST', message);
 }
 
 /** What proxies say of themselves (RFC 9110, section 7.6.3; RFC 7239; and what came before it). */
 const PROXY_HEADERS = ['via', 'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto'];
 
-/** A proxy on this machine asks from here for people who are not. Throws RefusedError 403. */
+/** A proxy on this machine asks from here for people who are not. Throws HttpError 403. */
 export function refuseProxies({ headers }: AskedRequest): void {
   const sign = PROXY_HEADERS.find((name) => headers[name] !== undefined);
   if (sign === undefined) return;
   const message = `behind a proxy ADMIN_TOKEN has to be set (the request carries ${sign})`;
-  throw new RefusedError(403, 'PROXY', message);
+  throw new HttpError(403, 'PROXY', message);
 }

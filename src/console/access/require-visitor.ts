@@ -1,5 +1,5 @@
 import type { Request, RequestHandler } from 'express';
-import { RefusedError } from '../../errors.ts';
+import { HttpError } from '../../errors.ts';
 import { wantsPage } from '../wants-page.ts';
 import type { Access, Visitor } from './access.ts';
 import type { NoteWrongToken } from './wrong-tokens.ts';
@@ -29,7 +29,7 @@ export function requireVisitor({ access, noteWrongToken, hasLogIn }: GateOptions
       return;
     }
     response.set('WWW-Authenticate', 'Bearer');
-    throw new RefusedError(401, 'UNAUTHORIZED', 'send the admin token: Authorization: Bearer ADMIN_TOKEN');
+    throw new HttpError(401, 'UNAUTHORIZED', 'send the admin token: Authorization: Bearer ADMIN_TOKEN');
   };
 }
 

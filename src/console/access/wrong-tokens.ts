@@ -1,11 +1,11 @@
 import type { Request } from 'express';
 import type { Logger } from 'pino';
-import { RefusedError } from '../../errors.ts';
+import { HttpError } from '../../errors.ts';
 
 /** Counts wrong tokens by address; gives the seconds to wait once there were too many. */
 export type CountFailure = (address: string) => Promise<number | undefined>;
 
-/** Counts the wrong token of a request. Throws RefusedError 429 once its address has sent too many. */
+/** Counts the wrong token of a request. Throws HttpError 429 once its address has sent too many. */
 export type NoteWrongToken = (request: Request) => Promise<void>;
 
 /**
@@ -20,6 +20,6 @@ export function createWrongTokens(countFailure: CountFailure, logger: Logger): N
       return;
     }
     const message = `too many wrong tokens; try again in ${retryAfter} s`;
-    throw new RefusedError(429, 'TOO_MANY_WRONG_TOKENS', message, { retryAfter });
+    throw new HttpError(429, 'TOO_MANY_WRONG_TOKENS', message, { retryAfter });
   };
 }

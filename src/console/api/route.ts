@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { RefusedError } from '../../errors.ts';
+import { HttpError } from '../../errors.ts';
 import type { Operator } from '../../store/operator-log.ts';
 import { queryOf } from './query.ts';
 
@@ -79,12 +79,11 @@ export function streamRoute<A extends Asks>(
   };
 }
 
-/** Reads path, query and body by a schema. Throws RefusedError 400 that names every part that does not fit. */
+/** Reads path, query and body by a schema. Throws HttpError 400 that names every part that does not fit. */
 export function readAsked<A extends Asks>(asks: A, request: Request): z.output<A> {
   const body: unknown = request.body ?? {};
   const { data, error } = asks.safeParse({ path: request.params, query: queryOf(request), body });
-  if (error !== undefined)
-    throw new RefusedError(400, 'BAD_REQUEST', describeIssues(error), { cause: error });
+  if (error !== undefined) throw new HttpError(400, 'BAD_REQUEST', describeIssues(error), { cause: error });
   return data;
 }
 

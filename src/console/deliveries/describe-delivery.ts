@@ -1,4 +1,4 @@
-import { RefusedError } from '../../errors.ts';
+import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
 import { eventsOfDelivery } from '../../store/delivery-events.ts';
 import type { StoredEvent } from '../../store/read-events.ts';
@@ -20,12 +20,12 @@ export interface DescribedDelivery {
   readonly replayOf: string | undefined;
 }
 
-/** One delivery and what it brought. Throws RefusedError 404 when it is not stored. */
+/** One delivery and what it brought. Throws HttpError 404 when it is not stored. */
 export async function describeDelivery(db: Db, id: string): Promise<DescribedDelivery> {
   const delivery = await findDelivery(db, id);
   if (delivery === undefined) {
     const message = `no delivery ${id} is stored; one that was just acknowledged may still be on its way`;
-    throw new RefusedError(404, 'UNKNOWN_DELIVERY', message);
+    throw new HttpError(404, 'UNKNOWN_DELIVERY', message);
   }
   const [events, quarantined, replayOf] = await Promise.all([
     eventsOfDelivery(db, delivery, MOST_OF_EACH),

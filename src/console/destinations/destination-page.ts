@@ -1,4 +1,4 @@
-import { RefusedError } from '../../errors.ts';
+import { HttpError } from '../../errors.ts';
 import { describeDestinations } from '../../store/describe-destinations.ts';
 import type { DescribedDestination } from '../../store/describe-destinations.ts';
 import type { Rejected } from '../../store/destinations.ts';
@@ -27,7 +27,7 @@ import type { PageOfRejected } from './page-of-rejected.ts';
 
 const REJECTED_ON_A_PAGE = 50;
 
-/** The page of one destination. Throws RefusedError 404 when nobody knows it. */
+/** The page of one destination. Throws HttpError 404 when nobody knows it. */
 export async function destinationPage(
   { db, configured }: DestinationsOptions,
   name: string,
@@ -35,7 +35,7 @@ export async function destinationPage(
 ): Promise<Page> {
   const described = (await describeDestinations(db, configured)).find((one) => one.name === name);
   if (described === undefined) {
-    throw new RefusedError(404, 'UNKNOWN_DESTINATION', `there is no destination "${name}"`);
+    throw new HttpError(404, 'UNKNOWN_DESTINATION', `there is no destination "${name}"`);
   }
   const rejected = await readRejected(db, name, REJECTED_ON_A_PAGE, after);
   const isConfigured = described.state !== 'not configured';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RefusedError } from '../../errors.ts';
+import { HttpError } from '../../errors.ts';
 import {
   changeDestinationState,
   forgetUnconfigured,
@@ -162,5 +162,5 @@ function mustBeConfigured({ configured }: DestinationsOptions, name: string): vo
   if (configured.some((one) => one.name === name)) return;
   const names = configured.map((one) => one.name).join(', ');
   const message = `"${name}" is no destination of the settings: ${names === '' ? 'they have none' : names}`;
-  throw new RefusedError(404, 'UNKNOWN_DESTINATION', message);
+  throw new HttpError(404, 'UNKNOWN_DESTINATION', message);
 }

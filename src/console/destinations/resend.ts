@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RefusedError } from '../../errors.ts';
+import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
 import { findRejected } from '../../store/destinations.ts';
 import { describeIds, recordAction } from '../../store/operator-log.ts';
@@ -18,7 +18,7 @@ export const resentSchema = z.object({
 
 type Resent = z.output<typeof resentSchema>;
 
-/** Sends a part of what is chosen again. Throws RefusedError 502 when the destination cannot be reached. */
+/** Sends a part of what is chosen again. Throws HttpError 502 when the destination cannot be reached. */
 export async function resendChosen(
   { db, resend }: Pick<DestinationsOptions, 'db' | 'resend'>,
   name: string,
@@ -60,7 +60,7 @@ async function choosePart(
   const items = await findRejected(db, name, ids);
   const missing = ids.find((id) => items.every((one) => one.event_id !== id.toLowerCase()));
   if (missing !== undefined) {
-    throw new RefusedError(404, 'NOT_REJECTED', `${name} has not refused the event ${missing}`);
+    throw new HttpError(404, 'NOT_REJECTED', `${name} has not refused the event ${missing}`);
   }
   return { items, next: undefined };
 }

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { RefusedError } from '../../errors.ts';
+import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
 import { forwardingOf } from '../../store/event-forwarding.ts';
 import type { EventForwarding } from '../../store/event-forwarding.ts';
@@ -17,7 +17,7 @@ export interface EventDetail {
   readonly forwarding: readonly EventForwarding[];
 }
 
-/** Reads one event with all that is known of it. Throws RefusedError 404 when there is none. */
+/** Reads one event with all that is known of it. Throws HttpError 404 when there is none. */
 export async function describeEvent(
   db: Db,
   eventId: string,
@@ -29,7 +29,7 @@ export async function describeEvent(
       occurredAt === undefined
         ? 'was not found within a few seconds: give its time as well (at=), or search for it'
         : `is not stored at ${occurredAt.toISOString()}: retention may have dropped it`;
-    throw new RefusedError(404, 'NOT_FOUND', `event ${eventId} ${hint}`);
+    throw new HttpError(404, 'NOT_FOUND', `event ${eventId} ${hint}`);
   }
   const [delivery, forwarding] = await Promise.all([
     findDelivery(db, event.deliveryId),

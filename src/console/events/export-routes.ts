@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RefusedError } from '../../errors.ts';
+import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
 import { jsonRoute, streamRoute } from '../api/route.ts';
 import type { ApiRoute } from '../api/route.ts';
@@ -82,4 +82,4 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
 
 const unwatched = (): ExportProgress => ({ state: 'running', rows: 0, bytes: 0, expectedRows: undefined });
 
-const notKnown = (id: string) => new RefusedError(404, 'NOT_FOUND', `no export ${id} is running here`);
+const notKnown = (id: string) => new HttpError(404, 'NOT_FOUND', `no export ${id} is running here`);

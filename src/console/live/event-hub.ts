@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MessageType } from '../../domain.ts';
-import { describeError, RefusedError } from '../../errors.ts';
+import { describeError, HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
 import type { StoredEvent } from '../../store/read-events.ts';
 import { endOfEvents, eventsStoredAfter } from '../../store/search-events.ts';
@@ -19,7 +19,7 @@ export interface Watcher {
 /** Reads new events once for all who watch. */
 export interface EventHub {
   /**
-   * Resolves once events that are stored from now on come to the watcher. Throws RefusedError 503 when too many watch.
+   * Resolves once events that are stored from now on come to the watcher. Throws HttpError 503 when too many watch.
    */
   join(watcher: Watcher): Promise<void>;
   leave(watcher: Watcher): void;
@@ -89,7 +89,7 @@ export function createEventHub(
     async join(watcher) {
       if (watchers.size >= maxWatchers) {
         const message = `${maxWatchers} pages watch already: close one that is not needed, and try again`;
-        throw new RefusedError(503, 'TOO_MANY_WATCH', message, { retryAfter: 5 });
+        throw new HttpError(503, 'TOO_MANY_WATCH', message, { retryAfter: 5 });
       }
       watchers.add(watcher);
       if (asking === undefined) void run();

@@ -1,4 +1,4 @@
-import { RefusedError } from '../../errors.ts';
+import { HttpError } from '../../errors.ts';
 import type { ArrivalRange } from '../../store/arrivals.ts';
 
 const HOUR = 3_600;
@@ -36,7 +36,7 @@ const USUAL_POINTS = 120;
 
 /**
  * The whole buckets that a stretch of time lies in, so that no part of what arrived in it is left out. Throws
- * RefusedError when it is empty, or has too many buckets.
+ * HttpError when it is empty, or has too many buckets.
  */
 export function chooseBuckets(asked: AskedRange, now: number): ArrivalRange {
   const { since, until, source, points = USUAL_POINTS } = asked;
@@ -55,4 +55,4 @@ export function chooseBuckets(asked: AskedRange, now: number): ArrivalRange {
   };
 }
 
-const refused = (message: string) => new RefusedError(400, 'BAD_REQUEST', message);
+const refused = (message: string) => new HttpError(400, 'BAD_REQUEST', message);

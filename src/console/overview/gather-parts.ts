@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeError, RefusedError } from '../../errors.ts';
+import { describeError, HttpError } from '../../errors.ts';
 
 /** A part that could not be read, and why. */
 interface Problem {
@@ -11,7 +11,7 @@ interface Problem {
 export interface Gathering {
   /**
    * What the work resolves with; null, with a problem written down, when it fails or takes too long. Throws
-   * RefusedError: what a person asked for wrongly is no fault of a part.
+   * HttpError: what a person asked for wrongly is no fault of a part.
    */
   readonly read: <T>(part: string, work: () => Promise<T>) => Promise<T | null>;
   readonly problems: readonly Problem[];
@@ -29,7 +29,7 @@ export function startGathering(patienceMs = PATIENCE_MS): Gathering {
       try {
         return await withinTime(work, patienceMs);
       } catch (error) {
-        if (error instanceof RefusedError) throw error;
+        if (error instanceof HttpError) throw error;
         problems.push({ part, why: describeError(error) });
         return null;
       }

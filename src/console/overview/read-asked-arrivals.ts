@@ -3,7 +3,7 @@ import type { AskedRange } from './arrival-ranges.ts';
 import type { ArrivalsReader } from './arrivals-reader.ts';
 import type { Arrivals } from './overview-schemas.ts';
 
-/** Reads what arrived in a stretch of time, as the API tells it. Throws RefusedError for a stretch that cannot be. */
+/** Reads what arrived in a stretch of time, as the API tells it. Throws HttpError for a stretch that cannot be. */
 export async function readAskedArrivals(read: ArrivalsReader, asked: AskedRange): Promise<Arrivals> {
   const range = chooseBuckets(asked, Date.now());
   const arrivals = await read(range);

@@ -1,4 +1,4 @@
-import { RefusedError } from '../../errors.ts';
+import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
 import { findAccounts } from '../../store/resolve-quarantine.ts';
 import type { ReplayAccount } from '../../store/resolve-quarantine.ts';
@@ -14,11 +14,11 @@ export interface DescribedQuarantined {
   readonly account: ReplayAccount | undefined;
 }
 
-/** One in quarantine, all but its bytes. Throws RefusedError 404 when it is not there. */
+/** One in quarantine, all but its bytes. Throws HttpError 404 when it is not there. */
 export async function describeQuarantined(db: Db, id: string): Promise<DescribedQuarantined> {
   const [item] = await findQuarantined(db, [id]);
   if (item === undefined) {
-    throw new RefusedError(404, 'UNKNOWN_QUARANTINED', `there is no ${id} in quarantine`);
+    throw new HttpError(404, 'UNKNOWN_QUARANTINED', `there is no ${id} in quarantine`);
   }
   const { replay_delivery_id: replayId } = item;
   const [replayOf, accounts] = await Promise.all([

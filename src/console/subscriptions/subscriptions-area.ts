@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { describeError, RefusedError } from '../../errors.ts';
+import { describeError, HttpError } from '../../errors.ts';
 import { recordAction } from '../../store/operator-log.ts';
 import type { Db } from '../../store/database.ts';
 import { jsonRoute, NOTHING } from '../api/route.ts';
@@ -99,7 +99,7 @@ function find({ sources, missing }: SubscriptionsOptions, name: string): SourceS
   if (found !== undefined) return found;
   const why = missing.length === 0 ? '' : `; not set: ${missing.map(({ setting }) => setting).join(', ')}`;
   const message = `no source "${name}" with an API of the cloud and a secret is configured${why}`;
-  throw new RefusedError(404, 'UNKNOWN_SOURCE', message);
+  throw new HttpError(404, 'UNKNOWN_SOURCE', message);
 }
 
 /** What the cloud answers is for the person to read: it is no defect of this program. */
@@ -107,7 +107,7 @@ async function asking<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof RefusedError) throw error;
-    throw new RefusedError(502, 'CLOUD_FAILED', `the cloud: ${describeError(error)}`, { cause: error });
+    if (error instanceof HttpError) throw error;
+    throw new HttpError(502, 'CLOUD_FAILED', `the cloud: ${describeError(error)}`, { cause: error });
   }
 }

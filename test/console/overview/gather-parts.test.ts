@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { startGathering } from '../../../src/console/overview/gather-parts.ts';
-import { RefusedError } from '../../../src/errors.ts';
+import { HttpError } from '../../../src/errors.ts';
 
 test('a part that fails, and one that never answers, leave the others, and say why', async () => {
   const { read, problems } = startGathering(20);
@@ -19,6 +19,6 @@ test('a part that fails, and one that never answers, leave the others, and say w
 });
 
 test('what a person asked for wrongly is told to the person', async () => {
-  const refused = new RefusedError(400, 'BAD_REQUEST', 'until has to be later');
+  const refused = new HttpError(400, 'BAD_REQUEST', 'until has to be later');
   await expect(startGathering().read('chart', () => Promise.reject(refused))).rejects.toBe(refused);
 });

@@ -1,0 +1,192 @@
+import { createServer } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
+import { expect, onTestFinished } from 'vitest';
+import { z } from 'zod';
+import { EMULATOR_LOGINS } from '../accounts.ts';
+import type { Clock } from '../clock.ts';
+import { createEmulator } from '../emulator.ts';
+import type { EmulatorSetup } from '../emulator.ts';
+import { MESSAGE_TYPES } from '../../src/domain.ts';
+
+/** A clock that stands still until it is moved. */
+export interface ManualClock extends Clock {
+  /** Moves time on, waking every sleeper at its own moment. */
+  advance(ms: number): Promise<void>;
+}
+
+export function manualClock(start = Date.UTC(2026, 0, 15, 12)): ManualClock {
+  let now = start;
+  const sleepers = new Set<{ at: number; wake: () => void }>();
+  return {
+    now: () => now,
+    sleep(ms, signal) {
+      const { promise, resolve } = Promise.withResolvers<undefined>();
+      const sleeper = { at: now + ms, wake: resolve.bind(null, undefined) };
+      sleepers.add(sleeper);
+      signal.addEventListener('abort', sleeper.wake, { once: true });
+      return promise.finally(() => sleepers.delete(sleeper));
+    },
+    async advance(ms) {
+      const end = now + ms;
+      for (;;) {
+        await setImmediate();
+        const [next] = [...sleepers].sort((a, b) => a.at - b.at);
+        if (next === undefined || next.at > end) break;
+        now = Math.max(now, next.at);
+        next.wake();
+      }
+      now = end;
+      await setImmediate();
+    },
+  };
+}
+
+/** An answer of the emulator; `body` is its JSON, undefined where it has none. */
+export interface Answered {
+  status: number;
+  headers: Headers;
+  text: string;
+  body: unknown;
+}
+
+interface CallOptions {
+  token?: string | undefined;
+  body?: unknown;
+  /** Sent as it is, in place of `body`. */
+  raw?: string;
+  headers?: Record<string, string>;
+}
+
+export type Call = (method: string, path: string, options?: CallOptions) => Promise<Answered>;
+
+/** A client without any help, for one base address; sends `token` with every call that names no other. */
+export function createCall(url: string, token?: string): Call {
+  return async (method, path, options = {}) => {
+    const { body, raw = body === undefined ? undefined : JSON.stringify(body), headers = {} } = options;
+    const bearer = 'token' in options ? options.token : token;
+    const response = await fetch(path.startsWith('http') ? path : url + path, {
+      method,
+      headers: {
+        ...(raw === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
+        ...headers,
+      },
+      ...(raw === undefined ? {} : { body: raw }),
+    });
+    const text = await response.text();
+    const parsed: unknown = text === '' ? undefined : JSON.parse(text);
+    return { status: response.status, headers: response.headers, text, body: parsed };
+  };
+}
+
+/** Starts an emulator that sends nothing unless told to; the caller stops it. */
+export async function openEmulator(setup: EmulatorSetup = {}) {
+  const emulator = createEmulator({ rate: 0, scale: { devices: 10, clients: 20, users: 10 }, ...setup });
+  return { emulator, url: await emulator.listen(0) };
+}
+
+/** Starts an emulator for one test, logged in as the administrator. */
+export async function startEmulator(setup: EmulatorSetup = {}) {
+  const { emulator, url } = await openEmulator(setup);
+  onTestFinished(() => emulator.close());
+  const token = await logIn(url, 'administrator');
+  return { emulator, url, token, call: createCall(url, token) };
+}
+
+/** A fresh token of one of the two accounts. */
+export async function logIn(url: string, who: keyof typeof EMULATOR_LOGINS): Promise<string> {
+  const { username, password } = EMULATOR_LOGINS[who];
+  const answer = await createCall(url)('POST', '/login', { body: { username, password } });
+  expect(answer.status).toBe(200);
+  return z.object({ access_token: z.string() }).parse(answer.body).access_token;
+}
+
+const pageOfAny = z.object({
+  pagination: z.looseObject({ total: z.int() }),
+  data: z.array(z.looseObject({ id: z.union([z.int(), z.string()]) })),
+});
+
+/** The identifiers of a list, up to 100 of them. */
+export async function idsOf(call: Call, path: string): Promise<(number | string)[]> {
+  const answer = await call('GET', `${path}?limit=100`);
+  return pageOfAny.parse(answer.body).data.map(({ id }) => id);
+}
+
+/** A device that is online. */
+export async function onlineDevice(call: Call): Promise<number> {
+  const answer = await call('GET', '/devices?limit=100&views=status');
+  const devices = z.object({ data: z.array(z.object({ id: z.int(), connected: z.boolean() })) });
+  const online = devices.parse(answer.body).data.find(({ connected }) => connected);
+  return z.int().parse(online?.id);
+}
+
+export const errorSchema = z.strictObject({
+  error_code: z.string(),
+  error_id: z.uuid(),
+  error_message: z.string().optional(),
+  error_message_code: z.string().optional(),
+  error_message_description: z.string().optional(),
+});
+
+/** The `error_code` of an answer, whose body must be an error body and nothing more. */
+export function errorCode({ body }: Answered): string {
+  return errorSchema.parse(body).error_code;
+}
+
+/** One delivery as a receiver got it. */
+export interface Received {
+  path: string;
+  headers: IncomingHttpHeaders;
+  text: string;
+  records: Record<string, unknown>[];
+  isArray: boolean;
+}
+
+const bodySchema = z.union([z.array(z.record(z.string(), z.unknown())), z.record(z.string(), z.unknown())]);
+
+/** A receiver of deliveries; answers 200 unless told otherwise. */
+export async function startReceiver(
+  answer: (delivery: Received) => number | Promise<number> = () => 200,
+  headers: Record<string, string> = {},
+) {
+  const received: Received[] = [];
+  const server = createServer((req, res) => {
+    const chunks: Buffer[] = [];
+    req.on('data', (chunk: Buffer) => chunks.push(chunk));
+    req.on('end', () => {
+      const text = Buffer.concat(chunks).toString();
+      const body = bodySchema.parse(JSON.parse(text));
+      const records = [body].flat();
+      const delivery = {
+        path: req.url ?? '',
+        headers: req.headers,
+        text,
+        records,
+        isArray: Array.isArray(body),
+      };
+      received.push(delivery);
+      void Promise.resolve(answer(delivery)).then((status) => res.writeHead(status, headers).end());
+    });
+  });
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  server.listen(0, '127.0.0.1', resolve.bind(null, undefined));
+  await promise;
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const address = z.object({ port: z.int() }).parse(server.address());
+  return { url: `http://127.0.0.1:${address.port}`, received };
+}
+
+/** Bodies that subscribe one receiver to message types, each at its own path. */
+export function subscriptionsTo(url: string, secret: string, types: readonly string[] = MESSAGE_TYPES) {
+  return types.map((type) => ({
+    application: 'test',
+    url: `${url}/${type}`,
+    secret,
+    message_type: type,
+    status: 'ENABLED',
+  }));
+}

@@ -1,0 +1,200 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { readJwt, signJwt } from '../jwt.ts';
+import { tokenInfoSchema, createdApiTokenSchema } from '../../src/cloud/contract/api-token.ts';
+import { createCall, errorCode, logIn, manualClock, startEmulator } from './harness.ts';
+import type { Call } from './harness.ts';
+
+async function apiToken(call: Call, body: unknown) {
+  const answer = await call('POST', '/auth/apitoken', { body });
+  expect(answer).toMatchObject({ status: 200 });
+  return createdApiTokenSchema.parse(answer.body);
+}
+
+async function validate(call: Call, token: string) {
+  return await call('POST', '/auth/apitoken/:validate', {
+    token: undefined,
+    raw: token,
+    headers: { 'content-type': 'text/plain' },
+  });
+}
+
+describe('a login', () => {
+  it('gives a JWT of the documented claims and lifetime', async () => {
+    const clock = manualClock();
+    const { call } = await startEmulator({ clock });
+    const body = { username: 'operator@emulator.test', password: 'emulated-operator' };
+    const answer = await call('POST', '/login', { body });
+    const login = z
+      .strictObject({
+        access_token: z.jwt({ alg: 'HS256' }),
+        token_type: z.literal('Bearer'),
+        expires_in: z.literal(86_400),
+      })
+      .parse(answer.body);
+    const payload = Buffer.from(login.access_token.split('.')[1] ?? '', 'base64url').toString();
+    const claims = z.looseObject({
+      sub: z.literal(body.username),
+      role: z.literal('Operator'),
+      user_id: z.int(),
+      customer_id: z.int(),
+      owner_id: z.int(),
+      org_id: z.int(),
+      data_center: z.string(),
+      quota: z.literal('7500;w=3600'),
+      iat: z.literal(clock.now() / 1000),
+      exp: z.literal(clock.now() / 1000 + 86_400),
+    });
+    expect(claims.safeParse(JSON.parse(payload)).error).toBeUndefined();
+  });
+
+  it('ends when its time is over, and not before', async () => {
+    const clock = manualClock();
+    const { call } = await startEmulator({ clock });
+    await clock.advance(86_400_000 - 1);
+    expect((await call('GET', '/users/me')).status).toBe(200);
+    await clock.advance(1);
+    const answer = await call('GET', '/users/me');
+    expect([answer.status, errorCode(answer)]).toEqual([401, 'UNAUTHENTICATED']);
+  });
+
+  it('is revoked alone: another login of the same user in the same second goes on', async () => {
+    const { call, url } = await startEmulator({ clock: manualClock() });
+    const other = await logIn(url, 'administrator');
+    await call('POST', '/logout');
+    expect((await call('GET', '/users/me')).status).toBe(401);
+    expect((await call('GET', '/users/me', { token: other })).status).toBe(200);
+  });
+
+  it('is no good once its user is deleted', async () => {
+    const { call, url } = await startEmulator();
+    const token = await logIn(url, 'operator');
+    const { id } = z.object({ id: z.int() }).parse((await call('GET', '/users/me', { token })).body);
+    await call('DELETE', `/users/${id}`);
+    expect((await call('GET', '/users/me', { token })).status).toBe(401);
+    const body = { username: 'operator@emulator.test', password: 'emulated-operator' };
+    expect((await call('POST', '/login', { body })).status).toBe(400);
+  });
+
+  it('outlives a restart with the same seed, and no other seed takes it', async () => {
+    const { token } = await startEmulator({ seed: 7 });
+    const again = await startEmulator({ seed: 7 });
+    expect((await again.call('GET', '/users/me', { token })).status).toBe(200);
+    const other = await startEmulator({ seed: 8 });
+    expect((await other.call('GET', '/users/me', { token })).status).toBe(401);
+  });
+});
+
+describe('an API token', () => {
+  it('must live 300 seconds at least', async () => {
+    const clock = manualClock();
+    const { call } = await startEmulator({ clock });
+    const soon = clock.now() / 1000 + 299;
+    const answer = await call('POST', '/auth/apitoken', {
+      body: { expire_time: soon, permissions: ['device:r'] },
+    });
+    expect([answer.status, errorCode(answer)]).toEqual([400, 'BAD_REQUEST']);
+    const created = await apiToken(call, {
+      expire_time: soon + 1,
+      permissions: ['device:r'],
+      description: 'd',
+    });
+    expect(created).toMatchObject({
+      create_time: '2026-01-15T12:00:00.000+0000',
+      expire_time: '2026-01-15T12:05:00.000+0000',
+      description: 'd',
+      permissions: ['device:r'],
+    });
+    const token = created.access_token;
+    await clock.advance(299_999);
+    expect((await call('GET', '/devices', { token })).status).toBe(200);
+    await clock.advance(1);
+    expect((await call('GET', '/devices', { token })).status).toBe(401);
+  });
+
+  it.each([{ expire_time: null }, {}])('does not expire when %j says so', async (body) => {
+    const clock = manualClock();
+    const { call } = await startEmulator({ clock });
+    const created = await apiToken(call, body);
+    expect(created.expire_time).toBeNull();
+    await clock.advance(10 * 365 * 86_400_000);
+    expect((await call('GET', '/users/me', { token: created.access_token })).status).toBe(200);
+  });
+
+  it('cannot be made without the permission token:new', async () => {
+    const { url } = await startEmulator();
+    const call = createCall(url, await logIn(url, 'operator'));
+    expect((await call('POST', '/auth/apitoken', { body: {} })).status).toBe(403);
+  });
+
+  it('carries no more than its maker had', async () => {
+    const { call } = await startEmulator();
+    const limited = await apiToken(call, { permissions: ['token:new', 'device:r', 'device:list'] });
+    const token = limited.access_token;
+    const wider = await call('POST', '/auth/apitoken', { token, body: { permissions: ['device*'] } });
+    expect(createdApiTokenSchema.parse(wider.body).permissions).toEqual(['device:r', 'device:list']);
+    const none = await call('POST', '/auth/apitoken', { token, body: { permissions: ['ssid'] } });
+    expect([none.status, errorCode(none)]).toEqual([403, 'PERMISSION_DENIED']);
+  });
+
+  it('is refused for a permission that does not exist', async () => {
+    const { call } = await startEmulator();
+    const answer = await call('POST', '/auth/apitoken', { body: { permissions: ['device:r', 'nonsense'] } });
+    expect(answer.status).toBe(400);
+    expect(answer.text).toContain('nonsense');
+  });
+
+  it('is described by /auth/apitoken/info', async () => {
+    const clock = manualClock();
+    const { call } = await startEmulator({ clock });
+    const expire = clock.now() / 1000 + 1000;
+    const { access_token: token } = await apiToken(call, { expire_time: expire, permissions: ['auth:r'] });
+    await clock.advance(400_000);
+    const info = tokenInfoSchema.parse((await call('GET', '/auth/apitoken/info', { token })).body);
+    expect(info).toMatchObject({
+      user_name: 'admin@emulator.test',
+      role: 'Administrator',
+      scopes: ['auth:r'],
+      issued_at: '2026-01-15T12:00:00.000+0000',
+      expires_in: 600,
+    });
+  });
+});
+
+describe('validation of a token', () => {
+  it('answers an empty 200 to a good one and needs no other token', async () => {
+    const { call, token } = await startEmulator();
+    const answer = await validate(call, token);
+    expect([answer.status, answer.text]).toEqual([200, '']);
+  });
+
+  it('answers 401 to a bad one, and tells a revoked one apart', async () => {
+    const { call, token } = await startEmulator();
+    expect(errorCode(await validate(call, 'nothing'))).toBe('UNAUTHENTICATED');
+    await call('POST', '/logout');
+    const answer = await validate(call, token);
+    expect([answer.status, errorCode(answer)]).toEqual([401, 'AUTH_TOKEN_REVOKED']);
+  });
+});
+
+it('a JWT is read with its own key only, and not after any change', () => {
+  const claims = fc.dictionary(fc.string(), fc.oneof(fc.string(), fc.integer(), fc.boolean()));
+  fc.assert(
+    fc.property(
+      claims,
+      fc.string(),
+      fc.nat(),
+      fc.string({ minLength: 1, maxLength: 1 }),
+      (given, key, at, put) => {
+        const token = signJwt(given, key);
+        expect(readJwt(token, key)).toEqual(JSON.parse(JSON.stringify(given)));
+        expect(readJwt(token, `${key}!`)).toBeUndefined();
+        const index = at % token.length;
+        const changed = token.slice(0, index) + put + token.slice(index + 1);
+        fc.pre(changed !== token);
+        expect(readJwt(changed, key)).toBeUndefined();
+      },
+    ),
+  );
+});

@@ -1,0 +1,18 @@
+import { statfs } from 'node:fs/promises';
+import path from 'node:path';
+
+/**
+ * Bytes that this user may still write on the disk of a directory. A directory that does not exist yet is on the disk
+ * of its nearest parent that does.
+ */
+export async function freeBytes(directory: string): Promise<number> {
+  try {
+    const { bavail, bsize } = await statfs(directory);
+    return bavail * bsize;
+  } catch (error) {
+    const parent = path.dirname(path.resolve(directory));
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    if (!isMissing || parent === path.resolve(directory)) throw error;
+    return freeBytes(parent);
+  }
+}

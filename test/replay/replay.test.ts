@@ -1,0 +1,217 @@
+import { gzipSync } from 'node:zlib';
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { replayChosen } from '../../src/commands/quarantine/quarantine-replay.ts';
+import { replayQuarantined } from '../../src/replay/replay.ts';
+import type { ReplayContext } from '../../src/replay/replay.ts';
+import { createBatchStore } from '../../src/handlers/store-batch.ts';
+import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
+import { discardQuarantined } from '../../src/store/resolve-quarantine.ts';
+import { createTestDatabase, emptyTables } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { deliveryToEvents } from '../support/convert.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+
+let test: TestDatabase;
+let context: ReplayContext;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  const giveUp = new AbortController().signal;
+  context = { db: test.db, logger: pino({ level: 'silent' }), maxBodyBytes: 1024 * 1024, giveUp };
+});
+afterAll(() => test.drop());
+beforeEach(() => emptyTables(test.db));
+
+const store = (...deliveries: QueuedDelivery[]) =>
+  createBatchStore(test.db, context.logger, context.giveUp)({ deliveries });
+
+/** Stores while the database refuses records of code 666. */
+async function storePoisoned(delivery: QueuedDelivery): Promise<void> {
+  await sql`alter table audit_events add constraint poison check (code <> 666)`.execute(test.db);
+  try {
+    await store(delivery);
+  } finally {
+    await sql`alter table audit_events drop constraint poison`.execute(test.db);
+  }
+}
+
+/** A delivery whose whole body is unreadable. */
+const unreadable = (body: Buffer, encoding: string | null = null) =>
+  queuedDelivery('AUDIT_LOG_ALL', [], {
+    recordCount: 1,
+    unreadable: [{ reason: 'the body is not JSON', content: body.toString('base64'), encoding }],
+  });
+
+const quarantined = () =>
+  test.db.selectFrom('quarantine').selectAll().orderBy('resolved_at').orderBy('quarantine_id').execute();
+
+const idsOf = (rows: readonly { quarantine_id: string }[]) => rows.map(({ quarantine_id }) => quarantine_id);
+
+const eventIds = async () =>
+  (await sql<{ event_id: string }>`select event_id from audit_log order by 1`.execute(test.db)).rows.map(
+    (row) => row.event_id,
+  );
+
+async function conservation(): Promise<unknown> {
+  const { rows } = await sql`
+    select adds_up, open_count::int as open, replayed_count::int as replayed, discarded_count::int as discarded
+    from conservation`.execute(test.db);
+  return rows[0];
+}
+
+describe('a replay', () => {
+  it('stores a record that Postgres refused before, as the event that it would have been', async () => {
+    const record = auditRecord({ code: 666, timeStamp: null, orgId: null });
+    const delivery = queuedDelivery('AUDIT_LOG_ALL', [record], {
+      receivedAt: 1_760_000_000_000,
+      origin: 'backfill',
+      secretForm: 'hmac',
+    });
+    await storePoisoned(delivery);
+    expect(await conservation()).toEqual({ adds_up: true, open: 1, replayed: 0, discarded: 0 });
+
+    const [outcome] = await replayQuarantined(context, idsOf(await quarantined()));
+    expect(outcome).toMatchObject({ kind: 'replayed', events: 1, duplicates: 0, again: [] });
+    expect(await eventIds()).toEqual(deliveryToEvents(delivery).events.map(({ eventId }) => eventId));
+    const { rows } = await sql`select occurred_at, received_at, origin, code from audit_log`.execute(test.db);
+    const at = new Date(1_760_000_000_000);
+    expect(rows).toEqual([{ occurred_at: at, received_at: at, origin: 'backfill', code: '666' }]);
+    const made = test.db.selectFrom('deliveries').selectAll().where('delivery_id', '<>', delivery.deliveryId);
+    expect(await made.executeTakeFirst()).toMatchObject({ secret_form: 'hmac', received_at: at });
+    expect(await conservation()).toEqual({ adds_up: true, open: 0, replayed: 1, discarded: 0 });
+  });
+
+  it('stores identical records of one body as often as they were there', async () => {
+    const twin = auditRecord({ code: 666 });
+    const delivery = queuedDelivery('AUDIT_LOG_ALL', [twin, twin, auditRecord({ code: 666, id: 3 }), twin]);
+    await storePoisoned(delivery);
+    for (const id of idsOf(await quarantined())) await replayQuarantined(context, [id]);
+    const ids = deliveryToEvents(delivery).events.map(({ eventId }) => eventId);
+    expect(await eventIds()).toEqual(ids.toSorted());
+  });
+
+  it('keeps their number through a replay that failed', async () => {
+    const twin = auditRecord({ code: 666 });
+    const delivery = queuedDelivery('AUDIT_LOG_ALL', [twin, twin]);
+    await storePoisoned(delivery);
+    await sql`alter table audit_events add constraint poison check (code <> 666)`.execute(test.db);
+    await replayQuarantined(context, idsOf(await quarantined()));
+    await sql`alter table audit_events drop constraint poison`.execute(test.db);
+    await replayQuarantined(context, idsOf(await quarantined()));
+    expect(await eventIds()).toHaveLength(2);
+    expect(await conservation()).toEqual({ adds_up: true, open: 0, replayed: 4, discarded: 0 });
+  });
+
+  it('is done once: asked again, it says when and as which delivery', async () => {
+    await storePoisoned(queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ code: 666 })]));
+    const ids = idsOf(await quarantined());
+    const [first] = await replayQuarantined(context, ids);
+    const [second] = await replayQuarantined(context, ids);
+    const [row] = await quarantined();
+    const deliveryId = first?.kind === 'replayed' ? first.deliveryId : undefined;
+    expect(second).toMatchObject({ kind: 'resolved', resolution: 'replayed', deliveryId });
+    expect(row).toMatchObject({ resolution: 'replayed', replay_delivery_id: deliveryId });
+    expect(await eventIds()).toHaveLength(1);
+  });
+
+  it('is done by one of two who ask at the same time', async () => {
+    await storePoisoned(queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ code: 666 })]));
+    const ids = idsOf(await quarantined());
+    const both = await Promise.all([replayQuarantined(context, ids), replayQuarantined(context, ids)]);
+    expect(
+      both
+        .flat()
+        .map(({ kind }) => kind)
+        .toSorted(),
+    ).toEqual(['replayed', 'resolved']);
+    expect(await eventIds()).toHaveLength(1);
+  });
+
+  it('doubles nothing when it died between storing and remembering', async () => {
+    const broken = unreadable(Buffer.from('[{"code":1},"x"]'));
+    await store(broken);
+    await sql`
+      create function die() returns trigger language plpgsql as $$ begin raise 'died'; end $$`.execute(
+      test.db,
+    );
+    await sql`
+      create trigger die before update on quarantine for each row execute function die()`.execute(test.db);
+    const ids = idsOf(await quarantined());
+    await expect(replayQuarantined(context, ids)).rejects.toThrow('died');
+    expect(await eventIds()).toHaveLength(1);
+    await sql`drop function die cascade`.execute(test.db);
+
+    const [outcome] = await replayQuarantined(context, ids);
+    expect(outcome).toMatchObject({
+      kind: 'replayed',
+      events: 1,
+      again: [{ reason: 'the record is not a JSON object' }],
+    });
+    expect(await eventIds()).toHaveLength(1);
+    expect(await quarantined()).toHaveLength(2);
+    expect(await conservation()).toEqual({ adds_up: true, open: 1, replayed: 1, discarded: 0 });
+  });
+
+  it('sets aside anew what still cannot be read, and shows where', async () => {
+    await store(unreadable(Buffer.from('[{"code":1}')));
+    const [before] = await quarantined();
+    const [outcome] = await replayQuarantined(context, idsOf(await quarantined()));
+    const [old, fresh] = await quarantined();
+    expect(outcome).toMatchObject({
+      kind: 'replayed',
+      events: 0,
+      again: [{ quarantineId: fresh?.quarantine_id, reason: 'the body is not JSON' }],
+    });
+    expect(old?.quarantine_id).toBe(before?.quarantine_id);
+    expect(fresh).toMatchObject({ delivery_id: old?.replay_delivery_id, resolution: null });
+    expect(fresh?.content.toString()).toBe('[{"code":1}');
+    expect(await conservation()).toEqual({ adds_up: true, open: 1, replayed: 1, discarded: 0 });
+  });
+
+  it('undoes the encoding of a whole body, and keeps it with what it cannot read', async () => {
+    await store(unreadable(gzipSync(JSON.stringify([auditRecord(), auditRecord({ id: 2 })])), 'gzip'));
+    const [readable] = await replayQuarantined(context, idsOf(await quarantined()));
+    expect(readable).toMatchObject({ kind: 'replayed', events: 2 });
+
+    await emptyTables(test.db);
+    await store(unreadable(gzipSync('no JSON'), 'gzip'));
+    await replayQuarantined(context, idsOf(await quarantined()));
+    const [old, fresh] = await quarantined();
+    expect(fresh).toMatchObject({ encoding: 'gzip', reason: 'the body is not JSON', content: old?.content });
+  });
+
+  it('leaves open what a new delivery would be refused for', async () => {
+    await store(unreadable(gzipSync(JSON.stringify([auditRecord()])), 'gzip'));
+    const [outcome] = await replayQuarantined({ ...context, maxBodyBytes: 10 }, idsOf(await quarantined()));
+    const reason = 'the body is larger than 10 bytes (setting MAX_BODY_BYTES)';
+    expect(outcome).toMatchObject({ kind: 'refused', reason });
+    expect(await conservation()).toEqual({ adds_up: true, open: 1, replayed: 0, discarded: 0 });
+  });
+
+  it('does not touch what was discarded, and says what is not there', async () => {
+    await store(unreadable(Buffer.from('{')));
+    const ids = idsOf(await quarantined());
+    expect(await discardQuarantined(test.db, ids)).toBe(1);
+    const unknown = '00000000-0000-8000-8000-000000000000';
+    expect(await replayQuarantined(context, [...ids, unknown])).toMatchObject([
+      { kind: 'resolved', resolution: 'discarded', deliveryId: null },
+      { kind: 'unknown', quarantineId: unknown },
+    ]);
+    expect(await conservation()).toEqual({ adds_up: true, open: 0, replayed: 0, discarded: 1 });
+  });
+
+  it('of everything replays each once, also what shares a time, and nothing that it has set aside itself', async () => {
+    const receivedAt = Date.now();
+    const bodies = Array.from({ length: 1_200 }, (_, n) => ({
+      ...unreadable(Buffer.from(`${n}`)),
+      receivedAt,
+    }));
+    await store(...bodies);
+    const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+    const all = { ids: [], filter: {}, all: true };
+    const read = await replayChosen(context, all).finally(() => write.mockRestore());
+    expect(read).toBe(false);
+    expect(await conservation()).toEqual({ adds_up: true, open: 1_200, replayed: 1_200, discarded: 0 });
+  });
+});

@@ -1,0 +1,150 @@
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import { checksOf } from '../../src/serve/readiness-checks.ts';
+import type { CheckedParts } from '../../src/serve/readiness-checks.ts';
+import { createReadiness } from '../../src/ingest/readiness.ts';
+import type { Arrival } from '../../src/observe/arrival-metrics.ts';
+import { OutageError } from '../../src/errors.ts';
+import type { DeliveryQueue } from '../../src/queue/delivery-queue.ts';
+import type { SpoolRoom } from '../../src/queue/spool/spool.ts';
+import type { DestinationStatus } from '../../src/store/destinations.ts';
+
+const MINUTE_MS = 60_000;
+
+const destination = (name: string, overrides: Partial<DestinationStatus> = {}): DestinationStatus => ({
+  name,
+  state: 'running',
+  behind_since: null,
+  behind_count: 0,
+  rejected_count: 0,
+  cursor_xid: '1',
+  cursor_id: '1',
+  generation: '0',
+  sent_count: '0',
+  lease_holder: null,
+  lease_until: null,
+  last_sent_at: null,
+  last_error: null,
+  last_error_at: null,
+  created_at: new Date(),
+  ...overrides,
+});
+
+/** A way into the queue that is as the test says. */
+function queueThat(is: { works: boolean; takes?: boolean; room?: SpoolRoom; bytes?: number }): DeliveryQueue {
+  const { works, takes = true, room = { state: 'ok', bytesLeft: 1_000 }, bytes = 0 } = is;
+  return {
+    enqueue: () => expect.unreachable(),
+    measure: () => expect.unreachable(),
+    async check() {
+      if (!takes) throw new OutageError('the spool is full');
+      return works ? 'queued' : 'spooled';
+    },
+    state: () => ({
+      works,
+      failure: works ? undefined : 'connect ECONNREFUSED cache.internal:6379',
+      spool: { bytes, segments: bytes > 0 ? 1 : 0, oldestAt: undefined },
+    }),
+    spoolRoom: async () => room,
+    close: async () => undefined,
+  };
+}
+
+/** The readiness of a process that does everything, on these parts. */
+function readinessOf({
+  destinations = [],
+  arrivals = [],
+  ...parts
+}: Partial<CheckedParts> & { destinations?: DestinationStatus[]; arrivals?: Arrival[] }) {
+  const observation = { askDestinations: async () => destinations, arrivals: () => arrivals };
+  const checks = checksOf({ role: 'all', db: undefined, queue: undefined, observation, ...parts });
+  return createReadiness(checks, pino({ level: 'silent' }));
+}
+
+describe('the health of a process', () => {
+  it('is whole when all parts are', async () => {
+    const queue = queueThat({ works: true });
+    const readiness = readinessOf({ queue, destinations: [destination('siem')] });
+    expect(await readiness.ask()).toEqual({
+      status: 'ok',
+      checks: { queue: 'ok', spool: 'ok', forwarding: 'ok', silence: 'ok' },
+    });
+  });
+
+  it('tells everybody in a word, and operators why', async () => {
+    const queue = queueThat({ works: false, bytes: 900, room: { state: 'nearly full', bytesLeft: 100 } });
+    const readiness = readinessOf({ queue });
+    const answer = await readiness.ask();
+    expect(answer).toMatchObject({
+      status: 'degraded',
+      checks: { queue: 'spooling', spool: 'nearly full' },
+    });
+    expect(JSON.stringify(answer)).not.toContain('cache.internal');
+    const { status, checks } = await readiness.describe();
+    expect(status).toBe('degraded');
+    expect(checks).toEqual(
+      expect.arrayContaining([
+        { name: 'queue', state: 'spooling', why: 'connect ECONNREFUSED cache.internal:6379' },
+        { name: 'spool', state: 'nearly full', why: '900 bytes in 1 files, room for 100 more' },
+      ]),
+    );
+  });
+
+  it('is unavailable when neither queue nor spool takes deliveries', async () => {
+    const queue = queueThat({ works: false, takes: false, room: { state: 'full', bytesLeft: 0 } });
+    expect(await readinessOf({ queue }).ask()).toMatchObject({
+      status: 'unavailable',
+      checks: { queue: 'away', spool: 'full' },
+    });
+  });
+
+  it.each([
+    ['ok', 'for an event of just now', { behind_since: new Date() }],
+    ['behind', 'for an event of six minutes ago', { behind_since: new Date(Date.now() - 6 * MINUTE_MS) }],
+    ['ok', 'paused by a person', { behind_since: new Date(0), state: 'paused' as const }],
+    ['refused', 'refused', { state: 'refused' as const, last_error: 'answered 401' }],
+  ])('says %s of a destination that is %s, and is never unavailable for it', async (state, _is, status) => {
+    const readiness = readinessOf({ destinations: [destination('a'), destination('siem', status)] });
+    const answer = await readiness.ask();
+    expect(answer.checks['forwarding']).toBe(state);
+    expect(answer.status).toBe(state === 'ok' ? 'ok' : 'degraded');
+    expect(JSON.stringify(answer)).not.toContain('siem');
+    const line = (await readiness.describe()).checks.find(({ name }) => name === 'forwarding: siem');
+    expect(line?.state).toBe(state);
+  });
+
+  it('tells operators what a destination answered', async () => {
+    const siem = destination('siem', { state: 'refused', last_error: 'answered 401' });
+    expect((await readinessOf({ destinations: [siem] }).describe()).checks).toContainEqual({
+      name: 'forwarding: siem',
+      state: 'refused',
+      why: 'refused; answered 401',
+    });
+  });
+
+  it('says when a message type is unusually quiet, and which to operators', async () => {
+    const lastReceivedAt = new Date('2026-01-31T08:00:00Z');
+    const arrivals: Arrival[] = [
+      { source: 'default', messageType: 'SMS_LOG_ALL', lastReceivedAt, state: 'unusual' },
+      { source: 'default', messageType: 'EMAIL_LOG_ALL', lastReceivedAt: undefined, state: 'never' },
+    ];
+    const readiness = readinessOf({ arrivals });
+    expect(await readiness.ask()).toMatchObject({
+      status: 'degraded',
+      checks: { silence: 'unusually quiet' },
+    });
+    expect((await readiness.describe()).checks).toContainEqual({
+      name: 'silence: default SMS_LOG_ALL',
+      state: 'unusually quiet',
+      why: 'last received 2026-01-31T08:00:00.000Z',
+    });
+  });
+
+  it('has of each role its own parts alone', async () => {
+    const names = async (role: CheckedParts['role']) =>
+      Object.keys((await readinessOf({ role }).ask()).checks);
+    expect(await names('worker')).toEqual(['silence']);
+    expect(await names('forward')).toEqual(['forwarding']);
+    expect(await names('console')).toEqual([]);
+  });
+});

@@ -1,0 +1,61 @@
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createSubscribers } from '../../src/subscribe/create-subscribers.ts';
+import type { SourceConfig } from '../../src/config.ts';
+import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
+import { createEmulator } from '../../emulator/emulator.ts';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+
+let emulator: ReturnType<typeof createEmulator>;
+let apiUrl: string;
+beforeEach(async () => {
+  emulator = createEmulator({ rate: 0 });
+  apiUrl = await emulator.listen(0);
+});
+afterEach(() => emulator.close());
+
+const source = (name: string, overrides: Partial<SourceConfig> = {}): SourceConfig => ({
+  name,
+  secrets: [`${name}-webhook-secret`, 'an-older-secret'],
+  cloud: { apiUrl, credentials: EMULATOR_LOGINS.administrator },
+  messageTypes: ['AUDIT_LOG_ALL', 'SMS_LOG_ALL'],
+  ...overrides,
+});
+
+const subscribersOf = (...sources: SourceConfig[]) =>
+  createSubscribers({
+    sources,
+    publicUrl: 'https://sink.test',
+    db: test.db,
+    logger: pino({ enabled: false }),
+  });
+
+describe('the subscribers', () => {
+  it('are those of the sources that have an API and a secret', () => {
+    const subscribers = subscribersOf(
+      source('a'),
+      source('b', { cloud: undefined }),
+      source('c', { secrets: [] }),
+    );
+    expect(subscribers.map((subscriber) => subscriber.source)).toEqual(['a']);
+  });
+
+  it('of one account leave each other alone, and register the first secret of their source', async () => {
+    const [north, south] = subscribersOf(source('north'), source('south', { messageTypes: ['SMS_LOG_ALL'] }));
+    await north?.apply('subscribed');
+    await south?.apply('subscribed');
+    expect((await north?.apply('subscribed'))?.outcomes).toEqual([]);
+    await north?.apply('removed');
+    expect((await south?.list())?.subscriptions).toMatchObject([
+      { url: 'https://sink.test/ingest/south/SMS_LOG_ALL', isOurs: true },
+    ]);
+    expect((await south?.plan('subscribed'))?.steps).toMatchObject([{ action: 'keep' }]);
+  });
+});
