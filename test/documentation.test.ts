@@ -1,0 +1,85 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const ROOT = path.resolve(import.meta.dirname, '..');
+const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');
+
+const PAGES = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  ...readdirSync(path.join(ROOT, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+];
+
+/** A page without its code: links in an example lead nowhere, and `#` begins a comment there. */
+const prose = (page: string) => page.replaceAll(/^( *)```.*?^\1```$/gms, '').replaceAll(/`[^`\n]*`/g, '');
+
+const linksOf = (file: string) =>
+  [...prose(read(file)).matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, target = '']) => target)
+    .filter((target) => !/^[a-z]+:/.test(target));
+
+/** The anchors of a page, as GitHub makes them of its headings, and those that it sets itself. */
+function anchorsOf(page: string): Set<string> {
+  const text = page.replaceAll(/^```.*?^```$/gms, '');
+  const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+  const explicit = [...text.matchAll(/<a id="([^"]+)">/g)].map(([, id = '']) => id);
+  return new Set([...headings, ...explicit]);
+}
+
+describe('the links of the documentation', () => {
+  const links = PAGES.flatMap((page) =>
+    linksOf(page).map((target) => {
+      const [file = '', anchor] = target.split('#');
+      return { page, target, anchor, file: file === '' ? page : path.join(path.dirname(page), file) };
+    }),
+  );
+
+  it('are found', () => {
+    expect(PAGES.length).toBeGreaterThan(10);
+    expect(links.length).toBeGreaterThan(50);
+  });
+
+  it.each(links)('in $page lead to a file: $target', ({ file }) => {
+    expect(existsSync(path.join(ROOT, file)), `${file} does not exist`).toBe(true);
+  });
+
+  it.each(links.filter(({ anchor }) => anchor !== undefined))(
+    'in $page lead to a heading: $target',
+    ({ file, anchor }) => {
+      expect([...anchorsOf(read(file))]).toContain(anchor);
+    },
+  );
+});
+
+describe('the map of the project', () => {
+  const map = read('docs/architecture.md');
+  const named = [
+    ...new Set(map.match(/(?<![\w/.-])(?:src|test|emulator|bench|migrations|bin|docs)\/[\w./-]*[\w/]/g)),
+  ];
+
+  it('names many files', () => {
+    expect(named.length).toBeGreaterThan(40);
+  });
+
+  it.each(named)('names %s, which exists', (file) => {
+    expect(existsSync(path.join(ROOT, file))).toBe(true);
+    // A directory is named with a slash at its end, so that it is not taken for a file without an extension.
+    expect(statSync(path.join(ROOT, file)).isDirectory()).toBe(file.endsWith('/'));
+  });
+
+  it('names every directory of src', () => {
+    const rooms = readdirSync(path.join(ROOT, 'src'), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => `src/${name}/`);
+    expect(rooms.filter((room) => !map.includes(room))).toEqual([]);
+  });
+});
