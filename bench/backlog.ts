@@ -1,10 +1,9 @@
 import { mkdir, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { newDeliveryId } from '../src/ingest/delivery-id.ts';
-import { encodeBatch } from '../src/queue/delivery-batch.ts';
+import { encodeBatch, newDeliveryId } from '../src/queue/delivery-batch.ts';
 import type { QueuedDelivery } from '../src/queue/delivery-batch.ts';
 import { newSegmentName } from '../src/queue/spool/ownership.ts';
-import { frameRecord } from '../src/queue/spool/record-format.ts';
+import { framePayload } from '../src/queue/spool/frame-format.ts';
 import { applyLoad } from './apply-load.ts';
 import { drain } from './drain.ts';
 import { measure } from './measure.ts';
@@ -79,7 +78,7 @@ async function fillSpool(directory: string, deliveries: number): Promise<void> {
     for (let first = from; first < Math.min(from + perSegment, deliveries); first += DELIVERIES_A_RECORD) {
       const count = Math.min(DELIVERIES_A_RECORD, deliveries - first);
       const batch = Array.from({ length: count }, (_, index) => spooled(first + index, anHourAgo));
-      records.push(frameRecord(encodeBatch(batch)));
+      records.push(framePayload(encodeBatch(batch)));
     }
     await writeFile(path.join(left, newSegmentName()), Buffer.concat(records));
   }

@@ -194,10 +194,10 @@ describe('health', () => {
         { status: 'unavailable', checks: { queue: 'away', database: 'ok' } },
       ]);
     }
-    expect(log().split(`queue is away: ${reason}`)).toHaveLength(2);
+    expect(log().split(`queue is unavailable: ${reason}`)).toHaveLength(2);
     isAway = false;
     expect((await request('/readyz', {})).status).toBe(200);
-    expect(log()).toContain('queue is back');
+    expect(log()).toContain('queue is available again');
   });
 
   it('/readyz is degraded, and ready, while deliveries go to the spool and what is away is not needed', async () => {

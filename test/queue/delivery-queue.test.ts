@@ -141,7 +141,7 @@ describe.skipIf(!hasRedis).concurrent('the way into the queue (needs redis-serve
     await client.config('SET', 'appendonly', 'no');
     await client.config('SET', 'maxmemory-policy', 'allkeys-lru');
     const { log } = await open({ kind: 'redis', url });
-    await waitFor(() => log().includes('keeps no append-only file'));
+    await waitFor(() => log().includes('has no append-only file'));
     expect(log()).toContain('evicts queued deliveries');
   });
 });
