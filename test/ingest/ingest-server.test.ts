@@ -213,29 +213,6 @@ describe('health', () => {
       { status: 'degraded', checks: { queue: 'spooling', database: 'away' } },
     ]);
   });
-
-  it('/readyz asks each part once for all who ask at the same time', async () => {
-    const { promise, resolve } = Promise.withResolvers<'ok'>();
-    let asked = 0;
-    const { request } = await serve({
-      checks: {
-        queue: {
-          ask: () => {
-            asked += 1;
-            return promise;
-          },
-          isNeeded: true,
-        },
-      },
-    });
-    const first = request('/readyz', {});
-    await waitFor(() => asked === 1);
-    const others = Array.from({ length: 20 }, () => request('/readyz', {}));
-    await request('/healthz', {});
-    resolve('ok');
-    for (const { status } of await Promise.all([first, ...others])) expect(status).toBe(200);
-    expect(asked).toBeLessThan(5);
-  });
 });
 
 it('closes by answering the delivery in hand, and waits for nobody else', async () => {
