@@ -58,8 +58,8 @@ describe.each(BACKENDS)('the request id, $backend', ({ available, usesRedis }) =
 
     const lines = linesWith(program, requestId);
     expect(lines.map(({ msg }) => msg).toSorted()).toEqual([
-      'batch stored',
       'batch accepted',
+      'batch stored',
       'delivery answered',
     ]);
     const taken = lines.find(({ msg }) => msg === 'batch accepted');
