@@ -4,33 +4,33 @@ import { promisify } from 'node:util';
 import { z } from 'zod';
 import { WORKLOAD_NAMES } from './workloads.ts';
 
-/** Connections that send at the same time, each its next delivery once the last is answered. */
+/** Concurrent connections. Each sends its next delivery once the last is answered. */
 export const CONNECTIONS = 64;
 
-/** What the load's process is told. */
+/** The options of the load's process. */
 export const LoadOptions = z.object({
-  /** Where deliveries go, without path. */
+  /** The origin of the URL that deliveries are sent to. */
   origin: z.string(),
   secret: z.string(),
   workload: z.enum(WORKLOAD_NAMES),
   seconds: z.number(),
-  /** Deliveries a second; as fast as they are answered when it is left out. */
+  /** Deliveries per second; without it, as fast as they are answered. */
   rate: z.number().optional(),
 });
 
 export type LoadOptions = z.infer<typeof LoadOptions>;
 
-/** What the load's process saw. */
+/** The results of the load's process. */
 const LoadResult = z.object({
   /** Epoch milliseconds of the first byte and of the last answer. */
   startedAt: z.number(),
   endedAt: z.number(),
   /** Deliveries answered with 2xx. */
   acknowledged: z.number(),
-  /** Deliveries answered otherwise, and those that got no answer. */
+  /** Deliveries answered with another status, and unanswered ones. */
   refused: z.number(),
   unanswered: z.number(),
-  /** Time from request to answer, of the acknowledged, in milliseconds. */
+  /** Latency of the acknowledged deliveries, in milliseconds. */
   p50: z.number(),
   p99: z.number(),
 });
@@ -39,7 +39,7 @@ export type LoadResult = z.infer<typeof LoadResult>;
 
 const LOAD = fileURLToPath(new URL('load.ts', import.meta.url));
 
-/** Applies a load from a process of its own, so that sender and receiver share no event loop. */
+/** Applies a load from a separate process, so sender and receiver share no event loop. */
 export async function applyLoad(options: LoadOptions, signal: AbortSignal): Promise<LoadResult> {
   const { stdout } = await promisify(execFile)(process.execPath, [LOAD, JSON.stringify(options)], { signal });
   return LoadResult.parse(JSON.parse(stdout));

@@ -1,12 +1,12 @@
-/** The part of autocannon 9 that the load uses; the package brings no types. */
+/** The part of autocannon 9 that the load uses; the package has no types. */
 declare module 'autocannon' {
   import type { EventEmitter } from 'node:events';
 
   /** One connection. */
   export interface Client {
     /**
-     * After so many requests the connection ends, once its last answer is in. The field behind
-     * autocannon's option `maxConnectionRequests`.
+     * After this many requests the connection ends, once its last answer has arrived. The field of autocannon's
+     * option `maxConnectionRequests`.
      */
     responseMax: number | undefined;
   }

@@ -1,10 +1,9 @@
 import { mkdir, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { newDeliveryId } from '../src/ingest/delivery-id.ts';
-import { encodeBatch } from '../src/queue/delivery-batch.ts';
+import { encodeBatch, newDeliveryId } from '../src/queue/delivery-batch.ts';
 import type { QueuedDelivery } from '../src/queue/delivery-batch.ts';
 import { newSegmentName } from '../src/queue/spool/ownership.ts';
-import { frameRecord } from '../src/queue/spool/record-format.ts';
+import { framePayload } from '../src/queue/spool/frame-format.ts';
 import { applyLoad } from './apply-load.ts';
 import { drain } from './drain.ts';
 import { measure } from './measure.ts';
@@ -14,15 +13,15 @@ import { dataDirOf } from './targets/postgres.ts';
 import { openPlace } from './targets/target.ts';
 import { WORKLOADS } from './workloads.ts';
 
-/** How a spooled backlog drained while new deliveries came in. */
+/** The results of draining a spooled backlog while new deliveries came in. */
 export interface Backlog {
-  /** Deliveries that lay in the spool when the program started, one event each. */
+  /** Deliveries in the spool when the program started, one event each. */
   readonly deliveries: number;
   /** Rows per second that the program stores from a full load of new deliveries, without a backlog. */
   readonly steadyRowsPerSecond: number;
   /** Rows per second of the backlog alone, from the program's start to its last row. */
   readonly drainedRowsPerSecond: number;
-  /** Deliveries per second that came in meanwhile, and the time to their answers in milliseconds. */
+  /** Deliveries per second that came in meanwhile, and the latency of their answers in milliseconds. */
   readonly liveRate: number;
   readonly p50: number;
   readonly p99: number;
@@ -33,14 +32,14 @@ const TARGET = 'redis';
 const WORKLOAD = 'audit-1';
 const STEADY_SECONDS = 10;
 
-/** New deliveries a second while the backlog drains: about what fills a spool with a million in an hour. */
+/** New deliveries per second while the backlog drains: the rate that spools about a million in an hour. */
 const LIVE_RATE = 280;
 
-/** An hour at that rate spools some deliveries at a time, not the hundreds of a full load. */
-const DELIVERIES_A_RECORD = 4;
-const RECORDS_A_SEGMENT = 2_500;
+/** At that rate a batch has a few deliveries, not the hundreds of a full load. */
+const DELIVERIES_PER_FRAME = 4;
+const FRAMES_PER_SEGMENT = 2_500;
 
-/** Puts so many deliveries into the spool of a program that does not run, starts it, and follows how it drains them. */
+/** Fills the spool of a stopped program with a number of deliveries, starts the program, and measures how it drains them. */
 export async function measureBacklog(deliveries: number, signal: AbortSignal): Promise<Backlog> {
   const { rowsPerSecond: steadyRowsPerSecond } = await measure(TARGET, WORKLOAD, STEADY_SECONDS, signal);
   await using place = await openPlace(signal);
@@ -50,12 +49,12 @@ export async function measureBacklog(deliveries: number, signal: AbortSignal): P
   using memory = watchMemory(running.pid);
   const countRows = () => running.countRows(WORKLOADS[WORKLOAD].messageType);
 
-  // At the rate that is asked for, the backlog is gone in twice the steady time: the load lasts about as long.
+  // At the required rate the backlog is gone in twice the steady time, and the load lasts about as long.
   const seconds = Math.ceil(deliveries / steadyRowsPerSecond);
   const load = await applyLoad({ ...running, workload: WORKLOAD, seconds, rate: LIVE_RATE }, signal);
   const { rows, at } = await drain(countRows, deliveries + load.acknowledged, Infinity, signal);
   if (rows !== deliveries + load.acknowledged) {
-    throw new Error(`${rows} rows are in Postgres, ${deliveries + load.acknowledged} should be`);
+    throw new Error(`Postgres has ${rows} rows instead of ${deliveries + load.acknowledged}`);
   }
   return {
     deliveries,
@@ -68,20 +67,20 @@ export async function measureBacklog(deliveries: number, signal: AbortSignal): P
   };
 }
 
-/** Writes what a program leaves that spooled for an hour and died. */
+/** Writes the spool of a program that spooled for an hour and crashed. */
 async function fillSpool(directory: string, deliveries: number): Promise<void> {
   const left = path.join(directory, 'left-behind');
   await mkdir(left, { recursive: true });
-  const perSegment = DELIVERIES_A_RECORD * RECORDS_A_SEGMENT;
+  const perSegment = DELIVERIES_PER_FRAME * FRAMES_PER_SEGMENT;
   const anHourAgo = Date.now() - 60 * 60 * 1_000;
   for (let from = 0; from < deliveries; from += perSegment) {
-    const records: Buffer[] = [];
-    for (let first = from; first < Math.min(from + perSegment, deliveries); first += DELIVERIES_A_RECORD) {
-      const count = Math.min(DELIVERIES_A_RECORD, deliveries - first);
+    const frames: Buffer[] = [];
+    for (let first = from; first < Math.min(from + perSegment, deliveries); first += DELIVERIES_PER_FRAME) {
+      const count = Math.min(DELIVERIES_PER_FRAME, deliveries - first);
       const batch = Array.from({ length: count }, (_, index) => spooled(first + index, anHourAgo));
-      records.push(frameRecord(encodeBatch(batch)));
+      frames.push(framePayload(encodeBatch(batch)));
     }
-    await writeFile(path.join(left, newSegmentName()), Buffer.concat(records));
+    await writeFile(path.join(left, newSegmentName()), Buffer.concat(frames));
   }
   await utimes(left, 0, 0);
 }

@@ -1,21 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Rows in the table, and the time (epoch milliseconds) at which the last of them was seen. */
+/** Rows in the table, and the time (epoch milliseconds) at which the last of them was counted. */
 export interface Drained {
   readonly rows: number;
   readonly at: number;
-  /** Whether rows still came when the time was over. */
+  /** Whether rows were still coming when the time was over. */
   readonly cutShort: boolean;
 }
 
 const POLL_MS = 200;
 
-/** What stores nothing new for this long has finished, or never will. */
+/** A program that stores nothing new for this long has finished, or never will. */
 const IDLE_MS = 10_000;
 
 /**
- * Waits, once a load has ended, until as many rows as expected are there, none comes any more, or `limit`
- * seconds are over. It looks once more after the last expected row, so that a row too many is seen.
+ * Waits, after a load has ended, until the expected number of rows is stored, no more rows come, or `limit` seconds have
+ * passed. It counts once more after the last expected row, to detect extra rows.
  */
 export async function drain(
   countRows: () => Promise<number>,

@@ -1,34 +1,39 @@
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { createServer as createHttpsServer } from 'node:https';
+import { createServer } from 'node:net';
+import type { Server } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { makeCertificate } from '../test/support/certificates.ts';
 import { applyLoad } from './apply-load.ts';
 import { drain } from './drain.ts';
-import { startReceivers } from './receivers.ts';
 import { connectDatabase } from './targets/postgres.ts';
 import type { AskDatabase } from './targets/postgres.ts';
 import { openPlace } from './targets/target.ts';
+import type { Place } from './targets/target.ts';
 import { startWithSettings } from './targets/xiq-sink.ts';
 import { WORKLOADS } from './workloads.ts';
 
-/** How one destination was caught up with. */
+/** How fast one destination caught up. */
 export interface CatchUp {
   readonly destination: string;
-  /** Events a second with nothing else to do, and while deliveries came in. */
+  /** Events per second without other work, and while deliveries came in. */
   readonly aloneRate: number;
   readonly busyRate: number;
-  /** Time to the answers of those deliveries, in milliseconds. */
+  /** Latency of the answers to those deliveries, in milliseconds. */
   readonly p99: number;
 }
 
-/** What forwarding a backlog came to, beside ingest in the same run. */
+/** The results of forwarding a backlog, with ingest in the same run. */
 export interface Forwarded {
-  /** Events that were stored before, and every destination was sent. */
+  /** Events that were stored first and then sent to every destination. */
   readonly events: number;
-  /** Events a second that the program itself stored, under full load. */
+  /** Events per second that the program stored under full load. */
   readonly ingestRate: number;
-  /** Deliveries a second that came in beside the catching up. */
+  /** Deliveries per second that came in during the catch-up. */
   readonly liveRate: number;
-  /** Time to their answers without any catching up, in milliseconds. */
+  /** Latency of the answers to them without a catch-up, in milliseconds. */
   readonly quietP99: number;
   readonly destinations: readonly CatchUp[];
 }
@@ -36,16 +41,16 @@ export interface Forwarded {
 const FILL = 'audit-20';
 const LIVE = 'audit-1';
 
-/** Beside the catching up half as many deliveries come as the program took in the quiet. */
+/** During the catch-up, half as many deliveries come in as the program accepted without it. */
 const LIVE_SHARE = 0.5;
 const QUIET_SECONDS = 5;
 
-/** Code is compiled, and the destinations have begun, by then. */
+/** After this time the code is compiled and the destinations have started. */
 const WARM_UP_SECONDS = 2;
 
 const POLL_MS = 50;
 
-/** Fills the database under full load for so many seconds, then forwards all of it to each destination in turn. */
+/** Fills the database under full load for a number of seconds, then forwards all events to each destination in turn. */
 export async function measureForwarding(seconds: number, signal: AbortSignal): Promise<Forwarded> {
   await using place = await openPlace(signal);
   const destinations = await startReceivers(place);
@@ -87,7 +92,7 @@ async function pauseAll(ask: AskDatabase): Promise<void> {
   );
 }
 
-/** Sends a destination so many events from the first on, and gives how many it got a second. */
+/** Forwards the first `events` events to a destination and returns the events per second. */
 async function catchUp(ask: AskDatabase, name: string, events: number, signal: AbortSignal): Promise<number> {
   const startedAt = Date.now();
   await ask(`update destinations set state = 'running', cursor_xid = '0', cursor_id = 0, sent_count = 0,
@@ -103,3 +108,55 @@ async function catchUp(ask: AskDatabase, name: string, events: number, signal: A
 }
 
 const perSecond = (count: number, milliseconds: number) => (count * 1_000) / milliseconds;
+
+/** A destination as in the settings. */
+interface DestinationSetting {
+  readonly name: string;
+  readonly [option: string]: unknown;
+}
+
+/** Starts receivers that discard what they read, for the lifetime of the place. Returns them as destinations. */
+async function startReceivers(place: Place): Promise<readonly DestinationSetting[]> {
+  const certificate = makeCertificate('IP:127.0.0.1');
+  place.cleanup.use(certificate);
+  const syslog = createServer({ allowHalfOpen: true }, (socket) => {
+    socket.resume();
+    socket.on('end', () => socket.end());
+    socket.on('error', () => socket.destroy());
+  });
+  const https = createHttpsServer({ cert: certificate.cert, key: certificate.key }, (request, response) => {
+    request.resume();
+    request.on('end', () => response.end());
+  });
+  return [
+    {
+      name: 'file',
+      type: 'file',
+      path: path.join(place.directory, 'events.jsonl'),
+      max_bytes: 100_000_000,
+      keep: 1,
+    },
+    {
+      name: 'syslog-tcp',
+      type: 'syslog',
+      transport: 'tcp',
+      host: '127.0.0.1',
+      port: await listen(syslog, place),
+    },
+    {
+      name: 'https',
+      type: 'https',
+      url: `https://127.0.0.1:${await listen(https, place)}/events`,
+      allow_private: true,
+      tls: { ca: certificate.cert },
+    },
+  ];
+}
+
+async function listen(server: Server, { cleanup }: Place): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  cleanup.defer(() => void server.close());
+  const address = server.address();
+  return typeof address === 'object' ? (address?.port ?? 0) : 0;
+}

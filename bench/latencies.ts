@@ -1,14 +1,14 @@
-/** Times of answers, counted in steps of 0.1 ms: a run of any length takes the same memory. */
+/** Latencies, counted in steps of 0.1 ms: a run of any length uses the same memory. */
 export interface Latencies {
   add(milliseconds: number): void;
   count(): number;
-  /** The time in milliseconds that so many of a hundred do not exceed, to 0.1 ms. */
+  /** The percentile in milliseconds, to 0.1 ms. */
   percentile(percent: number): number;
 }
 
 const STEPS_PER_MS = 10;
 
-/** Whatever takes longer counts as this. */
+/** Longer latencies count as this. */
 const LONGEST_MS = 60_000;
 
 export function createLatencies(): Latencies {

@@ -6,15 +6,15 @@ import { createLatencies } from './latencies.ts';
 import { WORKLOADS } from './workloads.ts';
 
 /**
- * The load's own process: sends the workload that its argument describes, prints the LoadResult.
+ * The load's process: sends the workload that its argument describes and prints the LoadResult.
  *
- * When the time is over each connection still waits for its last answer: a connection that is cut leaves a
- * delivery of which nobody knows whether it was taken, and rows could not be compared with answers.
+ * When the time is over, each connection still waits for its last answer. It is unknown whether the delivery of a closed
+ * connection was accepted, so rows could not be compared with answers.
  */
 const { origin, secret, workload, seconds, rate } = LoadOptions.parse(JSON.parse(process.argv[2] ?? ''));
 const { messageType, body } = WORKLOADS[workload];
 
-/** Cuts the connections that have no answer this long after the end. */
+/** Connections without an answer this long after the end are closed. */
 const PATIENCE_SECONDS = 30;
 
 const clients: Client[] = [];

@@ -3,7 +3,7 @@ import { startPostgres, connectDatabase } from './targets/postgres.ts';
 import { redisVersion } from './targets/redis.ts';
 import { openPlace } from './targets/target.ts';
 
-/** What the figures were measured on. */
+/** The machine and the servers of a measurement. */
 export interface Machine {
   readonly cpu: string;
   readonly cores: number;
@@ -12,11 +12,11 @@ export interface Machine {
   readonly system: string;
   readonly node: string;
   readonly postgres: string;
-  /** Undefined when there is no `redis-server` on PATH. */
+  /** Undefined if there is no `redis-server` on PATH. */
   readonly redis: string | undefined;
 }
 
-/** Looks at this machine and at the servers that the targets will use. */
+/** Describes this machine and the servers that the targets use. */
 export async function describeMachine(signal: AbortSignal): Promise<Machine> {
   await using place = await openPlace(signal);
   const ask = await connectDatabase(await startPostgres(place), place);

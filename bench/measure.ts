@@ -7,7 +7,7 @@ import { openPlace } from './targets/target.ts';
 import { WORKLOADS } from './workloads.ts';
 import type { WorkloadName } from './workloads.ts';
 
-/** What one target did under one workload. */
+/** The results of one target under one workload. */
 export interface Measurement {
   readonly target: TargetName;
   readonly workload: WorkloadName;
@@ -15,31 +15,31 @@ export interface Measurement {
   readonly deliveriesPerSecond: number;
   /** Rows per second, from the load's first byte to the last row. */
   readonly rowsPerSecond: number;
-  /** Time to the answer, in milliseconds. */
+  /** Latency of the answers, in milliseconds. */
   readonly p50: number;
   readonly p99: number;
-  /** Most resident memory of the program's Node.js process, in MB of 1,000,000 bytes. */
+  /** Peak resident memory of the program's Node.js process, in MB of 1,000,000 bytes. */
   readonly peakMemory: number;
-  /** Deliveries by what became of them at the sender. */
+  /** Deliveries by their outcome at the sender. */
   readonly acknowledged: number;
   readonly refused: number;
   readonly unanswered: number;
-  /** Rows that the acknowledged deliveries come to, and rows in Postgres. */
+  /** Rows that the acknowledged deliveries should have, and rows in Postgres. */
   readonly expectedRows: number;
   readonly storedRows: number;
-  /** Whether rows still came when the time to store them was over; the rates hold for what was stored by then. */
+  /** Whether rows were still coming when the time to store them was over; the rates include the rows stored by then. */
   readonly cutShort: boolean;
-  /** Seconds from the last answer to the last row that was seen. */
+  /** Seconds from the last answer to the last counted row. */
   readonly drainSeconds: number;
 }
 
-/** Code is compiled and caches are warm by then. */
+/** After this time the code is compiled and caches are warm. */
 const WARM_UP_SECONDS = 2;
 
-/** A target gets this many times the load's own time to store what it has taken. */
+/** A target has this many times the duration of the load to store what it has accepted. */
 const DRAIN_FACTOR = 4;
 
-/** Measures one target, started for this and thrown away behind it, under one workload. */
+/** Starts one target, measures it under one workload, and removes it. */
 export async function measure(
   target: TargetName,
   workload: WorkloadName,

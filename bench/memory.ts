@@ -5,11 +5,11 @@ import { promisify } from 'node:util';
 /** Resident memory of a process, in MB of 1,000,000 bytes. */
 export interface Memory {
   readonly now: number;
-  /** The most since its start, where the operating system tells (Linux); elsewhere the same as `now`. */
+  /** The peak since its start on Linux; the same as `now` on other systems, which do not report it. */
   readonly peak: number;
 }
 
-/** Reads the memory of a running process. Throws when there is none with this id. */
+/** Reads the memory of a running process. Throws if there is no process with this id. */
 export async function readMemory(pid: number): Promise<Memory> {
   if (process.platform !== 'linux') {
     const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(pid)]);
@@ -26,7 +26,7 @@ function toMb(kibibytes: string | undefined): number {
 
 /** Follows the memory of a process. */
 export interface MemoryWatch extends Disposable {
-  /** The most seen so far, in MB. */
+  /** The highest value so far, in MB. */
   peak(): Promise<number>;
 }
 
@@ -39,7 +39,7 @@ export function watchMemory(pid: number): MemoryWatch {
     peak = Math.max(peak, (await readMemory(pid)).peak);
     return peak;
   };
-  // A process that has ended is found out by whoever waits for its answers.
+  // If the process has ended, the code that waits for its answers finds out.
   const timer = setInterval(() => void sample().catch(() => undefined), INTERVAL_MS);
   return { peak: sample, [Symbol.dispose]: () => clearInterval(timer) };
 }

@@ -4,9 +4,9 @@ import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 
 /**
- * What one would first write: Express parses the body, one BullMQ job holds one request, and a worker inserts
- * the job's records one by one. It answers once the job is in Redis, so it promises as much as xiq-sink does
- * at that moment; it does not recognise a delivery that comes again, nor keep what it cannot read.
+ * The receiver that a developer would write first: Express parses the body, one BullMQ job contains one request, and a
+ * worker inserts the records of the job one by one. It answers once the job is in Redis, so its answer promises as much
+ * as that of xiq-sink. It does not recognize redeliveries, and does not keep unreadable bodies.
  */
 
 interface AuditRecord {
@@ -42,7 +42,7 @@ type Delivery =
 
 const { DATABASE_URL = '', REDIS_URL = '', PORT = '', WEBHOOK_SECRET = '', CONCURRENCY = '' } = process.env;
 
-/** Jobs at a time. */
+/** Concurrent jobs. */
 const concurrency = Number(CONCURRENCY);
 
 const pool = new Pool({ connectionString: DATABASE_URL, max: concurrency });

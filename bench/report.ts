@@ -1,5 +1,6 @@
-import type { Backlog } from './backlog.ts';
 import { formatTable } from '../src/commands/table.ts';
+import { countOf, formatCount } from '../src/units.ts';
+import type { Backlog } from './backlog.ts';
 import type { Forwarded } from './forward.ts';
 import type { Machine } from './machine.ts';
 import type { Measurement } from './measure.ts';
@@ -11,16 +12,16 @@ import { WORKLOADS } from './workloads.ts';
 /** The machine in one line. */
 export function formatMachine({ cpu, cores, memoryGb, system, node, postgres, redis }: Machine): string {
   const servers = `Node.js ${node}, Postgres ${postgres}, ${redis === undefined ? 'no Redis' : `Redis ${redis}`}`;
-  return `${cpu}, ${cores} cores, ${memoryGb} GB, ${system}; ${servers}; sender and servers share the machine`;
+  return `${cpu}, ${cores} cores, ${memoryGb} GB, ${system}; ${servers}; sender and servers run on the same machine`;
 }
 
-/** A measurement beside the plain receiver's under the same workload: how many times as much. */
+/** A measurement with its ratio to the plain receiver under the same workload. */
 export interface Compared extends Measurement {
-  /** Undefined when the plain receiver was not measured. */
+  /** Undefined if the plain receiver was not measured. */
   readonly ratio: { readonly deliveriesPerSecond: number; readonly rowsPerSecond: number } | undefined;
 }
 
-/** Sets every measurement beside the plain receiver's. */
+/** Compares every measurement with the plain receiver. */
 export function compare(measurements: readonly Measurement[]): readonly Compared[] {
   return measurements.map((measured) => {
     const plain = measurements.find(
@@ -35,11 +36,11 @@ export function compare(measurements: readonly Measurement[]): readonly Compared
 }
 
 const NUMBERS: Readonly<Record<string, (compared: Compared) => string>> = {
-  'deliveries/s': ({ deliveriesPerSecond }) => whole(deliveriesPerSecond),
-  'rows/s': ({ rowsPerSecond }) => whole(rowsPerSecond),
+  'deliveries/s': ({ deliveriesPerSecond }) => formatWhole(deliveriesPerSecond),
+  'rows/s': ({ rowsPerSecond }) => formatWhole(rowsPerSecond),
   'p50 ms': ({ p50 }) => p50.toFixed(1),
   'p99 ms': ({ p99 }) => p99.toFixed(1),
-  'peak MB': ({ peakMemory }) => whole(peakMemory),
+  'peak MB': ({ peakMemory }) => formatWhole(peakMemory),
   'x deliveries': ({ ratio }) => ratio?.deliveriesPerSecond.toFixed(1) ?? '',
   'x rows': ({ ratio }) => ratio?.rowsPerSecond.toFixed(1) ?? '',
   'drain s': ({ drainSeconds }) => drainSeconds.toFixed(1),
@@ -51,7 +52,7 @@ export function formatComparison(compared: readonly Compared[]): string {
     .entries()
     .map(([workload, rows]) => {
       const { messageType, records, rows: rowsOfEach } = WORKLOADS[workload];
-      const heading = `${messageType}, ${plural(records, 'record')} (${plural(rowsOfEach, 'row')}) a delivery`;
+      const heading = `${messageType}, ${countOf(records, 'record')} (${countOf(rowsOfEach, 'row')}) per delivery`;
       return `${heading}\n${formatRows(rows)}`;
     });
   return [...tables].join('\n\n');
@@ -69,18 +70,21 @@ function formatRows(compared: readonly Compared[]): string {
 }
 
 function formatCheck({ expectedRows, storedRows, cutShort, refused, unanswered }: Measurement): string {
-  const failed = refused + unanswered > 0 ? `; ${refused} refused, ${unanswered} without answer` : '';
-  if (storedRows === expectedRows) return `all ${whole(storedRows)}${failed}`;
-  const reason = cutShort ? 'when the time was over' : 'WRONG';
-  return `${whole(storedRows)} of ${whole(expectedRows)}, ${reason}${failed}`;
+  const failed =
+    refused + unanswered > 0
+      ? `; ${formatCount(refused)} rejected, ${formatCount(unanswered)} unanswered`
+      : '';
+  if (storedRows === expectedRows) return `all ${formatWhole(storedRows)}${failed}`;
+  const reason = cutShort ? 'out of time' : 'WRONG';
+  return `${formatWhole(storedRows)} of ${formatWhole(expectedRows)}, ${reason}${failed}`;
 }
 
 /** One moment of a soak. */
 export function formatSample({ seconds, memory }: MemorySample): string {
-  return `${whole(seconds).padStart(6)} s  ${whole(memory).padStart(6)} MB`;
+  return `${formatWhole(seconds).padStart(6)} s  ${formatWhole(memory).padStart(6)} MB`;
 }
 
-/** What a soak showed, in one line. */
+/** The result of a soak, in one line. */
 export function formatSoak({
   flat,
   earlier,
@@ -91,61 +95,59 @@ export function formatSoak({
 }: Soak): string {
   const verdict = flat ? 'flat' : 'NOT flat';
   return (
-    `memory is ${verdict}: median ${whole(earlier)} MB in the second third, ${whole(later)} MB in the last, ` +
-    `peak ${whole(peakMemory)} MB; ${whole(acknowledged)} deliveries, ${whole(deliveriesPerSecond)}/s`
+    `memory is ${verdict}: median ${formatWhole(earlier)} MB in the second third, ${formatWhole(later)} MB in the last third, ` +
+    `peak ${formatWhole(peakMemory)} MB; ${formatWhole(acknowledged)} deliveries, ${formatWhole(deliveriesPerSecond)}/s`
   );
 }
 
-/** How a backlog drained, in one line. */
+/** The result of draining a backlog, in one line. */
 export function formatBacklog(backlog: Backlog): string {
   const ratio = backlog.drainedRowsPerSecond / backlog.steadyRowsPerSecond;
   return (
-    `${whole(backlog.deliveries)} spooled deliveries drained at ${whole(backlog.drainedRowsPerSecond)} rows/s, ` +
-    `${ratio.toFixed(2)} of the steady ${whole(backlog.steadyRowsPerSecond)}; meanwhile ` +
-    `${whole(backlog.liveRate)} new ones a second were answered within ${backlog.p50.toFixed(1)} ms (p50) and ` +
-    `${backlog.p99.toFixed(1)} ms (p99); peak memory ${whole(backlog.peakMemory)} MB`
+    `${formatWhole(backlog.deliveries)} spooled deliveries drained at ${formatWhole(backlog.drainedRowsPerSecond)} rows/s, ` +
+    `${ratio.toFixed(2)} of the steady ${formatWhole(backlog.steadyRowsPerSecond)}; meanwhile ` +
+    `${formatWhole(backlog.liveRate)} new deliveries/s, p50 ${backlog.p50.toFixed(1)} ms, ` +
+    `p99 ${backlog.p99.toFixed(1)} ms; peak memory ${formatWhole(backlog.peakMemory)} MB`
   );
 }
 
-/** How fast events were forwarded, beside ingest in the same run. */
+/** The results of forwarding, with ingest in the same run. */
 export function formatForwarded(forwarded: Forwarded): string {
   const { events, ingestRate, liveRate, quietP99, destinations } = forwarded;
-  const columns = ['', 'events/s', 'x ingest', 'events/s beside load', 'x ingest', 'p99 ms', 'x quiet'];
+  const columns = ['', 'events/s', 'x ingest', 'events/s under load', 'x ingest', 'p99 ms', 'x quiet'];
   const rows = destinations.map(({ destination, aloneRate, busyRate, p99 }) => [
     destination,
-    whole(aloneRate),
+    formatWhole(aloneRate),
     (aloneRate / ingestRate).toFixed(1),
-    whole(busyRate),
+    formatWhole(busyRate),
     (busyRate / ingestRate).toFixed(1),
     p99.toFixed(1),
     (p99 / quietP99).toFixed(1),
   ]);
   return (
-    `${whole(events)} events, stored at ${whole(ingestRate)}/s; load of ${whole(liveRate)} deliveries/s, ` +
-    `answered within ${quietP99.toFixed(1)} ms (p99) without catching up\n${formatTable(columns, rows)}`
+    `${formatWhole(events)} events, stored at ${formatWhole(ingestRate)}/s; load of ${formatWhole(liveRate)} deliveries/s, ` +
+    `p99 ${quietP99.toFixed(1)} ms without forwarding\n${formatTable(columns, rows)}`
   );
 }
 
-/** How fast events were found and exported. */
+/** The results of searches and exports. */
 export function formatSearched({ seeded, answers, memory, exports }: Searched): string {
-  const columns = ['', 'p50 ms', 'p95 ms', 'slowest ms', '% not empty or complete'];
+  const columns = ['', 'p50 ms', 'p95 ms', 'slowest ms', '% with results or complete'];
   const rows = answers.map(({ question, p50, p95, slowest, found }) => [
     question,
     p50.toFixed(1),
     p95.toFixed(1),
     slowest.toFixed(1),
-    whole(found),
+    formatWhole(found),
   ]);
   const exported = exports.map(
     ({ format, rows, rowsPerSecond, megabytes, peakMemory }) =>
-      `${format}: ${whole(rows)} rows (${whole(megabytes)} MB) at ${whole(rowsPerSecond)} rows/s, peak memory ${whole(peakMemory)} MB`,
+      `${format}: ${formatWhole(rows)} rows (${formatWhole(megabytes)} MB) at ${formatWhole(rowsPerSecond)} rows/s, peak memory ${formatWhole(peakMemory)} MB`,
   );
   return (
-    `${whole(seeded.events)} events; the process that asks took ${whole(memory)} MB at most\n` +
+    `${formatWhole(seeded.events)} events; peak memory of the querying process ${formatWhole(memory)} MB\n` +
     `${formatTable(columns, rows)}\n${exported.join('\n')}`
   );
 }
 
-const whole = (value: number) => Math.round(value).toLocaleString('en');
-
-const plural = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
+const formatWhole = (value: number) => formatCount(Math.round(value));

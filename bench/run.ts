@@ -22,42 +22,42 @@ import { soak } from './soak.ts';
 import { TARGET_NAMES, TARGETS } from './targets/all.ts';
 import { WORKLOAD_NAMES } from './workloads.ts';
 
-/** How long the database is filled for forwarding, unless it is said. */
+/** The default time of filling the database for forwarding. */
 const FILL_SECONDS = 10;
 
 const program = new Command('npm run bench --')
   .description(
-    'Compares xiq-sink, on Redis and on its embedded database, with a plain receiver under the same load. ' +
-      `The load is ${CONNECTIONS} connections that send as fast as they are answered; every body is new.`,
+    'Compare xiq-sink, on Redis and on its embedded database, with a plain receiver under the same load. ' +
+      `The load is ${CONNECTIONS} connections that each send the next delivery when the last is answered. Every body is different.`,
   )
-  .option('--seconds <number>', 'length of each measured load', positive, 10)
+  .option('--seconds <number>', 'duration of each measured load', positive, 10)
   .addOption(
-    new Option('--only <names...>', 'these targets and workloads only').choices([
+    new Option('--only <names...>', 'measure only these targets and workloads').choices([
       ...TARGET_NAMES,
       ...WORKLOAD_NAMES,
     ]),
   )
   .option(
     '--soak <minutes>',
-    'instead: load the program on Redis for so long and show whether its memory grows',
+    'instead: load xiq-sink on Redis for this long and report whether its memory grows',
     minutes,
   )
   .option(
     '--backlog <deliveries>',
-    'instead: let the program find so many deliveries in its spool and show how it drains them',
+    'instead: start xiq-sink with this many deliveries in its spool and report how fast it drains them',
     positive,
   )
   .option(
     '--forward [seconds]',
-    'instead: store events under full load for so long (10) and show how fast they are forwarded',
+    'instead: store events under full load for this long (default: 10) and report how fast they are forwarded',
     positive,
   )
   .option(
     '--search <events>',
-    'instead: fill a database with so many events, once, and show how fast they are found and exported',
+    'instead: fill a database once with this many events and report how fast searches and exports are',
     positive,
   )
-  .option('--json <file>', 'also write everything that was measured to this file')
+  .option('--json <file>', 'also write all results to this file')
   .action(async (options) => {
     const signal = interruption();
     try {
@@ -67,7 +67,9 @@ const program = new Command('npm run bench --')
       else if (options.search !== undefined) await runSearch(options.search, options, signal);
       else await runComparison(options, signal);
     } catch (error) {
-      console.error(signal.aborted ? 'stopped; everything is cleaned up' : describeError(error));
+      console.error(
+        signal.aborted ? 'stopped; servers and temporary files are removed' : describeError(error),
+      );
       process.exitCode = 1;
     }
   });
@@ -85,12 +87,12 @@ async function runComparison({ seconds, only, json }: Choice, signal: AbortSigna
   const machine = await describeMachine(signal);
   console.log(formatMachine(machine));
   if (machine.redis === undefined) {
-    console.log('redis-server is not on PATH: measuring xiq-sink on its embedded database alone');
+    console.log('redis-server is not on PATH: measuring only xiq-sink on its embedded database');
   }
   const targets = chosen(TARGET_NAMES, only).filter(
     (target) => machine.redis !== undefined || !TARGETS[target].needsRedis,
   );
-  if (targets.length === 0) throw new Error('nothing is left to measure without redis-server');
+  if (targets.length === 0) throw new Error('these targets need redis-server on PATH');
   const measurements: Measurement[] = [];
   for (const workload of chosen(WORKLOAD_NAMES, only)) {
     for (const target of targets) {
@@ -106,14 +108,14 @@ async function runComparison({ seconds, only, json }: Choice, signal: AbortSigna
     ({ storedRows, expectedRows, cutShort }) => storedRows !== expectedRows && !cutShort,
   );
   if (wrong.length > 0) {
-    throw new Error('the rows in Postgres are not those of the acknowledged deliveries: see "rows stored"');
+    throw new Error('the rows in Postgres do not match the acknowledged deliveries: see "rows stored"');
   }
 }
 
 async function runSoak(minutes: number, { json }: Output, signal: AbortSignal): Promise<void> {
   const machine = await describeMachine(signal);
   console.log(formatMachine(machine));
-  if (machine.redis === undefined) throw new Error('the soak needs redis-server on PATH');
+  if (machine.redis === undefined) throw new Error('--soak needs redis-server on PATH');
   const result = await soak(minutes, (sample) => console.log(formatSample(sample)), signal);
   console.log(formatSoak(result));
   await writeJson(json, { machine, load: { connections: CONNECTIONS, seconds: minutes * 60 }, soak: result });
@@ -122,7 +124,7 @@ async function runSoak(minutes: number, { json }: Output, signal: AbortSignal): 
 async function runBacklog(deliveries: number, { json }: Output, signal: AbortSignal): Promise<void> {
   const machine = await describeMachine(signal);
   console.log(formatMachine(machine));
-  if (machine.redis === undefined) throw new Error('the backlog needs redis-server on PATH');
+  if (machine.redis === undefined) throw new Error('--backlog needs redis-server on PATH');
   const backlog = await measureBacklog(deliveries, signal);
   console.log(formatBacklog(backlog));
   await writeJson(json, { machine, backlog });
@@ -131,7 +133,7 @@ async function runBacklog(deliveries: number, { json }: Output, signal: AbortSig
 async function runForward(seconds: number | true, { json }: Output, signal: AbortSignal): Promise<void> {
   const machine = await describeMachine(signal);
   console.log(formatMachine(machine));
-  if (machine.redis === undefined) throw new Error('forwarding is measured with redis-server on PATH');
+  if (machine.redis === undefined) throw new Error('--forward needs redis-server on PATH');
   const forwarded = await measureForwarding(seconds === true ? FILL_SECONDS : seconds, signal);
   console.log(formatForwarded(forwarded));
   await writeJson(json, { machine, forwarded });
@@ -150,13 +152,13 @@ async function writeJson(file: string | undefined, content: object): Promise<voi
   await writeFile(file, `${JSON.stringify({ measuredAt: new Date(), ...content }, undefined, 2)}\n`);
 }
 
-/** The names that were asked for; all when none of this kind was. */
+/** The chosen names; all names if none of this kind was chosen. */
 function chosen<Name extends string>(names: readonly Name[], only: readonly string[] = []): readonly Name[] {
   const asked = names.filter((name) => only.includes(name));
   return asked.length > 0 ? asked : names;
 }
 
-/** Fires at Ctrl-C or SIGTERM. What runs is then stopped and thrown away in order; a further signal changes nothing. */
+/** Fires at Ctrl-C or SIGTERM. Everything is then stopped and removed in order; further signals change nothing. */
 function interruption(): AbortSignal {
   const controller = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => controller.abort());
@@ -165,13 +167,14 @@ function interruption(): AbortSignal {
 
 function positive(text: string): number {
   const value = Number(text);
-  if (!(value > 0 && value < Infinity)) throw new InvalidArgumentError('It takes a number above 0.');
+  if (!(value > 0 && value < Infinity)) throw new InvalidArgumentError('Must be a number greater than 0.');
   return value;
 }
 
 function minutes(text: string): number {
   const value = positive(text);
-  if (value < 1) throw new InvalidArgumentError('It takes at least 1: less shows nothing about growth.');
+  if (value < 1)
+    throw new InvalidArgumentError('Must be at least 1: a shorter run shows nothing about growth.');
   return value;
 }
 

@@ -8,7 +8,7 @@ import { summarizeClient, summarizeUser } from '../src/store/timeline.ts';
 import type { Seeded } from './seed-events.ts';
 import { SEEDED_DAYS } from './seed-events.ts';
 
-/** Something that is asked many times, each time about something else. */
+/** A query that runs many times, each time with other values. */
 export interface Question {
   readonly name: string;
   readonly ask: (time: number) => Promise<{ readonly milliseconds: number; readonly isFound: boolean }>;
@@ -20,10 +20,10 @@ const BARS = 120;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Words that stand in a good part of the events. */
+/** Words that occur in many of the events. */
 const COMMON = ['samsung', 'ACCESS-ACCEPT', 'emil.adler', 'user-request', 'guest'];
 
-/** Every question that is measured. What is looked for is drawn from the events, so the frequent is asked for more often. */
+/** All measured queries. Their values are drawn from the events, so frequent values are queried more often. */
 export async function createQuestions(db: Db, seeded: Seeded, times: number): Promise<readonly Question[]> {
   const end = seeded.until.getTime();
   const range = (longest: number) => {
@@ -116,10 +116,10 @@ async function timed(work: () => Promise<boolean>): Promise<{ milliseconds: numb
   return { milliseconds: performance.now() - started, isFound };
 }
 
-/** As much of a table as gives enough to draw from. */
+/** The share of a table that is large enough to draw from. */
 const samplePercent = (events: number) => Math.min(100, 2_000_000 / events);
 
-/** Values of a column as often as they occur. */
+/** Values of a column, as often as they occur. */
 async function draw(
   db: Db,
   column: string,
@@ -133,7 +133,7 @@ async function draw(
   return rows.map(({ value }) => value);
 }
 
-/** Texts that one event has, and the day around it. */
+/** Texts that occur in one event each, with the day around it. */
 async function drawSessions(db: Db, events: number, count: number): Promise<readonly EventFilter[]> {
   const { rows } = await sql<{ text: string; at: Date }>`
     select acct_session_id as text, occurred_at as at from log_entries tablesample system (${samplePercent(events)}::float8)

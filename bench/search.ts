@@ -12,7 +12,7 @@ import type { Question } from './search-questions.ts';
 import { seedEvents, SEEDED_DAYS } from './seed-events.ts';
 import type { Seeded } from './seed-events.ts';
 
-/** How long the first page, or what else was asked for, took. */
+/** The times of one query. */
 export interface Answered {
   readonly question: string;
   readonly times: number;
@@ -20,11 +20,11 @@ export interface Answered {
   readonly p50: number;
   readonly p95: number;
   readonly slowest: number;
-  /** How many of a hundred answers had anything in them. */
+  /** The percentage of answers with results (for a histogram: of complete answers). */
   readonly found: number;
 }
 
-/** How an export went. */
+/** The results of one export. */
 export interface ExportRun {
   readonly format: ExportFormat;
   readonly rows: number;
@@ -33,16 +33,16 @@ export interface ExportRun {
   readonly peakMemory: number;
 }
 
-/** What finding events in a large database came to. */
+/** The results of searches in a large database. */
 export interface Searched {
   readonly seeded: Seeded;
   readonly answers: readonly Answered[];
-  /** Most resident memory of this process, which asks, before the exports; in MB of 1,000,000 bytes. */
+  /** Peak resident memory of this process, which runs the queries, before the exports; in MB of 1,000,000 bytes. */
   readonly memory: number;
   readonly exports: readonly ExportRun[];
 }
 
-/** Kept from one run to the next: filling it takes minutes. */
+/** Kept between runs, because filling it takes minutes. */
 const DIRECTORY = fileURLToPath(new URL('data/', import.meta.url));
 
 const TIMES = 100;
@@ -50,7 +50,7 @@ const EXPORTED_ROWS = 1_000_000;
 const DAY_MS = 86_400_000;
 const MEMORY_INTERVAL_MS = 100;
 
-/** Seeds a database with so many events, unless a run before has, and measures how fast they are found and exported. */
+/** Fills a database with this many events, unless an earlier run has, and measures searches and exports. */
 export async function measureSearch(events: number, signal: AbortSignal): Promise<Searched> {
   const dataDir = path.join(DIRECTORY, `search-${events}`);
   await mkdir(dataDir, { recursive: true });
@@ -106,7 +106,7 @@ async function runExport(
   format: ExportFormat,
   signal: AbortSignal,
 ): Promise<ExportRun> {
-  // A little more than the rows that are wanted, for they are not spread evenly.
+  // Slightly more than the required rows, because they are not spread evenly.
   const days = Math.min(SEEDED_DAYS, Math.ceil((1.1 * SEEDED_DAYS * EXPORTED_ROWS) / events) + 1);
   const since = new Date(until.getTime() - days * DAY_MS);
   let peakMemory = 0;

@@ -2,12 +2,12 @@ import { MESSAGE_TYPES } from '../src/domain.ts';
 import type { MessageType } from '../src/domain.ts';
 import { tableOf } from '../src/message-types.ts';
 
-/** How many of each there are among the seeded events. */
+/** The number of each among the seeded events. */
 export const POPULATION = { users: 3_000, clients: 30_000, accessPoints: 300, codes: 150 } as const;
 
-/** How the seeded events of one type are written. */
+/** How seeded events of one type are generated. */
 interface SeededType {
-  /** Of all events. */
+  /** The share of all events. */
   readonly share: number;
   /** Inserts $1 events between $2 and $3, in the order of time. */
   readonly statement: string;

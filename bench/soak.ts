@@ -14,7 +14,7 @@ export interface MemorySample {
   readonly memory: number;
 }
 
-/** What a soak showed. */
+/** The results of a soak. */
 export interface Soak {
   readonly target: TargetName;
   readonly workload: WorkloadName;
@@ -34,7 +34,7 @@ const WORKLOAD = 'audit-1';
 const SAMPLE_SECONDS = 10;
 const FLAT_WITHIN = 1.1;
 
-/** Applies the full load to the program on Redis for so many minutes and follows its memory. */
+/** Applies the full load to the program on Redis for a number of minutes and watches its memory. */
 export async function soak(
   minutes: number,
   onSample: (sample: MemorySample) => void,

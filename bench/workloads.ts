@@ -1,21 +1,21 @@
 import type { MessageType } from '../src/domain.ts';
 
-/** What is sent: bodies of one message type and size. */
+/** Bodies of one message type and size. */
 export interface Workload {
   readonly messageType: MessageType;
   readonly records: number;
-  /** Rows that one delivery comes to. */
+  /** Rows of one delivery. */
   readonly rows: number;
-  /** What warms a target up: small deliveries of the same type, which are soon stored. */
+  /** The workload that warms a target up: small deliveries of the same type, which are stored soon. */
   readonly warmUp: WorkloadName;
-  /** The body of delivery `number`, sent at `now` (epoch milliseconds). No two bodies hold the same record. */
+  /** The body of delivery `number`, sent at `now` (epoch milliseconds). No two bodies contain the same record. */
   readonly body: (number: number, now: number) => string;
 }
 
 /** Access points that see a client at the same time. */
 const OBSERVERS = 3;
 
-/** Users and clients that the records are about, in turn. */
+/** The number of users and clients in the records. */
 const PEOPLE = 5_000;
 
 export const WORKLOAD_NAMES = ['audit-1', 'audit-20', 'location-1', 'location-20'] as const;
@@ -50,7 +50,7 @@ function location(records: number): Workload {
   };
 }
 
-/** Text put together by hand costs the sender, which shares the machine, a third of what JSON.stringify does. */
+/** Concatenation costs the sender, which runs on the same machine, a third of JSON.stringify. */
 function bodyOf(records: number, makeRecord: typeof auditRecord): Workload['body'] {
   const indexes = Array.from({ length: records }, (_, index) => index);
   return (number, now) => `[${indexes.map((index) => makeRecord(number, now, index)).join(',')}]`;

@@ -2,8 +2,8 @@ import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 
 /**
- * Appends to a file of `size` bytes. Resolves once the bytes are on the disk. On an error, which it throws, the file
- * is cut back: what follows half a write must not be taken for its other half.
+ * Appends to a file of `size` bytes. Resolves once the bytes are on the disk. On an error, which it throws, it truncates
+ * the file to its old size: later bytes must not be mistaken for the rest of a partial write.
  */
 export async function appendDurably(handle: FileHandle, bytes: Buffer, size: number): Promise<void> {
   try {
@@ -15,7 +15,7 @@ export async function appendDurably(handle: FileHandle, bytes: Buffer, size: num
   }
 }
 
-/** Makes the directory's entries durable: without, a new file can be gone after a power failure, content and all. */
+/** Makes the entries of a directory durable. Without it, a power failure can remove a new file with its content. */
 export async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, 'r');
   try {
@@ -25,7 +25,7 @@ export async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-/** Whether a system call failed because there is no such file. */
-export function isNotThere(error: unknown): boolean {
+/** Whether a system call failed because the file or directory does not exist (ENOENT). */
+export function isMissingFile(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

@@ -1,18 +1,18 @@
 /**
- * The few errors that decide what happens next. Everything else that is thrown is a defect.
+ * The errors that decide what happens next. Any other thrown error is a defect.
  */
 
-/** Wrong settings or wrong usage: nothing was started, the person has to change something. Exit code 2. */
+/** Wrong settings or wrong usage: nothing has started, and the user must change something. Exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Something this program needs is away (queue, database, disk); the same work will succeed later. */
+/** A dependency is unavailable (queue, database, disk). The same work will succeed later. */
 export class OutageError extends Error {
   override readonly name = 'OutageError';
 }
 
-/** A request that is answered with an HTTP status of its own instead of a receipt. */
+/** A request that is answered with an error of this HTTP status. */
 export class HttpError extends Error {
   override readonly name = 'HttpError';
   readonly status: number;
@@ -33,7 +33,7 @@ export class HttpError extends Error {
   }
 }
 
-/** The message of anything that was thrown, with the messages of its causes. */
+/** The message of any thrown value, with the messages of its causes. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const own = error.message || error.name;

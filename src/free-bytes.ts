@@ -1,5 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import path from 'node:path';
+import { isMissingFile } from './durable-file.ts';
 
 /**
  * Bytes that this user may still write on the disk of a directory. A directory that does not exist yet is on the disk
@@ -11,8 +12,7 @@ export async function freeBytes(directory: string): Promise<number> {
     return bavail * bsize;
   } catch (error) {
     const parent = path.dirname(path.resolve(directory));
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-    if (!isMissing || parent === path.resolve(directory)) throw error;
+    if (!isMissingFile(error) || parent === path.resolve(directory)) throw error;
     return freeBytes(parent);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * How long an HTTP answer asks to wait, in milliseconds: the value of its `Retry-After`, in seconds or as an HTTP date.
- * Undefined when it has none, or one that is neither.
+ * The delay that an HTTP response requests, in milliseconds, from its `Retry-After` header: seconds or an HTTP date.
+ * Undefined if the header is missing or malformed.
  */
 export function readRetryAfter(value: string | null | undefined, now: number): number | undefined {
   if (value === null || value === undefined) return undefined;

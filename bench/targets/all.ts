@@ -8,17 +8,17 @@ export type TargetName = (typeof TARGET_NAMES)[number];
 
 /** A receiver that can be measured. */
 export interface Target {
-  /** What a person reads in the table. */
+  /** The name in the report. */
   readonly title: string;
   readonly needsRedis: boolean;
   readonly start: (place: Place) => Promise<RunningTarget>;
 }
 
-/** Jobs at a time: what BullMQ's worker does unless it is told otherwise, and what pg's pool has connections for. */
+/** Concurrent jobs: the default of BullMQ's worker, and the number of connections in pg's pool. */
 const BULLMQ_DEFAULT = 1;
 const POOL_DEFAULT = 10;
 
-/** The receivers that are compared. */
+/** The compared receivers. */
 export const TARGETS: Readonly<Record<TargetName, Target>> = {
   redis: { title: 'xiq-sink on Redis', needsRedis: true, start: startOnRedis },
   embedded: { title: 'xiq-sink on its embedded database', needsRedis: false, start: startOnEmbedded },
@@ -28,7 +28,7 @@ export const TARGETS: Readonly<Record<TargetName, Target>> = {
     start: (place) => startPlain(place, BULLMQ_DEFAULT),
   },
   'plain-tuned': {
-    title: 'plain receiver, 10 jobs at a time',
+    title: 'plain receiver, 10 concurrent jobs',
     needsRedis: true,
     start: (place) => startPlain(place, POOL_DEFAULT),
   },

@@ -12,9 +12,9 @@ interface Program {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** Its environment, besides PATH: nothing of the person's own settings leaks in. */
+  /** Its environment in addition to PATH, without the settings of the user. */
   readonly env: Readonly<Record<string, string>>;
-  /** Resolves when the program is ready, throws while it is not. */
+  /** Resolves if the program is ready, rejects otherwise. */
   readonly check: () => Promise<unknown>;
 }
 
@@ -22,8 +22,8 @@ const READY_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 15_000;
 
 /**
- * Starts a program and waits until it is ready. It is stopped with the place. Gives its process id; throws
- * with the end of its log when it does not get ready.
+ * Starts a program and waits until it is ready. It is stopped together with the place. Returns its process id; throws
+ * with the end of its log if it does not become ready.
  */
 export async function startChild(
   { name, command, args, env, check }: Program,
@@ -31,7 +31,7 @@ export async function startChild(
 ): Promise<number> {
   const logFile = path.join(directory, `${name}.log`);
   const log = await open(logFile, 'a');
-  // A group of its own: Ctrl-C reaches the benchmark alone, which then stops everything in order.
+  // A separate process group: Ctrl-C reaches only the benchmark, which then stops everything in order.
   const child = spawn(command, args, {
     cwd: directory,
     env: { PATH: process.env['PATH'], ...env },
@@ -45,7 +45,7 @@ export async function startChild(
   while (!(await succeeds(check))) {
     if (hasEnded(child) || Date.now() > deadline) {
       const end = (await readFile(logFile, 'utf8')).trim().split('\n').slice(-5).join('\n');
-      throw new Error(`${name} did not get ready; its log ends:\n${end}`);
+      throw new Error(`${name} did not become ready; the end of its log:\n${end}`);
     }
     await sleep(50, undefined, { signal });
   }

@@ -8,7 +8,7 @@ import type { Place, RunningTarget } from './target.ts';
 
 const PROGRAM = fileURLToPath(new URL('../plain-receiver.ts', import.meta.url));
 
-/** The plain receiver, on the same kind of Redis and Postgres as this program, with so many jobs at a time. */
+/** The plain receiver, on the same Redis and Postgres set-up as xiq-sink, with this many concurrent jobs. */
 export async function startPlain(place: Place, concurrency: number): Promise<RunningTarget> {
   const databaseUrl = await startPostgres(place);
   const redisUrl = await startRedis(place);

@@ -9,7 +9,7 @@ import type { Place } from './target.ts';
 /** The data directory of a place's database. */
 export const dataDirOf = ({ directory }: Place) => path.join(directory, 'data');
 
-/** Starts a database for as long as the place lasts. Gives its connection string. */
+/** Starts a database for the lifetime of the place. Returns its connection string. */
 export async function startPostgres(place: Place): Promise<string> {
   stopPostgresWith(place);
   const { databaseUrl } = await startEmbeddedPostgres(dataDirOf(place));
@@ -17,14 +17,14 @@ export async function startPostgres(place: Place): Promise<string> {
 }
 
 /**
- * Makes sure that no database server outlives the place, whatever state its start or its program was in. To be
- * called before whatever uses the server is started, which then ends first.
+ * Makes sure that no database server outlives the place, whatever the state of its start or its program. Call it before
+ * you start the programs that use the server, so they end first.
  */
 export function stopPostgresWith(place: Place): void {
   const pidFile = path.join(dataDirOf(place), 'postgres', 'cluster', 'postmaster.pid');
   const readPid = async () => Number((await readFile(pidFile, 'utf8').catch(() => '')).split('\n')[0]);
   place.cleanup.defer(async () => {
-    // SIGINT is the server's fast shutdown, at whose end it removes the file; signal 0 only asks whether it is there.
+    // SIGINT is the server's fast shutdown, after which it removes the file; signal 0 only checks that it exists.
     let running = send(await readPid(), 'SIGINT');
     while (running) {
       await sleep(50);
@@ -43,10 +43,10 @@ function send(pid: number, signal: NodeJS.Signals | 0): boolean {
 
 const One = z.tuple([z.tuple([z.string()])]);
 
-/** Asks the database for one value, as text. */
+/** Queries the database for one value, as text. */
 export type AskDatabase = (statement: string) => Promise<string>;
 
-/** Connects to the database for as long as the place lasts. */
+/** Connects to the database for the lifetime of the place. */
 export async function connectDatabase(
   databaseUrl: string,
   { cleanup }: Pick<Place, 'cleanup'>,

@@ -5,7 +5,7 @@ import { freePort } from '../../src/embedded/free-port.ts';
 import { startChild } from './child.ts';
 import type { Place } from './target.ts';
 
-/** Starts a Redis in which a write is on disk before it is answered. Gives its URL. */
+/** Starts a Redis that syncs each write to disk before it answers. Returns its URL. */
 export async function startRedis(place: Place): Promise<string> {
   const port = await freePort();
   const options = {
@@ -41,7 +41,7 @@ async function ping(port: number): Promise<void> {
   }
 }
 
-/** The version of the `redis-server` on PATH; undefined when there is none. */
+/** The version of the `redis-server` on PATH; undefined if there is none. */
 export async function redisVersion(): Promise<string | undefined> {
   try {
     const { stdout } = await promisify(execFile)('redis-server', ['--version']);

@@ -3,25 +3,25 @@ import os from 'node:os';
 import path from 'node:path';
 import type { MessageType } from '../../src/domain.ts';
 
-/** Where a target runs: a directory that is thrown away, and what has to be undone when it is. */
+/** The place where a target runs: a temporary directory, with the clean-up at its end. */
 export interface Place extends AsyncDisposable {
   readonly directory: string;
   readonly cleanup: AsyncDisposableStack;
-  /** Fires when the benchmark is told to stop. */
+  /** Fires when the benchmark is interrupted. */
   readonly signal: AbortSignal;
 }
 
-/** A receiver that runs and takes deliveries at `POST /ingest/default/MESSAGE_TYPE`. */
+/** A running receiver that accepts deliveries at `POST /ingest/default/MESSAGE_TYPE`. */
 export interface RunningTarget {
   readonly origin: string;
   readonly secret: string;
-  /** Of the receiver's own Node.js process. */
+  /** The id of the receiver's Node.js process. */
   readonly pid: number;
-  /** Rows in Postgres that came of records of this type. */
+  /** The number of rows in Postgres from records of this type. */
   countRows(messageType: MessageType): Promise<number>;
 }
 
-/** Makes a place under the temporary directory, which the database's own user can reach as well. */
+/** Creates a place under the temporary directory. The user of the database can read it as well. */
 export async function openPlace(signal: AbortSignal): Promise<Place> {
   signal.throwIfAborted();
   const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-bench-'));

@@ -10,12 +10,12 @@ import type { Place, RunningTarget } from './target.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/xiq-sink', import.meta.url));
 
-/** This program with its queue in Redis. */
+/** xiq-sink with its queue in Redis. */
 export async function startOnRedis(place: Place): Promise<RunningTarget> {
   return startWithSettings(place, {});
 }
 
-/** The same with more settings. */
+/** xiq-sink with its queue in Redis and additional settings. */
 export async function startWithSettings(
   place: Place,
   settings: Readonly<Record<string, string>>,
@@ -29,11 +29,11 @@ export async function startWithSettings(
   return { ...(await withRows(program, databaseUrl, place)), databaseUrl };
 }
 
-/** This program alone: its database embedded, its queue in it. */
+/** xiq-sink alone: with an embedded database that contains the queue. */
 export async function startOnEmbedded(place: Place): Promise<RunningTarget> {
   stopPostgresWith(place);
   const program = await startProgram(place, {});
-  // It runs by now; this finds out where.
+  // The server is running; this returns its address.
   const { databaseUrl } = await startEmbeddedPostgres(dataDirOf(place));
   return withRows(program, databaseUrl, place);
 }

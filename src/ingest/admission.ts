@@ -2,55 +2,55 @@ import type { Logger } from 'pino';
 import { HttpError } from '../errors.ts';
 
 /**
- * What one delivery keeps in memory, counted from its headers until its answer is decided: its body as sent, the
- * same inflated, and the request itself.
+ * The memory of one delivery, counted from its headers until its answer is decided: its body as sent, the inflated
+ * body, and the request itself.
  */
 export interface InFlight {
   /**
-   * Lets the delivery in, before a byte of its body is read. Throws HttpError 503 while too much is in flight. One
-   * whose secret is not proven yet counts towards a smaller budget of its own.
+   * Admits the delivery, before a byte of its body is read. Throws HttpError 503 while too much is in flight. A
+   * delivery whose secret is not proven yet counts towards a smaller, separate budget.
    */
   admit(isProven: boolean): void;
-  /** Counts bytes that have just been read or inflated. Throws HttpError 503 when they would go beyond all bounds. */
+  /** Counts bytes that were just read or inflated. Throws HttpError 503 if they would exceed the hard limit. */
   add(bytes: number): void;
-  /** Moves the delivery to the budget of the proven. Throws HttpError 503 when that has no room. */
+  /** Moves the delivery to the budget of proven deliveries. Throws HttpError 503 if that is exhausted. */
   prove(): void;
-  /** Gives everything back; a second time does nothing. */
+  /** Releases everything; a second call does nothing. */
   release(): void;
 }
 
-/** Decides whether another delivery may come in. */
+/** Decides whether another delivery may be received. */
 export interface Admission {
   begin(): InFlight;
 }
 
 export interface AdmissionOptions {
-  /** Above this many bytes no further delivery is let in (setting MAX_BYTES_IN_FLIGHT). At least `maxBodyBytes`. */
+  /** Above this many bytes no further delivery is admitted (setting MAX_BYTES_IN_FLIGHT). At least `maxBodyBytes`. */
   readonly maxBytesInFlight: number;
   readonly maxBodyBytes: number;
   readonly logger: Logger;
 }
 
-/** Below this share of the high mark deliveries are let in again: a quarter less, so that the two do not alternate. */
+/** Below this share of the high mark deliveries are admitted again: a quarter less, so the two states don't alternate. */
 const LOW_MARK = 0.75;
 
-/** Nobody who has no secret may hold more than this share, as long as one body of the largest size fits. */
+/** The share that deliveries without a proven secret may use; one body of the largest size always fits. */
 const UNPROVEN_SHARE = 0.25;
 
-/** What a request in hand costs beside its body, with its headers and its connection. */
+/** The cost of a request, with its headers and its connection, in addition to its body. */
 const REQUEST_BYTES = 8 * 1024;
 
-/** Seconds: within this time the queue takes what is in flight, or gives it up. */
+/** Seconds: within this time the queue has accepted the deliveries in flight, or given up. */
 const RETRY_AFTER_OVERLOAD = 5;
 
 /**
- * Bounds the bytes in flight. Bodies on their way may still grow to twice the mark at which no further delivery is let
- * in; beyond that they are broken off. Twice, so that a single body always fits: as sent, and as large again inflated.
+ * Bounds the bytes in flight. Above the mark no further delivery is admitted. Admitted bodies may still grow to twice the
+ * mark; beyond that they are cut off. Twice, so that a single body always fits: as sent, and inflated to the same size.
  */
 export function createAdmission({ maxBytesInFlight, maxBodyBytes, logger }: AdmissionOptions): Admission {
   const proven = createBudget('deliveries', maxBytesInFlight, logger);
   const share = Math.max(maxBytesInFlight * UNPROVEN_SHARE, maxBodyBytes);
-  const unproven = createBudget('deliveries whose signature is not checked yet', share, logger);
+  const unproven = createBudget('deliveries with an unverified signature', share, logger);
   return {
     begin() {
       let budget: Budget | undefined;
@@ -78,9 +78,9 @@ export function createAdmission({ maxBytesInFlight, maxBodyBytes, logger }: Admi
 }
 
 interface Budget {
-  /** Takes the first bytes of a delivery. */
+  /** Counts the first bytes of a delivery. */
   admit(bytes: number): void;
-  /** Takes more bytes of a delivery that is in already. */
+  /** Counts more bytes of an admitted delivery. */
   take(bytes: number): void;
   giveBack(bytes: number): void;
 }
@@ -96,7 +96,7 @@ function createBudget(of: string, highMark: number, logger: Logger): Budget {
     inFlight += bytes;
     if (refuses || inFlight <= highMark) return;
     refuses = true;
-    logger.warn({ inFlight, highMark, lowMark }, `overloaded: further ${of} are refused`);
+    logger.warn({ inFlight, highMark, lowMark }, `overloaded: rejecting further ${of}`);
   };
   return {
     admit(bytes) {
@@ -108,15 +108,15 @@ function createBudget(of: string, highMark: number, logger: Logger): Budget {
       inFlight -= bytes;
       if (!refuses || inFlight >= lowMark) return;
       refuses = false;
-      logger.info({ inFlight, highMark, lowMark }, `no longer overloaded: ${of} are taken again`);
+      logger.info({ inFlight, highMark, lowMark }, `no longer overloaded: accepting ${of} again`);
     },
   };
 }
 
-/** The code by which the answer to an overload is known; it is logged as a change of state, not by request. */
+/** The error code of the answer during an overload. An overload is logged when it begins and ends, not per request. */
 export const OVERLOADED = 'OVERLOADED';
 
 const overloaded = () =>
-  new HttpError(503, OVERLOADED, 'too many deliveries are in hand; send it again', {
+  new HttpError(503, OVERLOADED, 'too many deliveries in progress; send it again later', {
     retryAfter: RETRY_AFTER_OVERLOAD,
   });

@@ -4,20 +4,20 @@ import type { Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 
 /**
- * Keeps account of a server's connections. The function it gives closes the server: requests in hand are answered,
- * for at most `graceMs`, then every connection ends. `server.close()` alone would also wait for senders that keep
- * a connection for later, say nothing, or stop in the middle of a TLS handshake.
+ * Tracks a server's connections. The returned function closes the server: it answers the requests in progress for at most
+ * `graceMs`, then ends every connection. `server.close()` alone would also wait for senders that keep a connection for
+ * later, send nothing, or stop in the middle of a TLS handshake.
  */
 export function trackConnections(server: Server | TlsServer, graceMs: number): () => Promise<void> {
   const sockets = new Set<Socket>();
-  const inHand = new Set<ServerResponse>();
+  const inProgress = new Set<ServerResponse>();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
   server.prependListener('request', (_request, response: ServerResponse) => {
-    inHand.add(response);
-    response.once('close', () => inHand.delete(response));
+    inProgress.add(response);
+    response.once('close', () => inProgress.delete(response));
     if (!server.listening) response.setHeader('Connection', 'close');
   });
   return async () => {
@@ -25,8 +25,8 @@ export function trackConnections(server: Server | TlsServer, graceMs: number): (
       server.close(() => resolve());
     });
     const grace = AbortSignal.timeout(graceMs);
-    // A set is walked to its end, whatever is added on the way.
-    for (const response of inHand) {
+    // Iterating a set includes the responses added meanwhile.
+    for (const response of inProgress) {
       if (!response.headersSent) response.setHeader('Connection', 'close');
       await once(response, 'close', { signal: grace }).catch(() => undefined);
     }

@@ -1,23 +1,23 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import ipaddr from 'ipaddr.js';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
-import { networkOf } from './remote-address.ts';
 
-/** Wrong secrets one address may send in a minute before it is told to slow down. */
+/** One address may send this many wrong secrets in a minute before the answer is 429. */
 const FAILURES_PER_MINUTE = 20;
 
-/** Addresses share this many counters, of about 300 bytes each: a stranger may have more addresses than we memory. */
+/** Addresses share this many counters of about 300 bytes each, because an attacker may have any number of addresses. */
 const COUNTERS = 16_384;
 
 /** Counts wrong secrets by address. */
 export interface FailedSecrets {
-  /** Counts one more. Gives the seconds to wait when the address has sent too many, else undefined. */
+  /** Counts one more. Returns the seconds to wait if the address has sent too many, else undefined. */
   count(address: string): Promise<number | undefined>;
 }
 
 /**
- * Only the answer to a wrong secret depends on this count, never that to a right one: the cloud sends for all its
- * customers from the same addresses, and a stranger's wrong secret must not cost us a delivery. So it also does no
- * harm that two addresses may share a counter; which ones do, nobody outside can tell.
+ * Only the answer to a wrong secret depends on this count, never the answer to a correct one: the cloud sends for all its
+ * customers from the same addresses, and an attacker's wrong secret must not cost a delivery. So it is harmless that two
+ * addresses may share a counter, and nobody outside can find out which ones do.
  */
 export function createFailedSecrets(): FailedSecrets {
   const limiter = new RateLimiterMemory({ points: FAILURES_PER_MINUTE, duration: 60 });
@@ -30,4 +30,13 @@ export function createFailedSecrets(): FailedSecrets {
       return consumedPoints > FAILURES_PER_MINUTE ? Math.ceil(msBeforeNext / 1000) : undefined;
     },
   };
+}
+
+/**
+ * The network that belongs to one customer of a provider, as a key: an IPv4 address, or the /64 of an IPv6 address
+ * (RFC 6177: a site is given at least that).
+ */
+function networkOf(address: string): string {
+  if (!ipaddr.isValid(address)) return '';
+  return ipaddr.process(address).toByteArray().slice(0, 8).join('.');
 }

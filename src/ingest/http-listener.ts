@@ -9,9 +9,9 @@ import { trackConnections } from './connections.ts';
 export interface HttpListener {
   /** Resolves with the port once it listens. */
   listen(port: number, host: string): Promise<number>;
-  /** Serves new connections with another certificate. Throws when it is not one, or when the listener has no TLS. */
+  /** Serves new connections with another certificate. Throws if it is not valid, or if the listener has no TLS. */
   useCertificate(tls: TlsCertificate): void;
-  /** Takes no further connection, answers the requests in hand, ends every connection. */
+  /** Accepts no further connection, answers the requests in progress, ends every connection. */
   close(): Promise<void>;
 }
 
@@ -21,7 +21,7 @@ export interface TlsCertificate {
   readonly key: Buffer;
 }
 
-/** What one sender, and all of them, may ask of the listener. */
+/** Limits for one sender and for all senders together. */
 export const LIMITS = {
   /** Milliseconds for the headers and for the whole request; a slow sender is cut off with 408. */
   headersTimeout: 10_000,
@@ -29,19 +29,19 @@ export const LIMITS = {
   connectionsCheckingInterval: 2_000,
   /** Longer than the idle time of common load balancers (60 s), so that they never reuse a closing connection. */
   keepAliveTimeout: 65_000,
-  /** Bytes of all headers. The longest that a delivery needs, with secret and signature, are a tenth of it. */
+  /** Bytes of all headers. A delivery with secret and signature needs at most a tenth of this. */
   maxHeaderSize: 16 * 1024,
   /** An idle connection costs 22 KiB, with TLS 69 KiB: 140 MB at worst. The cloud sends from few addresses. */
   maxConnections: 2_048,
 };
 
-/** Older versions are broken (RFC 8996), and the command line of Node.js could let them in again. */
+/** Older versions are broken (RFC 8996), and options of Node.js could enable them again. */
 const TLS_OPTIONS = { minVersion: 'TLSv1.2', handshakeTimeout: LIMITS.headersTimeout } as const;
 
-/** At the end, longer than the queue may take for what is in hand (5 s). */
+/** At shutdown, longer than the queue may take for the requests in progress (5 s). */
 const CLOSE_GRACE_MS = 6_000;
 
-/** Creates a listener that hands its requests to `app`, by HTTPS when it is given a certificate. */
+/** Creates a listener that passes its requests to `app`, by HTTPS if it gets a certificate. */
 export function createHttpListener(
   app: RequestListener,
   tls: TlsCertificate | undefined,

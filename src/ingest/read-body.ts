@@ -6,12 +6,12 @@ import rawBody from 'raw-body';
 import { HttpError } from '../errors.ts';
 import { UnreadableError } from './normalize.ts';
 
-/** Undoes a Content-Encoding, to at most `limit` bytes. */
+/** Decodes a Content-Encoding to at most `limit` bytes. */
 export type Decoder = (body: Buffer, limit: number) => Promise<Buffer>;
 
 type Inflate = (body: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
 
-/** "deflate" means the zlib format (RFC 9110, section 8.4.1.2), but some senders leave its two header bytes out. */
+/** "deflate" means the zlib format (RFC 9110, section 8.4.1.2), but some senders omit its two header bytes. */
 const inflateEither: Inflate = (body, options) =>
   isZlib(body) ? promisify(inflate)(body, options) : promisify(inflateRaw)(body, options);
 
@@ -26,18 +26,18 @@ const DECODERS: ReadonlyMap<string, Inflate> = new Map<string, Inflate>([
   ['zstd', promisify(zstdDecompress)],
 ]);
 
-/** Node.js inflates on four threads. What has to wait for one waits as it was sent, which is small. */
+/** Node.js inflates on four threads. Bodies that wait for a thread wait compressed, which is small. */
 const inflating = pLimit(4);
 
 /**
- * What a piece costs beside its bytes, as a member of a list. A sender can make pieces of one byte: counted without,
- * a body of some megabytes would take a gigabyte.
+ * The cost of a piece of a body, as a list element, in addition to its bytes. A sender can send pieces of one byte each:
+ * without this cost, a body of a few megabytes could use a gigabyte uncounted.
  */
 const PIECE_BYTES = 512;
 
 /**
- * Reads the body as it comes over the wire, and tells `onBytes` what each piece takes before the next is read. Throws
- * what that throws, and HttpError: 413 beyond `limit` bytes, 400 when it is cut off.
+ * Reads the body as it comes over the wire, and reports the memory of each piece to `onBytes` before it reads the next.
+ * Throws the errors of `onBytes`, and HttpError: 413 beyond `limit` bytes, 400 if the body is cut off.
  */
 export async function readBody(
   request: IncomingMessage,
@@ -67,9 +67,8 @@ export async function readBody(
 }
 
 /**
- * The decoder for a Content-Encoding header. Throws HttpError 415 for an encoding that is not known, before
- * a byte of the body is read. The decoder throws HttpError 413 beyond its limit, and UnreadableError when the
- * bytes are not of the encoding.
+ * The decoder for a Content-Encoding header. Throws HttpError 415 for an unknown encoding, before a byte of the body is
+ * read. The decoder throws HttpError 413 beyond its limit, and UnreadableError if the bytes don't have the encoding.
  */
 export function chooseDecoder(encoding = 'identity'): Decoder {
   const name = encoding.trim().toLowerCase();
@@ -77,7 +76,7 @@ export function chooseDecoder(encoding = 'identity'): Decoder {
   const decode = DECODERS.get(name);
   if (decode === undefined) {
     const known = ['identity', ...DECODERS.keys()].join(', ');
-    throw new HttpError(415, 'UNSUPPORTED_ENCODING', `Content-Encoding takes one of ${known}`);
+    throw new HttpError(415, 'UNSUPPORTED_ENCODING', `unsupported Content-Encoding: use one of ${known}`);
   }
   return async (body, limit) => {
     try {

@@ -1,18 +1,17 @@
 import type { IncomingMessage } from 'node:http';
 import type { Durability, MessageType } from '../domain.ts';
-import { OutageError, HttpError } from '../errors.ts';
+import { HttpError, OutageError } from '../errors.ts';
+import { newDeliveryId } from '../queue/delivery-batch.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
 import type { InFlight } from './admission.ts';
-import { newDeliveryId } from './delivery-id.ts';
 import type { FailedSecrets } from './failed-secrets.ts';
-import type { IngestObserver } from './ingest-observer.ts';
-import { normalizeSent } from './normalize-sent.ts';
+import { normalizeSent } from './normalize.ts';
 import type { UnreadableError } from './normalize.ts';
 import { chooseDecoder, readBody } from './read-body.ts';
 import type { Decoder } from './read-body.ts';
 import type { SecretVerifier } from './verify-secret.ts';
 
-/** What the sender gets back once its delivery is durable. */
+/** The answer to the sender once its delivery is durable. */
 export interface Receipt {
   readonly delivery_id: string;
   readonly records: number;
@@ -20,7 +19,15 @@ export interface Receipt {
   readonly durability: Durability;
 }
 
-/** What receiving a delivery needs. */
+/** Counts requests by their outcome. It must not throw. */
+export interface IngestObserver {
+  /** A delivery has become durable, this many seconds after its headers arrived. */
+  taken(delivery: QueuedDelivery, seconds: number): void;
+  /** A request is answered with an error of this HTTP status. */
+  refused(status: number): void;
+}
+
+/** The dependencies of receiving a delivery. */
 export interface ReceiveOptions {
   readonly verifier: SecretVerifier;
   readonly failedSecrets: FailedSecrets;
@@ -29,20 +36,19 @@ export interface ReceiveOptions {
   readonly observer: IngestObserver;
 }
 
-/** Where a delivery says it comes from and what it is, and the address that it came from. */
+/** Source and message type that a delivery is sent to, and the address that it came from. */
 export interface Addressed {
   readonly source: string;
   readonly messageType: MessageType;
   readonly remoteAddress: string;
 }
 
-/** Seconds after which a sender should come back when neither queue nor spool can take its delivery. */
+/** Seconds after which a sender should retry if neither queue nor spool can accept its delivery. */
 const RETRY_AFTER_OUTAGE = 10;
 
 /**
- * Receives one delivery, from its headers to the receipt. It returns only once every record is durable in the
- * queue or in the spool; otherwise it throws the HttpError to answer with. What it holds in memory it counts in
- * `inFlight`.
+ * Receives one delivery, from its headers to the receipt. It returns only once every record is durable in the queue or
+ * the spool; otherwise it throws the HttpError to answer with. It counts the memory that it uses in `inFlight`.
  */
 export async function receiveDelivery(
   request: IncomingMessage,
@@ -106,18 +112,23 @@ async function enqueueOrRefuse(
   } catch (error) {
     if (!(error instanceof OutageError)) throw error;
     const options = { cause: error, retryAfter: RETRY_AFTER_OUTAGE };
-    throw new HttpError(503, 'QUEUE_UNAVAILABLE', 'the delivery cannot be kept now', options);
+    throw new HttpError(
+      503,
+      'QUEUE_UNAVAILABLE',
+      'queue and spool are unavailable; send the delivery again',
+      options,
+    );
   }
 }
 
-/** One answer whether the secret is missing or wrong or the source does not exist. */
+/** The answer is the same whether the secret is missing or wrong or the source does not exist. */
 function unauthorized(): HttpError {
-  const message = 'the secret is missing or wrong, or the source is not known';
+  const message = 'the secret is missing or wrong, or the source is unknown';
   return new HttpError(401, 'UNAUTHORIZED', message);
 }
 
 async function wrongSecret(failedSecrets: FailedSecrets, remoteAddress: string): Promise<HttpError> {
-  // A count that fails must not make of a wrong secret anything but a wrong secret.
+  // If counting fails, a wrong secret must still be answered as one.
   const retryAfter = await failedSecrets.count(remoteAddress).catch(() => undefined);
   return retryAfter === undefined
     ? unauthorized()

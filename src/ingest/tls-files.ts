@@ -2,16 +2,16 @@ import { readFileSync, unwatchFile, watchFile } from 'node:fs';
 import { UsageError } from '../errors.ts';
 import type { TlsCertificate } from './http-listener.ts';
 
-/** Where the certificate (with its full chain) and its key are. */
+/** The files of the certificate (with its full chain) and its key. */
 export interface TlsFiles {
   readonly certFile: string;
   readonly keyFile: string;
 }
 
-/** How often the files are looked at: a renewed certificate is in use within this time. */
+/** How often the files are checked: a renewed certificate is in use within this time. */
 const WATCH_INTERVAL_MS = 5_000;
 
-/** Reads certificate and key. Throws a UsageError that names the setting when one cannot be read. */
+/** Reads certificate and key. Throws a UsageError with the name of the setting if one can't be read. */
 export function readTlsFiles({ certFile, keyFile }: TlsFiles): TlsCertificate {
   return { cert: readPem('TLS_CERT_FILE', certFile), key: readPem('TLS_KEY_FILE', keyFile) };
 }
@@ -20,11 +20,11 @@ function readPem(setting: string, file: string): Buffer {
   try {
     return readFileSync(file);
   } catch (error) {
-    throw new UsageError(`${setting} ${file} cannot be read`, { cause: error });
+    throw new UsageError(`can't read ${setting} ${file}`, { cause: error });
   }
 }
 
-/** Calls back whenever one of the files has changed. Gives the function that ends the watch. */
+/** Calls `onChange` whenever one of the files changes. Returns the function that ends the watch. */
 export function watchTlsFiles({ certFile, keyFile }: TlsFiles, onChange: () => void): () => void {
   const files = [certFile, keyFile];
   for (const file of files) watchFile(file, { interval: WATCH_INTERVAL_MS, persistent: false }, onChange);

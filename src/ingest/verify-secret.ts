@@ -2,13 +2,13 @@ import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { SecretForm } from '../domain.ts';
 
-/** A configured secret: what it is compared by, and the key of signatures. */
+/** A configured secret: the digest to compare with, and the key of signatures. */
 interface KnownSecret {
   readonly digest: Buffer;
   readonly secret: string;
 }
 
-/** What a delivery's headers offer as its secret. */
+/** A possible secret in a delivery's headers. */
 interface OfferedSecret {
   readonly form: SecretForm;
   readonly value: string;
@@ -16,25 +16,25 @@ interface OfferedSecret {
 
 /** Checks deliveries of the configured sources. */
 export interface SecretVerifier {
-  /** The form of the secret that is right, from the headers alone; undefined when none is. */
+  /** The form of the correct secret in the headers; undefined if there is none. */
   verifyHeaders(source: string, headers: IncomingHttpHeaders): SecretForm | undefined;
-  /** Whether the headers carry anything that may be a secret. */
+  /** Whether the headers contain anything that may be a secret. */
   isOffered(headers: IncomingHttpHeaders): boolean;
-  /** Whether the headers carry a signature, which can be checked only with the body. */
+  /** Whether the headers contain a signature, which needs the body to be verified. */
   isSigned(headers: IncomingHttpHeaders): boolean;
-  /** Whether the signature over the body, as it came over the wire, is right. */
+  /** Whether the signature over the body, as it came over the wire, is correct. */
   verifySignature(source: string, headers: IncomingHttpHeaders, body: Buffer): boolean;
 }
 
 const SIGNATURE_HEADER = 'x-hub-signature-256';
 
-/** Equal to no digest. It fills every source's list to the same length, and an unknown source's whole list. */
+/** Equals no digest. It pads the list of every source to the same length, and is the whole list of an unknown source. */
 const NO_SECRET: KnownSecret = { digest: Buffer.alloc(32), secret: '' };
 
 /**
- * How the cloud presents the secret is not documented, so every form that receivers have seen is accepted.
- * Digests of equal length are compared in constant time, and every configured secret is tried every time: how
- * long an answer takes says nothing about how near a guess was, or whether the source exists.
+ * The cloud does not document how it presents the secret, so every form seen by receivers is accepted. Digests of equal
+ * length are compared in constant time, and every configured secret is tried every time: the time of an answer reveals
+ * neither how close a guess was nor whether the source exists.
  */
 export function createSecretVerifier(
   sources: readonly { readonly name: string; readonly secrets: readonly string[] }[],
@@ -87,7 +87,7 @@ function offeredSecrets(headers: IncomingHttpHeaders): OfferedSecret[] {
       case 'bearer':
         offered.push({ form: 'bearer', value: rest });
         break;
-      // A secret holds no space, so the whole header is one only when it has no scheme.
+      // A secret contains no space, so the whole header is a secret only if it has no scheme.
       case '':
         offered.push({ form: 'raw', value: authorization });
         break;
@@ -99,8 +99,8 @@ function offeredSecrets(headers: IncomingHttpHeaders): OfferedSecret[] {
 }
 
 /**
- * RFC 7617: the user name ends at the first colon, the password may hold more. A sender may also leave the name out,
- * or send a secret that is a name with its password.
+ * RFC 7617: the user name ends at the first colon, and the password may contain more colons. A sender may also omit the
+ * name, or send a secret that is a name with its password.
  */
 function basicSecrets(encoded: string): OfferedSecret[] {
   const decoded = Buffer.from(encoded, 'base64').toString();

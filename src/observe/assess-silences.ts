@@ -1,13 +1,13 @@
 import type { Db } from '../store/database.ts';
 import { readArrivalHours, readLastArrivals } from '../store/rhythm.ts';
-import { HISTORY_MS, learnRhythm } from './rhythm.ts';
-import type { Rhythm } from './rhythm.ts';
-import type { Gap } from './rates-of-week.ts';
+import { HISTORY_MS, learnPattern } from './arrival-pattern.ts';
+import type { ArrivalPattern } from './arrival-pattern.ts';
+import type { Gap } from './weekly-rates.ts';
 import { judgeSilence } from './silence.ts';
 import type { TypeSilence } from './silence.ts';
 
-/** Rhythms by source and message type, of those whose history is long enough. */
-export type Rhythms = ReadonlyMap<string, Rhythm>;
+/** Patterns by source and message type, for those with enough history. */
+export type ArrivalPatterns = ReadonlyMap<string, ArrivalPattern>;
 
 interface Named {
   readonly source: string;
@@ -16,34 +16,37 @@ interface Named {
 
 const keyOf = ({ source, messageType }: Named) => `${messageType} ${source}`;
 
-/** Learns what is usual from the arrivals of the last 56 days: 28 up to the last arrival, which may be 28 days ago. */
-export async function learnRhythms(db: Db, now: Date): Promise<Rhythms> {
-  const rhythms = new Map<string, Rhythm>();
+/**
+ * Learns the usual pattern of each source and message type from the arrivals of the last 56 days: each pattern needs the
+ * 28 days before the last arrival, which may be 28 days ago.
+ */
+export async function learnPatterns(db: Db, now: Date): Promise<ArrivalPatterns> {
+  const patterns = new Map<string, ArrivalPattern>();
   const hours = await readArrivalHours(db, new Date(now.getTime() - 2 * HISTORY_MS));
   const lastArrivals = await readLastArrivals(db);
   const byType = Map.groupBy(hours, keyOf);
   for (const arrival of lastArrivals) {
     if (arrival.lastReceivedAt === undefined) continue;
-    const rhythm = learnRhythm(byType.get(keyOf(arrival)) ?? [], arrival.lastReceivedAt.getTime());
-    if (rhythm !== undefined) rhythms.set(keyOf(arrival), rhythm);
+    const pattern = learnPattern(byType.get(keyOf(arrival)) ?? [], arrival.lastReceivedAt.getTime());
+    if (pattern !== undefined) patterns.set(keyOf(arrival), pattern);
   }
-  return rhythms;
+  return patterns;
 }
 
 /**
- * Judges the present silence of every source and message type that ever arrived or has an enabled subscription.
- * Rhythms that were learnt within the last hours may be given: to learn them takes a second where much arrives. Of
- * the time `away` nothing is known.
+ * Judges the current silence of every source and message type that has ever arrived or has an enabled subscription.
+ * Pass patterns learned within the last hours: learning them takes a second in a busy installation. The time `away` does
+ * not count.
  */
 export async function assessSilences(
   db: Db,
   now: Date,
-  known: { readonly rhythms?: Rhythms | undefined; readonly away?: Gap | undefined } = {},
+  known: { readonly patterns?: ArrivalPatterns | undefined; readonly away?: Gap | undefined } = {},
 ): Promise<TypeSilence[]> {
-  const rhythms = known.rhythms ?? (await learnRhythms(db, now));
+  const patterns = known.patterns ?? (await learnPatterns(db, now));
   const lastArrivals = await readLastArrivals(db);
   return lastArrivals.map((arrival) => {
     const last = arrival.lastReceivedAt?.getTime();
-    return { ...arrival, ...judgeSilence(rhythms.get(keyOf(arrival)), last, now.getTime(), known.away) };
+    return { ...arrival, ...judgeSilence(patterns.get(keyOf(arrival)), last, now.getTime(), known.away) };
   });
 }

@@ -3,18 +3,18 @@ import type { Registry } from 'prom-client';
 import type { DestinationStatus } from '../store/destinations.ts';
 import { PREFIX } from './metrics.ts';
 
-/** What forwarding tells. */
+/** Counts what a forwarder does. */
 export interface ForwardingMetrics {
   sent(destination: string, events: number): void;
   failed(destination: string): void;
 }
 
-/** How the destinations are; undefined while that cannot be found out. */
+/** Reads the state of the destinations; undefined while the database does not answer. */
 export type AskDestinations = () => Promise<readonly DestinationStatus[] | undefined>;
 
 const STATES = ['running', 'paused', 'refused'] as const;
 
-/** Registers the metrics of a forwarder; how far the destinations are is asked when they are. */
+/** Registers the metrics of a forwarder. Each scrape reads the state of the destinations. */
 export function createForwardingMetrics(registry: Registry, ask: AskDestinations): ForwardingMetrics {
   const registers = [registry];
   const labelNames = ['destination'] as const;
@@ -31,23 +31,23 @@ export function createForwardingMetrics(registry: Registry, ask: AskDestinations
     });
   gauge(
     'forward_behind_seconds',
-    'Age of the oldest event that a destination has not had yet; 0 when it has all',
+    'Age of the oldest event not yet sent to a destination; 0 when all are sent',
     ({ behind_since: since }) => (since === null ? 0 : Math.max(0, Date.now() - since.getTime()) / 1000),
   );
   gauge(
     'forward_behind_events',
-    'Events that a destination has not had yet, counted up to 100,001',
+    'Events not yet sent to a destination, counted up to 100,001',
     ({ behind_count: count }) => count,
   );
   gauge(
     'forward_rejected',
-    'Events that a destination has refused and that nobody has sent again',
+    'Events that a destination rejected and that have not been resent',
     ({ rejected_count: count }) => count,
   );
   registry.registerMetric(
     new Gauge({
       name: `${PREFIX}forward_state`,
-      help: '1 for the state that a destination is in: running, paused (by a person), refused (it does not want us)',
+      help: '1 for the current state of a destination: running, paused (by an operator), refused (the destination denies access)',
       labelNames: ['destination', 'state'],
       registers: [],
       async collect() {
@@ -60,13 +60,13 @@ export function createForwardingMetrics(registry: Registry, ask: AskDestinations
   );
   const sent = new Counter({
     name: `${PREFIX}forward_sent_total`,
-    help: 'Events that a destination has taken from this process',
+    help: 'Events that a destination accepted from this process',
     labelNames,
     registers,
   });
   const failures = new Counter({
     name: `${PREFIX}forward_failures_total`,
-    help: 'Attempts to forward that failed and came again',
+    help: 'Attempts to forward that failed and are retried',
     labelNames,
     registers,
   });

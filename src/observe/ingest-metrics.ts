@@ -1,8 +1,9 @@
-import { Counter, Histogram } from 'prom-client';
+import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Registry } from 'prom-client';
+import { cached } from './cached.ts';
 import { PREFIX } from './metrics.ts';
 
-/** What is counted of a delivery. */
+/** The figures of an accepted delivery that are counted. */
 interface Taken {
   readonly source: string;
   readonly messageType: string;
@@ -10,20 +11,20 @@ interface Taken {
   readonly bodyBytes: number;
 }
 
-/** What the ingest endpoint and the way into the queue tell. */
+/** Counts what the ingest endpoint and the queue's producer do. */
 export interface IngestMetrics {
   taken(delivery: Taken, seconds: number): void;
   refused(status: number): void;
   committed(deliveries: number): void;
 }
 
-/** Seconds, from what the queue takes at best to what a sender may wait for. */
+/** Seconds, from the best time of the queue to the longest that a sender may wait. */
 const ANSWER_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Deliveries: a batch holds at most 512. */
+/** Deliveries: a batch contains at most 512. */
 const BATCH_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
-/** Registers the metrics of a process that takes deliveries. */
+/** Registers the metrics of a process that receives deliveries. */
 export function createIngestMetrics(
   registry: Registry,
   sourceLabel: (source: string) => string,
@@ -32,19 +33,19 @@ export function createIngestMetrics(
   const labelNames = ['source', 'message_type'] as const;
   const deliveries = new Counter({
     name: `${PREFIX}deliveries_total`,
-    help: 'Deliveries taken: durable in the queue or the spool',
+    help: 'Accepted deliveries: durable in the queue or the spool',
     labelNames,
     registers,
   });
   const records = new Counter({
     name: `${PREFIX}records_total`,
-    help: 'Records of the deliveries taken, unreadable ones among them',
+    help: 'Records of the accepted deliveries, including unreadable ones',
     labelNames,
     registers,
   });
   const bytes = new Counter({
     name: `${PREFIX}received_bytes_total`,
-    help: 'Bytes of the bodies of the deliveries taken, as sent',
+    help: 'Size of the bodies of the accepted deliveries, as sent, in bytes',
     registers,
   });
   const refusals = new Counter({
@@ -61,7 +62,7 @@ export function createIngestMetrics(
   });
   const batches = new Histogram({
     name: `${PREFIX}batch_deliveries`,
-    help: 'Deliveries that one write made durable together',
+    help: 'Deliveries made durable by one write',
     buckets: BATCH_BUCKETS,
     registers,
   });
@@ -76,4 +77,80 @@ export function createIngestMetrics(
     refused: (status) => refusals.inc({ status }),
     committed: (count) => batches.observe(count),
   };
+}
+
+/** The figures that a queue's producer gives about the queue and its spool. */
+export interface QueueToMeasure {
+  measure(): Promise<{
+    readonly waiting: number;
+    readonly active: number;
+    readonly delayed: number;
+    readonly failed: number;
+    readonly oldestWaitingSeconds: number | undefined;
+  }>;
+  state(): {
+    readonly works: boolean;
+    readonly spool: {
+      readonly bytes: number;
+      readonly segments: number;
+      readonly oldestAt: number | undefined;
+    };
+  };
+}
+
+/** A scrape must not wait for a queue that is down, and frequent scrapes must not load the queue. */
+const QUEUE_CACHE = { keepMs: 5_000, timeoutMs: 1_000 };
+
+/** Registers the metrics of the queue and of this process's spool. Each scrape reads them. */
+export function registerQueueMetrics(registry: Registry, queue: QueueToMeasure): void {
+  const measure = cached(() => queue.measure(), QUEUE_CACHE);
+  const registers = [registry];
+  registry.registerMetric(
+    new Gauge({
+      name: `${PREFIX}queue_jobs`,
+      help: 'Jobs in the queue: waiting, active, delayed (waiting to be retried), failed; absent while the queue is unavailable',
+      labelNames: ['state'],
+      registers: [],
+      async collect() {
+        this.reset();
+        const jobs = await measure();
+        if (jobs === undefined) return;
+        this.set({ state: 'waiting' }, jobs.waiting);
+        this.set({ state: 'active' }, jobs.active);
+        this.set({ state: 'delayed' }, jobs.delayed);
+        this.set({ state: 'failed' }, jobs.failed);
+      },
+    }),
+  );
+  const gauge = (name: string, help: string, value: () => number | Promise<number>) =>
+    new Gauge({
+      name: PREFIX + name,
+      help,
+      registers,
+      async collect() {
+        this.set(await value());
+      },
+    });
+  gauge(
+    'queue_oldest_job_age_seconds',
+    'Age of the oldest waiting job; 0 when the queue is empty, NaN while the queue is unavailable',
+    async () => {
+      const jobs = await measure();
+      return jobs === undefined ? Number.NaN : (jobs.oldestWaitingSeconds ?? 0);
+    },
+  );
+  const state = () => queue.state();
+  gauge('queue_works', '1 while the queue accepts deliveries, 0 while deliveries go to the spool', () =>
+    state().works ? 1 : 0,
+  );
+  gauge('spool_bytes', 'Size of the deliveries in the disk spool of this process', () => state().spool.bytes);
+  gauge('spool_segments', 'Files in the disk spool of this process', () => state().spool.segments);
+  gauge(
+    'spool_oldest_age_seconds',
+    'Age of the oldest file in the disk spool; 0 when the spool is empty',
+    () => {
+      const { oldestAt } = state().spool;
+      return oldestAt === undefined ? 0 : (Date.now() - oldestAt) / 1000;
+    },
+  );
 }

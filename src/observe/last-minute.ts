@@ -1,20 +1,20 @@
-/** What happened in the last minute, or since the start where that is less. */
+/** Figures of the last minute, or of the time since the start if that is shorter. */
 interface MinuteSummary {
-  /** Of the amounts, a second. */
+  /** The sum of the amounts per second. */
   readonly perSecond: number;
-  /** Of the durations, to within a tenth; 0 when there is none. */
+  /** Percentiles of the durations, to within a tenth; 0 if there are none. */
   readonly p50Ms: number;
   readonly p99Ms: number;
 }
 
-/** Sums up what happens over the last minute, in memory that does not grow with it. */
+/** Summarizes the last minute in constant memory. */
 export interface LastMinute {
-  /** Something that took so long, and what it amounted to. */
+  /** Adds one event with its duration and its amount. */
   add(seconds: number, amount?: number): void;
   summary(): MinuteSummary;
 }
 
-/** The minute goes on in steps of this. */
+/** The minute advances in steps of this length. */
 const SLOT_MS = 5_000;
 const SLOTS = 12;
 
@@ -24,13 +24,13 @@ const SMALLEST_MS = 0.01;
 const BUCKETS = 27 * BUCKETS_PER_OCTAVE;
 
 interface Slot {
-  /** Which step of the clock it counts. */
+  /** The step of the clock that this slot counts. */
   step: number;
   amount: number;
   readonly durations: Uint32Array;
 }
 
-/** Starts to count; `now` gives milliseconds of a clock that never goes back. */
+/** Starts to count; `now` returns the milliseconds of a monotonic clock. */
 export function createLastMinute(now: () => number = () => performance.now()): LastMinute {
   const startedAt = now();
   const slots = Array.from({ length: SLOTS }, (): Slot => ({
@@ -78,7 +78,7 @@ function bucketOf(ms: number): number {
   return Math.min(bucket, BUCKETS - 1);
 }
 
-/** Gives the upper end of the bucket that holds a share of all durations, in milliseconds. */
+/** Returns the upper end of the bucket that contains a share of all durations, in milliseconds. */
 function percentilesOf(counts: readonly Uint32Array[]): (share: number) => number {
   const total = Array.from({ length: BUCKETS }, (_, bucket) =>
     counts.reduce((sum, durations) => sum + (durations[bucket] ?? 0), 0),

@@ -6,7 +6,7 @@ import { createLastMinute } from './last-minute.ts';
 export interface ProcessParts {
   readonly receives: boolean;
   readonly stores: boolean;
-  /** How the way into the queue is; undefined while there is none. */
+  /** The state of the queue's producer; undefined in a process without one. */
   readonly queueState: () =>
     | {
         readonly works: boolean;
@@ -19,20 +19,20 @@ export interface ProcessParts {
     | undefined;
 }
 
-/** Gathers what a process reports of itself. */
+/** Collects the figures that a process reports about itself. */
 export interface ProcessGauge {
   answered(seconds: number): void;
   refused(): void;
   stored(events: number, seconds: number): void;
-  /** The figures of the last minute; load of processor and event loop since the last time they were asked for. */
+  /** The figures of the last minute; processor and event loop load since the last call. */
   figures(): ProcessFigures;
   close(): void;
 }
 
-/** How finely the delay of the event loop is looked at; what it reports is the delay beyond that. */
+/** The sampling interval of the event loop's delay. Only the delay beyond it is reported. */
 const RESOLUTION_MS = 10;
 
-/** Starts to gather. */
+/** Starts to collect. */
 export function createProcessGauge({ receives, stores, queueState }: ProcessParts): ProcessGauge {
   const answers = createLastMinute();
   const refusals = createLastMinute();
@@ -76,7 +76,7 @@ function spoolFigures({
   return { bytes, segments, oldestSeconds: oldestAt === undefined ? 0 : (Date.now() - oldestAt) / 1000 };
 }
 
-/** Gives the time that the processor worked for us since the last call, in percent of one core. */
+/** Creates a function that returns the processor time used since its last call, in percent of one core. */
 function createCpuMeter(): () => number {
   let at = performance.now();
   let used = process.cpuUsage();

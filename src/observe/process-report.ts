@@ -1,3 +1,4 @@
+import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
 import { describeError } from '../errors.ts';
 import type { Db } from '../store/database.ts';
@@ -5,7 +6,7 @@ import { removeProcess, reportProcess } from '../store/processes.ts';
 import type { ProcessFigures, ProcessIdentity } from '../store/processes.ts';
 
 export interface ProcessReportOptions {
-  /** Connections of its own: nothing waits for them. It is closed with the report. */
+  /** Separate connections, so nothing waits for them. They are closed together with the report. */
   readonly db: Db;
   readonly identity: ProcessIdentity;
   readonly figures: () => ProcessFigures;
@@ -14,12 +15,12 @@ export interface ProcessReportOptions {
 
 const INTERVAL_MS = 10_000;
 
-/** A database that is away must not hold up a shut-down. */
+/** A database that is down must not delay the shutdown. */
 const STOP_TIMEOUT_MS = 1_500;
 
 /**
- * Writes down in the database that this process lives and how it is, now and every 10 s. While the database is away
- * it says so to the debug log only: whoever needs the database reports that. Stopping removes the row.
+ * Reports to the database that this process is alive, with its figures, now and every 10 s. While the database is down
+ * it writes to the debug log only: the parts that need the database log the outage. Stopping removes the row.
  */
 export function startProcessReport({ db, identity, figures, logger }: ProcessReportOptions): {
   stop(): Promise<void>;
@@ -30,11 +31,11 @@ export function startProcessReport({ db, identity, figures, logger }: ProcessRep
     try {
       await reportProcess(db, identity, figures());
     } catch (error) {
-      logger.debug(`this process could not be written down: ${describeError(error)}`);
+      logger.debug(`can't report this process to the database: ${describeError(error)}`);
     }
   }
 
-  /** A report that hangs is not overtaken by the next. */
+  /** Starts no report while another one is running. */
   function reportUnlessRunning(): void {
     running ??= report().finally(() => {
       running = undefined;
@@ -44,7 +45,7 @@ export function startProcessReport({ db, identity, figures, logger }: ProcessRep
   async function leave(): Promise<void> {
     await running;
     await removeProcess(db, identity.processId).catch((error: unknown) => {
-      logger.debug(`the row of this process stays for a day: ${describeError(error)}`);
+      logger.debug(`can't remove the row of this process, which expires in a day: ${describeError(error)}`);
     });
     await db.destroy();
   }
@@ -54,10 +55,7 @@ export function startProcessReport({ db, identity, figures, logger }: ProcessRep
   return {
     async stop() {
       clearInterval(timer);
-      const { promise: late, resolve } = Promise.withResolvers<void>();
-      const patience = setTimeout(resolve, STOP_TIMEOUT_MS);
-      await Promise.race([leave(), late]);
-      clearTimeout(patience);
+      await pTimeout(leave(), { milliseconds: STOP_TIMEOUT_MS, message: false });
     },
   };
 }

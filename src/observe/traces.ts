@@ -1,10 +1,11 @@
 import type { Attributes, Span } from '@opentelemetry/api';
 import type { Sampler } from '@opentelemetry/sdk-trace';
 import type { Telemetry } from 'bullmq';
+import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
 import { describeError } from '../errors.ts';
 
-/** What a span tells of a delivery. */
+/** The attributes of a delivery that its spans carry. */
 interface TracedDelivery {
   readonly deliveryId: string;
   readonly source: string;
@@ -19,13 +20,13 @@ interface TracedDelivery {
 export interface Traces {
   /** For BullMQ's queue and worker. */
   readonly telemetry: Telemetry;
-  /** Runs the handing over of a delivery in a span that began when it was received. */
+  /** Runs the enqueueing of a delivery in a span that starts at the time of receipt. */
   receive<T>(delivery: TracedDelivery, work: () => Promise<T>): Promise<T>;
-  /** Runs the commit of a batch in the trace of the first delivery that is recorded, with links to those of the others. */
+  /** Runs the commit of a batch in the trace of the first recorded delivery, with links to the traces of the others. */
   commit<T>(deliveries: readonly TracedDelivery[], work: () => Promise<T>): Promise<T>;
   /** Runs the storing of a batch in a span of its own. */
   store<T>(deliveries: readonly TracedDelivery[], work: () => Promise<T>): Promise<T>;
-  /** Sends what is left; what cannot be sent in time is dropped. */
+  /** Sends the remaining spans. Spans that can't be sent in time are dropped. */
   stop(): Promise<void>;
 }
 
@@ -40,14 +41,14 @@ export interface TracesOptions {
   readonly logger: Logger;
 }
 
-/** Spans are gathered for so long before they are sent. */
+/** Spans are collected for this long before they are sent. */
 const EXPORT_DELAY_MS = 1_000;
 
-/** How long one export may take with its repetitions, and the last one at a shut-down. */
+/** How long one export may take including retries, and the last one at shutdown. */
 const EXPORT_TIMEOUT_MS = 3_000;
 const STOP_TIMEOUT_MS = 2_000;
 
-/** Exports that fail are logged once in this time. */
+/** Failed exports are logged once in this time. */
 const REPEAT_AFTER_MS = 60_000;
 
 /** Loads OpenTelemetry, registers it for this process, and exports by OTLP over HTTP (protobuf). */
@@ -56,7 +57,7 @@ export async function startTraces(options: TracesOptions): Promise<Traces> {
   const [{ BullMQOtel }, api] = await Promise.all([import('bullmq-otel'), import('@opentelemetry/api')]);
   const shutDown = await registerTracing(options);
   const tracer = api.trace.getTracer('xiq-sink', version);
-  /** The span of each delivery in hand: a batch is committed for many requests, and the active span is that of any. */
+  /** The span of each delivery in progress: a batch belongs to many requests, and any of their spans may be active. */
   const spanOf = new WeakMap<object, Span>();
 
   async function within<T>(span: Span, work: () => Promise<T>): Promise<T> {
@@ -93,15 +94,10 @@ export async function startTraces(options: TracesOptions): Promise<Traces> {
     store: (deliveries, work) =>
       within(tracer.startSpan('store batch', { attributes: batchAttributes(deliveries) }), work),
     async stop() {
-      const { promise: late, resolve } = Promise.withResolvers<void>();
-      const patience = setTimeout(resolve, STOP_TIMEOUT_MS);
-      await Promise.race([
-        shutDown().catch((error: unknown) => {
-          logger.warn(`the last traces were not sent: ${describeError(error)}`);
-        }),
-        late,
-      ]);
-      clearTimeout(patience);
+      const stopped = shutDown().catch((error: unknown) => {
+        logger.warn(`can't export the last traces: ${describeError(error)}`);
+      });
+      await pTimeout(stopped, { milliseconds: STOP_TIMEOUT_MS, message: false });
     },
   };
 }
@@ -114,13 +110,16 @@ const deliveryAttributes = (delivery: TracedDelivery): Attributes => ({
   'http.request.body.size': delivery.bodyBytes,
 });
 
-/** Of several deliveries only the first is named: the trace of each other one is linked. */
+/** Only the first of several deliveries is named: the traces of the others are linked. */
 const batchAttributes = (deliveries: readonly TracedDelivery[]): Attributes => ({
   'messaging.batch.message_count': deliveries.length,
   'xiq_sink.delivery_id': deliveries[0]?.deliveryId,
 });
 
-/** Registers provider, propagator and context manager for this process. Gives what sends the rest and ends them. */
+/**
+ * Registers provider, propagator and context manager for this process. Returns the function that sends the remaining spans
+ * and unregisters all three.
+ */
 async function registerTracing(options: TracesOptions): Promise<() => Promise<void>> {
   const [api, core, sdk, { AsyncLocalStorageContextManager }, { OTLPTraceExporter }] = await Promise.all([
     import('@opentelemetry/api'),
@@ -156,7 +155,7 @@ async function registerTracing(options: TracesOptions): Promise<() => Promise<vo
   };
 }
 
-/** What stands over all spans of this process; OTEL_RESOURCE_ATTRIBUTES may add to it. */
+/** The attributes that all spans of this process share; OTEL_RESOURCE_ATTRIBUTES may add to them. */
 async function describeProcess({ serviceName, version, role }: TracesOptions) {
   const resources = await import('@opentelemetry/resources');
   const { detectResources, envDetector, hostDetector } = resources;
@@ -173,7 +172,7 @@ async function describeProcess({ serviceName, version, role }: TracesOptions) {
     );
 }
 
-/** BullMQ makes a trace of every time that it looks for a job or renews a lock: these tell of no delivery. */
+/** BullMQ starts a trace each time it looks for a job or renews a lock. These belong to no delivery, so drop them. */
 async function createRootSampler(ratio: number): Promise<Sampler> {
   const { SamplingDecision, TraceIdRatioBasedSampler } = await import('@opentelemetry/sdk-trace');
   const { SpanKind } = await import('@opentelemetry/api');
@@ -187,13 +186,13 @@ async function createRootSampler(ratio: number): Promise<Sampler> {
   };
 }
 
-/** An exporter that is away costs a log line now and then, nothing else. */
+/** An exporter that can't be reached costs one log line now and then, nothing else. */
 function createFailureLog(logger: Logger): (error: unknown) => void {
   let loggedAt = -Infinity;
   return (error) => {
     const now = performance.now();
     if (now - loggedAt < REPEAT_AFTER_MS) return;
     loggedAt = now;
-    logger.warn(`traces were not exported: ${describeError(error)}`);
+    logger.warn(`can't export traces: ${describeError(error)}`);
   };
 }

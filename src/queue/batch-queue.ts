@@ -1,65 +1,66 @@
 import { hash } from 'node:crypto';
 import type { Telemetry } from 'bullmq';
+import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
 import { OutageError } from '../errors.ts';
 import type { QueuedDelivery } from './delivery-batch.ts';
-import { engineAt } from './engine.ts';
+import { engineAt } from './engine-at.ts';
 import type { ConnectedProducer, QueueLocation } from './engine.ts';
-import { logOutages } from './log-outages.ts';
+import { logOutages } from './log.ts';
 
-/** The producing end of the BullMQ queue. Every call throws OutageError when the queue does not do it in time. */
+/** The producer of the BullMQ queue. Every call throws OutageError if the queue fails or takes too long. */
 export interface BatchQueue {
   /**
-   * Resolves with the id of its job once the batch is durable in the queue. A batch that still waits there is not
-   * added again.
+   * Resolves with the id of its job once the batch is durable in the queue. A batch that is already waiting in the queue
+   * is not added again.
    */
   add(deliveries: readonly QueuedDelivery[]): Promise<string>;
-  /** Jobs that wait for a worker or are in its hands. */
+  /** Jobs that are waiting for a worker or being processed. */
   countJobs(): Promise<number>;
-  /** How many jobs there are, and how old. */
+  /** The number of jobs by state, and the age of the oldest. */
   measure(): Promise<QueueMeasure>;
   check(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** The jobs of a queue, by what they wait for. */
+/** The jobs of a queue by state. */
 export interface QueueMeasure {
   readonly waiting: number;
-  /** In the hands of a worker. */
+  /** Being processed by a worker. */
   readonly active: number;
-  /** They rest until a time, after a failure. */
+  /** Waiting to be retried after a failure. */
   readonly delayed: number;
-  /** BullMQ has given them up; a worker puts them back within a minute. */
+  /** Given up by BullMQ; a worker puts them back within a minute. */
   readonly failed: number;
-  /** Since the job that has waited longest was added; undefined when none waits. */
+  /** Age of the oldest waiting job; undefined if none is waiting. */
   readonly oldestWaitingSeconds: number | undefined;
 }
 
-/** The BullMQ queue that deliveries go through. */
+/** The name of the BullMQ queue of deliveries. */
 export const QUEUE_NAME = 'deliveries';
 
-/** BullMQ writes two events a job to a stream that nothing here reads. */
+/** BullMQ writes two events per job to a stream that nothing here reads. */
 const QUEUE_OPTIONS = { streams: { events: { maxLen: 100 } }, skipMetasUpdate: true };
 
-/** How long a sender waits for the queue before its delivery goes to the spool. */
+/** A sender waits this long for the queue before its delivery goes to the spool. */
 const TIMEOUT_MS = 2_000;
 
 const JOB_OPTIONS = {
   removeOnComplete: true,
   removeOnFail: false,
-  // An error that no rule of the worker foresees must not end a job: it comes back until somebody mends it.
+  // An error that the worker has no rule for must not end a job: it is retried until an operator fixes the cause.
   attempts: 2 ** 31 - 1,
   backoff: { type: 'fixed', delay: 5_000 },
   stackTraceLimit: 1,
 };
 
-/** Opens the queue for writing. It connects now or later: a queue that is away comes back by itself. */
+/** Opens the queue for writing. It connects now or later, and reconnects after an outage. */
 export function openBatchQueue(location: QueueLocation, logger: Logger, telemetry?: Telemetry): BatchQueue {
   const queueOptions = telemetry === undefined ? QUEUE_OPTIONS : { ...QUEUE_OPTIONS, telemetry };
   const onError = logOutages(logger, 'queue');
   let connecting: Promise<ConnectedProducer> | undefined;
 
-  /** BullMQ remembers for ever that a first connection failed, so each attempt is one of its own until one succeeds. */
+  /** BullMQ never recovers from a failed first connection, so each attempt makes a new one until one succeeds. */
   function connect(): Promise<ConnectedProducer> {
     connecting ??= connectAnew().catch((error: unknown) => {
       connecting = undefined;
@@ -72,7 +73,7 @@ export function openBatchQueue(location: QueueLocation, logger: Logger, telemetr
     const producer = engineAt(location).connectProducer(QUEUE_NAME, queueOptions, onError);
     producer.bullmq.on('error', onError);
     try {
-      await withinTimeout(producer.bullmq.waitUntilReady(), 'the queue could not be connected');
+      await withinTimeout(producer.bullmq.waitUntilReady(), "can't connect to the queue");
     } catch (error) {
       await disconnect(producer);
       throw error;
@@ -82,12 +83,12 @@ export function openBatchQueue(location: QueueLocation, logger: Logger, telemetr
   }
 
   async function disconnect(producer: ConnectedProducer): Promise<void> {
-    // A queue that never became ready reports so when it closes, and there is nothing to close.
+    // A queue that was never ready rejects here, and there is nothing to close.
     await withinTimeout(producer.bullmq.close(), 'the queue did not close').catch(() => undefined);
     await producer.disconnect();
   }
 
-  const ask = <T>(work: (producer: ConnectedProducer) => Promise<T>, failure: string) =>
+  const request = <T>(work: (producer: ConnectedProducer) => Promise<T>, failure: string) =>
     withinTimeout(connect().then(work), failure);
 
   return {
@@ -95,14 +96,14 @@ export function openBatchQueue(location: QueueLocation, logger: Logger, telemetr
       const data = { version: 1 as const, deliveries: [...deliveries] };
       const jobId = jobIdOf(deliveries);
       const options = { ...JOB_OPTIONS, jobId };
-      await ask(({ bullmq }) => bullmq.add('batch', data, options), 'the queue did not take a batch');
+      await request(({ bullmq }) => bullmq.add('batch', data, options), 'the queue did not accept a batch');
       return jobId;
     },
     countJobs: () =>
-      ask(({ bullmq }) => bullmq.getJobCountByTypes('wait', 'active'), 'the queue did not answer'),
-    measure: () => ask(measureJobs, 'the queue did not answer'),
+      request(({ bullmq }) => bullmq.getJobCountByTypes('wait', 'active'), 'the queue did not answer'),
+    measure: () => request(measureJobs, 'the queue did not answer'),
     async check() {
-      await ask((producer) => producer.ping(), 'the queue did not answer');
+      await request((producer) => producer.ping(), 'the queue did not answer');
     },
     async close() {
       const producer = await connecting?.catch(() => undefined);
@@ -111,8 +112,33 @@ export function openBatchQueue(location: QueueLocation, logger: Logger, telemetr
   };
 }
 
-/** Counts the jobs of a queue that is connected. */
-export async function measureJobs(producer: ConnectedProducer): Promise<QueueMeasure> {
+/** The state of a queue, and how safe its jobs are. */
+export interface QueueInspection extends QueueMeasure {
+  /** Settings of the queue's server that may lose acknowledged jobs, each as a sentence. */
+  readonly weaknesses: readonly string[];
+}
+
+/** Connects to the queue once and measures it. Throws OutageError with the server's own error if that fails. */
+export async function inspectQueue(location: QueueLocation): Promise<QueueInspection> {
+  const { promise: failed, reject } = Promise.withResolvers<never>();
+  // The client itself would wait for the server to come back.
+  const producer = engineAt(location).connectProducer(QUEUE_NAME, { skipMetasUpdate: true }, reject);
+  const { bullmq } = producer;
+  bullmq.on('error', reject);
+  try {
+    await Promise.race([bullmq.waitUntilReady(), failed]);
+    const [measure, weaknesses] = await Promise.all([measureJobs(producer), producer.weaknesses()]);
+    return { ...measure, weaknesses };
+  } catch (error) {
+    throw new OutageError('the queue does not answer', { cause: error });
+  } finally {
+    await bullmq.close().catch(() => undefined);
+    await producer.disconnect();
+  }
+}
+
+/** Counts the jobs of a connected queue. */
+async function measureJobs(producer: ConnectedProducer): Promise<QueueMeasure> {
   const counts = await producer.bullmq.getJobCounts('wait', 'active', 'delayed', 'failed');
   const { wait = 0, active = 0, delayed = 0, failed = 0 } = counts;
   const oldest = wait === 0 ? undefined : await producer.findOldest(wait);
@@ -120,19 +146,20 @@ export async function measureJobs(producer: ConnectedProducer): Promise<QueueMea
   return { waiting: wait, active, delayed, failed, oldestWaitingSeconds };
 }
 
-/** The same deliveries make the same job, so that a batch of which nobody knows whether it arrived can be sent again. */
+/** The same deliveries always have the same job id, so a batch can be sent again if it is unknown whether it arrived. */
 function jobIdOf(deliveries: readonly QueuedDelivery[]): string {
   return hash('sha256', deliveries.map(({ deliveryId }) => deliveryId).join());
 }
 
 async function withinTimeout<T>(work: Promise<T>, failure: string): Promise<T> {
-  const { promise: timeout, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new OutageError(`${failure} within ${TIMEOUT_MS} ms`)), TIMEOUT_MS);
   try {
-    return await Promise.race([work, timeout]);
+    return await pTimeout(work, {
+      milliseconds: TIMEOUT_MS,
+      fallback: () => {
+        throw new OutageError(`${failure} within ${TIMEOUT_MS} ms`);
+      },
+    });
   } catch (error) {
     throw error instanceof OutageError ? error : new OutageError(failure, { cause: error });
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -1,18 +1,19 @@
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { MESSAGE_TYPES } from '../domain.ts';
 import type { UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 
 /**
- * What travels through the queue. A job outlives the program that wrote it, so its data is tagged with a
- * version: a change of shape is a new version beside the old one, and the worker reads both.
+ * The data of the queue's jobs. A job outlives the program that wrote it, so its data carries a version: a change of
+ * shape is a new version beside the old one, and the worker reads both.
  */
 
-/** Bytes of a delivery that could not be read as records, with the reason, kept for quarantine. */
+/** Bytes of a delivery that can't be read as records, with the reason, kept for quarantine. */
 const Unreadable = z.object({
   reason: z.string(),
   /** The bytes as they came, in base64. */
   content: z.string(),
-  /** The Content-Encoding that the bytes are in, of a whole body. */
+  /** The Content-Encoding of the bytes, if they are a whole body. */
   encoding: z.string().nullable().optional(),
 });
 
@@ -23,7 +24,9 @@ const MAX_INTEGER = 2 ** 31 - 1;
 /** A delivery between the ingest endpoint and the tables. */
 export const QueuedDelivery = z.object({
   deliveryId: z.uuid(),
-  source: z.string().refine((source) => !source.includes('\0'), 'has a character that no table holds'),
+  source: z
+    .string()
+    .refine((source) => !source.includes('\0'), 'contains a NUL character, which no table can store'),
   messageType: z.enum(MESSAGE_TYPES),
   /** Epoch milliseconds. */
   receivedAt: z.number().min(0).max(MAX_TIME),
@@ -31,26 +34,35 @@ export const QueuedDelivery = z.object({
   secretForm: z.enum(['basic', 'bearer', 'raw', 'header', 'hmac']).nullable(),
   /** Size of the body as it arrived. */
   bodyBytes: z.int().min(0).max(MAX_INTEGER),
-  /** How many parts the body had: the records and what is unreadable. */
+  /** The number of parts in the body: records and unreadable parts. */
   recordCount: z.int().min(0).max(MAX_INTEGER),
-  /** The records as the text of one JSON array, as sent, so that no digit is lost and nothing is serialised twice. */
+  /** The records as the text of one JSON array, as sent, so no digit is lost and nothing is serialized twice. */
   records: z.string(),
   unreadable: z.array(Unreadable),
-  /** Of a replay: how many identical records of the first delivery stand before this one (see `eventId`). */
+  /** Of a quarantine replay: how many identical records of the first delivery precede this one (see `eventId`). */
   twinsBefore: z.number().optional(),
 });
 
 export type QueuedDelivery = z.infer<typeof QueuedDelivery>;
 
-/** A delivery of which not even the message type could be read: all of it is in `unreadable`. */
+/** A delivery whose message type can't be read: all of it is in `unreadable`. */
 type UnknownDelivery = Omit<QueuedDelivery, 'messageType'> & {
   readonly messageType: typeof UNKNOWN_MESSAGE_TYPE;
 };
 
-/** A delivery as a worker has it in hand. */
+/** A delivery as a worker reads it from a job. */
 export type ReadDelivery = QueuedDelivery | UnknownDelivery;
 
-/** What a delivery weighs in a batch, in characters: its records and what could not be read as one. */
+/**
+ * A new delivery id: a UUIDv7 (RFC 9562, section 5.7), so that ids sort by time of arrival and an index of them grows at
+ * one end. The random part is Node.js's own UUID, which draws from a pool: 0.2 us, compared with 14 us for random bytes.
+ */
+export function newDeliveryId(receivedAt: number): string {
+  const time = receivedAt.toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
+}
+
+/** The weight of a delivery in a batch, in characters: its records and unreadable parts. */
 export function weighDelivery({ records, unreadable }: ReadDelivery): number {
   return unreadable.reduce(
     (sum, { reason, content }) => sum + reason.length + content.length,
@@ -58,7 +70,7 @@ export function weighDelivery({ records, unreadable }: ReadDelivery): number {
   );
 }
 
-/** The data of one job: the deliveries that one group commit took, in order of arrival. */
+/** The data of one job: the deliveries of one group commit, in order of arrival. */
 export const DeliveryBatch = z.object({
   version: z.literal(1),
   deliveries: z.array(QueuedDelivery),
@@ -66,15 +78,15 @@ export const DeliveryBatch = z.object({
 
 export type DeliveryBatch = z.infer<typeof DeliveryBatch>;
 
-/** One job: at most 512 deliveries or 1 MiB of them; a delivery larger than that goes alone. */
+/** One job: at most 512 deliveries or 1 MiB of them; a larger delivery gets a job of its own. */
 export const GROUP_BOUNDS = { maxItems: 512, maxBytes: 1024 * 1024 };
 
-/** A batch as the bytes that the spool keeps. */
+/** A batch as the bytes that the spool stores. */
 export function encodeBatch(deliveries: readonly QueuedDelivery[]): Buffer {
   return Buffer.from(JSON.stringify({ version: 1, deliveries }));
 }
 
-/** Reads what `encodeBatch` made. Throws when it is no batch, or one of a version that is not known here. */
+/** Reads the result of `encodeBatch`. Throws if it is not a batch, or has an unknown version. */
 export function decodeBatch(bytes: Buffer): DeliveryBatch {
   return DeliveryBatch.parse(JSON.parse(bytes.toString()));
 }

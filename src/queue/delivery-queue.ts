@@ -2,45 +2,45 @@ import type { Telemetry } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Durability } from '../domain.ts';
 import { describeError, OutageError } from '../errors.ts';
-import { createBatchLog } from './batch-log.ts';
 import { openBatchQueue } from './batch-queue.ts';
 import type { QueueMeasure } from './batch-queue.ts';
 import { encodeBatch, GROUP_BOUNDS, weighDelivery } from './delivery-batch.ts';
 import type { QueuedDelivery } from './delivery-batch.ts';
 import type { QueueLocation } from './engine.ts';
 import { createGroupCommit } from './group-commit.ts';
-import { startReplay } from './spool/replay.ts';
-import type { FindStored } from './spool/replay.ts';
+import { createBatchLog } from './log.ts';
+import { startDrain } from './spool/drain.ts';
+import type { FindStored } from './spool/drain.ts';
 import { openSpool } from './spool/spool.ts';
 import type { SpoolFigures, SpoolRoom, SpoolSettings } from './spool/spool.ts';
 
-/** What the ingest endpoint hands deliveries to. */
+/** The queue as the ingest endpoint uses it. */
 export interface DeliveryQueue {
-  /** Resolves once the delivery is durable, and says where. Throws OutageError when nothing can take it. */
+  /** Resolves once the delivery is durable, with where it is. Throws OutageError if neither queue nor spool accepts it. */
   enqueue(delivery: QueuedDelivery): Promise<Durability>;
-  /** Resolves with where deliveries go now. Throws OutageError when nothing could take one. */
+  /** Resolves with where deliveries currently go. Throws OutageError if neither queue nor spool would accept one. */
   check(): Promise<Durability>;
-  /** Asks the queue what is in it. Throws OutageError when it does not answer. */
+  /** Measures the queue. Throws OutageError if it does not answer. */
   measure(): Promise<QueueMeasure>;
-  /** How the queue has last shown itself, and what is in the spool; asks nobody. */
+  /** The last known state of the queue, and the contents of the spool. It sends no request. */
   state(): QueueState;
   spoolRoom(): Promise<SpoolRoom>;
-  /** Waits for what was handed over, then disconnects. */
+  /** Waits until all enqueued deliveries are durable, then disconnects. */
   close(): Promise<void>;
 }
 
-/** How the way into the queue is. */
+/** The state of the queue and the spool. */
 interface QueueState {
   readonly works: boolean;
-  /** Why it does not work, with what it last said. */
+  /** Why the queue does not work: its last error. */
   readonly failure: string | undefined;
   readonly spool: SpoolFigures;
 }
 
-/** Is told of every batch that has become durable, and how many deliveries it had. */
+/** Called after each batch that has become durable, with its number of deliveries. */
 export type OnCommitted = (deliveries: number) => void;
 
-/** What ties the handing over of deliveries to their traces. */
+/** Connects enqueueing to the traces of the deliveries. */
 interface QueueTracing {
   readonly telemetry: Telemetry;
   /** Runs the commit of a batch as part of the trace of its deliveries. */
@@ -51,8 +51,8 @@ export interface DeliveryQueueOptions {
   readonly location: QueueLocation;
   readonly spool: SpoolSettings;
   /**
-   * Asks the database which deliveries it has. With it (`DURABILITY=strict`) every delivery is in the spool before
-   * it is answered, and stays there until its rows are committed, whatever becomes of the queue.
+   * Looks up which deliveries are in the database. With it (`DURABILITY=strict`) every delivery is in the spool before it
+   * is acknowledged, and stays there until its rows are committed, even if the queue loses it.
    */
   readonly findStored: FindStored | undefined;
   readonly onCommitted?: OnCommitted | undefined;
@@ -61,8 +61,8 @@ export interface DeliveryQueueOptions {
 }
 
 /**
- * Opens the way into the queue. Deliveries that arrive during one write go together in the next. While the queue
- * cannot take them they go to the spool, which is replayed into the queue when it can.
+ * Opens the queue with its spool. Deliveries that arrive during one write share the next one. While the queue is
+ * unavailable they go to the spool, which is drained into the queue when it is available again.
  */
 export function openDeliveryQueue({
   location,
@@ -77,19 +77,19 @@ export function openDeliveryQueue({
   const logBatch = createBatchLog(logger);
   let queueWorks = true;
   let failure: string | undefined;
-  const replay = startReplay({
+  const drain = startDrain({
     spool,
     queue,
     findStored,
     logger,
     onQueueState(works) {
-      if (works && !queueWorks) logger.info('the queue takes deliveries again');
+      if (works && !queueWorks) logger.info('the queue accepts deliveries again');
       queueWorks = works;
       failure = works ? undefined : (failure ?? 'the queue does not answer');
     },
   });
 
-  /** After one failure the queue is not asked again until the replay has found it working: no sender waits for it. */
+  /** After one failure the queue is not used until the drain has found it working, so no sender waits for it. */
   async function tryQueue(deliveries: readonly QueuedDelivery[]): Promise<string | undefined> {
     if (!queueWorks) return undefined;
     try {
@@ -98,14 +98,14 @@ export function openDeliveryQueue({
       if (!(error instanceof OutageError)) throw error;
       queueWorks = false;
       failure = describeError(error);
-      logger.warn(`deliveries go to the spool until the queue works: ${failure}`);
+      logger.warn(`spooling deliveries until the queue is available again: ${failure}`);
       return undefined;
     }
   }
 
   const spoolBatch = (deliveries: readonly QueuedDelivery[]) => spool.append(encodeBatch(deliveries));
 
-  /** Makes a batch durable. Gives the id of its job; undefined when only the spool has it. */
+  /** Makes a batch durable. Resolves with the id of its job; undefined if only the spool contains it. */
   async function keep(deliveries: readonly QueuedDelivery[]): Promise<string | undefined> {
     if (findStored !== undefined) {
       const [job] = await Promise.all([tryQueue(deliveries), spoolBatch(deliveries)]);
@@ -123,7 +123,7 @@ export function openDeliveryQueue({
       : tracing.commit(deliveries, () => keep(deliveries)));
     const durability = job === undefined ? 'spooled' : 'queued';
     onCommitted?.(deliveries.length);
-    logBatch({ job, durability, ms: Math.round(performance.now() - began) }, deliveries, 'batch taken');
+    logBatch({ job, durability, ms: Math.round(performance.now() - began) }, deliveries, 'batch accepted');
     return durability;
   }
 
@@ -140,10 +140,11 @@ export function openDeliveryQueue({
     spoolRoom: () => spool.room(),
     async close() {
       await group.idle();
-      await replay.stop();
+      await drain.stop();
       await spool.close();
-      if (spool.bytes > 0)
-        logger.info({ bytes: spool.bytes }, 'the spool keeps deliveries until the next start');
+      if (spool.bytes > 0) {
+        logger.info({ bytes: spool.bytes }, 'the spool keeps its deliveries until the next start');
+      }
       await queue.close();
     },
   };

@@ -2,29 +2,27 @@ import { DelayedError } from 'bullmq';
 import type { Job, Telemetry } from 'bullmq';
 import type { Logger } from 'pino';
 import { OutageError } from '../errors.ts';
-import { createBatchLog } from './batch-log.ts';
 import { QUEUE_NAME } from './batch-queue.ts';
 import type { ReadDelivery } from './delivery-batch.ts';
-import { engineAt } from './engine.ts';
-import type { QueueLocation } from './engine.ts';
-import { startFailedJobSweep } from './failed-job-sweep.ts';
-import { logOutages } from './log-outages.ts';
+import { engineAt } from './engine-at.ts';
+import type { FailedJobs, OnError, QueueLocation } from './engine.ts';
+import { createBatchLog, logOutages } from './log.ts';
 import { readBatch } from './read-batch.ts';
 
-/** The consuming end: runs until closed. */
+/** The consumer of the queue: runs until closed. */
 export interface DeliveryWorker {
   /**
-   * Resolves once it is connected. On Redis it waits for that as long as it takes; on Postgres it rejects when the first
+   * Resolves once it is connected. On Redis it waits for as long as that takes; on Postgres it rejects if the first
    * connection fails, and then the worker never works.
    */
   readonly ready: Promise<unknown>;
-  /** Takes no further job, finishes those in hand or gives them back, disconnects. */
+  /** Fetches no further job, finishes the current jobs or returns them to the queue, disconnects. */
   close(): Promise<void>;
 }
 
-/** What became of the deliveries of one batch. */
+/** The outcome of storing one batch. */
 interface StoredBatch {
-  /** Those that were not stored before. */
+  /** The deliveries that were not stored before. */
   readonly deliveries: number;
   readonly events: number;
   readonly duplicates: number;
@@ -32,35 +30,38 @@ interface StoredBatch {
 }
 
 /**
- * Stores one batch. It waits out an outage itself (a waiting job keeps its lock), and throws OutageError only when
- * it was told to give up waiting.
+ * Stores one batch. It waits for the end of an outage itself (a waiting job keeps its lock), and throws OutageError only
+ * if it must stop waiting because of a shutdown.
  */
 export type StoreBatch = (batch: { readonly deliveries: readonly ReadDelivery[] }) => Promise<StoredBatch>;
 
-/** Jobs in hand at the same time in one process: those that wait for a transaction go together in the next. */
+/** Concurrent jobs of one process: those that wait for a transaction share the next one. */
 const CONCURRENCY = 16;
 
 const WORKER_OPTIONS = {
   concurrency: CONCURRENCY,
-  // A batch whose worker was killed goes to another within 15 s. The lock of a living one is renewed every 5 s.
+  // The batch of a killed worker goes to another within 15 s. A running worker renews its lock every 5 s.
   lockDuration: 10_000,
   stalledInterval: 5_000,
-  // It is given on as often as it takes; storing it twice changes nothing.
+  // A batch may move to another worker any number of times; storing it twice changes nothing.
   maxStalledCount: 2 ** 31 - 1,
-  // After a refused connection, the next attempt to fetch or to finish.
+  // The pause before the next attempt to fetch or finish a job after a refused connection.
   runRetryDelay: 2_000,
 };
 
-/** How long a job given back at shut-down rests, so that the closing worker does not take it again. */
+/** The delay of a job returned at shutdown, so that the closing worker does not fetch it again. */
 const GIVE_BACK_DELAY_MS = 1_000;
 
-/** How long a job rests that could not be stored for a reason that no rule foresees. */
+/** The delay of a job that failed with an error that no rule covers. */
 const UNFORESEEN_DELAY_MS = 5_000;
 
-/** How long a job of a newer program rests before a worker looks at it again. */
+/** The delay of a job written by a newer version before a worker looks at it again. */
 const NEWER_DELAY_MS = 60_000;
 
-/** Starts to take batches from the queue. */
+/** Failed jobs are looked for at this interval. */
+const SWEEP_INTERVAL_MS = 60_000;
+
+/** Starts to process the batches of the queue. */
 export function startDeliveryWorker(
   location: QueueLocation,
   storeBatch: StoreBatch,
@@ -70,16 +71,18 @@ export function startDeliveryWorker(
   const onError = logOutages(logger, 'queue worker');
   const logBatch = createBatchLog(logger);
 
-  /** Stores what a job holds. Resolves with how long it has to rest instead (ms), or undefined when it is done. */
+  /** Stores the batch of a job. Resolves with undefined if it is done, else with the delay until the next attempt (ms). */
   async function storeJob(job: Job<unknown>): Promise<number | undefined> {
     const { id, data, timestamp } = job;
     const read = readBatch(data, timestamp);
     if (read.kind === 'newer') {
-      onError(new Error(`jobs of version ${read.version} wait for a newer program to store them`));
+      onError(
+        new Error(`jobs of version ${read.version} need a newer version of xiq-sink: upgrade this worker`),
+      );
       return NEWER_DELAY_MS;
     }
     const { deliveries, malformed } = read;
-    if (malformed > 0) logger.error({ job: id, malformed }, 'deliveries of a job go to quarantine unread');
+    if (malformed > 0) logger.error({ job: id, malformed }, 'malformed deliveries in a job are quarantined');
     const began = performance.now();
     try {
       const stored = await storeBatch({ deliveries });
@@ -87,7 +90,7 @@ export function startDeliveryWorker(
       return undefined;
     } catch (error) {
       if (error instanceof OutageError) return GIVE_BACK_DELAY_MS;
-      logger.error({ err: error, job: id }, 'a batch could not be stored and will be tried again');
+      logger.error({ err: error, job: id }, "can't store a batch; it will be retried");
       return UNFORESEEN_DELAY_MS;
     }
   }
@@ -130,4 +133,24 @@ export function startDeliveryWorker(
       await worker.disconnect();
     },
   };
+}
+
+/**
+ * Moves the jobs that BullMQ has given up back to waiting, now and every minute: no rule here fails a job, and all of
+ * them contain acknowledged deliveries. Returns the function that ends the sweep.
+ */
+function startFailedJobSweep(jobs: FailedJobs, logger: Logger, onError: OnError): () => void {
+  const sweep = async () => {
+    try {
+      const [failed = 0] = await jobs.getCounts(['failed']);
+      if (failed === 0) return;
+      while ((await jobs.retryFinishedJobs('failed')) !== 0);
+      logger.error({ jobs: failed }, 'returned failed jobs to the queue');
+    } catch (error) {
+      onError(error instanceof Error ? error : new Error(String(error)));
+    }
+  };
+  void sweep();
+  const timer = setInterval(() => void sweep(), SWEEP_INTERVAL_MS);
+  return () => clearInterval(timer);
 }

@@ -1,28 +1,25 @@
 import type { JobsOptions, JobType, Processor, QueueOptions, WorkerOptions } from 'bullmq';
 import type { DeliveryBatch } from './delivery-batch.ts';
-import type { FailedJobs } from './failed-job-sweep.ts';
-import { createPostgresEngine } from './postgres-engine.ts';
-import { createRedisEngine } from './redis-engine.ts';
 
-/** Where the queue is: Redis (also Valkey and what speaks its protocol), or Postgres. */
+/** The server of the queue: Redis (or Valkey, or another server with its protocol), or Postgres. */
 export type QueueLocation =
   | { readonly kind: 'redis'; readonly url: string }
   | { readonly kind: 'postgres'; readonly databaseUrl: string };
 
-/** The part of BullMQ's queue and worker that both engines give alike. */
+/** The part of BullMQ's queue and worker that is the same in both engines. */
 interface Connected<T> {
   readonly bullmq: T & {
-    on(event: 'error', listener: (error: Error) => void): unknown;
+    on(event: 'error', listener: OnError): unknown;
     close(): Promise<void>;
   };
-  /** Asks the engine for an answer; rejects when it has none. */
+  /** Sends a request to the server; rejects if it does not answer. */
   ping(): Promise<unknown>;
-  /** Ends the connection below, once BullMQ has closed. */
+  /** Ends the underlying connection, after BullMQ has closed. */
   disconnect(): Promise<void>;
 }
 
 interface Producer {
-  /** Resolves once jobs can be added; what has failed once fails for ever. */
+  /** Resolves once jobs can be added. After one failure it always rejects. */
   waitUntilReady(): Promise<unknown>;
   add(name: string, data: DeliveryBatch, options: JobsOptions): Promise<unknown>;
   getJobCountByTypes(...types: JobType[]): Promise<number>;
@@ -31,15 +28,22 @@ interface Producer {
 
 export interface ConnectedProducer extends Connected<Producer> {
   /**
-   * Of so many waiting jobs the one that was added first, with its time in epoch milliseconds; undefined when there
-   * is none any more.
+   * Of this many waiting jobs the one that was added first, with its time in epoch milliseconds; undefined if none is
+   * waiting any more.
    */
   findOldest(waiting: number): Promise<{ readonly timestamp: number } | undefined>;
-  /** The engine's own settings under which it may lose what it has taken, each in a sentence. */
+  /** Settings of the server that may lose acknowledged jobs, each as a sentence. */
   weaknesses(): Promise<string[]>;
 }
 
-/** One engine behind BullMQ. Neither call waits for the engine, which may come up later. */
+/** The part of BullMQ's backend that puts failed jobs back, the same in both engines. */
+export interface FailedJobs {
+  getCounts(types: ['failed']): Promise<number[]>;
+  /** Moves some of them back to waiting; resolves with a number other than 0 while there may be more. */
+  retryFinishedJobs(state: 'failed'): Promise<number>;
+}
+
+/** One engine behind BullMQ. Neither call waits for the server, which may start later. */
 export interface Engine {
   connectProducer(
     name: string,
@@ -54,11 +58,5 @@ export interface Engine {
   ): Connected<{ getBackend(): FailedJobs; waitUntilReady(): Promise<unknown> }>;
 }
 
+/** Receives the errors of a connection. */
 export type OnError = (error: Error) => void;
-
-/** The engine for a location. */
-export function engineAt(location: QueueLocation): Engine {
-  return location.kind === 'redis'
-    ? createRedisEngine(location.url)
-    : createPostgresEngine(location.databaseUrl);
-}

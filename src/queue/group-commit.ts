@@ -1,10 +1,10 @@
-/** Bounds of one group. A single item larger than `maxBytes` makes a group alone. */
+/** Bounds of one group. An item larger than `maxBytes` forms a group of its own. */
 export interface GroupBounds {
   readonly maxItems: number;
   readonly maxBytes: number;
 }
 
-/** How many items, in their order, go into the next group: at least one, if there is any. */
+/** The number of items, in their order, that form the next group: at least one, if there is any. */
 export function countOfGroup(items: Iterable<{ readonly bytes: number }>, bounds: GroupBounds): number {
   let bytes = 0;
   let count = 0;
@@ -16,11 +16,11 @@ export function countOfGroup(items: Iterable<{ readonly bytes: number }>, bounds
   return count;
 }
 
-/** Items committed together: while one commit is in flight, arriving items gather for the next. */
+/** Commits items in groups: while one commit is in flight, arriving items wait for the next. */
 export interface GroupCommit<T, Result> {
-  /** Resolves with what the commit that held the item gave; rejects with the error of that commit. */
+  /** Resolves with the result of the commit that included the item; rejects with the error of that commit. */
   add(item: T, bytes: number): Promise<Result>;
-  /** Resolves once nothing is waiting or in flight. */
+  /** Resolves once no item is waiting or in flight. */
   idle(): Promise<void>;
 }
 
@@ -32,9 +32,9 @@ interface Waiting<T, Result> {
 }
 
 /**
- * Makes one durable write serve everything that arrived during the last one. There is no timer: at low load
- * an item is committed at once, under load the groups grow by themselves. On two cores a job for each delivery
- * stores 2,700 deliveries/s with ten jobs at a time and 800 with one, grouped jobs 7,400 (`npm run bench`).
+ * One durable write commits all items that arrived during the previous one. There is no timer: at low load an item is
+ * committed at once, under load the groups grow by themselves. On two cores, one job per delivery stores 2,700
+ * deliveries/s with ten concurrent jobs and 800 with one; grouped jobs store 7,400 (`npm run bench`).
  */
 export function createGroupCommit<T, Result>(
   commit: (items: readonly T[]) => Promise<Result>,
@@ -52,7 +52,7 @@ export function createGroupCommit<T, Result>(
 
   async function commitGroups(): Promise<void> {
     while (waiting.length > 0) {
-      // What arrives in the same turn of the event loop goes together.
+      // Items that arrive in the same turn of the event loop form one group.
       await new Promise(setImmediate);
       const group = takeGroup();
       try {

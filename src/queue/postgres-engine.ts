@@ -6,10 +6,10 @@ import { OutageError } from '../errors.ts';
 import type { DeliveryBatch } from './delivery-batch.ts';
 import type { Engine, OnError } from './engine.ts';
 
-/** Schema of BullMQ's own tables. */
+/** The schema of BullMQ's own tables. */
 const SCHEMA = 'bullmq';
 
-/** BullMQ on Postgres, in a schema of its own beside our tables. */
+/** BullMQ on Postgres, in a schema of its own next to the tables of xiq-sink. */
 export function createPostgresEngine(databaseUrl: string): Engine {
   const { Queue, Worker } = withBackend(createPostgresBackend);
   return {
@@ -19,7 +19,7 @@ export function createPostgresEngine(databaseUrl: string): Engine {
       return {
         bullmq,
         ping: () => pool.query('select 1'),
-        // This engine counts from the newest, whichever order it is asked for.
+        // This engine counts from the newest job in either order.
         findOldest: async (waiting) => (await bullmq.getJobs(['wait'], waiting - 1, waiting - 1))[0],
         weaknesses: () => findWeaknesses(pool),
         disconnect: () => pool.end(),
@@ -28,7 +28,7 @@ export function createPostgresEngine(databaseUrl: string): Engine {
     connectWorker(name, processor, options, onError) {
       const pool = createPool(databaseUrl, onError);
       const bullmq = new Worker<DeliveryBatch>(name, processor, { ...options, connection: pool });
-      // When one connection has gone silent all have, and BullMQ would wait on the one for LISTEN for good.
+      // If one connection hangs, all do, and BullMQ would wait forever on the one for LISTEN.
       bullmq.on('error', ({ message }) => {
         if (message === NO_ANSWER) pool.dropConnections();
       });
@@ -37,7 +37,7 @@ export function createPostgresEngine(databaseUrl: string): Engine {
   };
 }
 
-/** PostgreSQL manual, section 28.3 and "Write Ahead Log": what a commit promises under these settings. */
+/** PostgreSQL manual, section 28.3 and "Write Ahead Log": the guarantees of a commit with these settings. */
 async function findWeaknesses(pool: Pick<Pool, 'query'>): Promise<string[]> {
   const { rows } = await pool.query<{ name: string; setting: string }>(
     "select name, setting from pg_settings where name in ('fsync', 'synchronous_commit', 'full_page_writes')",
@@ -45,11 +45,11 @@ async function findWeaknesses(pool: Pick<Pool, 'query'>): Promise<string[]> {
   return rows
     .filter(({ setting }) => setting === 'off')
     .map(
-      ({ name }) => `Postgres has ${name} off: what it has acknowledged can be lost in a crash; set it to on`,
+      ({ name }) => `${name} is off in Postgres, so a crash can lose acknowledged deliveries: set it to on`,
     );
 }
 
-/** The settings of a Postgres under which it may lose what it has acknowledged, each in a sentence. */
+/** The settings of a Postgres server that may lose acknowledged commits, each as a sentence. */
 export async function weaknessesOfPostgres(databaseUrl: string): Promise<string[]> {
   const client = new Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 });
   await client.connect();
@@ -60,7 +60,7 @@ export async function weaknessesOfPostgres(databaseUrl: string): Promise<string[
   }
 }
 
-/** Brings BullMQ's tables up to date, under BullMQ's own advisory lock. */
+/** Migrates BullMQ's tables, under BullMQ's own advisory lock. */
 export async function migrateQueue(databaseUrl: string): Promise<void> {
   const client = new Client({ connectionString: databaseUrl });
   await client.connect();
@@ -71,7 +71,7 @@ export async function migrateQueue(databaseUrl: string): Promise<void> {
   }
 }
 
-/** What pg says of a query whose answer did not come within `query_timeout`. */
+/** The error message of pg for a query without an answer within `query_timeout`. */
 const NO_ANSWER = 'Query read timeout';
 
 function createPool(databaseUrl: string, onError: OnError): Pool & PgPool & { dropConnections(): void } {
@@ -80,7 +80,7 @@ function createPool(databaseUrl: string, onError: OnError): Pool & PgPool & { dr
     connectionString: databaseUrl,
     options: `-c search_path=${SCHEMA}`,
     application_name: 'xiq-sink queue',
-    // The worker holds one connection to LISTEN; without keep-alive a dead one would go unnoticed.
+    // The worker keeps one connection for LISTEN; without keep-alive it would not notice that it is dead.
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     stream: () => {
@@ -89,21 +89,22 @@ function createPool(databaseUrl: string, onError: OnError): Pool & PgPool & { dr
       socket.once('close', () => sockets.delete(socket));
       return socket;
     },
-    // BullMQ's own take milliseconds.
+    // BullMQ's own queries take milliseconds.
     query_timeout: 15_000,
-    // A server that became a standby keeps its connections: the next ones find the one that took over.
+    // A server that became a standby keeps its connections; new connections reach the new primary.
     maxLifetimeSeconds: 30,
     max: 6,
     connectionTimeoutMillis: 5_000,
   });
-  // A connection that breaks between two queries has nobody to tell; without listeners it would end the program.
+  // A connection that breaks between two queries emits an error, which would end the program without a listener.
   pool.on('error', onError);
   pool.on('connect', (client) => client.on('error', onError));
-  // BullMQ declares the part of the pool that it uses in types that differ from pg's own in form only.
+  // BullMQ declares the part of the pool that it uses in its own types, which differ from pg's in form only.
   if (!isPgPool(pool)) throw new TypeError('BullMQ does not accept this version of the pg package');
   return Object.assign(pool, {
     dropConnections: () => {
-      for (const socket of sockets) socket.destroy(new OutageError('the connection was given up: no answer'));
+      for (const socket of sockets)
+        socket.destroy(new OutageError('connection closed: the server does not answer'));
     },
   });
 }

@@ -4,26 +4,26 @@ import { UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import { DeliveryBatch, QueuedDelivery } from './delivery-batch.ts';
 import type { ReadDelivery } from './delivery-batch.ts';
 
-/** What the data of a job says: deliveries (and how many of them could not be read as such), or a newer version. */
+/** The content of a job: deliveries (and the number of malformed ones), or data of a newer version. */
 export type ReadBatch =
   | { readonly kind: 'deliveries'; readonly deliveries: readonly ReadDelivery[]; readonly malformed: number }
   | { readonly kind: 'newer'; readonly version: number };
 
 const NewerBatch = z.object({ version: z.int().min(2) });
 
-/** Of a batch that is wrong somewhere, the deliveries one by one. */
+/** A malformed batch, to read its deliveries one by one. */
 const AnyDeliveries = z.object({ deliveries: z.array(z.unknown()) });
 
-/** What is kept of a delivery that is wrong somewhere, each member where it is right. */
+/** The members that are kept of a malformed delivery, each if it is valid. */
 const { deliveryId, source, messageType, receivedAt, origin, secretForm } = QueuedDelivery.shape;
 
-/** Names the deliveries that have no id of their own by their content; a random UUID, fixed for ever. */
+/** Deliveries without an id get one from their content, in this namespace: a random UUID that never changes. */
 export const ID_NAMESPACE = '6d1f0a52-6b1c-4d39-9d0e-2f6f5b1f7a43';
 
 /**
- * Reads the data of a job, whatever it is. Deliveries that are as they should be come out as they went in; anything
- * else becomes a delivery of one unreadable part, under its own id and address where these can be read. `addedAt`
- * (epoch milliseconds) stands in for a time of receipt. The same data always gives the same deliveries.
+ * Reads the data of a job, of any shape. Valid deliveries stay as they are. Anything else becomes a delivery with one
+ * unreadable part, with its own id, source and message type if these are valid. `addedAt` (epoch milliseconds) replaces
+ * a missing time of receipt. The same data always yields the same deliveries.
  */
 export function readBatch(data: unknown, addedAt: number): ReadBatch {
   const batch = DeliveryBatch.safeParse(data);
@@ -60,6 +60,8 @@ function keepUnreadable(item: unknown, problem: string, addedAt: number): ReadDe
     bodyBytes: content.length,
     recordCount: 1,
     records: '[]',
-    unreadable: [{ reason: `the job data is no delivery: ${problem}`, content: content.toString('base64') }],
+    unreadable: [
+      { reason: `the job data is not a delivery: ${problem}`, content: content.toString('base64') },
+    ],
   };
 }

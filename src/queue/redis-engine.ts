@@ -5,18 +5,18 @@ import type { DeliveryBatch } from './delivery-batch.ts';
 import type { Engine } from './engine.ts';
 
 /**
- * A connection on which Redis has not answered for so long is ended, well after its batch went to the spool: the
- * client would keep whatever was given up.
+ * A connection without an answer from Redis for this long is closed, well after its batch went to the spool: the client
+ * would otherwise keep the abandoned commands in memory.
  */
 const HANGING_TIMEOUT_MS = 6_000;
 
-/** A worker's connection waits for Redis as long as it takes, but not for an answer on a connection that is dead. */
+/** A worker waits for Redis for as long as it takes, but not for an answer on a dead connection. */
 const WORKER_CONNECTION = {
   maxRetriesPerRequest: null,
-  // Without an answer for so long; the blocking command, which BullMQ ends after 10 s, always has one.
+  // The longest time without an answer. BullMQ ends the blocking command after 10 s, so it always gets one.
   socketTimeout: 15_000,
   keepAlive: 10_000,
-  // A primary that became a replica keeps its connections: a new one finds the one that took over.
+  // A primary that became a replica keeps its connections; a new connection reaches the new primary.
   reconnectOnError: ({ message }) => (message.includes('READONLY') ? 2 : false),
 } satisfies RedisOptions;
 
@@ -24,7 +24,7 @@ const WORKER_CONNECTION = {
 export function createRedisEngine(url: string): Engine {
   return {
     connectProducer(name, options, onError) {
-      // A producer answers a waiting sender: without a connection a command fails at once.
+      // A sender waits for the producer, so without a connection a command fails at once.
       const redis = new Redis(url, {
         enableOfflineQueue: false,
         maxRetriesPerRequest: 1,
@@ -56,23 +56,23 @@ async function findWeaknesses(redis: Redis): Promise<string[]> {
   const weaknesses: string[] = [];
   if (valueOf('aof_enabled') === '0') {
     weaknesses.push(
-      'Redis keeps no append-only file: its restart loses what waits in the queue; set appendonly yes',
+      'Redis has no append-only file, so a restart loses all queued deliveries: set appendonly yes',
     );
   } else if ((await syncPolicy(redis)) !== 'always') {
     weaknesses.push(
-      'Redis syncs its append-only file later than it answers: a failure of its machine loses about a second; set appendfsync always',
+      'Redis acknowledges before it syncs its append-only file, so a machine failure can lose about a second of deliveries: set appendfsync always',
     );
   }
   const policy = valueOf('maxmemory_policy');
   if (policy !== undefined && policy !== 'noeviction') {
     weaknesses.push(
-      `Redis evicts queued deliveries when its memory is full (maxmemory-policy ${policy}); set maxmemory-policy noeviction`,
+      `Redis evicts queued deliveries when its memory is full (maxmemory-policy ${policy}): set maxmemory-policy noeviction`,
     );
   }
   return weaknesses;
 }
 
-/** Undefined where CONFIG is not allowed, as with many managed services. */
+/** Undefined if CONFIG is not allowed, as in many managed services. */
 async function syncPolicy(redis: Redis): Promise<string | undefined> {
   const reply: unknown = await redis.config('GET', 'appendfsync').catch(() => undefined);
   return Array.isArray(reply) && typeof reply[1] === 'string' ? reply[1] : undefined;

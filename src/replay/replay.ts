@@ -3,7 +3,7 @@ import { isMessageType } from '../domain.ts';
 import { HttpError } from '../errors.ts';
 import { replayDeliveryId } from '../handlers/identity.ts';
 import { createBatchStore } from '../handlers/store-batch.ts';
-import { normalizeSent } from '../ingest/normalize-sent.ts';
+import { normalizeSent } from '../ingest/normalize.ts';
 import { chooseDecoder } from '../ingest/read-body.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
 import type { Db } from '../store/database.ts';

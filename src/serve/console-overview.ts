@@ -1,12 +1,13 @@
 import { statfs } from 'node:fs/promises';
 import type { Config } from '../config.ts';
 import type { OverviewOptions, ReadinessReport, SilenceLine } from '../console/overview/overview-options.ts';
-import { assessSilences, learnRhythms } from '../observe/assess-silences.ts';
-import { askSeldom } from '../observe/ask-seldom.ts';
-import { describeSeconds, describeSilence } from '../observe/describe-silence.ts';
+import { assessSilences, learnPatterns } from '../observe/assess-silences.ts';
+import { cached } from '../observe/cached.ts';
+import { describeSilence } from '../observe/silence.ts';
 import type { TypeSilence } from '../observe/silence.ts';
 import type { QueueMeasure } from '../queue/batch-queue.ts';
 import type { Db } from '../store/database.ts';
+import { formatDuration } from '../units.ts';
 import { firstDeliveryLine } from './first-delivery.ts';
 
 /** What the overview shows of this process, beside what the database knows. */
@@ -31,18 +32,18 @@ export function overviewOptions(config: Config, db: Db, parts: OverviewParts): O
 }
 
 /** What is usual is learnt every hour: it takes a second where much arrives. */
-const RHYTHMS_PATIENCE = { keepMs: 60 * 60 * 1000, patienceMs: 30_000 };
+const PATTERNS_CACHE = { keepMs: 60 * 60 * 1000, timeoutMs: 30_000 };
 
 /** What the watch of this process has found; where it has none, or has not looked yet, what the database tells. */
 function createSilencesQuestion(
   db: Db,
   watched: OverviewParts['watched'],
 ): () => Promise<readonly TypeSilence[]> {
-  const rhythms = askSeldom(() => learnRhythms(db, new Date()), RHYTHMS_PATIENCE);
+  const patterns = cached(() => learnPatterns(db, new Date()), PATTERNS_CACHE);
   return async () => {
     const found = watched?.() ?? [];
     if (found.length > 0) return found;
-    return assessSilences(db, new Date(), { rhythms: (await rhythms()) ?? new Map() });
+    return assessSilences(db, new Date(), { patterns: (await patterns()) ?? new Map() });
   };
 }
 
@@ -56,7 +57,7 @@ function sentenceOf(silence: TypeSilence): string {
     case 'unusual':
       return describeSilence(silence);
     case 'usual':
-      return `nothing for ${describeSeconds(silence.silentSeconds)}, which is usual at this time of the week`;
+      return `nothing for ${formatDuration(silence.silentSeconds)}, which is usual at this time of the week`;
     case 'unknown':
       return 'too little has arrived to know what is usual, or nothing for four weeks';
     case 'never':

@@ -5,24 +5,24 @@ import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import type { ForwardObserver } from '../forward/forward-events.ts';
 import type { OnStored } from '../handlers/store-group.ts';
-import type { IngestObserver } from '../ingest/ingest-observer.ts';
-import { registerArrivalMetrics } from '../observe/arrival-metrics.ts';
-import { askSeldom } from '../observe/ask-seldom.ts';
+import type { IngestObserver } from '../ingest/receive-delivery.ts';
+import { cached } from '../observe/cached.ts';
 import { createForwardingMetrics } from '../observe/forwarding-metrics.ts';
 import type { AskDestinations } from '../observe/forwarding-metrics.ts';
-import { createIngestMetrics } from '../observe/ingest-metrics.ts';
-import { createMetrics } from '../observe/metrics.ts';
+import { createIngestMetrics, registerQueueMetrics } from '../observe/ingest-metrics.ts';
+import { createMetrics, createSourceLabel } from '../observe/metrics.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { createProcessGauge } from '../observe/process-figures.ts';
 import type { ProcessGauge } from '../observe/process-figures.ts';
 import { startProcessReport } from '../observe/process-report.ts';
-import { registerQueueMetrics } from '../observe/queue-metrics.ts';
 import type { TypeSilence } from '../observe/silence.ts';
-import { createSourceLabel } from '../observe/source-label.ts';
-import { createStoringMetrics } from '../observe/storing-metrics.ts';
-import { createSubscriptionMetrics } from '../observe/subscription-metrics.ts';
 import { startTraces } from '../observe/traces.ts';
 import type { Traces } from '../observe/traces.ts';
+import {
+  createStoringMetrics,
+  createSubscriptionMetrics,
+  registerArrivalMetrics,
+} from '../observe/worker-metrics.ts';
 import type { DeliveryQueue, OnCommitted } from '../queue/delivery-queue.ts';
 import { openReportingDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
@@ -64,7 +64,7 @@ export interface ObservationOptions {
 }
 
 /** Counting what a destination has not had yet reads up to 100,000 rows of an index. */
-const DESTINATIONS_PATIENCE = { keepMs: 10_000, patienceMs: 2_000 };
+const DESTINATIONS_CACHE = { keepMs: 10_000, timeoutMs: 2_000 };
 
 /** Starts what observes this process: metrics of the parts that its role runs, and traces where they are wanted. */
 export async function startObserving(options: ObservationOptions, opened: Opened): Promise<Observation> {
@@ -164,7 +164,7 @@ function createDestinationsQuestion({ db, destinations }: ObservationOptions): A
   const names = new Set(destinations.map(({ name }) => name));
   if (db === undefined || names.size === 0) return async () => [];
   const ask = async () => (await listDestinations(db)).filter(({ name }) => names.has(name));
-  return askSeldom(ask, DESTINATIONS_PATIENCE);
+  return cached(ask, DESTINATIONS_CACHE);
 }
 
 const identify = (role: Role) => ({

@@ -1,5 +1,5 @@
-import type { Check, Checks, Finding, State } from '../ingest/readiness.ts';
-import type { Arrival } from '../observe/arrival-metrics.ts';
+import type { Check, Checks, Finding, State } from '../observe/readiness.ts';
+import type { Arrival } from '../observe/worker-metrics.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import { checkDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';

@@ -10,7 +10,7 @@ import { createFailedSecrets } from '../ingest/failed-secrets.ts';
 import type { HttpListener } from '../ingest/http-listener.ts';
 import { createHealthServer, createIngestServer } from '../ingest/ingest-server.ts';
 import type { HealthOptions } from '../ingest/ingest-server.ts';
-import { createReadiness } from '../ingest/readiness.ts';
+import { createReadiness } from '../observe/readiness.ts';
 import { readTlsFiles } from '../ingest/tls-files.ts';
 import { createSecretVerifier } from '../ingest/verify-secret.ts';
 import { openBatchQueue } from '../queue/batch-queue.ts';

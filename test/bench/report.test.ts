@@ -32,12 +32,12 @@ test('without the plain receiver there is no ratio', () => {
   expect(compare([{ ...measured, target: 'redis' }])[0]?.ratio).toBeUndefined();
 });
 
-test('rows that are missing are told from rows that were still on their way', () => {
+test('missing rows are distinguished from rows that were still being stored', () => {
   const format = (changes: Partial<Measurement>) => formatComparison(compare([{ ...measured, ...changes }]));
   expect(format({})).toContain('all 20,000');
   expect(format({ storedRows: 19_999 })).toContain('19,999 of 20,000, WRONG');
   expect(format({ storedRows: 19_999, cutShort: true })).toContain(
-    '19,999 of 20,000, when the time was over',
+    '19,999 of 20,000, out of time',
   );
-  expect(format({ refused: 3, unanswered: 4 })).toContain('3 refused, 4 without answer');
+  expect(format({ refused: 3, unanswered: 4 })).toContain('3 rejected, 4 unanswered');
 });

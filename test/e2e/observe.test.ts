@@ -58,11 +58,11 @@ describe.each(BACKENDS)('the request id, $backend', ({ available, usesRedis }) =
 
     const lines = linesWith(program, requestId);
     expect(lines.map(({ msg }) => msg).toSorted()).toEqual([
+      'batch accepted',
       'batch stored',
-      'batch taken',
       'delivery answered',
     ]);
-    const taken = lines.find(({ msg }) => msg === 'batch taken');
+    const taken = lines.find(({ msg }) => msg === 'batch accepted');
     const stored = lines.find(({ msg }) => msg === 'batch stored');
     expect(taken).toMatchObject({
       durability: 'queued',

@@ -171,7 +171,7 @@ const TESTS: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
       'AUDIT_LOG_ALL',
       'UNKNOWN',
     ]);
-    expect(logged('deliveries of a job go to quarantine unread')).toBe(true);
+    expect(logged('malformed deliveries in a job are quarantined')).toBe(true);
     await waitFor(async () => (await bench.queue.getJobCounts('failed', 'wait', 'active'))['failed'] === 0);
   },
 
@@ -180,7 +180,7 @@ const TESTS: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
     const { stored, logged } = startWorker(bench.location);
     await waitFor(async () => (await bench.queue.getJobCounts('delayed'))['delayed'] === 1);
     expect(stored).toEqual([]);
-    expect(logged('jobs of version 2 wait for a newer program')).toBe(true);
+    expect(logged('jobs of version 2 need a newer version of xiq-sink')).toBe(true);
   },
 
   'shut-down in an outage': async (bench) => {
@@ -287,7 +287,7 @@ const TESTS: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
     const { stored, logged } = startWorker(bench.location);
     await waitFor(() => stored.length === 1);
     expect(stored[0]?.deliveryId).toBe(deliveryId);
-    await waitFor(() => logged('jobs that the queue had given up are back in it'));
+    await waitFor(() => logged('returned failed jobs to the queue'));
     await waitFor(() => isEmpty(bench));
   },
 
@@ -299,7 +299,7 @@ const TESTS: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
       if (calls === 1) throw new Error('nobody foresaw this');
     });
     await waitFor(() => stored.length === 1);
-    expect(logged('a batch could not be stored and will be tried again')).toBe(true);
+    expect(logged("can't store a batch; it will be retried")).toBe(true);
     await waitFor(() => isEmpty(bench));
   },
 };

@@ -16,7 +16,7 @@ function admissionOfTheTest() {
   return { admission, log };
 }
 
-const REFUSED = /too many deliveries are in hand/;
+const REFUSED = /too many deliveries in progress/;
 
 /** Whether the work was let in. */
 function isTaken(work: () => void): boolean {
@@ -43,12 +43,12 @@ describe('admission', () => {
     expect(log).toEqual([]);
     const third = proven(admission.begin());
     for (let n = 0; n < 3; n += 1) expect(() => admission.begin().admit(true)).toThrow(REFUSED);
-    expect(log).toEqual([expect.stringContaining('overloaded: further deliveries are refused')]);
+    expect(log).toEqual([expect.stringContaining('overloaded: rejecting further deliveries')]);
     third.release();
     expect(() => admission.begin().admit(true)).toThrow(REFUSED);
     first.release();
     expect(log).toHaveLength(2);
-    expect(log[1]).toContain('no longer overloaded: deliveries are taken again');
+    expect(log[1]).toContain('no longer overloaded: accepting deliveries again');
     expect(() => admission.begin().admit(true)).not.toThrow();
     second.release();
     expect(log).toHaveLength(2);

@@ -50,13 +50,14 @@ it('keeps a bounded number of counters, whatever addresses come', async () => {
   for (let n = 0; n < 50_000; n += 1)
     await failed.count(`2001:db8:${(n >> 8).toString(16)}:${(n % 256).toString(16)}::1`);
   expect(vi.getTimerCount()).toBeLessThanOrEqual(16_384);
+  // 15,610 are expected, with a standard deviation of 24: fewer than this never occur by chance.
   expect(vi.getTimerCount()).toBeGreaterThan(15_000);
 });
 
 it('forgets addresses that have stopped', async () => {
   const failed = createFailedSecrets();
   for (let n = 0; n < 1_000; n += 1) await failed.count(`2001:db8:0:${n}::1`);
-  // A few of them share a counter.
+  // Some of them share a counter: 970 are expected, with a standard deviation of 5.
   expect(vi.getTimerCount()).toBeGreaterThan(900);
   await vi.advanceTimersByTimeAsync(60_001);
   expect(vi.getTimerCount()).toBe(0);

@@ -79,7 +79,7 @@ describe('401', () => {
       expect(await refusal(response)).toEqual({
         status: 401,
         code: 'UNAUTHORIZED',
-        message: 'the secret is missing or wrong, or the source is not known',
+        message: 'the secret is missing or wrong, or the source is unknown',
       });
       expect(deliveries).toEqual([]);
       for (const told of [SECRET, 'wrong-wrong', 'sha256=', 'admin@example.com'])
@@ -127,7 +127,7 @@ describe('404 and 405', () => {
       expect(await refusal(await post(BODY, {}, `/ingest/default/${messageType}`))).toEqual({
         status: 404,
         code: 'NO_SUCH_MESSAGE_TYPE',
-        message: `message types are ${MESSAGE_TYPES.join(', ')}`,
+        message: `unknown message type: use one of ${MESSAGE_TYPES.join(', ')}`,
       });
       expect(deliveries).toEqual([]);
     },
@@ -206,7 +206,9 @@ describe('413 and 415', () => {
       const { post, deliveries } = await serve();
       const { status, code, message } = await refusal(await post(BODY, { 'content-encoding': encoding }));
       expect({ status, code }).toEqual({ status: 415, code: 'UNSUPPORTED_ENCODING' });
-      expect(message).toBe('Content-Encoding takes one of identity, gzip, x-gzip, deflate, br, zstd');
+      expect(message).toBe(
+        'unsupported Content-Encoding: use one of identity, gzip, x-gzip, deflate, br, zstd',
+      );
       expect(deliveries).toEqual([]);
     },
   );
@@ -362,7 +364,7 @@ describe('503 and 500', () => {
       expect(await refusal(response)).toEqual({
         status: 503,
         code: 'QUEUE_UNAVAILABLE',
-        message: 'the delivery cannot be kept now',
+        message: 'queue and spool are unavailable; send the delivery again',
       });
     },
   );
@@ -376,7 +378,7 @@ describe('503 and 500', () => {
     const body = ErrorBody.parse(await response.json());
     expect(body).toMatchObject({
       error_code: 'INTERNAL_ERROR',
-      error_message: 'the delivery was not taken; send it again',
+      error_message: 'internal error: the delivery was not accepted; send it again',
     });
     expect(log()).toContain(body.error_id);
     expect(log()).toContain('x is not a function');

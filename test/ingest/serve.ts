@@ -8,8 +8,8 @@ import { createFailedSecrets } from '../../src/ingest/failed-secrets.ts';
 import type { HttpListener } from '../../src/ingest/http-listener.ts';
 import { createIngestServer } from '../../src/ingest/ingest-server.ts';
 import type { IngestServerOptions } from '../../src/ingest/ingest-server.ts';
-import { createReadiness } from '../../src/ingest/readiness.ts';
-import type { Checks } from '../../src/ingest/readiness.ts';
+import { createReadiness } from '../../src/observe/readiness.ts';
+import type { Checks } from '../../src/observe/readiness.ts';
 import { createSecretVerifier } from '../../src/ingest/verify-secret.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 

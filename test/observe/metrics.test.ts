@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import type { Arrival } from '../../src/observe/arrival-metrics.ts';
-import { registerArrivalMetrics } from '../../src/observe/arrival-metrics.ts';
 import { createForwardingMetrics } from '../../src/observe/forwarding-metrics.ts';
-import { createIngestMetrics } from '../../src/observe/ingest-metrics.ts';
-import { createMetrics } from '../../src/observe/metrics.ts';
-import { registerQueueMetrics } from '../../src/observe/queue-metrics.ts';
-import { createSourceLabel } from '../../src/observe/source-label.ts';
-import { createStoringMetrics } from '../../src/observe/storing-metrics.ts';
-import { createSubscriptionMetrics } from '../../src/observe/subscription-metrics.ts';
+import { createIngestMetrics, registerQueueMetrics } from '../../src/observe/ingest-metrics.ts';
+import { createMetrics, createSourceLabel } from '../../src/observe/metrics.ts';
+import {
+  createStoringMetrics,
+  createSubscriptionMetrics,
+  registerArrivalMetrics,
+} from '../../src/observe/worker-metrics.ts';
+import type { Arrival } from '../../src/observe/worker-metrics.ts';
 
 const open = () => createMetrics({ version: '1.2.3', role: 'all' });
 

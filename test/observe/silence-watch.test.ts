@@ -56,7 +56,7 @@ const arrive = (source: string, at: Date, minutesLater = 0) =>
 
 const Line = z.object({ level: z.number(), msg: z.string() });
 
-/** A watch, and what it has told since it was last asked. */
+/** A watch, and the lines that it has logged since the last call. */
 function watched() {
   const lines: string[] = [];
   const write = (text: string) => {
@@ -64,17 +64,17 @@ function watched() {
     lines.push(`${level === 40 ? 'warn' : 'info'} ${msg}`);
   };
   const watch = createSilenceWatch({ db: database.db, logger: pino({ level: 'info' }, { write }) });
-  return { ...watch, told: () => lines.splice(0) };
+  return { ...watch, logged: () => lines.splice(0) };
 }
 
-test('a type that stops is told once, and once that it is back', async () => {
+test('a type that stops is reported once, and its return once', async () => {
   const watch = watched();
   await watch.look(NOW);
   await arrive('b', after(29));
   await watch.look(after(30));
-  expect(watch.told()).toEqual([
+  expect(watch.logged()).toEqual([
     expect.stringMatching(
-      /^warn AUDIT_LOG_ALL of a is unusually quiet: nothing for 30 min; .* about 30 arrive/,
+      /^warn AUDIT_LOG_ALL from a is unusually quiet: nothing for 30 min.*; about 30 deliveries usually arrive/,
     ),
   ]);
   expect(watch.latest()).toMatchObject([
@@ -83,36 +83,36 @@ test('a type that stops is told once, and once that it is back', async () => {
   ]);
   await arrive('b', after(30));
   await watch.look(after(31));
-  expect(watch.told()).toEqual([]);
+  expect(watch.logged()).toEqual([]);
   await arrive('a', after(31));
   await arrive('b', after(31));
   await watch.look(after(32));
-  expect(watch.told()).toEqual(['info AUDIT_LOG_ALL of a arrives again']);
+  expect(watch.logged()).toEqual(['info AUDIT_LOG_ALL from a arrives again']);
 });
 
-test('where nothing arrives at all, one line tells it, and what stays away afterwards is told anew', async () => {
+test('if nothing arrives at all, one line reports it, and types that stay silent afterwards are reported again', async () => {
   const watch = watched();
   await watch.look(NOW);
   await watch.look(after(40));
-  expect(watch.told()).toEqual(['warn nothing arrives from any source for 40 min, which is unusual']);
+  expect(watch.logged()).toEqual(['warn no deliveries from any source for 40 min, which is unusual']);
   await watch.look(after(50));
-  expect(watch.told()).toEqual([]);
+  expect(watch.logged()).toEqual([]);
   await arrive('b', after(60));
   await watch.look(after(61));
-  expect(watch.told()).toEqual(['info deliveries arrive again']);
+  expect(watch.logged()).toEqual(['info deliveries arrive again']);
   await arrive('b', after(100));
   await watch.look(after(101));
-  expect(watch.told()).toEqual([expect.stringContaining('warn AUDIT_LOG_ALL of a is unusually quiet')]);
+  expect(watch.logged()).toEqual([expect.stringContaining('warn AUDIT_LOG_ALL from a is unusually quiet')]);
 });
 
 test('what lies before the first look is no silence: we may have been down', async () => {
   const watch = watched();
   await watch.look(after(300));
-  expect(watch.told()).toEqual([]);
+  expect(watch.logged()).toEqual([]);
   await watch.look(after(304));
-  expect(watch.told()).toEqual([]);
+  expect(watch.logged()).toEqual([]);
   await watch.look(after(340));
-  expect(watch.told()).toHaveLength(1);
+  expect(watch.logged()).toHaveLength(1);
 });
 
 test('while what arrived before is still being stored, nothing is judged', async () => {
@@ -122,7 +122,7 @@ test('while what arrived before is still being stored, nothing is judged', async
   const minutes = Math.ceil((Date.now() - NOW.getTime()) / MINUTE_MS) + 40;
   await arrive('a', after(1 - minutes), minutes);
   await watch.look(after(40));
-  expect(watch.told()).toEqual([]);
+  expect(watch.logged()).toEqual([]);
 });
 
 test('a subscribed type that never came is known as such, and one of no type is not looked at', async () => {

@@ -106,11 +106,12 @@ describe.skipIf(!hasRedis).concurrent('the way into the queue (needs redis-serve
     const { url, client } = await ownRedis();
     const { queue } = await open({ kind: 'redis', url });
     expect(await queue.enqueue(delivery())).toBe('queued');
-    await client.client('PAUSE', 5_000, 'ALL');
+    await client.client('PAUSE', 60_000, 'ALL');
     expect(await queue.enqueue(delivery())).toBe('spooled');
     const began = performance.now();
     for (let count = 0; count < 10; count += 1) expect(await queue.enqueue(delivery())).toBe('spooled');
-    expect(performance.now() - began).toBeLessThan(1_000);
+    // Each request to the queue would take 2 s.
+    expect(performance.now() - began).toBeLessThan(10_000);
   });
 
   it('is closed when the spool is full, too', async () => {
@@ -141,7 +142,7 @@ describe.skipIf(!hasRedis).concurrent('the way into the queue (needs redis-serve
     await client.config('SET', 'appendonly', 'no');
     await client.config('SET', 'maxmemory-policy', 'allkeys-lru');
     const { log } = await open({ kind: 'redis', url });
-    await waitFor(() => log().includes('keeps no append-only file'));
+    await waitFor(() => log().includes('has no append-only file'));
     expect(log()).toContain('evicts queued deliveries');
   });
 });

@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Config } from '../../config.ts';
 import { describeError } from '../../errors.ts';
 import { checkWritable, inspectSpool } from '../../queue/spool/inspect-spool.ts';
-import { freeBytes } from '../../queue/spool/spool.ts';
+import { freeBytes } from '../../free-bytes.ts';
 import { formatBytes } from './bytes.ts';
 import { fail, ok, warn } from './check.ts';
 import type { Finding } from './check.ts';

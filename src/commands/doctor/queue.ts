@@ -1,5 +1,5 @@
 import type { Config } from '../../config.ts';
-import { inspectQueue } from '../../queue/inspect-queue.ts';
+import { inspectQueue } from '../../queue/batch-queue.ts';
 import { locateQueue } from '../../serve/open-store.ts';
 import { duration } from '../progress.ts';
 import { ok, warn } from './check.ts';

@@ -1,7 +1,7 @@
 import { open, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import path from 'node:path';
-import { appendDurably, isNotThere, syncDirectory } from '../../durable-file.ts';
+import { appendDurably, isMissingFile, syncDirectory } from '../../durable-file.ts';
 
 /** A file that lines are appended to. */
 export interface LogFile {
@@ -37,7 +37,7 @@ export async function openLogFile(filePath: string): Promise<LogFile> {
           const there = await stat(filePath);
           return there.ino === ino && there.dev === dev;
         } catch (error) {
-          if (isNotThere(error)) return false;
+          if (isMissingFile(error)) return false;
           throw error;
         }
       },

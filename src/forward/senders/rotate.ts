@@ -1,5 +1,5 @@
 import { rename } from 'node:fs/promises';
-import { isNotThere } from '../../durable-file.ts';
+import { isMissingFile } from '../../durable-file.ts';
 
 /**
  * Makes `path` into `path.1`, what that was into `path.2`, and so on; what was the last of `keep` is gone. Ended
@@ -16,6 +16,6 @@ async function renameIfThere(from: string, to: string): Promise<void> {
   try {
     await rename(from, to);
   } catch (error) {
-    if (!isNotThere(error)) throw error;
+    if (!isMissingFile(error)) throw error;
   }
 }

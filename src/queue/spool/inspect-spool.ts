@@ -1,21 +1,21 @@
 import { readdir, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { isNotThere } from '../../durable-file.ts';
+import { isMissingFile } from '../../durable-file.ts';
 import { CORRUPT_SUFFIX, SEGMENT_SUFFIX } from './ownership.ts';
 
-/** What lies in a spool, whoever writes in it. */
+/** The contents of a spool, of all processes that write to it. */
 export interface SpoolInspection {
-  /** Segments that are still to be replayed, or are being written. */
+  /** Segments that are waiting to be drained or being written. */
   readonly segments: number;
   readonly bytes: number;
-  /** Files with what was damaged and set aside. */
+  /** Files with damaged parts of segments. */
   readonly corrupt: readonly string[];
 }
 
-/** Counts what lies in a spool. One that was never used is empty. Throws the system's error when it cannot be read. */
+/** Counts the contents of a spool. A spool that was never used is empty. Throws the system's error if it can't be read. */
 export async function inspectSpool(directory: string): Promise<SpoolInspection> {
   const names = await readdir(directory, { recursive: true }).catch((error: unknown) => {
-    if (isNotThere(error)) return [];
+    if (isMissingFile(error)) return [];
     throw error;
   });
   const segments = names.filter((name) => name.endsWith(SEGMENT_SUFFIX));
@@ -28,8 +28,8 @@ export async function inspectSpool(directory: string): Promise<SpoolInspection> 
 }
 
 /**
- * Throws the system's error when no file can be made in the directory, or, before there is one, in the nearest above.
- * Leaves nothing behind.
+ * Throws the system's error if no file can be created in the directory or, if it does not exist yet, in its nearest
+ * existing parent. Leaves no file.
  */
 export async function checkWritable(directory: string): Promise<void> {
   const file = path.join(directory, `.written-by-${process.pid}`);
@@ -37,17 +37,17 @@ export async function checkWritable(directory: string): Promise<void> {
     await writeFile(file, '', { mode: 0o600 });
     await rm(file, { force: true });
   } catch (error) {
-    if (!isNotThere(error) || path.dirname(directory) === directory) throw error;
+    if (!isMissingFile(error) || path.dirname(directory) === directory) throw error;
     await checkWritable(path.dirname(directory));
   }
 }
 
-/** A segment may be replayed, and gone, by now. */
+/** A segment may have been drained and removed by now. */
 async function sizeOf(file: string): Promise<number> {
   try {
     return (await stat(file)).size;
   } catch (error) {
-    if (isNotThere(error)) return 0;
+    if (isMissingFile(error)) return 0;
     throw error;
   }
 }

@@ -1,26 +1,26 @@
 import { open, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { appendDurably, isNotThere, syncDirectory } from '../../durable-file.ts';
+import { appendDurably, isMissingFile, syncDirectory } from '../../durable-file.ts';
 
-/** One file that records are appended to. */
+/** One file that frames are appended to. */
 export interface SegmentWriter {
   readonly name: string;
   /** Bytes that are durable. */
   readonly bytes: number;
   /**
-   * Resolves once the bytes are on the disk and the file is still where it was made. Throws SegmentTakenError when
-   * it is not, and the system's error when the disk does not take them; either way nothing is promised of them.
+   * Resolves once the bytes are on the disk and the file is still where it was created. Throws SegmentTakenError if the
+   * file was moved, and the system's error if the disk fails; then nothing is promised about the bytes.
    */
-  append(record: Buffer): Promise<void>;
+  append(frame: Buffer): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Another process has taken the segment over, because it took its writer for dead. */
+/** Another process has taken the segment over, because it considered the writer dead. */
 export class SegmentTakenError extends Error {
   override readonly name = 'SegmentTakenError';
 }
 
-/** Creates a segment in a directory; its name is durable before anything is promised of its content. */
+/** Creates a segment in a directory. Its name is durable before anything is promised about its content. */
 export async function createSegment(directory: string, name: string): Promise<SegmentWriter> {
   const file = path.join(directory, name);
   const handle = await open(file, 'ax', 0o600);
@@ -32,12 +32,12 @@ export async function createSegment(directory: string, name: string): Promise<Se
     get bytes() {
       return bytes;
     },
-    async append(record) {
-      await appendDurably(handle, record, bytes);
-      // Whoever takes a segment over renames it before reading: what was written before a look that still finds
-      // it here, is read there.
+    async append(frame) {
+      await appendDurably(handle, frame, bytes);
+      // A process that takes a segment over renames it before it reads. If the file is still here after the write, that
+      // process will read the frame.
       if ((await inodeAt(file)) !== ino) throw new SegmentTakenError(`${file} was taken over`);
-      bytes += record.length;
+      bytes += frame.length;
     },
     close: () => handle.close(),
   };
@@ -47,7 +47,7 @@ async function inodeAt(file: string): Promise<number | undefined> {
   try {
     return (await stat(file)).ino;
   } catch (error) {
-    if (isNotThere(error)) return undefined;
+    if (isMissingFile(error)) return undefined;
     throw error;
   }
 }

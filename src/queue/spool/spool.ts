@@ -1,73 +1,75 @@
-import { readFile, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
-import { isNotThere } from '../../durable-file.ts';
+import { isMissingFile } from '../../durable-file.ts';
 import { OutageError } from '../../errors.ts';
+import { freeBytes } from '../../free-bytes.ts';
+import { formatBytes } from '../../units.ts';
+import { framePayload, readFrames } from './frame-format.ts';
 import { CORRUPT_SUFFIX, newSegmentName, ownDirectory, segmentMadeAt } from './ownership.ts';
-import { frameRecord, readRecords } from './record-format.ts';
 import { createSegment, SegmentTakenError } from './segment-writer.ts';
 import type { SegmentWriter } from './segment-writer.ts';
 
-/** Where the spool is and how much it may take. */
+/** The place and the limits of the spool. */
 export interface SpoolSettings {
   readonly directory: string;
-  /** The bytes of all segments together stay below this. */
+  /** The limit of the total size of all segments. */
   readonly maxBytes: number;
-  /** The spool takes nothing more when the disk would have less free than this. */
+  /** The spool accepts nothing that would leave less free space on the disk than this. */
   readonly minFreeBytes: number;
 }
 
-/** What the spool holds. */
+/** The contents of the spool. */
 export interface SpoolFigures {
   readonly bytes: number;
   readonly segments: number;
-  /** When the oldest segment was made, in epoch milliseconds; undefined when there is none. */
+  /** When the oldest segment was created, in epoch milliseconds; undefined if there is none. */
   readonly oldestAt: number | undefined;
 }
 
 /** How much room a spool has left. */
 export interface SpoolRoom {
-  /** `nearly full`: less than a fifth of its room is left. `full`: it would not take a batch. */
+  /** `nearly full`: less than a fifth of its room is left. `full`: it would not accept a batch. */
   readonly state: 'ok' | 'nearly full' | 'full';
   readonly bytesLeft: number;
 }
 
-/** Payloads kept on the disk, in segments that are appended to, read as a whole and removed as a whole. */
+/** Payloads on the disk, in segments. A segment is appended to, and read and removed as a whole. */
 export interface Spool {
-  /** Resolves once the payload is on the disk. Throws OutageError when the spool is full or the disk fails. */
+  /** Resolves once the payload is on the disk. Throws OutageError if the spool is full or the disk fails. */
   append(payload: Buffer): Promise<void>;
   /**
-   * The segments to replay, oldest first, those of processes that are gone among them. The one being written
-   * becomes one of them when there is no other.
+   * The segments to drain, oldest first, including those of processes that have ended. The segment being written is
+   * among them only if there is no other.
    */
   segments(): Promise<readonly string[]>;
-  /** The payloads of a segment in the order of writing. What is damaged is set aside in a file and logged. */
+  /** The payloads of a segment in the order of writing. Damaged parts are moved to a file and logged. */
   read(segment: string): Promise<readonly Buffer[]>;
-  /** Removes a segment: its payloads are safe elsewhere. */
+  /** Removes a segment whose payloads are safe elsewhere. */
   remove(segment: string): Promise<void>;
   readonly bytes: number;
   figures(): SpoolFigures;
-  /** Throws the system's error when the disk does not say. */
+  /** Throws the system's error if the free space of the disk can't be read. */
   room(): Promise<SpoolRoom>;
-  /** Throws OutageError when the spool could not take a payload now. */
+  /** Throws OutageError if the spool would not accept a payload now. */
   check(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Small enough to be read at once, large enough that making and removing files costs little. */
+/** Small enough to be read at once, large enough that creating and removing files costs little. */
 const SEGMENT_BYTES = 8 * 1024 * 1024;
 
 /** A spool with less room than this is full: most batches of a busy hour would not fit. */
 const ROOM_FOR_A_BATCH = 1024 * 1024;
 
-/** A spool that has used this share of the room it has is nearly full. */
+/** A spool that uses more than this share of its room is nearly full. */
 const NEARLY_FULL_SHARE = 0.8;
 
 /** Opens the spool. Nothing is written to the disk before the first payload. */
 export function openSpool({ directory, maxBytes, minFreeBytes }: SpoolSettings, logger: Logger): Spool {
   const own = ownDirectory(directory);
-  /** Sizes of the segments that are not written any more. */
+  /** Sizes of the finished segments. */
   const complete = new Map<string, number>();
   let writer: SegmentWriter | undefined;
   const inTurn = pLimit(1);
@@ -78,13 +80,13 @@ export function openSpool({ directory, maxBytes, minFreeBytes }: SpoolSettings, 
   async function assertRoom(bytes: number): Promise<void> {
     if (totalBytes() + bytes > maxBytes) {
       throw new OutageError(
-        `the spool holds ${totalBytes()} bytes and may hold ${maxBytes} (SPOOL_MAX_BYTES)`,
+        `the spool is full: it contains ${formatBytes(totalBytes())} of at most ${formatBytes(maxBytes)} (SPOOL_MAX_BYTES)`,
       );
     }
     const free = await freeBytes(own.path);
     if (free - bytes < minFreeBytes) {
       throw new OutageError(
-        `the disk of the spool has ${free} bytes free (SPOOL_MIN_FREE_BYTES ${minFreeBytes})`,
+        `the disk of the spool has only ${formatBytes(free)} free (SPOOL_MIN_FREE_BYTES is ${formatBytes(minFreeBytes)})`,
       );
     }
   }
@@ -104,11 +106,11 @@ export function openSpool({ directory, maxBytes, minFreeBytes }: SpoolSettings, 
     return { bytes: totalBytes(), segments: names.length, oldestAt };
   }
 
-  async function appendTo(record: Buffer): Promise<void> {
+  async function appendTo(frame: Buffer): Promise<void> {
     try {
       if (writer === undefined) await own.ensure();
       writer ??= await createSegment(own.path, newSegmentName());
-      await writer.append(record);
+      await writer.append(frame);
     } catch (error) {
       await endSegment();
       throw error;
@@ -129,19 +131,19 @@ export function openSpool({ directory, maxBytes, minFreeBytes }: SpoolSettings, 
     for (const name of await own.adopt()) {
       const { size } = await stat(path.join(own.path, name));
       complete.set(name, size);
-      logger.info({ segment: name, bytes: size }, 'took over a spool segment of a process that is gone');
+      logger.info({ segment: name, bytes: size }, 'took over a spool segment of a process that has ended');
     }
   }
 
   async function append(payload: Buffer): Promise<void> {
-    const record = frameRecord(payload);
-    await assertRoom(record.length);
+    const frame = framePayload(payload);
+    await assertRoom(frame.length);
     try {
-      await appendTo(record);
+      await appendTo(frame);
     } catch (error) {
       if (!(error instanceof SegmentTakenError)) throw error;
       logger.warn(`${error.message}: writing into a new segment`);
-      await appendTo(record);
+      await appendTo(frame);
     }
   }
 
@@ -156,17 +158,21 @@ export function openSpool({ directory, maxBytes, minFreeBytes }: SpoolSettings, 
     async read(segment) {
       const payloads: Buffer[] = [];
       const damaged: Buffer[] = [];
-      for (const found of readRecords(await readSegment(path.join(own.path, segment)))) {
-        if (found.kind === 'record') payloads.push(found.payload);
+      for (const found of readFrames(await readSegment(path.join(own.path, segment)))) {
+        if (found.kind === 'frame') payloads.push(found.payload);
         else if (found.kind === 'damaged') damaged.push(found.bytes);
-        else logger.warn({ segment, bytes: found.bytes.length }, 'cut off the torn end of a spool segment');
+        else
+          logger.warn(
+            { segment, bytes: found.bytes.length },
+            'dropped the incomplete end of a spool segment',
+          );
       }
       if (damaged.length > 0) {
         const file = path.join(directory, `${segment}${CORRUPT_SUFFIX}`);
         await writeFile(file, Buffer.concat(damaged), { mode: 0o600 });
         logger.error(
           { segment, file, pieces: damaged.length },
-          'a spool segment is damaged; set the pieces aside',
+          'a spool segment is damaged; saved the damaged parts to a file',
         );
       }
       return payloads;
@@ -194,28 +200,16 @@ async function asOutage(work: Promise<void>): Promise<void> {
     await work;
   } catch (error) {
     if (error instanceof OutageError) throw error;
-    throw new OutageError('the spool could not be written', { cause: error });
+    throw new OutageError("can't write to the spool", { cause: error });
   }
 }
 
-/** A segment that another process has taken over since is empty: that process replays it. */
+/** A segment that another process has taken over reads as empty: that process drains it. */
 async function readSegment(file: string): Promise<Buffer> {
   try {
     return await readFile(file);
   } catch (error) {
-    if (isNotThere(error)) return Buffer.alloc(0);
+    if (isMissingFile(error)) return Buffer.alloc(0);
     throw error;
-  }
-}
-
-/** Bytes free to this process on the disk of a directory, or of the nearest that is there already. */
-/** Bytes that are free on the disk of a directory, which need not be there yet. */
-export async function freeBytes(directory: string): Promise<number> {
-  try {
-    const { bavail, bsize } = await statfs(directory);
-    return bavail * bsize;
-  } catch (error) {
-    if (!isNotThere(error)) throw error;
-    return freeBytes(path.dirname(directory));
   }
 }

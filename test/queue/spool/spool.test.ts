@@ -17,7 +17,7 @@ import * as fc from 'fast-check';
 import { pino } from 'pino';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { OutageError } from '../../../src/errors.ts';
-import { frameRecord } from '../../../src/queue/spool/record-format.ts';
+import { framePayload } from '../../../src/queue/spool/frame-format.ts';
 import { openSpool } from '../../../src/queue/spool/spool.ts';
 import type { Spool } from '../../../src/queue/spool/spool.ts';
 
@@ -145,7 +145,7 @@ describe('the spool', () => {
     const directory = path.join(await newDirectory(), 'spool');
     await writeFile(directory, 'a file');
     const { spool } = open(directory);
-    await expect(spool.append(Buffer.from('x'))).rejects.toThrow('the spool could not be written');
+    await expect(spool.append(Buffer.from('x'))).rejects.toThrow("can't write to the spool");
     await rm(directory);
     await spool.append(Buffer.from('y'));
     expect(await drain(spool)).toEqual(['y']);
@@ -176,10 +176,10 @@ describe('several processes on one spool', () => {
     await appendAll(dead.spool, ['a', 'b']);
     expect(await living.spool.segments()).toEqual([]);
     const [file = ''] = await filesIn(directory, '.segment');
-    await appendFile(file, frameRecord(Buffer.from('never acknowledged')).subarray(0, 20));
+    await appendFile(file, framePayload(Buffer.from('never acknowledged')).subarray(0, 20));
     await killOwners(directory);
     expect(await drain(living.spool)).toEqual(['a', 'b']);
-    expect(living.log()).toContain('cut off the torn end');
+    expect(living.log()).toContain('dropped the incomplete end');
     await living.spool.close();
     expect(await readdir(directory)).toEqual([]);
   });
@@ -253,7 +253,7 @@ describe('any interleaving of write, crash and replay', () => {
           } else if (now.do === 'crash') {
             await restart(number);
             const [newest = ''] = (await filesIn(directory, '.segment')).toSorted().toReversed();
-            const record = frameRecord(Buffer.from(`torn ${number}, never acknowledged`));
+            const record = framePayload(Buffer.from(`torn ${number}, never acknowledged`));
             // A segment is written by one process, which dies once.
             if (!torn.has(path.basename(newest))) await appendFile(newest, record.subarray(0, now.tornBytes));
             torn.add(path.basename(newest));

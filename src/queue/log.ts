@@ -1,29 +1,32 @@
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
+import { describeError } from '../errors.ts';
 import type { ReadDelivery } from './delivery-batch.ts';
+import type { OnError } from './engine.ts';
 
-/** A log line names so many delivery ids at most; the count beside them is of all. */
+/** A log line contains at most this many delivery ids; its count includes all deliveries. */
 const MAX_IDS = 20;
 
-/** What a log line tells of the deliveries of a batch. */
+/** The part of a log line that describes the deliveries of a batch. */
 interface BatchDescription {
   readonly deliveries: number;
   readonly records: number;
-  /** Of the bodies as they came. */
+  /** Of the bodies as sent. */
   readonly bytes: number;
   /** Deliveries by source. */
   readonly sources: Readonly<Record<string, number>>;
   /** Deliveries by message type. */
   readonly messageTypes: Readonly<Record<string, number>>;
-  /** The first of them; each is the request id that its sender was given. */
+  /** The first ids. Each is the request id in the answer to its sender. */
   readonly deliveryIds: readonly string[];
 }
 
-/** Writes one line about a batch: what became of it, and what its deliveries are. */
+/** Logs one line about a batch: its outcome and a description of its deliveries. */
 export type BatchLog = (outcome: object, batch: readonly ReadDelivery[], message: string) => void;
 
 /**
- * Makes what writes lines about batches, at level info. They hold counts, names and ids alone: nothing is looked for
- * in them to be hidden, which would take four times as long as the rest.
+ * Creates a log for batches, at level info. Its lines contain counts, names and ids only, so they skip redaction, which
+ * would take four times as long as the rest.
  */
 export function createBatchLog(logger: Logger): BatchLog {
   const unredacted = logger.child({}, { redact: [] });
@@ -32,7 +35,7 @@ export function createBatchLog(logger: Logger): BatchLog {
   };
 }
 
-/** The line stays short, however many deliveries there are. */
+/** The line stays short for any number of deliveries. */
 function describeBatch(batch: readonly ReadDelivery[]): BatchDescription {
   const sources: Record<string, number> = {};
   const messageTypes: Record<string, number> = {};
@@ -46,4 +49,20 @@ function describeBatch(batch: readonly ReadDelivery[]): BatchDescription {
   }
   const deliveryIds = batch.slice(0, MAX_IDS).map(({ deliveryId }) => deliveryId);
   return { deliveries: batch.length, records, bytes, sources, messageTypes, deliveryIds };
+}
+
+/** A client reports each attempt to reconnect. The same message is logged once in this time. */
+const REPEAT_AFTER_MS = 30_000;
+
+/** Messages may contain addresses and ports, so there may be any number of them. */
+const MAX_MESSAGES = 100;
+
+/** Logs the errors of a connection, without flooding the log during an outage. `name` is the name of the connection. */
+export function logOutages(logger: Logger, name: string): OnError {
+  const logged = new LRUCache<string, true>({ max: MAX_MESSAGES, ttl: REPEAT_AFTER_MS });
+  return (error) => {
+    if (logged.has(error.message)) return;
+    logged.set(error.message, true);
+    logger.warn(`${name}: ${describeError(error)}`);
+  };
 }

@@ -5,44 +5,44 @@ import type { BatchQueue } from '../batch-queue.ts';
 import { decodeBatch, GROUP_BOUNDS, weighDelivery } from '../delivery-batch.ts';
 import type { QueuedDelivery } from '../delivery-batch.ts';
 import { countOfGroup } from '../group-commit.ts';
-import { logOutages } from '../log-outages.ts';
+import { logOutages } from '../log.ts';
 import type { Spool } from './spool.ts';
 
-/** Which of these deliveries are committed in the database. */
+/** Looks up which of these deliveries are committed in the database. */
 export type FindStored = (deliveryIds: readonly string[]) => Promise<ReadonlySet<string>>;
 
-/** What replaying needs. */
-export interface ReplayOptions {
+/** The dependencies of draining. */
+export interface DrainOptions {
   readonly spool: Spool;
   readonly queue: Pick<BatchQueue, 'add' | 'countJobs' | 'check'>;
-  /** With it a segment stays until all of its deliveries are committed; without, until the queue has taken them. */
+  /** With it a segment stays until its deliveries are committed; without it, until the queue has accepted them. */
   readonly findStored: FindStored | undefined;
-  /** Told whenever the queue has shown that it works, or that it does not. */
+  /** Called whenever the queue turns out to work, or not to work. */
   readonly onQueueState: (works: boolean) => void;
   readonly logger: Logger;
 }
 
-/** How often the spool is looked at, and a queue that is away is tried. */
+/** The spool, and a queue that is down, are checked at this interval. */
 const INTERVAL_MS = 1_000;
 
 /**
- * A backlog keeps the workers busy with this many jobs and waits beyond, so that new deliveries are answered and
- * stored soon and a queue in memory does not have to hold all of the backlog. One job a second goes in any case.
+ * A backlog keeps the workers busy with this many jobs and waits with the rest, so new deliveries are answered and stored
+ * soon, and a queue in memory need not contain the whole backlog. One job per second is added in any case.
  */
 const MAX_JOBS_AHEAD = 2;
 const LONGEST_HOLD_MS = 1_000;
 const HOLD_STEP_MS = 20;
 
-/** Segments that wait for their rows at the same time. */
+/** The number of segments that wait for their rows at the same time. */
 const MAX_UNCONFIRMED_SEGMENTS = 4;
 
-/** What has no rows so long after it was queued is queued again: the queue has lost it, or will recognise it. */
+/** A delivery without rows this long after it was queued is queued again: the queue has lost it, or will recognize it. */
 const QUEUE_AGAIN_AFTER_MS = 5_000;
 
-/** Replays the spool into the queue, segment by segment, until stopped. */
-export function startReplay(options: ReplayOptions): { stop(): Promise<void> } {
+/** Drains the spool into the queue, segment by segment, until stopped. */
+export function startDrain(options: DrainOptions): { stop(): Promise<void> } {
   const stopping = new AbortController();
-  const running = replayUntil(stopping.signal, options);
+  const running = drainUntil(stopping.signal, options);
   return {
     async stop() {
       stopping.abort();
@@ -51,9 +51,9 @@ export function startReplay(options: ReplayOptions): { stop(): Promise<void> } {
   };
 }
 
-async function replayUntil(signal: AbortSignal, options: ReplayOptions): Promise<void> {
+async function drainUntil(signal: AbortSignal, options: DrainOptions): Promise<void> {
   const onOutage = logOutages(options.logger, 'spool');
-  const round = options.findStored === undefined ? replayOnce : confirmRounds(options.findStored);
+  const round = options.findStored === undefined ? drainOnce : confirmRounds(options.findStored);
   while (!signal.aborted) {
     await sleep(INTERVAL_MS, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return;
@@ -66,19 +66,19 @@ async function replayUntil(signal: AbortSignal, options: ReplayOptions): Promise
   }
 }
 
-async function findQueueWorking({ queue, spool, onQueueState }: ReplayOptions): Promise<void> {
+async function findQueueWorking({ queue, spool, onQueueState }: DrainOptions): Promise<void> {
   try {
     await queue.check();
   } catch (error) {
     onQueueState(false);
     throw error;
   }
-  // With a backlog, only its first batch shows that the queue takes one: a full Redis answers, too.
+  // With a backlog, only its first batch shows that the queue accepts one: a full Redis also answers the check.
   if (spool.bytes === 0) onQueueState(true);
 }
 
-/** Hands every segment to the queue. What stops half-way is handed over again as a whole: it is stored once. */
-async function replayOnce(options: ReplayOptions, signal: AbortSignal): Promise<void> {
+/** Adds every segment to the queue. After an interruption the whole segment is added again: it is stored once. */
+async function drainOnce(options: DrainOptions, signal: AbortSignal): Promise<void> {
   const { spool, logger } = options;
   for (const segment of await spool.segments()) {
     if (signal.aborted) return;
@@ -97,15 +97,15 @@ async function replayOnce(options: ReplayOptions, signal: AbortSignal): Promise<
         ms: Math.round(performance.now() - began),
         spoolBytes: spool.bytes,
       },
-      'replayed a spool segment',
+      'drained a spool segment',
     );
   }
 }
 
-/** Rounds that remove what is committed, and queue again what is not in good time. */
+/** Rounds that remove committed segments, and queue deliveries again that are not committed in time. */
 function confirmRounds(findStored: FindStored) {
   const queuedAt = new Map<string, number>();
-  return async (options: ReplayOptions, signal: AbortSignal): Promise<void> => {
+  return async (options: DrainOptions, signal: AbortSignal): Promise<void> => {
     const { spool, logger, onQueueState } = options;
     const segments = await spool.segments();
     for (const segment of segments) queuedAt.set(segment, queuedAt.get(segment) ?? performance.now());
@@ -122,7 +122,7 @@ function confirmRounds(findStored: FindStored) {
           await addWhenThereIsRoom(group, options);
         }
         queuedAt.set(segment, performance.now());
-        logger.info({ segment, deliveries: missing.length }, 'queued again what has no rows yet');
+        logger.info({ segment, deliveries: missing.length }, 'queued deliveries again that have no rows yet');
       }
     }
     onQueueState(true);
@@ -141,7 +141,7 @@ async function findMissing(
   return missing;
 }
 
-/** The deliveries of a segment; undefined when it holds something that this version cannot read: then it stays. */
+/** The deliveries of a segment; undefined if this version can't read it: then the segment stays. */
 async function readDeliveries(
   spool: Spool,
   segment: string,
@@ -151,15 +151,12 @@ async function readDeliveries(
     const deliveries: QueuedDelivery[] = [];
     for (const payload of await spool.read(segment)) {
       deliveries.push(...decodeBatch(payload).deliveries);
-      // A segment at a stretch would hold up answers for some 100 ms.
+      // A whole segment without a break would delay answers by about 100 ms.
       await new Promise(setImmediate);
     }
     return deliveries;
   } catch (error) {
-    logger.error(
-      { err: error, segment },
-      `a spool segment stays, because it cannot be read: ${describeError(error)}`,
-    );
+    logger.error({ err: error, segment }, `can't read a spool segment, so it stays: ${describeError(error)}`);
     return undefined;
   }
 }
@@ -175,7 +172,7 @@ function* groupsOf(deliveries: readonly QueuedDelivery[]): Generator<readonly Qu
 
 async function addWhenThereIsRoom(
   group: readonly QueuedDelivery[],
-  { queue, onQueueState }: ReplayOptions,
+  { queue, onQueueState }: DrainOptions,
 ): Promise<void> {
   for (let held = 0; held < LONGEST_HOLD_MS; held += HOLD_STEP_MS) {
     if ((await queue.countJobs()) < MAX_JOBS_AHEAD) break;

@@ -1,24 +1,24 @@
 import { crc32 } from 'node:zlib';
 
 /**
- * A record of a spool segment: a header of 16 bytes (mark, length and CRC-32 of the payload, CRC-32 of these twelve
- * bytes; numbers in network order), then the payload. The bytes F5 and FF occur in no UTF-8 text, so in an undamaged
- * segment the mark begins nothing but a record, and reading goes on at the next mark behind a damaged one.
+ * A frame of a spool segment: a header of 16 bytes (mark, length and CRC-32 of the payload, CRC-32 of these twelve bytes;
+ * numbers in network byte order), then the payload. The bytes F5 and FF never occur in UTF-8 text, so in an undamaged
+ * segment every mark begins a frame, and after a damaged frame reading continues at the next mark.
  */
 const MARK = Buffer.from([0xf5, 0x78, 0x71, 0xff]);
 const CHECKED_HEADER_BYTES = 12;
 const HEADER_BYTES = 16;
 
-/** What reading a segment finds, in order. */
+/** A part of a segment, in the order of reading. */
 export type Found =
-  | { readonly kind: 'record'; readonly payload: Buffer }
-  /** Bytes that are no record: a record was written here and has changed since. */
+  | { readonly kind: 'frame'; readonly payload: Buffer }
+  /** Bytes that are not a frame: they were a frame and have changed since. */
   | { readonly kind: 'damaged'; readonly bytes: Buffer }
-  /** The end of a segment whose last write did not come to its end, so that it was never acknowledged. */
+  /** The end of a segment whose last write was interrupted, so it was never acknowledged. */
   | { readonly kind: 'torn'; readonly bytes: Buffer };
 
-/** A payload as a record. */
-export function frameRecord(payload: Buffer): Buffer {
+/** Wraps a payload in a frame. */
+export function framePayload(payload: Buffer): Buffer {
   const header = Buffer.alloc(HEADER_BYTES);
   MARK.copy(header);
   header.writeUInt32BE(payload.length, 4);
@@ -27,13 +27,13 @@ export function frameRecord(payload: Buffer): Buffer {
   return Buffer.concat([header, payload]);
 }
 
-/** Reads the content of a segment: every record that is as it was written, and all bytes that are not one. */
-export function* readRecords(segment: Buffer): Generator<Found> {
+/** Reads a segment: every undamaged frame, and all other bytes. */
+export function* readFrames(segment: Buffer): Generator<Found> {
   let position = 0;
   while (position < segment.length) {
     const payload = payloadAt(segment, position);
     if (payload !== undefined) {
-      yield { kind: 'record', payload };
+      yield { kind: 'frame', payload };
       position += HEADER_BYTES + payload.length;
       continue;
     }
@@ -67,7 +67,7 @@ function nextHeader(segment: Buffer, from: number): number | undefined {
   return undefined;
 }
 
-/** A write that was cut short leaves the beginning of a record, or space that was never filled. */
+/** An interrupted write leaves the beginning of a frame, or space that was never filled. */
 function isTorn(bytes: Buffer): boolean {
   const header = headerAt(bytes, 0);
   if (header !== undefined) return bytes.length < HEADER_BYTES + header.length;

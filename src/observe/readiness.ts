@@ -1,42 +1,42 @@
 import type { Logger } from 'pino';
 import { describeError } from '../errors.ts';
 
-/** How a part of the service is, in a word that anybody may read. */
+/** The state of a part of the service, as a word that anyone may read. */
 export type State =
   'ok' | 'spooling' | 'away' | 'nearly full' | 'full' | 'behind' | 'refused' | 'unusually quiet' | 'unknown';
 
-/** How a part is, and why: for those who operate the service. */
+/** The state of a part and its reason, for operators. */
 export interface Finding {
   readonly state: State;
   readonly why?: string | undefined;
-  /** What it consists of, where its state is that of the worst of several. */
+  /** The parts of this part, if its state is the worst of theirs. */
   readonly parts?: readonly ReadinessLine[] | undefined;
 }
 
-/** One line of what an operator is told. */
+/** One line of the report for operators. */
 interface ReadinessLine {
   readonly name: string;
   readonly state: State;
-  /** In words; empty where there is nothing to say. */
+  /** The reason in words; empty if there is none. */
   readonly why: string;
 }
 
-/** Something that a process depends on, or that a person should look at. */
+/** A dependency of a process, or something that an operator should look into. */
 export interface Check {
-  /** Resolves with how it works; throws when it does not, which is the state `away`. */
+  /** Resolves with the state. If it throws, the state is `away`. */
   readonly ask: () => Promise<State | Finding>;
-  /** Whether the process cannot do its own work without. */
+  /** Whether the process can't do its own work without it. */
   readonly isNeeded: boolean;
 }
 
 export type Checks = Readonly<Record<string, Check>>;
 
-/** `degraded`: the process does its work, and something is to be mended. */
+/** `degraded`: the process does its work, but something needs attention. */
 type Status = 'ok' | 'degraded' | 'unavailable';
 
-/** How the process is; all who ask at the same time get the same answer. */
+/** The readiness of the process. Simultaneous calls share one answer. */
 export interface Readiness {
-  /** What `/readyz` tells: state words alone, for anybody may ask. */
+  /** The answer of `/readyz`: state words only, because anyone may send the request. */
   ask(): Promise<{ readonly status: Status; readonly checks: Readonly<Record<string, State>> }>;
   /** The same with reasons, which may name hosts and destinations: for operators only. */
   describe(): Promise<{ readonly status: Status; readonly checks: readonly ReadinessLine[] }>;
@@ -45,8 +45,8 @@ export interface Readiness {
 type Found = readonly (Finding & { readonly name: string })[];
 
 /**
- * Asks all parts. Those who ask meanwhile get the same answer, so that a flood of questions is no flood of checks; why
- * a part is away stands in the log, once.
+ * Runs all checks. Calls in the meantime share the answer, so a flood of requests is not a flood of checks. When a part
+ * becomes unavailable, the reason is logged once.
  */
 export function createReadiness(checks: Checks, logger: Logger): Readiness {
   const away = new Set<string>();
@@ -55,11 +55,11 @@ export function createReadiness(checks: Checks, logger: Logger): Readiness {
   async function find(name: string, { ask }: Check): Promise<Finding> {
     try {
       const answer = await ask();
-      if (away.delete(name)) logger.info(`${name} is back`);
+      if (away.delete(name)) logger.info(`${name} is available again`);
       return typeof answer === 'string' ? { state: answer } : answer;
     } catch (error) {
       const why = describeError(error);
-      if (!away.has(name)) logger.warn({ err: error }, `${name} is away: ${why}`);
+      if (!away.has(name)) logger.warn({ err: error }, `${name} is unavailable: ${why}`);
       away.add(name);
       return { state: 'away', why };
     }

@@ -1,15 +1,15 @@
-/** A time without arrivals, from the one that it began behind to the one that ended it; epoch milliseconds. */
+/** A time without arrivals, from the arrival before it to the arrival after it; epoch milliseconds. */
 export interface Gap {
   readonly from: number;
   readonly to: number;
 }
 
-/** An hour in which something arrived. */
+/** An hour with arrivals. */
 export interface HistoryHour {
   /** Start of the hour in UTC, epoch milliseconds. */
   readonly start: number;
   readonly deliveries: number;
-  /** The longest gap that began in it and has ended; undefined when none has. */
+  /** The longest gap that began in this hour and has ended; undefined if there is none. */
   readonly longestGap: Gap | undefined;
 }
 
@@ -17,13 +17,13 @@ export const HOUR_MS = 60 * 60 * 1000;
 export const DAY_MS = 24 * HOUR_MS;
 const WEEK_HOURS = 7 * 24;
 
-/** Hours with more arrivals than this may lie an hour off: daylight saving time, a late start of the day. */
+/** Hours with more arrivals than this may be an hour off: daylight saving time, a late start of the day. */
 const MIN_SHIFTED_RATE = 3;
 
-/** There is an edge where it has so many times the arrivals of its neighbour; less is within what bursts vary. */
+/** An hour is at an edge if it has this many times the arrivals of its neighbour. Bursts explain smaller ratios. */
 const EDGE = 4;
 
-/** What arrived in a stretch of time (epoch milliseconds). */
+/** The arrivals in a period (epoch milliseconds). */
 export interface History {
   readonly since: number;
   readonly until: number;
@@ -33,11 +33,11 @@ export interface History {
 /** How many deliveries usually arrive between two instants (epoch milliseconds). */
 export interface Rates {
   readonly expected: (from: number, to: number) => number;
-  /** The same, where an hour at the edge of a busy time counts as little as its neighbour: it may be an hour off. */
+  /** The same, but an hour at the edge of a busy time counts as little as its neighbour: it may be an hour off. */
   readonly leastExpected: (from: number, to: number) => number;
 }
 
-/** Learns what arrives in each hour of the week, as if the outages were no part of the time. */
+/** Learns how many deliveries arrive in each hour of the week, as if the outages were not part of the time. */
 export function learnRates(history: History, outages: readonly Gap[]): Rates {
   const counts = weekOf(history.hours.map(({ start, deliveries }) => [start, deliveries]));
   const exposures = weekOf(exposedHours(history, outages));
@@ -62,7 +62,7 @@ function weekOf(amounts: readonly (readonly [number, number])[]): number[] {
 
 const hourOfWeek = (time: number) => Math.floor(time / HOUR_MS) % WEEK_HOURS;
 
-/** The hours of the history, and how much of each was outside the outages. */
+/** The hours of the history, and the part of each that was outside the outages. */
 function exposedHours({ since, until }: History, outages: readonly Gap[]): [number, number][] {
   const hours: [number, number][] = [];
   for (let start = since; start < until; start += HOUR_MS) {
@@ -74,11 +74,11 @@ function exposedHours({ since, until }: History, outages: readonly Gap[]): [numb
   return hours;
 }
 
-/** Four weeks say little of one hour: its neighbours count half as much. */
+/** Four weeks say little about one hour, so its neighbours count half as much. */
 const smooth = (rates: readonly number[]) =>
   rates.map((rate, hour) => (neighbour(rates, hour, -1) + 2 * rate + neighbour(rates, hour, 1)) / 4);
 
-/** The rate that is certain: the neighbour's at an edge, where the day begins or ends. */
+/** The rate that is certain: at an edge, where the day begins or ends, that of the neighbour. */
 function leastRate(rates: readonly number[], hour: number): number {
   const rate = neighbour(rates, hour, 0);
   const least = Math.min(neighbour(rates, hour, -1), neighbour(rates, hour, 1));
@@ -88,7 +88,7 @@ function leastRate(rates: readonly number[], hour: number): number {
 const neighbour = (rates: readonly number[], hour: number, offset: number) =>
   rates[(hour + WEEK_HOURS + offset) % WEEK_HOURS] ?? 0;
 
-/** What part of the usual the last seven days brought: 1 at most. */
+/** The arrivals of the last seven days as a share of the usual ones, at most 1. */
 function recentLevel(rates: readonly number[], history: History, outages: readonly Gap[]): number {
   const recent = { ...history, since: Math.max(history.since, history.until - 7 * DAY_MS) };
   let arrived = 0;
@@ -100,7 +100,7 @@ function recentLevel(rates: readonly number[], history: History, outages: readon
   return usual > 0 ? Math.min(1, arrived / usual) : 1;
 }
 
-/** From rates by hour of the week to the sum between two instants. */
+/** Turns rates by hour of the week into the sum between two instants. */
 function integrate(rates: readonly number[]): (from: number, to: number) => number {
   const sums = [0];
   for (const rate of rates) sums.push((sums.at(-1) ?? 0) + rate);
