@@ -232,7 +232,7 @@ describe('serve', () => {
     const { settings, emulator } = await createCircle();
     await emulator.close();
     const program = await serve({ ...settings, SUBSCRIBE: 'auto' });
-    await waitFor(() => program.output().includes('repeating it after a wait'));
+    await waitFor(() => program.output().includes('retrying after a wait'));
     expect((await fetch(`${program.url}/healthz`)).status).toBe(200);
     expect(await program.end('SIGTERM')).toBe(0);
   });
