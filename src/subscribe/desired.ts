@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { MessageType } from '../domain.ts';
 
 /** The application name of our subscriptions in the cloud. */
-export const APPLICATION = 'xiq-sink';
+const APPLICATION = 'xiq-sink';
 
 /** A subscription as it should be, with its secret as clear text. */
 export interface DesiredSubscription {

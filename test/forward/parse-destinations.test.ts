@@ -112,7 +112,7 @@ describe('destinations of the file', () => {
       'XIQ_SINK_CONFIG: destinations.0.token: the environment variable NOT_SET is not set',
     ]);
     expect(problemsOf({ destinations: [{ name: 'a', ...HEC, token: { file } }] })).toEqual([
-      `XIQ_SINK_CONFIG: destinations.0.token: ${file} cannot be read: ENOENT`,
+      `XIQ_SINK_CONFIG: destinations.0.token: can't read ${file} (ENOENT)`,
     ]);
     expect(problemsOf({ destinations: [{ name: 'A b', ...FILE }] })).toEqual([
       expect.stringMatching(/destinations\.0\.name: .*lower-case letters, digits, - and _/),
