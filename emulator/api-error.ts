@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
-import { AUTH_TOKEN_REVOKED } from '../src/cloud/contract/error-body.ts';
+import { AUTH_TOKEN_REVOKED } from '../src/cloud/contract/shared.ts';
 
 /**
  * `error_code`s in use. Four are named by the specification (BAD_REQUEST, AUTH_TOKEN_REVOKED, UNIMPLEMENTED,

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { DEVICE_VIEWS } from '../src/cloud/contract/device-views.ts';
-import { deviceSchema } from '../src/cloud/contract/device.ts';
+import { DEVICE_VIEWS, deviceSchema } from '../src/cloud/contract/device.ts';
 import { int64 } from './int64.ts';
 import { createSelection } from './selection.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { errorBodySchema } from '../src/cloud/contract/error-body.ts';
+import { errorBodySchema } from '../src/cloud/contract/shared.ts';
 import { queryBoolean } from './query.ts';
 import { inOrder } from './route-match.ts';
 import type { Route, Success } from './route.ts';

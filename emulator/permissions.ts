@@ -1,4 +1,4 @@
-import type { Permission } from '../src/cloud/contract/permission.ts';
+import type { Permission } from '../src/cloud/contract/auth.ts';
 
 /** [category, what it is about, names]: the scope names of the specification, Scope names; descriptions are ours. */
 const TABLE: readonly (readonly [string, string, string])[] = [

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nestedPageSchema } from '../src/cloud/contract/paging.ts';
+import { nestedPageSchema } from '../src/cloud/contract/shared.ts';
 import { invalidRequest, unauthenticated } from './api-error.ts';
 import type { Operations, Work } from './operations.ts';
 import { queryBoolean } from './query.ts';

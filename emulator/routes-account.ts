@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { homeAccountSchema, viqInfoSchema } from '../src/cloud/contract/account.ts';
-import { loginResponseSchema } from '../src/cloud/contract/login.ts';
+import { loginResponseSchema } from '../src/cloud/contract/auth.ts';
 import { found } from './api-error.ts';
 import { exactNumber, int64Path } from './int64.ts';
 import { array, empty, noInput, object, route } from './route.ts';

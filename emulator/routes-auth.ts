@@ -2,15 +2,14 @@ import { z } from 'zod';
 import {
   createApiTokenRequestSchema,
   createdApiTokenSchema,
+  loginRequestSchema,
+  loginResponseSchema,
   MIN_API_TOKEN_LIFETIME_S,
-  tokenInfoSchema,
-} from '../src/cloud/contract/api-token.ts';
-import { loginRequestSchema, loginResponseSchema } from '../src/cloud/contract/login.ts';
-import {
   permissionCheckRequestSchema,
   permissionCheckResponseSchema,
   permissionListSchema,
-} from '../src/cloud/contract/permission.ts';
+  tokenInfoSchema,
+} from '../src/cloud/contract/auth.ts';
 import { EMULATOR_LOGINS } from './accounts.ts';
 import { ApiError, badRequest, found } from './api-error.ts';
 import type { Clock } from './clock.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CLIENT_VIEWS } from '../src/cloud/contract/client-views.ts';
+import { CLIENT_VIEWS } from '../src/cloud/contract/client.ts';
 import { found } from './api-error.ts';
 import { int64, int64Path } from './int64.ts';
 import { pageOf, pageQuery } from './paging.ts';

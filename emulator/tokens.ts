@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AUTH_TOKEN_REVOKED } from '../src/cloud/contract/error-body.ts';
+import { AUTH_TOKEN_REVOKED } from '../src/cloud/contract/shared.ts';
 import { ApiError, unauthenticated } from './api-error.ts';
 import type { Clock } from './clock.ts';
 import { readJwt, signJwt } from './jwt.ts';

@@ -1,4 +1,4 @@
-import type { CLIENT_VIEWS } from '../src/cloud/contract/client-views.ts';
+import type { CLIENT_VIEWS } from '../src/cloud/contract/client.ts';
 import type { NonEmpty } from './random.ts';
 import { timestamp } from './timestamp.ts';
 import { address } from './world-devices.ts';

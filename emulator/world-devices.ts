@@ -1,4 +1,4 @@
-import type { DeviceField } from '../src/cloud/contract/device-views.ts';
+import type { DeviceField } from '../src/cloud/contract/device.ts';
 import { timestamp } from './timestamp.ts';
 import { FLOOR, pathTo } from './world-locations.ts';
 import type { Location } from './world-locations.ts';

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { permissionCheckResponseSchema, permissionListSchema } from '../../src/cloud/contract/permission.ts';
+import { permissionCheckResponseSchema, permissionListSchema } from '../../src/cloud/contract/auth.ts';
 import { expandPattern, grants } from '../grants.ts';
 import { PERMISSION_NAMES } from '../permissions.ts';
 import type { Call } from './harness.ts';

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { CLIENT_VIEWS } from '../../src/cloud/contract/client-views.ts';
-import { DEVICE_VIEWS } from '../../src/cloud/contract/device-views.ts';
+import { CLIENT_VIEWS } from '../../src/cloud/contract/client.ts';
+import { DEVICE_VIEWS } from '../../src/cloud/contract/device.ts';
 import { createSelection } from '../selection.ts';
 import { idsOf, onlineDevice, startEmulator } from './harness.ts';
 

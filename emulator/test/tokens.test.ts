@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { readJwt, signJwt } from '../jwt.ts';
-import { tokenInfoSchema, createdApiTokenSchema } from '../../src/cloud/contract/api-token.ts';
+import { createdApiTokenSchema, tokenInfoSchema } from '../../src/cloud/contract/auth.ts';
 import { createCall, errorCode, logIn, manualClock, startEmulator } from './harness.ts';
 import type { Call } from './harness.ts';
 

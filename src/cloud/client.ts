@@ -1,9 +1,7 @@
-import { createAccount } from './account.ts';
-import type { Account } from './account.ts';
-import { createAuthorization } from './authorization.ts';
-import type { Authorization } from './authorization.ts';
-import { authorize } from './authorize.ts';
-import { parseBaseUrl } from './base-url.ts';
+import { createAccount, createAuthorization } from './account.ts';
+import type { Account, Authorization } from './account.ts';
+import { authorize, createTokens } from './tokens.ts';
+import { parseBaseUrl } from './addresses.ts';
 import { systemClock } from '../clock.ts';
 import type { Clock } from '../clock.ts';
 import { createDevices } from './devices.ts';
@@ -17,15 +15,14 @@ import type { CloudLogger } from './request.ts';
 import { createSecrets } from '../secrets.ts';
 import { createSubscriptions } from './subscriptions.ts';
 import type { Subscriptions } from './subscriptions.ts';
-import { createTokens } from './tokens.ts';
 import type { Credentials } from './tokens.ts';
 
-/** What a client of the cloud's API is made from. */
+/** The options of a client of the cloud's API. */
 export interface CloudClientOptions {
-  /** The service address, with a path prefix where it is served under one. */
+  /** The service address, including any path prefix. */
   baseUrl: string;
   credentials: Credentials;
-  /** The longest an answer may take, in milliseconds. */
+  /** The longest time for an answer, in milliseconds. */
   timeoutMs?: number;
   logger?: CloudLogger;
   fetch?: typeof globalThis.fetch;
@@ -33,13 +30,13 @@ export interface CloudClientOptions {
 }
 
 /**
- * The cloud's API. Every call takes an abort signal, is held to the time-out and the rate limit, and rejects with a
+ * The cloud's API. Every call accepts an abort signal, respects the time-out and the rate limit, and rejects with a
  * `CloudApiError`.
  */
 export interface CloudClient {
-  /** Gets a token now rather than with the first call, so that bad credentials show at once. */
+  /** Logs in now instead of with the first call, so that wrong credentials show immediately. */
   login(signal?: AbortSignal): Promise<void>;
-  /** Revokes the token that a login got; the last thing a one-off command does. */
+  /** Revokes the token of the login, as the last call of a one-off command. */
   logout(signal?: AbortSignal): Promise<void>;
   authorization: Authorization;
   operations: Operations;
@@ -51,7 +48,7 @@ export interface CloudClient {
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 
-/** Makes a client; nothing is sent yet. Throws a `TypeError` on an address or token that cannot be used. */
+/** Creates a client without sending anything. Throws a `TypeError` if the address or the token is invalid. */
 export function createCloudClient({
   credentials,
   logger,

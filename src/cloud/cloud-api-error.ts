@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AUTH_TOKEN_REVOKED, errorBodySchema, legacyErrorBodySchema } from './contract/error-body.ts';
+import { AUTH_TOKEN_REVOKED, errorBodySchema, legacyErrorBodySchema } from './contract/shared.ts';
 
 interface CloudApiErrorDetails {
   method: string;
@@ -12,9 +12,9 @@ interface CloudApiErrorDetails {
 }
 
 /**
- * A call of the cloud's API that did not succeed. `status` is absent when no answer came, `errorCode` and `errorId`
- * when the answer named none; `retryAfterMs` is how long the cloud asked to wait. The message says which call, what
- * came back and what to do, never a credential.
+ * A failed call of the cloud's API. `status` is absent if no answer came, `errorCode` and `errorId` if the answer had
+ * none; `retryAfterMs` is the wait that the cloud asked for. The message contains the call, the answer and what to do,
+ * but never a credential.
  */
 export class CloudApiError extends Error {
   override readonly name = 'CloudApiError';
@@ -36,7 +36,7 @@ export class CloudApiError extends Error {
   }
 }
 
-/** What an error body says, read from either documented shape; every member absent when the body is neither. */
+/** The content of an error body in either documented shape. All members are absent if the body has neither shape. */
 interface ErrorFields {
   code?: string | undefined;
   id?: string | undefined;
@@ -60,12 +60,12 @@ export function readErrorBody(body: unknown): ErrorFields {
   return eitherShape.safeParse(body).data ?? {};
 }
 
-/** What the reader of an error can do about it (specification, Status codes); undefined where that is plain. */
+/** How to fix the error (specification, Status codes); undefined if that is obvious. */
 export function adviceFor(path: string, status: number, errorCode: string | undefined): string | undefined {
   if (path === '/login' && (status === 400 || status === 401)) return 'check the user name and password';
   if (errorCode === AUTH_TOKEN_REVOKED) return 'the token was revoked: log in again or use another API token';
-  if (status === 401) return 'the token is not accepted: check the API token';
+  if (status === 401) return 'the token was not accepted: check the API token';
   if (status === 403) return 'the account or token lacks the permission for this call';
-  if (status >= 300 && status < 400) return 'the address redirects: set the one it leads to';
+  if (status >= 300 && status < 400) return 'the address redirects: set the address of the target';
   return undefined;
 }

@@ -1,16 +1,15 @@
 import type { Clock } from '../clock.ts';
-import type { DeviceField, DeviceView } from './contract/device-views.ts';
+import type { Device, DeviceField, DeviceView } from './contract/device.ts';
 import { deviceSchema } from './contract/device.ts';
-import type { Device } from './contract/device.ts';
 import type { Call } from './exchange.ts';
 import { readStartedOperation } from './operations.ts';
 import type { StartedOperation } from './operations.ts';
 import { listAll } from './paging.ts';
-import { path } from './path.ts';
-import { readJson } from './read-json.ts';
+import { path } from './addresses.ts';
+import { readJson } from './json.ts';
 import type { Request } from './request.ts';
 
-/** What a device record is to hold: the union of both, the basic view when neither is given. */
+/** The members of the device records: the union of fields and views, or the basic view if neither is set. */
 interface Selection {
   fields?: readonly DeviceField[];
   views?: readonly DeviceView[];
@@ -21,7 +20,7 @@ interface Selection {
 export interface Devices {
   list(selection?: Selection): AsyncGenerator<Device, void, undefined>;
   get(id: string, selection?: Selection): Promise<Device>;
-  /** Lists as a long-running operation: its `response` is what the plain call answers. */
+  /** Lists the devices in a long-running operation, whose `response` is the answer of the plain call. */
   startList(selection?: Selection): Promise<StartedOperation>;
 }
 

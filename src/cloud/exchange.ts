@@ -1,20 +1,20 @@
 import { CloudApiError } from './cloud-api-error.ts';
 
-/** One call of the API as its caller words it. */
+/** One call of the API. */
 export interface Call {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Below the base address, identifiers already encoded, with a query only where the cloud itself gave the path. */
+  /** Relative to the base address, identifiers encoded. Contains a query only if the cloud itself sent the path. */
   path: string;
   query?: Readonly<Record<string, string | number | boolean | undefined>>;
-  /** The body: `json` is serialised, `text` goes out as plain text. */
+  /** The body: `json` is serialized, `text` is sent as plain text. */
   json?: unknown;
   text?: string;
-  /** Whether doing it twice does no harm; by default everything but a POST. */
+  /** Whether it is safe to repeat the call. By default, everything except a POST is. */
   repeatable?: boolean;
   signal?: AbortSignal | undefined;
 }
 
-/** What came back, with the call it answers for the errors that may follow. */
+/** The answer to a call, with method and path for error messages. */
 export interface Answer {
   method: string;
   path: string;
@@ -23,7 +23,7 @@ export interface Answer {
   text: string;
 }
 
-/** One call, on its way with the bearer token it presents, if any. */
+/** A call with its bearer token, if any. */
 export type OutgoingCall = Call & { token?: string };
 
 interface ExchangeOptions {
@@ -33,8 +33,8 @@ interface ExchangeOptions {
 }
 
 /**
- * One HTTP exchange: resolves with whatever the cloud answers, of any status. Rejects with a `CloudApiError` without
- * status when no whole answer came in time, and with the reason of the call's signal when that was aborted.
+ * Makes one HTTP exchange and resolves with the answer, whatever its status. Rejects with a `CloudApiError` without
+ * status if no complete answer came in time, and with the reason of the call's signal if that was aborted.
  */
 export async function exchange(call: OutgoingCall, options: ExchangeOptions): Promise<Answer> {
   const { method, path, signal } = call;
@@ -45,7 +45,7 @@ export async function exchange(call: OutgoingCall, options: ExchangeOptions): Pr
       method,
       headers: headersOf(call),
       body: bodyOf(call),
-      // A redirect must not carry the token elsewhere nor turn a POST into a GET.
+      // A redirect must not send the token elsewhere or turn a POST into a GET.
       redirect: 'manual',
       signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
     });
@@ -53,10 +53,10 @@ export async function exchange(call: OutgoingCall, options: ExchangeOptions): Pr
     return { method, path: pathOnly(path), status, headers, text: await response.text() };
   } catch (cause) {
     signal?.throwIfAborted();
-    const what = timeout.aborted
+    const reason = timeout.aborted
       ? `no answer within ${options.timeoutMs} ms`
       : `no answer: ${reasonOf(cause)}`;
-    throw new CloudApiError(`${method} ${pathOnly(path)} got ${what}`, {
+    throw new CloudApiError(`${method} ${pathOnly(path)} got ${reason}`, {
       method,
       path: pathOnly(path),
       cause,
@@ -90,10 +90,25 @@ function pathOnly(path: string): string {
   return path.replace(/\?.*$/s, '');
 }
 
-/** The innermost message: fetch itself only ever says that it failed. */
+/** The innermost message: the error of fetch itself only says that it failed. */
 function reasonOf(failure: unknown): string {
   if (!(failure instanceof Error)) return 'the connection failed';
   if (failure.cause !== undefined) return reasonOf(failure.cause);
   const code = 'code' in failure && typeof failure.code === 'string' ? failure.code : failure.name;
   return failure.message === '' ? code : failure.message;
+}
+
+/**
+ * Reads the cloud's clock from the Date header of any answer, in epoch milliseconds (RFC 9110, section 6.6.1: whole
+ * seconds). Undefined if the answer has no such header. Throws a CloudApiError if there is no answer.
+ */
+export async function readCloudTime(baseUrl: string, signal: AbortSignal): Promise<number | undefined> {
+  try {
+    const response = await fetch(baseUrl, { redirect: 'manual', signal });
+    await response.body?.cancel();
+    const time = Date.parse(response.headers.get('date') ?? '');
+    return Number.isNaN(time) ? undefined : time;
+  } catch (cause) {
+    throw new CloudApiError('the cloud did not answer', { method: 'GET', path: '/', cause });
+  }
 }

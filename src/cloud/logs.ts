@@ -4,7 +4,7 @@ import type { Call } from './exchange.ts';
 import { listAll } from './paging.ts';
 import type { Request } from './request.ts';
 
-/** Which log to read, and the time span in epoch milliseconds. */
+/** The log to read, and the time range in epoch milliseconds. */
 interface LogQuery {
   kind: LogKind;
   from: number;
@@ -12,12 +12,12 @@ interface LogQuery {
   signal?: AbortSignal | undefined;
 }
 
-/** Reads back what the cloud logged. */
+/** The logs of the cloud. */
 export interface Logs {
   /**
-   * The records of a span as the cloud sends them, fetched page by page while they are consumed; a span of the audit
-   * log longer than the cloud answers at once goes in several windows, oldest first. A record may come twice where
-   * the log grows meanwhile or where two windows meet.
+   * Returns the records of a time range as the cloud sends them, fetched page by page while they are consumed. A range of
+   * the audit log that is too long for one query is read in several windows, oldest first. A record may come twice if
+   * the log grows in the meantime or if it lies between two windows.
    */
   read(query: LogQuery): AsyncGenerator<LogRecord, void, undefined>;
 }

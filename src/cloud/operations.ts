@@ -3,13 +3,13 @@ import type { Clock } from '../clock.ts';
 import { MIN_POLL_INTERVAL_MS, operationSchema } from './contract/operation.ts';
 import type { Operation } from './contract/operation.ts';
 import type { Answer, Call } from './exchange.ts';
-import { path } from './path.ts';
-import { readJson } from './read-json.ts';
+import { path } from './addresses.ts';
+import { readJson } from './json.ts';
 import type { Request } from './request.ts';
 import { readRetryAfter } from '../retry-after.ts';
 import type { Secrets } from '../secrets.ts';
 
-/** A long-running operation that was accepted: where to ask for it, and how long to wait before, in milliseconds. */
+/** A long-running operation that was accepted: the path to poll, and how long to wait before, in milliseconds. */
 export interface StartedOperation {
   path: string;
   retryAfterMs: number | undefined;
@@ -23,13 +23,13 @@ interface WaitOptions {
 /** Long-running operations (specification, Asynchronous mode). */
 export interface Operations {
   get(id: string, signal?: AbortSignal): Promise<Operation>;
-  /** Asks for cancellation; a `CloudApiError` with UNIMPLEMENTED or FAILED_PRECONDITION says it cannot be. */
+  /** Requests cancellation. A `CloudApiError` with UNIMPLEMENTED or FAILED_PRECONDITION means that it is not possible. */
   cancel(id: string, signal?: AbortSignal): Promise<void>;
-  /** Removes the record of an operation that is not in progress. */
+  /** Deletes the record of an operation that is not in progress. */
   remove(id: string, signal?: AbortSignal): Promise<void>;
   /**
-   * Polls until the operation is done, as often as the cloud asks for and never faster than it allows. Resolves when
-   * it succeeded; rejects with a `CloudApiError` when it failed, was cancelled or its record is gone.
+   * Polls until the operation is done, as often as the cloud asks for and never faster than it allows. Resolves if the
+   * operation succeeded; rejects with a `CloudApiError` if it failed, was cancelled or its record is gone.
    */
   wait(started: StartedOperation, options?: WaitOptions): Promise<Operation>;
 }
@@ -79,16 +79,16 @@ function successOf(operation: Operation, { method, path, status }: Answer, secre
 }
 
 /**
- * Reads the 202 that accepts an asynchronous call. Only the address under our own base address is followed: elsewhere
- * the token must not go, so another address that ends in `/operations/{id}` is looked up at ours.
+ * Reads the 202 that accepts an asynchronous call. Only an address under our own base address is polled, because the
+ * token must not be sent elsewhere. Any other address that ends in `/operations/{id}` is polled at ours.
  */
 export function readStartedOperation(answer: Answer, baseUrl: string, now: number): StartedOperation {
   const { method, path: calledPath, status, headers } = answer;
   const location = headers.get('location');
   const pollPath = location === null ? undefined : pathBelow(baseUrl, location, baseUrl + calledPath);
   if (status !== 202 || pollPath === undefined) {
-    const what = status === 202 ? 'without an address to poll' : 'instead of starting an operation (202)';
-    throw new CloudApiError(`${method} ${calledPath} answered ${status} ${what}`, {
+    const problem = status === 202 ? 'without an address to poll' : 'instead of starting an operation (202)';
+    throw new CloudApiError(`${method} ${calledPath} answered ${status} ${problem}`, {
       method,
       path: calledPath,
       status,

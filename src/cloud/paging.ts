@@ -1,21 +1,21 @@
 import { z } from 'zod';
-import { flatPageSchema, nestedPageSchema } from './contract/paging.ts';
+import { flatPageSchema, nestedPageSchema } from './contract/shared.ts';
 import type { Answer, Call } from './exchange.ts';
-import { readJson } from './read-json.ts';
+import { readJson } from './json.ts';
 import type { Request } from './request.ts';
 
 interface ListCall<Item extends z.ZodType> {
   path: string;
   query?: Call['query'];
-  /** The page size asked for. */
+  /** The requested page size. */
   limit: number;
   item: Item;
   signal?: AbortSignal | undefined;
 }
 
 /**
- * All items of a list, page after page as they are asked for. Reads both documented page shapes, and a bare array as
- * the only page. Where the list changes meanwhile an item may come twice.
+ * Returns all items of a list, fetched page by page while they are consumed. Reads both documented page shapes, and a bare
+ * array as a single page. If the list changes in the meantime, an item may come twice.
  */
 export async function* listAll<Item extends z.ZodType>(
   request: Request<Call>,
@@ -28,13 +28,15 @@ export async function* listAll<Item extends z.ZodType>(
     const { data, total_count: total, total_pages: pages } = readJson(schema, answer);
     yield* data;
     seen += data.length;
-    const isTold = typeof (pages ?? total) === 'number';
-    const isLast = isTold ? page >= (pages ?? Infinity) || seen >= (total ?? Infinity) : data.length < limit;
+    const hasTotal = typeof (pages ?? total) === 'number';
+    const isLast = hasTotal
+      ? page >= (pages ?? Infinity) || seen >= (total ?? Infinity)
+      : data.length < limit;
     if (data.length === 0 || isLast) return;
   }
 }
 
-/** Both shapes and the bare array, read as the flat one, so that an error names the member that is wrong. */
+/** Reads both shapes and the bare array as the flat shape, so that an error names the wrong member. */
 function pageSchema<Item extends z.ZodType>(item: Item) {
   return z.preprocess(flattened, flatPageSchema(item));
 }

@@ -1,19 +1,19 @@
 import type { Clock } from '../clock.ts';
 
-/** Below this many calls left, the rest are spread out. */
+/** When fewer calls than this are left, they are spread out. */
 const LOW_WATER = 50;
-/** The longest pause between two calls; beyond it the cloud's own refusal says how long to wait. */
+/** The longest pause between two calls. If that is too short, the cloud refuses a call and says how long to wait. */
 const MAX_GAP_MS = 10_000;
 
-/** How many calls are left and, where the cloud says so, in how many milliseconds the count starts anew. */
+/** How many calls are left and, if known, in how many milliseconds the quota renews. */
 interface RateLimit {
   remaining: number;
   resetMs: number | undefined;
 }
 
 /**
- * Reads the rate limit of an answer in both known forms: `RateLimit: "default";r=N` (specification) with the
- * optional `;t=S`, and `RateLimit-Remaining` with `RateLimit-Reset` (the service in the wild). Undefined without either.
+ * Reads the rate limit from an answer in both known forms: `RateLimit: "default";r=N` with the optional `;t=S`
+ * (specification), and `RateLimit-Remaining` with `RateLimit-Reset` (the actual service). Undefined without either.
  */
 export function readRateLimit(headers: Headers): RateLimit | undefined {
   const remaining = headers.get('ratelimit-remaining');
@@ -41,15 +41,15 @@ function seconds(text: string | undefined): number | undefined {
   return text !== undefined && /^\s*\d+\s*$/.test(text) ? Number(text) : undefined;
 }
 
-/** Holds calls back as the quota runs out. */
+/** Delays calls when the quota runs low. */
 export interface Pacer {
-  /** Resolves when the next call may go out. */
+  /** Resolves when the next call may be sent. */
   turn(signal: AbortSignal | undefined): Promise<void>;
-  /** Takes note of what an answer says about the quota. */
+  /** Reads the quota from an answer. */
   observe(headers: Headers): void;
 }
 
-/** A pacer that lets calls through freely until the remainder is low, then spreads them until the quota renews. */
+/** Creates a pacer that does not delay calls until the quota is low, then spreads them until it renews. */
 export function createPacer(clock: Clock): Pacer {
   let gapMs = 0;
   let lastAt = 0;

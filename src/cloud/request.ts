@@ -3,14 +3,25 @@ import { adviceFor, CloudApiError, readErrorBody } from './cloud-api-error.ts';
 import type { Clock } from '../clock.ts';
 import { exchange } from './exchange.ts';
 import type { Answer, OutgoingCall } from './exchange.ts';
-import { parseJson } from './json.ts';
+import { jsonOrNothing } from './json.ts';
 import { createPacer, readRateLimit } from './rate-limit.ts';
-import { retryWait } from './retry.ts';
 import { readRetryAfter } from '../retry-after.ts';
 import type { Secrets } from '../secrets.ts';
 
-/** Where the client tells what it does; calls, statuses and waits, never bodies or headers. */
+/** Logs calls, statuses and waits, never bodies or headers. */
 export type CloudLogger = Pick<Logger, 'debug' | 'info' | 'warn'>;
+
+const MAX_RETRIES = 4;
+const FIRST_BACKOFF_MS = 500;
+/** Longer waits are left to the caller: the error contains the wait that the cloud asks for. */
+const MAX_WAIT_MS = 120_000;
+const MAX_JITTER_MS = 1000;
+
+/** Statuses of temporary failures of the server or its gateway. */
+const TEMPORARY = new Set([500, 502, 503, 504]);
+
+/** Failures to connect, after which the call can't have been carried out. */
+const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
 
 interface RequestOptions {
   baseUrl: string;
@@ -22,8 +33,8 @@ interface RequestOptions {
 }
 
 /**
- * The one way to the cloud: a call under a time-out and its abort signal, paced by the rate limit, repeated as far as
- * its status and kind allow. Resolves with an answer of the 200s; rejects with a `CloudApiError` otherwise.
+ * Sends a call with a time-out and its abort signal, paced by the rate limit, and repeats it if its status and kind
+ * allow that. Resolves with an answer of the 200s; rejects with a `CloudApiError` otherwise.
  */
 export type Request<C> = (call: C) => Promise<Answer>;
 
@@ -50,7 +61,7 @@ export function createRequest(options: RequestOptions): Request<OutgoingCall> {
       } catch (error) {
         const waitMs = error instanceof CloudApiError ? retryWait(error, repeatable, attempt) : undefined;
         if (waitMs === undefined) throw error;
-        logger?.info({ err: error, attempt, waitMs }, 'cloud API call failed, repeating it after a wait');
+        logger?.info({ err: error, attempt, waitMs }, 'cloud API call failed, retrying after a wait');
         await clock.sleep(waitMs, call.signal);
       }
     }
@@ -69,17 +80,34 @@ function refusal(answer: Answer, { clock, secrets }: RequestOptions): CloudApiEr
     `${method} ${path} answered ${status}${errorCode === undefined ? '' : ` ${errorCode}`}`,
     message === undefined ? undefined : secrets.hide(message),
     errorId === undefined ? undefined : `error id ${errorId}`,
-    retryAfterMs === undefined ? undefined : `asks to wait ${Math.ceil(retryAfterMs / 1000)} s`,
+    retryAfterMs === undefined ? undefined : `retry after ${Math.ceil(retryAfterMs / 1000)} s`,
     adviceFor(path, status, errorCode),
   ];
   const text = parts.filter((part) => part !== undefined).join('; ');
   return new CloudApiError(text, { method, path, status, errorCode, errorId, retryAfterMs });
 }
 
-function jsonOrNothing(text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch {
-    return undefined;
-  }
+/**
+ * Returns how long to wait before a failed call is repeated, in milliseconds; undefined if it must not be repeated.
+ * `attempt` counts from 1; `repeatable` means that the call is safe to repeat. A call refused by the rate limit (429) is
+ * always repeated; after server faults and lost answers only a repeatable call is; a wrong request never is.
+ */
+function retryWait(error: CloudApiError, repeatable: boolean, attempt: number): number | undefined {
+  if (attempt > MAX_RETRIES || !mayRepeat(error, repeatable)) return undefined;
+  const wait = error.retryAfterMs ?? FIRST_BACKOFF_MS * 2 ** (attempt - 1);
+  // Jitter only lengthens the wait: the cloud's Retry-After is a minimum.
+  return wait > MAX_WAIT_MS ? undefined : wait + Math.random() * Math.min(MAX_JITTER_MS, wait + 1);
+}
+
+function mayRepeat(error: CloudApiError, repeatable: boolean): boolean {
+  if (error.status === 429) return true;
+  if (error.status === undefined) return repeatable || wasNeverSent(error.cause);
+  return repeatable && TEMPORARY.has(error.status);
+}
+
+/** Whether a failed exchange certainly did not reach the cloud. */
+function wasNeverSent(failure: unknown): boolean {
+  if (!(failure instanceof Error)) return false;
+  const code = 'code' in failure ? failure.code : undefined;
+  return (typeof code === 'string' && NEVER_SENT.has(code)) || wasNeverSent(failure.cause);
 }

@@ -3,28 +3,28 @@ import { CloudApiError } from './cloud-api-error.ts';
 import { subscriptionSchema } from './contract/subscription.ts';
 import type { Subscription, SubscriptionRequest } from './contract/subscription.ts';
 import type { Answer, Call } from './exchange.ts';
-import { parseJson } from './json.ts';
+import { jsonOrNothing } from './json.ts';
 import { listAll } from './paging.ts';
-import { path } from './path.ts';
+import { path } from './addresses.ts';
 import type { Request } from './request.ts';
 import type { Secrets } from '../secrets.ts';
 
-/** The subscriptions the cloud holds; not available where this version of the service does not list them. */
+/** The subscriptions in the cloud; not available if this version of the service does not list them. */
 type SubscriptionList =
   { available: true; subscriptions: Subscription[] } | { available: false; status: 404 | 405 };
 
-/** Webhook subscriptions, `secret` in clear both ways. */
+/** Webhook subscriptions, with `secret` as clear text in both directions. */
 export interface Subscriptions {
   list(signal?: AbortSignal): Promise<SubscriptionList>;
   /**
-   * Creates subscriptions, enabled unless said otherwise. Resolves with what the cloud tells of them, which is
-   * nothing where it only queues them (202): their ids are then found by listing. Never repeated by itself after a
-   * lost answer, because the cloud does not prevent duplicates.
+   * Creates subscriptions, enabled by default. Resolves with those in the cloud's answer, which is empty if the cloud
+   * only queues them (202); their ids are then found by listing. The call is not repeated after a lost answer, because
+   * the cloud does not prevent duplicates.
    */
   create(requests: readonly SubscriptionRequest[], signal?: AbortSignal): Promise<Subscription[]>;
-  /** Replaces one subscription; resolves with its new state where the cloud answers it. */
+  /** Replaces one subscription; resolves with its new state if the cloud's answer contains it. */
   update(id: string, request: SubscriptionRequest, signal?: AbortSignal): Promise<Subscription | undefined>;
-  /** Deletes one subscription, by whichever of the two known routes the cloud has. */
+  /** Deletes one subscription by the one of the two known routes that the cloud has. */
   remove(id: string, signal?: AbortSignal): Promise<void>;
 }
 
@@ -49,11 +49,15 @@ export function createSubscriptions(request: Request<Call>, secrets: Secrets): S
       }
     },
     async create(requests, signal) {
-      return told(await request({ method: 'POST', path: ROUTE, json: requests.map(bodyOf), signal }));
+      return subscriptionsIn(
+        await request({ method: 'POST', path: ROUTE, json: requests.map(bodyOf), signal }),
+      );
     },
     async update(id, subscription, signal) {
       const at = path`/subscriptions/webhook/${id}`;
-      return told(await request({ method: 'PUT', path: at, json: bodyOf(subscription), signal }))[0];
+      return subscriptionsIn(
+        await request({ method: 'PUT', path: at, json: bodyOf(subscription), signal }),
+      )[0];
     },
     async remove(id, signal) {
       try {
@@ -69,7 +73,7 @@ export function createSubscriptions(request: Request<Call>, secrets: Secrets): S
     try {
       await request({ method: 'DELETE', path: `${ROUTE}/:delete`, query: { ids: id }, signal });
     } catch (error) {
-      // Where this route is missing, the first 404 meant the subscription itself.
+      // If this route is missing, the first 404 was about the subscription itself.
       const isRouteMissing = [400, 404, 405].includes(statusOf(error) ?? 0);
       throw isRouteMissing && statusOf(first) === 404 ? first : error;
     }
@@ -80,13 +84,9 @@ function statusOf(error: unknown): number | undefined {
   return error instanceof CloudApiError ? error.status : undefined;
 }
 
-const toldSchema = z.union([z.array(subscriptionSchema), subscriptionSchema.transform((one) => [one])]);
+const answerSchema = z.union([z.array(subscriptionSchema), subscriptionSchema.transform((one) => [one])]);
 
-/** The subscriptions an answer shows. The deed is done whatever its body looks like, so none is no error. */
-function told({ text }: Answer): Subscription[] {
-  try {
-    return toldSchema.safeParse(parseJson(text)).data ?? [];
-  } catch {
-    return [];
-  }
+/** The subscriptions in an answer. The change is made whatever the body looks like, so an empty list is no error. */
+function subscriptionsIn({ text }: Answer): Subscription[] {
+  return answerSchema.safeParse(jsonOrNothing(text)).data ?? [];
 }

@@ -1,22 +1,23 @@
+import pTimeout from 'p-timeout';
 import { z } from 'zod';
 import { CloudApiError } from './cloud-api-error.ts';
 import type { Clock } from '../clock.ts';
-import { loginResponseSchema } from './contract/login.ts';
-import type { OutgoingCall } from './exchange.ts';
-import { readJson } from './read-json.ts';
+import { loginResponseSchema } from './contract/auth.ts';
+import type { Call, OutgoingCall } from './exchange.ts';
+import { readJson } from './json.ts';
 import type { CloudLogger, Request } from './request.ts';
 import type { Secrets } from '../secrets.ts';
 
-/** What the client proves itself with: an API token, used as it is, or a user's name and password, to log in with. */
+/** The client's credentials: an API token, or a user name and password to log in with. */
 export type Credentials = { apiToken: string } | { username: string; password: string };
 
-/** The bearer token of the calls. */
+/** Provides the bearer token for calls. */
 export interface Tokens {
-  /** A token that should be accepted now; many callers share one login. */
+  /** Returns a token that is valid now; concurrent callers share one login. */
   current(signal?: AbortSignal): Promise<string>;
-  /** Drops a token the cloud refused; true when another can be had by logging in. */
+  /** Discards a token that the cloud refused. True if logging in can replace it. */
   drop(token: string): boolean;
-  /** Revokes the token that was got by login, if any; never an API token. A failure is logged, not thrown. */
+  /** Revokes the token of the login, if any, but never an API token. A failure is logged, not thrown. */
   logout(signal?: AbortSignal): Promise<void>;
 }
 
@@ -28,10 +29,10 @@ interface TokensOptions {
   logger: CloudLogger | undefined;
 }
 
-/** The longest time before its end that a login is renewed; a tenth of its life where that is shorter. */
+/** A login is renewed this long before it expires, or a tenth of its lifetime if that is shorter. */
 const MAX_RENEWAL_MARGIN_MS = 5 * 60 * 1000;
 
-/** What an HTTP header can carry; anything else would be quoted by the error that fetch throws. */
+/** Text that is valid in an HTTP header. Anything else would be quoted by the error that fetch throws. */
 const headerSafe = z.string().regex(/^[\x21-\x7e]+$/);
 
 const loginAnswerSchema = loginResponseSchema.extend({ access_token: headerSafe });
@@ -42,7 +43,7 @@ export function createTokens(options: TokensOptions): Tokens {
     const { apiToken } = credentials;
     if (!headerSafe.safeParse(apiToken).success) {
       throw new TypeError(
-        'The API token holds spaces, line breaks or other signs that no token has: copy it anew',
+        'The API token contains spaces, line breaks or other invalid characters: copy it again',
       );
     }
     secrets.add(apiToken);
@@ -87,7 +88,8 @@ function createLogins({ credentials, request, clock, secrets, logger }: LoginOpt
       pending ??= login().finally(() => {
         pending = undefined;
       });
-      return await unlessAborted(pending, signal);
+      // An abort ends this wait, not the login: other callers wait for it too.
+      return await pTimeout(pending, { milliseconds: Infinity, ...(signal && { signal }) });
     },
     drop(token) {
       if (held?.token === token) held = undefined;
@@ -103,24 +105,22 @@ function createLogins({ credentials, request, clock, secrets, logger }: LoginOpt
       } catch (error) {
         const isGoneAlready = error instanceof CloudApiError && error.status === 401;
         if (!isGoneAlready)
-          logger?.warn({ err: error }, 'could not log out, the token stays valid until it expires');
+          logger?.warn({ err: error }, "can't log out: the token stays valid until it expires");
       }
     },
   };
 }
 
-/** Waits for work that others wait for too: an abort ends this wait, not the work. */
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return await work;
-  signal.throwIfAborted();
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = () => {
-    reject(signal.reason);
+/** Adds a token to every call. A token that is refused (401) is replaced once, if logging in can replace it. */
+export function authorize(request: Request<OutgoingCall>, tokens: Tokens): Request<Call> {
+  return async (call) => {
+    const token = await tokens.current(call.signal);
+    try {
+      return await request({ ...call, token });
+    } catch (error) {
+      const isRefused = error instanceof CloudApiError && error.status === 401;
+      if (!isRefused || !tokens.drop(token)) throw error;
+    }
+    return await request({ ...call, token: await tokens.current(call.signal) });
   };
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
 }

@@ -2,25 +2,25 @@ import { readFileSync } from 'node:fs';
 import type { Environment } from './environment.ts';
 import type { SettingsFile } from './settings-file.ts';
 
-/** One destination as it is given. What it may say beside its name is the forwarder's to check. */
+/** One destination as given. The forwarder validates all options except the name. */
 interface DestinationSettings {
   readonly name: string;
   readonly [option: string]: unknown;
 }
 
-/** Where events are forwarded to, as far as the settings can tell without knowing any destination's type. */
+/** The settings for forwarding, before the options of any destination type are validated. */
 export interface ForwardingSettings {
-  /** Of the file, every value in place of its reference. */
+  /** The destinations from the file, with all references resolved. */
   readonly destinations: readonly DestinationSettings[];
-  /** What to hide in events before they leave; undefined: the usual. */
+  /** Additional rules for what to hide in events before they are forwarded. */
   readonly redaction: unknown;
-  /** One destination more, as a URL. */
+  /** One more destination, as a URL. */
   readonly forwardTo: string | undefined;
   /** Its credential. */
   readonly forwardToken: string | undefined;
 }
 
-/** Gathers what the settings say about destinations. `problems` gains a line for each value that cannot be had. */
+/** Reads the settings for forwarding. Adds a line to `problems` for each reference that can't be resolved. */
 export function readForwarding(
   settings: Environment | undefined,
   file: SettingsFile,
@@ -41,16 +41,16 @@ export function readForwarding(
   };
 }
 
-/** The destination that FORWARD_TO names. */
+/** The name of the destination in FORWARD_TO. */
 export const DEFAULT_DESTINATION = 'default';
 
-/** The names of all destinations that are set. */
+/** The names of all configured destinations. */
 export function destinationNames({ destinations, forwardTo }: ForwardingSettings): string[] {
   const names = destinations.map(({ name }) => name);
   return forwardTo === undefined ? names : [...names, DEFAULT_DESTINATION];
 }
 
-/** A value with the texts that its references name: `{ env: NAME }` and `{ file: path }`, at any depth. */
+/** Resolves the references `{ env: NAME }` and `{ file: path }` in a value, at any depth. */
 function resolve(
   value: unknown,
   at: string,
@@ -86,7 +86,7 @@ function fromFile(file: string, at: string, problems: string[]): string {
     return readFileSync(file, 'utf8').replace(/\r?\n$/, '');
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-    problems.push(`${at}: ${file} cannot be read: ${code}`);
+    problems.push(`${at}: can't read ${file} (${code})`);
     return '';
   }
 }

@@ -1,24 +1,24 @@
 import { RetryLaterError } from './sender.ts';
 
-/** Waits between attempts at a destination that fails. */
+/** The waits between attempts at a failing destination. */
 export interface Backoff {
-  /** How long to wait, in milliseconds, after one more failure. */
+  /** How long to wait after one more failure, in milliseconds. */
   afterFailure(error: unknown): number;
-  /** After a success, the next failure counts as the first. */
+  /** After a success: the next failure counts as the first. */
   reset(): void;
-  /** Whether so many failed in a row that the destination counts as down: each attempt is a probe with one batch. */
+  /** Whether so many attempts in a row failed that the destination counts as down. Each attempt is then a probe. */
   readonly isOpen: boolean;
 }
 
 const BASE_MS = 1_000;
 const MAX_MS = 5 * 60_000;
 
-/** A destination that has failed so often in a row counts as down. */
+/** A destination counts as down after this many failures in a row. */
 const OPENS_AFTER = 5;
 
 /**
- * Full jitter: a random time up to a bound that doubles from 1 s to 5 min, so that what failed together does not
- * come back together. A destination that says when is obeyed, up to the same 5 min.
+ * Full jitter: waits a random time up to a bound that doubles from 1 s to 5 min, so that attempts that failed together
+ * are not repeated together. A wait that the destination asks for is respected, up to the same 5 min.
  */
 export function createBackoff(random: () => number = Math.random): Backoff {
   let failures = 0;

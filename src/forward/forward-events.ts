@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
 import { describeError, OutageError } from '../errors.ts';
 import type { Db } from '../store/database.ts';
@@ -9,70 +10,59 @@ import { readStretch } from '../store/read-events.ts';
 import type { Stretch } from '../store/read-events.ts';
 import type { StoredPosition } from '../store/search-events.ts';
 import { createBackoff } from './backoff.ts';
-import { giveWay } from './give-way.ts';
-import { createFilter, familiesOf } from './filter.ts';
-import type { EventFilter } from './filter.ts';
+import { createBatcher } from './batch-events.ts';
+import type { BatchLimits } from './batch-events.ts';
+import { familiesOf } from './destination-filter.ts';
+import type { DestinationFilter } from './destination-filter.ts';
 import { sendBisecting } from './send-bisecting.ts';
 import { EndpointRefusedError, RetryLaterError } from './sender.ts';
-import type { Message, Sender } from './sender.ts';
+import type { Sender } from './sender.ts';
 import type { Format } from './stored-event.ts';
 
-/** A destination, ready to be sent to. */
+/** A destination that is ready to receive events. */
 export interface Forwarding {
   readonly name: string;
   readonly sender: Sender;
-  /** Redacts and writes an event in the destination's language. */
+  /** Redacts an event and writes it in the destination's format. */
   readonly format: Format;
-  readonly filter: EventFilter;
+  readonly filter: DestinationFilter;
   readonly limits: BatchLimits;
 }
 
-/** Is told how sending to a destination goes, to count it. It must not throw. */
+/** Counts what happens at destinations. Its functions must not throw. */
 export interface ForwardObserver {
-  /** The destination has taken so many events, and refused so many for what they say. */
+  /** The destination accepted this many events and rejected this many. */
   sent(destination: string, events: number, rejected: number): void;
-  /** An attempt has failed and comes again. */
+  /** An attempt failed and will be repeated. */
   failed(destination: string): void;
 }
 
-/** What one batch holds at most. */
-export interface BatchLimits {
-  readonly events: number;
-  /** Of the messages' text. */
-  readonly bytes: number;
-}
-
-export const DEFAULT_LIMITS: BatchLimits = { events: 500, bytes: 900_000 };
-
 /**
- * Events read at once, for several batches, unless a batch holds more: a stretch costs 7 ms before its first event
- * and 10 us for each.
+ * How many events one query reads, enough for several batches unless the batch limit is larger. A query costs 7 ms and
+ * 10 us per event.
  */
 const STRETCH_EVENTS = 1_000;
 
-/** Events are written at most so many at a stretch, which takes about half a millisecond. */
-const EVENTS_AT_A_STRETCH = 25;
-
-/** A process that dies gives its destinations to another within this time. */
+/** If a process dies, another one takes over its destinations within this time. */
 const LEASE_SECONDS = 30;
 const LEASE_RENEWAL_MS = 10_000;
 
 /** Half of the time that the whole program has to stop. */
-const GIVE_UP_MS = 5_000;
+const STOP_TIMEOUT_MS = 5_000;
 
-/** How soon a new event is looked for, and a lease that another process has. */
+/** How often to look for new events, and for a lease that another process holds. */
 const POLL_MS = 500;
 
-/** Forwarding under way. */
+/** Forwarding in progress. */
 interface RunningForwarding {
-  /** Resolves once the batch in hand is finished, or given up after so long: then it is sent again by the next. */
-  stop(giveUpMs?: number): Promise<void>;
+  /** Resolves once the current batch is finished, or abandoned after the time-out: the next process sends it again. */
+  stop(timeoutMs?: number): Promise<void>;
 }
 
 /**
- * Forwards the stored events to one destination, in their order, until stopped: at least once, each with the event
- * id that lets the receiver recognise a second time. One batch is in flight; the next is read meanwhile. The cursor
- * moves only behind what the destination has taken, what the filter leaves out and what was set aside.
+ * Forwards the stored events to one destination, in order, until stopped. Each is sent at least once, with the event id
+ * by which the receiver can recognize a duplicate. One batch is in flight while the next is read. The cursor moves past
+ * events only after the destination accepted them, the filter left them out, or they were set aside as rejected.
  */
 export function startForwarding(
   forwarding: Forwarding,
@@ -84,11 +74,9 @@ export function startForwarding(
   const holder = randomUUID();
   const running = forwardUntil(stopping.signal, forwarding, { db, logger, holder, observer });
   return {
-    async stop(giveUpMs = GIVE_UP_MS) {
+    async stop(timeoutMs = STOP_TIMEOUT_MS) {
       stopping.abort();
-      const inTime = new AbortController();
-      await Promise.race([running, pause(giveUpMs, inTime.signal)]);
-      inTime.abort();
+      await pTimeout(running, { milliseconds: timeoutMs, message: false });
       await forwarding.sender.close();
       await releaseLease(db, forwarding.name, holder);
     },
@@ -124,23 +112,27 @@ async function reportFailure(
   { wait, isDown }: { readonly wait: number; readonly isDown: boolean },
 ): Promise<void> {
   const refused = error instanceof EndpointRefusedError;
-  // What a destination does is told by its message; the stack is for our own mistakes.
+  // A failure of the destination is clear from its message; a stack helps with our own mistakes.
   const isTheirs = refused || error instanceof OutageError || error instanceof RetryLaterError;
   const line = { destination: name, ...(isTheirs ? {} : { err: error }) };
-  if (refused) logger.error(line, `destination ${name} refuses us and is paused: ${describeError(error)}`);
+  if (refused)
+    logger.error(
+      line,
+      `destination ${name} refuses all events and is stopped: ${describeError(error)}. Fix the cause, then run "xiq-sink destinations resume ${name}"`,
+    );
   else {
-    const again = `again in ${(wait / 1_000).toFixed(1)} s`;
+    const retry = `retrying in ${(wait / 1_000).toFixed(1)} s`;
     logger.warn(
       line,
-      `destination ${name} ${isDown ? 'is down' : 'failed'}, ${again}: ${describeError(error)}`,
+      `destination ${name} ${isDown ? 'is down' : 'failed'}, ${retry}: ${describeError(error)}`,
     );
   }
   await recordFailure(db, name, holder, describeError(error), refused ? 'refused' : 'running').catch(
-    (failure: unknown) => logger.warn({ err: failure }, 'the failure could not be written down'),
+    (failure: unknown) => logger.warn({ err: failure }, `can't record the failure of destination ${name}`),
   );
 }
 
-/** Forwards until there is nothing more, the lease is lost or a person intervenes. False when it may not run at all. */
+/** Forwards until no event is left, the lease is lost or an operator intervenes. False if there is nothing to do now. */
 async function forwardWhileLeased(
   signal: AbortSignal,
   forwarding: Forwarding,
@@ -151,7 +143,7 @@ async function forwardWhileLeased(
   const lease = await takeLease(db, name, holder, LEASE_SECONDS);
   if (lease === undefined || lease.state !== 'running') return false;
   const renewal = setInterval(() => {
-    // A renewal that fails is made good by the next, or shows at the next checkpoint.
+    // If a renewal fails, the next one makes up for it or the next checkpoint notices.
     if (!signal.aborted) takeLease(db, name, holder, LEASE_SECONDS).catch(() => undefined);
   }, LEASE_RENEWAL_MS);
   try {
@@ -182,53 +174,20 @@ async function forwardFrom(
       return false;
     }
     next = read(end);
-    // A failure shows when it is awaited, and must not end the program before.
+    // A failure is reported when the promise is awaited and must not end the program before that.
     next.catch(() => undefined);
     for await (const { messages, position } of toBatches(events, end)) {
       const refused = messages.length === 0 ? [] : await sendBisecting(sender, messages);
       const rejected = refused.map(({ message: { event }, reason }) => ({ ...event, reason }));
       const sent = messages.length - rejected.length;
-      const goesOn = await checkpoint(db, guard, position, sent, rejected);
+      const mayContinue = await checkpoint(db, guard, position, sent, rejected);
       if (messages.length > 0) observer?.sent(name, sent, rejected.length);
-      if (!goesOn) return true;
+      if (!mayContinue) return true;
       if (sent > 0) onSuccess();
       if (signal.aborted) return true;
     }
   }
   return true;
-}
-
-interface Batch {
-  readonly messages: readonly Message[];
-  /** Where the cursor stands once they are sent. */
-  readonly position: StoredPosition;
-}
-
-/** Makes what turns a stretch of events into batches of bounded size; the last one ends where the stretch does. */
-function createBatcher({ filter, format, limits }: Forwarding) {
-  const passes = createFilter(filter);
-  return async function* toBatches(events: Stretch['events'], end: StoredPosition): AsyncGenerator<Batch> {
-    let messages: Message[] = [];
-    let bytes = 0;
-    let made = 0;
-    for (const event of events) {
-      made += 1;
-      if (made % EVENTS_AT_A_STRETCH === 0) await giveWay();
-      if (!passes(event)) continue;
-      const text = format(event);
-      const size = Buffer.byteLength(text);
-      const previous = messages.at(-1);
-      const isFull = messages.length >= limits.events || bytes + size > limits.bytes;
-      if (previous !== undefined && isFull) {
-        yield { messages, position: previous.event };
-        messages = [];
-        bytes = 0;
-      }
-      messages.push({ event, text });
-      bytes += size;
-    }
-    yield { messages, position: end };
-  };
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -1,4 +1,4 @@
-/** The types that a URL in the settings can name, by scheme: what it becomes, and where its credential goes. */
+/** The options that a URL in the settings stands for, by scheme, with the place of its credential. */
 const SCHEMES: Readonly<Record<string, (url: URL, token: string | undefined) => object>> = {
   'syslog+udp:': (url) => syslog(url, 'udp'),
   'syslog+tcp:': (url) => syslog(url, 'tcp'),
@@ -17,8 +17,8 @@ const SCHEMES: Readonly<Record<string, (url: URL, token: string | undefined) => 
 const TAKES_TOKEN = new Set(['splunk+https:', 'elasticsearch+https:', 'https:']);
 
 /**
- * The destination that FORWARD_TO names, as the settings file would have it: the scheme is the type, the query has
- * `format` and the simple options. Undefined when it is none: then `problems` has gained a line.
+ * Reads the destination in FORWARD_TO as if it were in the settings file: the scheme names the type, the query contains
+ * `format` and the simple options. If the URL is wrong, adds a line to `problems` and returns undefined.
  */
 export function destinationOfUrl(
   forwardTo: string,
@@ -29,15 +29,15 @@ export function destinationOfUrl(
   const make = SCHEMES[url?.protocol ?? ''];
   if (url === null || make === undefined) {
     const schemes = Object.keys(SCHEMES).map((scheme) => (scheme === 'stdout:' ? scheme : `${scheme}//`));
-    problems.push(`FORWARD_TO takes a URL that begins with ${schemes.join(', ')}`);
+    problems.push(`FORWARD_TO must be a URL that begins with ${schemes.join(', ')}`);
     return undefined;
   }
   if (url.username !== '' || url.password !== '') {
-    problems.push('FORWARD_TO takes no user name or password; a token goes in FORWARD_TOKEN');
+    problems.push('FORWARD_TO must not contain a user name or password: set a token in FORWARD_TOKEN');
     return undefined;
   }
   if (token !== undefined && !TAKES_TOKEN.has(url.protocol)) {
-    problems.push(`FORWARD_TOKEN: ${url.protocol} takes none`);
+    problems.push(`FORWARD_TOKEN: ${url.protocol} does not use a token`);
   }
   const options = [...url.searchParams].map(([name, value]) => [name, simpleValue(value)] as const);
   return { ...Object.fromEntries(options), ...make(url, token) };
@@ -50,7 +50,7 @@ const syslog = (url: URL, transport: string) => ({
   ...(url.port === '' ? {} : { port: Number(url.port) }),
 });
 
-/** The address without our own scheme and options. */
+/** The address without our scheme prefix and options. */
 const httpsUrl = ({ host, pathname }: URL) => `https://${host}${pathname}`;
 
 function simpleValue(text: string): string | number | boolean {

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { DEFAULT_DESTINATION, destinationNames } from '../config/destinations.ts';
 import type { ForwardingSettings } from '../config/destinations.ts';
 import { UsageError } from '../errors.ts';
-import { eventFilterSchema } from './filter.ts';
-import type { EventFilter } from './filter.ts';
+import { DEFAULT_LIMITS } from './batch-events.ts';
+import type { BatchLimits } from './batch-events.ts';
+import { destinationFilterSchema } from './destination-filter.ts';
+import type { DestinationFilter } from './destination-filter.ts';
 import { createFormat, FORMAT_NAMES } from './formats/formats.ts';
 import type { FormatName } from './formats/formats.ts';
-import { DEFAULT_LIMITS } from './forward-events.ts';
-import type { BatchLimits } from './forward-events.ts';
 import { destinationOfUrl } from './forward-to.ts';
 import { DEFAULT_REDACTION_RULES, redactionRulesSchema } from './redaction-rules.ts';
 import type { RedactionRules } from './redaction-rules.ts';
@@ -15,16 +15,16 @@ import type { Sender } from './sender.ts';
 import { SENDER_TYPES } from './senders/sender-types.ts';
 import type { Format } from './stored-event.ts';
 
-/** A destination of the settings, checked. */
+/** A destination from the settings, validated. */
 export interface Destination {
   readonly name: string;
   readonly type: SenderTypeName;
   readonly formatName: FormatName;
-  /** Redacts and writes an event in the destination's language. */
+  /** Redacts an event and writes it in the destination's format. */
   readonly format: Format;
-  readonly filter: EventFilter;
+  readonly filter: DestinationFilter;
   readonly limits: BatchLimits;
-  /** Nothing is connected to before the first batch. */
+  /** Creates the sender, which connects with the first batch. */
   createSender(): Sender;
 }
 
@@ -33,14 +33,14 @@ type SenderTypeName = keyof typeof SENDER_TYPES;
 const isTypeName = (name: unknown): name is SenderTypeName =>
   typeof name === 'string' && Object.hasOwn(SENDER_TYPES, name);
 
-const EVENTS = 'takes a whole number of events from 1 to 5000';
-const BYTES = 'takes a whole number of bytes from 1000 to 10000000';
+const EVENTS = 'must be a whole number of events from 1 to 5000';
+const BYTES = 'must be a whole number of bytes from 1000 to 10000000';
 
-/** What every destination may say; what it says besides are options of its type. */
+/** The options of every destination; all others belong to its type. */
 const commonSchema = z.object({
-  type: z.custom<SenderTypeName>(isTypeName, `takes one of ${Object.keys(SENDER_TYPES).join(', ')}`),
-  format: z.enum(FORMAT_NAMES, `takes one of ${FORMAT_NAMES.join(', ')}`).optional(),
-  filter: eventFilterSchema.default({}),
+  type: z.custom<SenderTypeName>(isTypeName, `must be one of ${Object.keys(SENDER_TYPES).join(', ')}`),
+  format: z.enum(FORMAT_NAMES, `must be one of ${FORMAT_NAMES.join(', ')}`).optional(),
+  filter: destinationFilterSchema.default({}),
   batch: z
     .strictObject({
       events: z.int(EVENTS).min(1, EVENTS).max(5_000, EVENTS).default(DEFAULT_LIMITS.events),
@@ -50,8 +50,8 @@ const commonSchema = z.object({
 });
 
 /**
- * The destinations of the settings. Throws one UsageError that lists everything wrong with any of them, by name and
- * option, and quotes no value, since many are secret.
+ * Reads the destinations from the settings. Throws one UsageError that lists all problems of all destinations by name
+ * and option. It quotes no value, because many are secret.
  */
 export function parseDestinations(settings: ForwardingSettings): readonly Destination[] {
   const problems: string[] = [];
@@ -64,7 +64,7 @@ export function parseDestinations(settings: ForwardingSettings): readonly Destin
     const given = destinationOfUrl(forwardTo, forwardToken, problems);
     const report = reporter('FORWARD_TO', problems);
     if (given !== undefined) destinations.push(parseDestination(DEFAULT_DESTINATION, given, rules, report));
-  } else if (forwardToken !== undefined) problems.push('FORWARD_TOKEN: is of no use without FORWARD_TO');
+  } else if (forwardToken !== undefined) problems.push('FORWARD_TOKEN is set without FORWARD_TO');
   problems.push(...duplicates(settings));
   if (problems.length > 0) {
     throw new UsageError(`wrong settings:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
@@ -79,7 +79,7 @@ const reporter =
   (path, message) =>
     problems.push(`${[what, path.join('.')].filter((part) => part !== '').join(': ')}: ${message}`);
 
-/** Undefined when something was reported. */
+/** Undefined if a problem was reported. */
 function parseDestination(
   name: string,
   given: Readonly<Record<string, unknown>>,
@@ -96,7 +96,7 @@ function parseDestination(
   if (!common.success) return undefined;
   const formatName = common.data.format ?? senderType.formats[0];
   if (!senderType.formats.includes(formatName)) {
-    report(['format'], `${type} carries ${senderType.formats.join(', ')}`);
+    report(['format'], `must be one of ${senderType.formats.join(', ')} for ${type}`);
     return undefined;
   }
   const { filter, batch: limits } = common.data;
@@ -111,7 +111,7 @@ function parseDestination(
   };
 }
 
-/** What the settings name is hidden besides what always is: a list of one's own must not lay open the passwords. */
+/** Rules from the settings add to the default rules: a custom list must not expose passwords. */
 function parseRules(given: unknown, problems: string[]): RedactionRules {
   const { data, error } = redactionRulesSchema.safeParse(given ?? {});
   const report = reporter('XIQ_SINK_CONFIG: redaction', problems);

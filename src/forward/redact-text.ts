@@ -1,25 +1,25 @@
-/** What stands in the place of a secret. */
+/** The replacement of a secret. */
 export const REDACTED = '[redacted]';
 
 /**
- * A kind of secret in a text: what comes before it, and where it ends. The pattern's repetitions are all bounded and
- * the end is found by walking, so that a text costs time in proportion to its length, and a text of megabytes does
- * not exhaust the stack on which the expression engine keeps what it may come back to.
+ * A kind of secret in a text: the pattern before it, and where it ends. All repetitions of the pattern are bounded and
+ * the end is found by walking. So the time is linear to the length of the text, and a text of megabytes does not
+ * exhaust the backtracking stack of the expression engine.
  */
 interface Secret {
-  /** Its first group stays; the secret begins behind that. */
+  /** The first group stays; the secret begins after it. */
   readonly before: RegExp;
-  /** The index behind the secret. */
+  /** The index after the secret. */
   readonly endOf: (text: string, start: number) => number;
 }
 
 /**
- * Makes what hides the secrets of a text: what follows these words (redaction-rules.ts, `texts`), and always private
- * keys in PEM and JSON Web Tokens.
+ * Creates a function that hides the secrets in a text: the values after these words (redaction-rules.ts, `texts`), and
+ * always private keys in PEM form and JSON Web Tokens.
  */
 export function createTextRedaction(words: readonly string[]): (text: string) => string {
-  const told = words.length === 0 ? [] : [{ before: wordsBefore(words), endOf: endOfValue }];
-  const secrets: readonly Secret[] = [PEM_KEY, ...told, WEB_TOKEN];
+  const announced = words.length === 0 ? [] : [{ before: wordsBefore(words), endOf: endOfValue }];
+  const secrets: readonly Secret[] = [PEM_KEY, ...announced, WEB_TOKEN];
   return (text) => secrets.reduce(hide, text);
 }
 
@@ -47,7 +47,7 @@ const PEM_KEY: Secret = {
   },
 };
 
-/** It begins where no such run goes on, so that no run is walked twice. */
+/** Begins only at the start of a run of such characters, so that no run is walked twice. */
 const WEB_TOKEN: Secret = {
   before: /()(?<![\w.-])eyJ[\w-]/g,
   endOf: (text, start) => {
@@ -56,7 +56,7 @@ const WEB_TOKEN: Secret = {
   },
 };
 
-/** Words behind "password " or "password is " that are no password. */
+/** Words after "password " or "password is " that are not a password. */
 const ORDINARY =
   'a|an|and|are|as|at|by|can|cannot|change|changed|changes|created|deleted|disabled|does|enabled|expired|expires|' +
   'failed|for|from|has|have|in|incorrect|invalid|is|not|of|on|or|policy|removed|required|reset|server|set|that|the|' +
@@ -64,7 +64,7 @@ const ORDINARY =
 
 const NOT_ORDINARY = String.raw`(?!(?:${ORDINARY})(?:[\s.,;:!?)]|$))`;
 
-/** The quote that closes a member's name, perhaps escaped because the JSON stands in a text. */
+/** The quote that closes a member's name, possibly escaped because the JSON is inside a text. */
 const CLOSE = String.raw`\\{0,4}["']?`;
 const LINK = String.raw`(?:(?:(?:is|was|has\sbeen)\s)?(?:set|reset|changed|updated)\sto|is|was)`;
 const SIGN = String.raw`${CLOSE}\s{0,8}(?:=>|->|[:=])\s{0,8}`;
@@ -82,7 +82,7 @@ function wordsBefore(words: readonly string[]): RegExp {
   return new RegExp(`((?:${alternatives.join('|')})${SCHEME})`, 'gi');
 }
 
-/** A quoted text, to the end where the quote stays open; else up to white space. */
+/** The end of a quoted text, or of the whole text if the quote is never closed; otherwise the next white space. */
 function endOfValue(text: string, from: number): number {
   const start = indexFrom(text, /\S/g, from);
   const quote = indexFrom(text, /[^\\]/g, start);
@@ -100,7 +100,7 @@ function endOfQuoted(text: string, start: number): number {
   return text.length;
 }
 
-/** Where the pattern first matches from an index on, else the text's end. */
+/** The first match of the pattern from an index on; otherwise the end of the text. */
 function indexFrom(text: string, pattern: RegExp, start: number): number {
   pattern.lastIndex = start;
   return pattern.exec(text)?.index ?? text.length;

@@ -5,15 +5,15 @@ import { secretNameTest } from './redaction-rules.ts';
 import type { RedactionRules } from './redaction-rules.ts';
 import type { StoredEvent } from './stored-event.ts';
 
-/** A delivery nests at most 200 levels; JSON in a text may add some. What lies deeper is hidden unread. */
+/** A delivery nests at most 200 levels; JSON inside texts may add some. Anything deeper is hidden unread. */
 const MAX_DEPTH = 256;
 
 const JSON_BEGINS = /^["[{]/;
 
 /**
- * Makes what hides the secrets of events by these rules, in typed columns and payload: names that tell a secret,
- * words before one, JSON inside texts; private keys and JSON Web Tokens always. Names, nesting and everything else
- * stay as they are; an event without secrets comes back with the same payload.
+ * Creates a function that hides the secrets of an event in typed columns and payload: members with secret names, values
+ * after announcing words, both also in JSON inside texts; private keys and JSON Web Tokens always. Everything else
+ * stays unchanged; an event without secrets keeps the same payload object.
  */
 export function createRedaction(rules: RedactionRules): (event: StoredEvent) => StoredEvent {
   const isSecretName = secretNameTest(rules.members);
@@ -48,7 +48,7 @@ export function createRedaction(rules: RedactionRules): (event: StoredEvent) => 
     return redactJsonText(text, depth) ?? redactPlainText(text);
   }
 
-  /** A text that is JSON, its secrets hidden; unchanged without any. Undefined when it is no JSON. */
+  /** Hides the secrets in a JSON text, which stays unchanged without any. Undefined if the text is not JSON. */
   function redactJsonText(text: string, depth: number): string | undefined {
     if (!JSON_BEGINS.test(text.trimStart())) return undefined;
     let value: unknown;

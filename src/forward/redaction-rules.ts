@@ -1,29 +1,29 @@
 import { z } from 'zod';
 
-/** The longest rule; what a rule is tried on is as long as a sender likes. */
+/** The longest rule, in characters. The texts that it is applied to can be of any length. */
 const MAX_RULE_LENGTH = 64;
 
 const memberPattern = z
   .string()
-  .max(MAX_RULE_LENGTH, `takes at most ${MAX_RULE_LENGTH} characters`)
+  .max(MAX_RULE_LENGTH, `must be at most ${MAX_RULE_LENGTH} characters`)
   .regex(
     /^\*?[\p{L}\p{N}_.\- ]*[\p{L}\p{N}][\p{L}\p{N}_.\- ]*\*?$/u,
-    'takes a name such as psk or *password*',
+    'must be a name such as psk or *password*',
   );
 
 const secretWords = z
   .string()
-  .max(MAX_RULE_LENGTH, `takes at most ${MAX_RULE_LENGTH} characters`)
-  .regex(/^[\p{L}\p{N}]+(?:[ _-][\p{L}\p{N}]+)*:?$/u, 'takes words such as shared secret or key:');
+  .max(MAX_RULE_LENGTH, `must be at most ${MAX_RULE_LENGTH} characters`)
+  .regex(/^[\p{L}\p{N}]+(?:[ _-][\p{L}\p{N}]+)*:?$/u, 'must be words such as shared secret or key:');
 
 /**
- * What to hide before an event leaves. Neither list takes regular expressions: these would let one setting and one
- * hostile text stop the forwarder, whereas both forms here are searched in time linear to the text.
+ * What to hide before an event is forwarded. Neither list accepts regular expressions, with which one setting and one
+ * hostile text could stop the forwarder. Both forms here are searched in time linear to the text.
  */
 export const redactionRulesSchema = z.strictObject({
   /**
-   * Members and columns by name, in any case and with or without `_`, `-`, `.` and blanks; a `*` at either end stands
-   * for anything. Everything inside such a member is hidden.
+   * Names of members and columns, in any case and with or without `_`, `-`, `.` and spaces; a `*` at either end matches
+   * anything. Everything inside such a member is hidden.
    */
   members: z
     .array(memberPattern)
@@ -47,8 +47,8 @@ export const redactionRulesSchema = z.strictObject({
       'cookie',
     ]),
   /**
-   * Words in a text that a secret follows: after `:`, `=`, `is`, or a blank alone. Words that end with a colon need
-   * more than the blank: a token is a secret in "token: x" and none in "token expired".
+   * Words in a text that are followed by a secret, after `:`, `=`, `is` or only a space. For words that end with a
+   * colon, the space alone is not enough: "token: x" contains a secret, "token expired" does not.
    */
   texts: z
     .array(secretWords)
@@ -82,11 +82,11 @@ export const DEFAULT_REDACTION_RULES: RedactionRules = redactionRulesSchema.pars
 
 const plainName = (name: string) => name.toLowerCase().replaceAll(/[_\-. ]/g, '');
 
-/** Names come from senders too, so only short ones are remembered, and so many of them. */
+/** Names come from senders too, so the cache is limited to short ones and in number. */
 const MAX_CACHED_NAMES = 4096;
 const MAX_CACHED_LENGTH = 64;
 
-/** Whether the member of a name is to be hidden. Remembers what it found: an event has the names of the one before. */
+/** Creates the test whether a member's name means a secret. Caches the results: the same names come in every event. */
 export function secretNameTest(patterns: readonly string[]): (name: string) => boolean {
   if (patterns.length === 0) return () => false;
   const alternatives = patterns.map((pattern) => {
@@ -94,12 +94,12 @@ export function secretNameTest(patterns: readonly string[]): (name: string) => b
     return `${pattern.startsWith('*') ? '' : '^'}${name}${pattern.endsWith('*') ? '' : '$'}`;
   });
   const secret = new RegExp(alternatives.join('|'), 'u');
-  const known = new Map<string, boolean>();
+  const cache = new Map<string, boolean>();
   return (name) => {
-    const remembered = known.get(name);
-    if (remembered !== undefined) return remembered;
+    const cached = cache.get(name);
+    if (cached !== undefined) return cached;
     const isSecret = secret.test(plainName(name));
-    if (known.size < MAX_CACHED_NAMES && name.length <= MAX_CACHED_LENGTH) known.set(name, isSecret);
+    if (cache.size < MAX_CACHED_NAMES && name.length <= MAX_CACHED_LENGTH) cache.set(name, isSecret);
     return isSecret;
   };
 }

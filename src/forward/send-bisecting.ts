@@ -2,30 +2,33 @@ import { describeError } from '../errors.ts';
 import { BatchRefusedError, EndpointRefusedError } from './sender.ts';
 import type { Message, Sender } from './sender.ts';
 
-/** A message that the destination will never take, and why. */
-export interface Refused {
+/** A message that the destination will never accept, and why. */
+export interface RejectedMessage {
   readonly message: Message;
   readonly reason: string;
 }
 
-/** When so many are refused and none is taken, it is not the events that are wrong. */
+/** If this many are rejected and none is accepted, the events are not the cause. */
 const SUSPICIOUS_COUNT = 10;
 
 /**
- * Sends a batch. What the destination refuses as a whole is halved until the message that causes it stands alone:
- * every other one is sent. Gives what was refused. Throws what the sender throws otherwise, and
- * EndpointRefusedError when a batch of some size is refused to the last message: then nothing was set aside.
+ * Sends a batch. If the destination refuses it as a whole, the batch is halved until the message that causes the refusal
+ * is alone; all others are sent. Returns the rejected messages. Throws the sender's other errors, and
+ * EndpointRefusedError if every message of a larger batch is rejected: then nothing is set aside.
  */
-export async function sendBisecting(sender: Sender, batch: readonly Message[]): Promise<readonly Refused[]> {
-  const refused = await bisect(sender, batch);
-  const [first] = refused;
-  if (first !== undefined && batch.length >= SUSPICIOUS_COUNT && refused.length === batch.length) {
-    throw new EndpointRefusedError(`it refuses every event, the first because: ${first.reason}`);
+export async function sendBisecting(
+  sender: Sender,
+  batch: readonly Message[],
+): Promise<readonly RejectedMessage[]> {
+  const rejected = await bisect(sender, batch);
+  const [first] = rejected;
+  if (first !== undefined && batch.length >= SUSPICIOUS_COUNT && rejected.length === batch.length) {
+    throw new EndpointRefusedError(`it rejects every event, the first one because: ${first.reason}`);
   }
-  return refused;
+  return rejected;
 }
 
-async function bisect(sender: Sender, batch: readonly Message[]): Promise<readonly Refused[]> {
+async function bisect(sender: Sender, batch: readonly Message[]): Promise<readonly RejectedMessage[]> {
   const [first, second] = batch;
   if (first === undefined) return [];
   try {

@@ -8,27 +8,30 @@ import { markReplayed } from '../store/destinations.ts';
 import type { Rejected } from '../store/destinations.ts';
 import { readEvent } from '../store/read-events.ts';
 
-/** What came of a test event. */
-export interface TestSent {
+/** The result of a test event. */
+export interface TestResult {
   readonly eventId: string;
-  /** Why the destination refuses it; undefined when it has taken it. */
+  /** Why the destination rejected the event; undefined if it accepted it. */
   readonly refusal: string | undefined;
 }
 
 /**
- * Sends one event that says that it is a test; `onText` is told its text before. Throws what the sender throws when
- * the destination cannot be reached.
+ * Sends one event that is marked as a test. `onText` receives its text before it is sent. Throws the sender's error if
+ * the destination can't be reached.
  */
-export async function sendTest(destination: Destination, onText: (text: string) => void): Promise<TestSent> {
+export async function sendTest(
+  destination: Destination,
+  onText: (text: string) => void,
+): Promise<TestResult> {
   const event = testEvent(new Date().toISOString());
   onText(destination.format(event));
-  const refusal = await withSender(destination, (sender) => send(sender, destination, event));
+  const refusal = await withSender(destination, (sender) => sendOne(sender, destination, event));
   return { eventId: event.eventId, refusal };
 }
 
-/** An audit record that nobody can take for a real one. */
+/** An audit event that can't be mistaken for a real one. */
 function testEvent(now: string): StoredEvent {
-  const description = 'TEST EVENT of xiq-sink: nothing has happened';
+  const description = 'TEST EVENT of xiq-sink: nothing happened';
   return {
     xid: '0',
     id: '0',
@@ -47,33 +50,34 @@ function testEvent(now: string): StoredEvent {
   };
 }
 
-/** What came of sending a refused event again; without a reason the destination has taken it. */
-export interface Resent {
+/** The result of resending a rejected event. */
+export interface ResendResult {
   readonly eventId: string;
+  /** Why the event was not sent; undefined if the destination accepted it. */
   readonly reason: string | undefined;
 }
 
 /**
- * Sends events again that a destination has refused, one by one as the results are asked for. Each that it takes now
- * is marked. Throws what the sender throws: the rest stays as it was.
+ * Resends events that a destination rejected, one for each result that the caller requests, and marks those that it
+ * accepts now. Throws the sender's error if the destination can't be reached; the remaining events stay unchanged.
  */
 export async function* resendRejected(
   db: Db,
   destination: Destination,
   rejected: AsyncIterable<Rejected> | Iterable<Rejected>,
-): AsyncGenerator<Resent> {
+): AsyncGenerator<ResendResult> {
   const sender = destination.createSender();
   try {
     for await (const one of rejected) {
-      yield { eventId: one.event_id, reason: await resend(db, destination, sender, one) };
+      yield { eventId: one.event_id, reason: await resendOne(db, destination, sender, one) };
     }
   } finally {
     await sender.close();
   }
 }
 
-/** Why the event was not sent; undefined when it was. */
-async function resend(
+/** Why the event was not sent; undefined if the destination accepted it. */
+async function resendOne(
   db: Db,
   destination: Destination,
   sender: Sender,
@@ -81,20 +85,20 @@ async function resend(
 ): Promise<string | undefined> {
   const { message_type: messageType, occurred_at: occurredAt, event_id: eventId } = rejected;
   const event = await readEvent(db, messageType, occurredAt, eventId);
-  if (event === undefined) return 'it is no longer stored: retention has dropped it';
-  const reason = await send(sender, destination, event);
+  if (event === undefined) return 'the event is no longer stored: its retention period is over';
+  const reason = await sendOne(sender, destination, event);
   if (reason === undefined) await markReplayed(db, destination.name, eventId);
   return reason;
 }
 
-/** Why the destination refuses the event; undefined when it has taken it. */
-async function send(
+/** Why the destination rejected the event; undefined if it accepted it. */
+async function sendOne(
   sender: Sender,
   { format }: Destination,
   event: StoredEvent,
 ): Promise<string | undefined> {
-  const [refused] = await sendBisecting(sender, [{ event, text: format(event) }]);
-  return refused?.reason;
+  const [rejected] = await sendBisecting(sender, [{ event, text: format(event) }]);
+  return rejected?.reason;
 }
 
 async function withSender<T>(destination: Destination, work: (sender: Sender) => Promise<T>): Promise<T> {

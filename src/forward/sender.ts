@@ -6,27 +6,27 @@ export interface Message {
   readonly text: string;
 }
 
-/** Takes messages to one destination. */
+/** Sends messages to one destination. */
 export interface Sender {
   /**
-   * Sends a batch, in order, and gives the messages that the destination has refused for what they say; it has taken
-   * all others. Throws OutageError when it cannot take them now, RetryLaterError when it says until when,
-   * BatchRefusedError when it refuses the batch as a whole for something in it, EndpointRefusedError when it
-   * refuses us.
+   * Sends a batch, in order, and returns the messages that the destination rejected because of their content; it has
+   * accepted all others. Throws OutageError if the destination can't accept the batch now, RetryLaterError if it says
+   * how long to wait, BatchRefusedError if it refuses the batch as a whole because of its content or size, and
+   * EndpointRefusedError if it refuses us.
    */
   send(batch: readonly Message[]): Promise<readonly Refusal[]>;
-  /** Ends its connections. Rejects with OutageError when something that was sent may be lost with them. */
+  /** Closes the connections. Rejects with OutageError if messages that were sent may be lost with them. */
   close(): Promise<void>;
 }
 
-/** A message that the destination will never take. */
+/** A message that the destination will never accept. */
 export interface Refusal {
-  /** Its place in the batch. */
+  /** Its index in the batch. */
   readonly index: number;
   readonly reason: string;
 }
 
-/** The destination asks to be left alone for a while. */
+/** The destination asks for a pause. */
 export class RetryLaterError extends Error {
   override readonly name = 'RetryLaterError';
   /** Milliseconds from now. */
@@ -38,12 +38,12 @@ export class RetryLaterError extends Error {
   }
 }
 
-/** Something in the batch is not acceptable, or all of it is too large: a part of it may be. */
+/** Part of the batch is not acceptable, or the batch is too large: parts of it may be accepted. */
 export class BatchRefusedError extends Error {
   override readonly name = 'BatchRefusedError';
 }
 
-/** The destination does not want us: credentials, address or permission are wrong, and no event is to blame. */
+/** The destination refuses us: credentials, address or permissions are wrong, and the events are not the cause. */
 export class EndpointRefusedError extends Error {
   override readonly name = 'EndpointRefusedError';
 }

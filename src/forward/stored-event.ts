@@ -2,5 +2,5 @@ import type { StoredEvent } from '../store/read-events.ts';
 
 export type { StoredEvent };
 
-/** Writes an event in a SIEM's language: one message, without what frames it on the wire. */
+/** Writes an event in the format of a SIEM: one message, without the framing of the transport. */
 export type Format = (event: StoredEvent) => string;

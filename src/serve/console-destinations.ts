@@ -1,4 +1,6 @@
+import type { IsFiltered } from '../console/events/describe-event.ts';
 import type { DestinationsOptions } from '../console/destinations/destinations-options.ts';
+import { createFilter } from '../forward/destination-filter.ts';
 import type { Destination } from '../forward/parse-destinations.ts';
 import type { Db } from '../store/database.ts';
 import { configuredDestination } from '../commands/destinations/destinations-change.ts';
@@ -14,4 +16,10 @@ export function sendingOf(
     sendTest: (name) => sendTest(configuredDestination(destinations, name), () => undefined),
     resend: (name, rejected) => resendRejected(db, configuredDestination(destinations, name), rejected),
   };
+}
+
+/** Whether a destination's current filter leaves an event out. One that is not configured any more has no filter. */
+export function filteredBy(destinations: readonly Destination[]): IsFiltered {
+  const filters = new Map(destinations.map(({ name, filter }) => [name, createFilter(filter)]));
+  return (destination, event) => filters.get(destination)?.(event) === false;
 }

@@ -5,7 +5,7 @@ import type {
   SubscriptionsOptions,
 } from '../console/subscriptions/subscriptions-area.ts';
 import type { Db } from '../store/database.ts';
-import { logOut } from '../subscribe/log-out.ts';
+import { logOut } from '../subscribe/subscriber.ts';
 import { viewListing, viewPlan, viewStep } from '../subscribe/plan-view.ts';
 import type { Subscriber } from '../subscribe/subscriber.ts';
 import type { Opened } from './opened.ts';

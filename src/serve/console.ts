@@ -14,7 +14,7 @@ import { settingsArea } from '../console/settings/settings-area.ts';
 import { subscriptionsArea } from '../console/subscriptions/subscriptions-area.ts';
 import { parseDestinations } from '../forward/parse-destinations.ts';
 import { openConsoleDatabase } from '../store/database.ts';
-import { sendingOf } from './console-destinations.ts';
+import { filteredBy, sendingOf } from './console-destinations.ts';
 import { overviewOptions } from './console-overview.ts';
 import type { OverviewParts } from './console-overview.ts';
 import { replayerOf } from './console-quarantine.ts';
@@ -38,16 +38,17 @@ export function createConsole(
 ): ConsoleOptions {
   const db = openConsoleDatabase(databaseUrl, logLostConnections(logger));
   opened.push('database of the console', () => db.destroy());
+  const destinations = parseDestinations(config.forwarding);
   return {
     db,
     areas: [
       overviewArea(overviewOptions(config, db, parts)),
-      eventsArea({ db }),
+      eventsArea({ db, isFiltered: filteredBy(destinations) }),
       peopleArea({ db }),
       liveArea({ db }),
       deliveriesArea({ db }),
       quarantineArea({ db, replay: replayerOf(db, config, logger) }),
-      destinationsArea({ db, ...sendingOf(db, parseDestinations(config.forwarding)) }),
+      destinationsArea({ db, ...sendingOf(db, destinations) }),
       subscriptionsArea(subscriptionsOf({ db, sources, publicUrl: config.publicUrl, logger, opened })),
       settingsArea(maskConfig(config)),
       operatorLogArea({ db }),

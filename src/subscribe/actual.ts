@@ -5,26 +5,26 @@ import { findSubscriptions } from '../store/subscriptions.ts';
 import type { RecordedSubscription } from '../store/subscriptions.ts';
 import { digestOf } from './desired.ts';
 
-/** A subscription as the cloud holds it, by what is known of it. */
+/** A subscription in the cloud, as far as it is known. */
 export interface ActualSubscription {
-  /** The cloud's id; undefined where the cloud has not told it and lists nothing. */
+  /** The cloud's id; undefined if the cloud has not returned it and does not list subscriptions. */
   readonly id: string | undefined;
   readonly application: string;
   readonly url: string;
   readonly messageType: string;
   readonly status: string;
-  /** Undefined: nobody knows which secret is registered. */
+  /** Undefined if the registered secret is unknown. */
   readonly secretDigest: string | undefined;
 }
 
-/** The subscriptions there are. */
+/** The existing subscriptions. */
 export interface Actual {
-  /** `cloud`: its whole list, other applications' included. `records`: it has no list, so what we wrote down. */
+  /** `cloud`: its full list, including other applications. `records`: our own records, because the cloud has no list. */
   readonly from: 'cloud' | 'records';
   readonly subscriptions: readonly ActualSubscription[];
 }
 
-/** Asks the cloud which subscriptions it holds; where it does not list them, our own records of the source. */
+/** Reads the subscriptions from the cloud or, if it does not list them, from our own records of the source. */
 export async function readActual(
   { subscriptions: cloud }: Pick<CloudClient, 'subscriptions'>,
   db: Db,
@@ -34,7 +34,7 @@ export async function readActual(
   const list = await cloud.list(signal);
   const records = await findSubscriptions(db, source);
   if (!list.available) return { from: 'records', subscriptions: records.map(fromRecord) };
-  // One that comes on two pages, because the list changed meanwhile, must not be taken for its own duplicate.
+  // If the list changed in the meantime, one may be on two pages: it is not a duplicate.
   const byId = new Map(list.subscriptions.map((listed) => [listed.id, listed]));
   return { from: 'cloud', subscriptions: [...byId.values()].map((listed) => fromCloud(listed, records)) };
 }
@@ -48,7 +48,7 @@ function fromCloud(listed: Subscription, records: readonly RecordedSubscription[
     messageType: messageType ?? '',
     status: status ?? '',
   };
-  // A list that does not show secrets leaves us with the one that we set ourselves.
+  // If the list does not show secrets, the one that we set ourselves counts.
   const secretDigest =
     typeof secret === 'string' ? digestOf(secret) : (recordOf(actual, records)?.secret_digest ?? undefined);
   return { ...actual, secretDigest };
@@ -78,7 +78,7 @@ function fromRecord(record: RecordedSubscription): ActualSubscription {
   };
 }
 
-/** What is written down of a subscription of this source. */
+/** Our record of a subscription of this source. */
 export function toRecord(source: string, actual: ActualSubscription): RecordedSubscription {
   return {
     subscription_id: actual.id ?? null,

@@ -7,12 +7,11 @@ import { forgetSubscription, recordSubscription, replaceSubscriptions } from '..
 import { readActual, toRecord } from './actual.ts';
 import type { Actual, ActualSubscription } from './actual.ts';
 import { digestOf } from './desired.ts';
-import type { DesiredSubscription } from './desired.ts';
-import type { Ownership } from './ownership.ts';
+import type { DesiredSubscription, Ownership } from './desired.ts';
 import { changesOf, messageTypeOf, planSubscriptions } from './plan.ts';
 import type { Change } from './plan.ts';
 
-/** What the subscriptions of a source are changed with. */
+/** What is needed to change the subscriptions of a source. */
 export interface ApplyContext {
   readonly client: Pick<CloudClient, 'subscriptions'>;
   readonly db: Db;
@@ -21,16 +20,16 @@ export interface ApplyContext {
   readonly clock: Clock;
 }
 
-/** One change that was tried; without an error the cloud has accepted it. */
+/** A change that was tried. Without an error, the cloud has accepted it. */
 export interface Outcome {
   readonly change: Change;
   readonly error: Error | undefined;
 }
 
-/** What became of a plan. */
+/** The result of applying a plan. */
 export interface Applied {
   readonly outcomes: readonly Outcome[];
-  /** What is still not as desired, each with the reason. Empty: all is done, and the cloud shows it. */
+  /** The changes that are still missing, with their reasons. Empty if the cloud shows all changes. */
   readonly unfinished: readonly Unfinished[];
 }
 
@@ -41,20 +40,20 @@ interface Unfinished {
 
 export interface ApplyOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Told of each change as soon as it was tried. */
+  /** Called with each change after it was tried. */
   readonly onOutcome?: ((outcome: Outcome) => void) | undefined;
-  /** Told each time the cloud does not show yet what it has accepted, which it is then asked again. */
+  /** Called each time the cloud does not yet show the changes, before it is queried again. */
   readonly onWaiting?: (() => void) | undefined;
 }
 
-/** The cloud may only queue what it accepts: its list gets this long to show it, and is asked this often. */
+/** The cloud may only queue accepted changes: how long to wait until its list shows them, and how often to query it. */
 const READ_BACK_TIMEOUT_MS = 30_000;
 const READ_BACK_INTERVAL_MS = 1_000;
 
 /**
- * Brings the cloud from these actual subscriptions to the desired ones, then reads back until it shows them. What the
- * cloud refuses does not end it: the rest is done, and a later run goes on from what is then there. Each change is
- * written down as soon as it is accepted.
+ * Changes the cloud's subscriptions to the desired ones, then reads them back until the cloud shows them. If the cloud
+ * refuses a change, the others are still made, and a later run continues from there. Each change is recorded as soon as
+ * it is accepted.
  */
 export async function applySubscriptions(
   desired: readonly DesiredSubscription[],
@@ -90,16 +89,16 @@ function unfinishedOf(
   const refused = outcomes.flatMap(({ change, error }) =>
     error === undefined ? [] : [{ change, reason: error.message }],
   );
-  // Our records know no better than what the cloud answered; its list may show what it had failed to confirm.
+  // Our records only repeat the cloud's answers. The cloud's list may show changes that it failed to confirm.
   if (shown.from === 'records') return refused;
-  const late = `the cloud does not show it after ${READ_BACK_TIMEOUT_MS / 1000} s`;
+  const late = `the cloud still does not show the change after ${READ_BACK_TIMEOUT_MS / 1000} s`;
   return changesOf(planSubscriptions(desired, shown.subscriptions, isOurs)).map((change) => {
     const answer = refused.find((one) => messageTypeOf(one.change) === messageTypeOf(change));
     return { change, reason: answer?.reason ?? late };
   });
 }
 
-/** Makes one change. Gives the error that stands for this change alone; throws what would stop the others, too. */
+/** Makes one change. Returns an error that concerns this change only; throws an error that would stop the others too. */
 async function tryChange(
   change: Change,
   context: ApplyContext,
@@ -110,11 +109,13 @@ async function tryChange(
   const { id } = actual;
   const forget = () => forgetSubscription(context.db, toRecord(context.source, actual));
   if (id === undefined) {
-    // Only `remove` gives up the record: without it, `apply` would make a second one beside the first.
+    // Only `remove` deletes the record: without it, `apply` would create a second subscription.
     if (change.action === 'delete') await forget();
     return new Error(
-      'the cloud has neither told its id nor lists subscriptions: delete it by hand in the cloud' +
-        (change.action === 'delete' ? '' : ', then "subscribe remove --yes" and "subscribe apply"'),
+      'the cloud has neither returned the id of this subscription nor lists subscriptions: delete it manually in the cloud' +
+        (change.action === 'delete'
+          ? ''
+          : ', then run "xiq-sink subscribe remove --yes" and "xiq-sink subscribe apply"'),
     );
   }
   const error = await ownError(() =>
@@ -170,7 +171,7 @@ function asAccepted({ secret, ...desired }: DesiredSubscription, id: string | un
   return { ...desired, id, secretDigest: digestOf(secret) };
 }
 
-/** What there is once every accepted change shows, or once the time for it is up. */
+/** Reads the subscriptions until every accepted change shows or the time is up. */
 async function readBack(
   desired: readonly DesiredSubscription[],
   outcomes: readonly Outcome[],

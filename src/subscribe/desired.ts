@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import type { MessageType } from '../domain.ts';
 
-/** The name our subscriptions carry in the cloud. */
-export const APPLICATION = 'xiq-sink';
+/** The application name of our subscriptions in the cloud. */
+const APPLICATION = 'xiq-sink';
 
-/** A subscription as it should be, its secret in clear. */
+/** A subscription as it should be, with its secret as clear text. */
 export interface DesiredSubscription {
   readonly application: string;
   readonly url: string;
@@ -13,17 +13,17 @@ export interface DesiredSubscription {
   readonly status: 'ENABLED';
 }
 
-/** What the subscriptions of a source are to be made of. */
+/** The settings that determine the subscriptions of a source. */
 export interface DesiredOptions {
   readonly source: string;
   /** Without a trailing slash. */
   readonly publicUrl: string;
-  /** The secret that deliveries are to carry. */
+  /** The secret for deliveries. */
   readonly secret: string;
   readonly messageTypes: readonly MessageType[];
 }
 
-/** One subscription for each message type, to the address that the source's deliveries of that type come in at. */
+/** One subscription per message type, with the ingest URL of the source for that type. */
 export function desiredSubscriptions(options: DesiredOptions): DesiredSubscription[] {
   const { source, publicUrl, secret, messageTypes } = options;
   return messageTypes.map((messageType) => ({
@@ -35,7 +35,26 @@ export function desiredSubscriptions(options: DesiredOptions): DesiredSubscripti
   }));
 }
 
-/** What a secret is recognised by without being kept: its SHA-256 in hexadecimal digits. */
+/** The SHA-256 of a secret in hex, by which it is recognized without being stored. */
 export function digestOf(secret: string): string {
   return hash('sha256', secret, 'hex');
+}
+
+/** Whether a subscription is ours. All others are never changed. */
+export type Ownership = (subscription: { readonly application: string; readonly url: string }) => boolean;
+
+interface OwnershipOptions {
+  /** Without a trailing slash. */
+  readonly publicUrl: string;
+  /** The other sources of this installation, which may belong to the same cloud account. */
+  readonly otherSources: readonly string[];
+}
+
+/** A subscription is ours if it has our application name or our URL, unless the URL names another source of ours. */
+export function createOwnership({ publicUrl, otherSources }: OwnershipOptions): Ownership {
+  return ({ application, url }) => {
+    const named = /\/ingest\/([^/]+)\/[^/]*$/.exec(url)?.[1];
+    if (named !== undefined && otherSources.includes(named)) return false;
+    return application === APPLICATION || url.startsWith(`${publicUrl}/ingest/`);
+  };
 }

@@ -1,16 +1,16 @@
 import type { CloudClient } from '../cloud/client.ts';
 import { CloudApiError } from '../cloud/cloud-api-error.ts';
 
-/** The calls we make and the permission for each, by its name in the specification, "Scope names". */
+/** The calls that we make and the permission for each, named as in the specification, "Scope names". */
 const NEEDS = {
   read: { method: 'get', permission: 'subscriptions-webhook:r' },
   write: { method: 'post', permission: 'subscriptions-webhook' },
 } as const;
 
-/** What is to be done to subscriptions. */
+/** The kind of access to subscriptions. */
 export type Access = keyof typeof NEEDS;
 
-/** Rejects with the missing permission's name, unless the cloud grants this access or does not say. */
+/** Rejects with the names of the missing permissions, unless the cloud grants this access or can't be queried for it. */
 export async function demandPermissions(
   { authorization }: Pick<CloudClient, 'authorization'>,
   accesses: readonly Access[],
@@ -22,11 +22,11 @@ export async function demandPermissions(
   }
   if (missing.length === 0) return;
   throw new Error(
-    `the cloud's account or API token lacks the permission ${missing.join(' and ')}: grant it in the cloud`,
+    `the cloud account or API token lacks the permission ${missing.join(' and ')}: grant it in the cloud`,
   );
 }
 
-/** Whether any permission that allows the call is held. True also where that cannot be found out: the call will tell. */
+/** Whether a permission that allows the call is granted. True also if that is unknown: the call itself will show it. */
 async function isGranted(
   authorization: CloudClient['authorization'],
   access: Access,
@@ -39,13 +39,13 @@ async function isGranted(
     if (scopes.length === 0) return roles.length === 0 || roles.includes(role);
     return permissions.length === 0 || permissions.some(({ name }) => holds(scopes, name));
   } catch (error) {
-    // An answer, of whatever kind, means that the cloud does not say; no answer means that there is no cloud.
+    // Any error answer means that the permissions are unknown. No answer means that the cloud is unreachable.
     if (error instanceof CloudApiError && error.status !== undefined) return true;
     throw error;
   }
 }
 
-/** A name without `:r` is full control; how far a pattern with `*` reaches is not documented, so it may reach. */
+/** A name without `:r` is full control. The meaning of `*` in a pattern is not documented, so it may match. */
 function holds(scopes: readonly string[], permission: string): boolean {
   return scopes.some(
     (scope) => scope === permission || permission.startsWith(`${scope}:`) || scope.includes('*'),

@@ -2,20 +2,20 @@ import { messageTypeOf } from './plan.ts';
 import type { Difference, Step } from './plan.ts';
 import type { Listing, Plan } from './subscriber.ts';
 
-/** A step of a plan as it may be shown: no secret, and no url that may hold one. */
+/** A step of a plan, safe to show: without secrets and without URLs that may contain one. */
 export interface StepView {
   readonly action: Step['action'];
   readonly message_type: string;
   readonly url: string;
-  /** Null while the cloud has not told it; absent of what is yet to be created. */
+  /** Null if the cloud has not returned it; absent if the subscription is yet to be created. */
   readonly subscription_id?: string | null;
-  /** Of an update; of a secret only that it differs. */
+  /** For an update. For a secret, only that it differs. */
   readonly differences?: readonly Difference[];
-  /** Why it is deleted. */
+  /** The reason for deletion. */
   readonly reason?: string;
 }
 
-/** A plan as data, without any secret. */
+/** A plan, safe to show. */
 export interface PlanView {
   readonly source: string;
   readonly compared_with: Plan['comparedWith'];
@@ -23,7 +23,7 @@ export interface PlanView {
   readonly steps: readonly StepView[];
 }
 
-/** A subscription that the cloud holds, as it may be shown. */
+/** A subscription in the cloud, safe to show. */
 export interface SubscriptionView {
   readonly source: string;
   readonly subscription_id: string | null;
@@ -34,7 +34,7 @@ export interface SubscriptionView {
   readonly url: string;
 }
 
-/** A plan as it may be shown. */
+/** Converts a plan to the form that is safe to show. */
 export function viewPlan(source: string, { steps, comparedWith }: Plan): PlanView {
   return {
     source,
@@ -44,7 +44,7 @@ export function viewPlan(source: string, { steps, comparedWith }: Plan): PlanVie
   };
 }
 
-/** A step as it may be shown. */
+/** Converts a step to the form that is safe to show. */
 export function viewStep(step: Step): StepView {
   return {
     action: step.action,
@@ -57,12 +57,12 @@ export function viewStep(step: Step): StepView {
   };
 }
 
-/** A difference as it may be shown. */
+/** Converts a difference to the form that is safe to show. */
 export function viewDifference(difference: Difference): Difference {
   return difference.member === 'url' ? { ...difference, from: displayUrl(difference.from) } : difference;
 }
 
-/** The subscriptions of a list as they may be shown. */
+/** Converts the subscriptions of a list to the form that is safe to show. */
 export function viewListing(source: string, { subscriptions }: Listing): readonly SubscriptionView[] {
   return subscriptions.map((one) => ({
     source,
@@ -75,7 +75,7 @@ export function viewListing(source: string, { subscriptions }: Listing): readonl
   }));
 }
 
-/** The url of a subscription of ours as it may be shown: one that others have changed may hold a password or a token. */
+/** A URL of our own subscription, safe to show. If others have changed it, it may contain a password or a token. */
 export function displayUrl(text: string): string {
   const url = URL.parse(text);
   if (url === null) return text === '' ? '' : '(not a URL)';
@@ -83,7 +83,7 @@ export function displayUrl(text: string): string {
   return isPlain ? text : `${url.origin}${url.pathname}…`;
 }
 
-/** No more of another application's url than where it leads to: its path may be all that protects it. */
+/** The origin of another application's URL. Its path may be a secret. */
 export function displayForeignUrl(text: string): string {
   const url = URL.parse(text);
   return url === null ? displayUrl(text) : `${url.origin}/…`;

@@ -1,14 +1,13 @@
 import type { ActualSubscription } from './actual.ts';
 import { digestOf } from './desired.ts';
-import type { DesiredSubscription } from './desired.ts';
-import type { Ownership } from './ownership.ts';
+import type { DesiredSubscription, Ownership } from './desired.ts';
 
-/** A member that is not as desired. Of a secret no more than that is told. */
+/** A member that differs from the desired one. For a secret, only that it differs. */
 export type Difference =
   | { readonly member: 'application' | 'url' | 'status'; readonly from: string; readonly to: string }
   | { readonly member: 'secret' };
 
-/** What is to be done, or nothing, about one subscription. */
+/** What to do with one subscription. */
 export type Step =
   | { readonly action: 'keep'; readonly actual: ActualSubscription }
   | { readonly action: 'create'; readonly desired: DesiredSubscription }
@@ -28,9 +27,9 @@ export type Step =
 export type Change = Exclude<Step, { action: 'keep' }>;
 
 /**
- * How to get from the actual subscriptions to the desired ones, in the order to do it: nothing is deleted before
- * what stays is as it should be. Of several for one message type the nearest to the desired one stays, and of those
- * the oldest. What is not ours does not appear.
+ * Returns the steps from the actual subscriptions to the desired ones, in order: deletions come last, when all others are
+ * as desired. Of several subscriptions for one message type, the one closest to the desired one stays, and of equally
+ * close ones the oldest. Other applications' subscriptions are left out.
  */
 export function planSubscriptions(
   desired: readonly DesiredSubscription[],
@@ -56,7 +55,7 @@ export function changesOf(steps: readonly Step[]): Change[] {
   return steps.filter((step) => step.action !== 'keep');
 }
 
-/** The message type that a step is about, as the cloud spells it. */
+/** The message type of a step, in the cloud's spelling. */
 export function messageTypeOf(step: Step): string {
   return step.action === 'create' ? step.desired.messageType : step.actual.messageType;
 }
@@ -80,7 +79,7 @@ function differencesOf(desired: DesiredSubscription, actual: ActualSubscription)
   return actual.secretDigest === digestOf(desired.secret) ? members : [...members, { member: 'secret' }];
 }
 
-/** Smaller ids first, which have more digits than a number holds; one without an id cannot be changed, so it is last. */
+/** Smaller ids first; they may exceed a JavaScript number. One without an id comes last, because it can't be changed. */
 function byAge({ id: a }: ActualSubscription, { id: b }: ActualSubscription): number {
   if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined);
   return a.length - b.length || (a < b ? -1 : 1);

@@ -1,3 +1,4 @@
+import pTimeout from 'p-timeout';
 import type { CloudClient } from '../cloud/client.ts';
 import { whileSubscribing } from '../store/subscriptions.ts';
 import { readActual } from './actual.ts';
@@ -9,10 +10,10 @@ import { demandPermissions } from './permissions.ts';
 import { planSubscriptions } from './plan.ts';
 import type { Step } from './plan.ts';
 
-/** What to bring the cloud to: the subscriptions of the settings, or none of ours. */
+/** The desired state of the cloud: the subscriptions from the settings, or none of ours. */
 export type Goal = 'subscribed' | 'removed';
 
-/** Where the actual state of a plan or list was read: the cloud's list, or our records where it has none. */
+/** The origin of a plan's or list's actual state: the cloud's list, or our records if the cloud has none. */
 type ReadFrom = 'cloud' | 'records';
 
 export interface Plan {
@@ -25,16 +26,16 @@ export interface Listing {
   readonly from: ReadFrom;
 }
 
-/** The subscriptions of one source. Each call first asks whether the permissions suffice, and rejects with what is missing. */
+/** The subscriptions of one source. Each call first checks the permissions and rejects with the missing ones. */
 export interface Subscriber {
   readonly source: string;
-  /** All that the cloud shows, other applications' included. */
+  /** Lists all subscriptions that the cloud shows, including other applications. */
   list(signal?: AbortSignal): Promise<Listing>;
-  /** What `apply` would do. Changes nothing. */
+  /** Returns what `apply` would do, without changing anything. */
   plan(goal: Goal, signal?: AbortSignal): Promise<Plan>;
-  /** Reaches the goal, one process at a time. Doing it again changes nothing. */
+  /** Makes the changes for the goal, one process at a time. Safe to repeat. */
   apply(goal: Goal, options?: ApplyOptions): Promise<Applied>;
-  /** Ends the login, if there was one; the last thing to be done with it. */
+  /** Ends the login, if any, as the last call. */
   logout(signal?: AbortSignal): Promise<void>;
 }
 
@@ -68,4 +69,14 @@ export function createSubscriber({ desired, ...context }: SubscriberOptions): Su
     },
     logout: (signal) => client.logout(signal),
   };
+}
+
+/** The longest time that a shutdown waits for the cloud to end the logins. */
+const LOGOUT_TIMEOUT_MS = 2_000;
+
+/** Ends the logins of these subscribers, if the cloud answers in time. */
+export async function logOut(subscribers: readonly Subscriber[]): Promise<void> {
+  const signal = AbortSignal.timeout(LOGOUT_TIMEOUT_MS);
+  const logouts = Promise.all(subscribers.map((subscriber) => subscriber.logout(signal)));
+  await pTimeout(logouts, { milliseconds: LOGOUT_TIMEOUT_MS, message: false });
 }

@@ -1,33 +1,33 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import { describeError } from '../errors.ts';
-import { logOut } from './log-out.ts';
+import { logOut } from './subscriber.ts';
 import { changesOf, messageTypeOf } from './plan.ts';
 import type { Change } from './plan.ts';
 import type { Subscriber } from './subscriber.ts';
 
-/** The time between two looks at the cloud. */
+/** The time between two checks. */
 const INTERVAL_MS = 10 * 60 * 1000;
 
 interface WatchOptions {
   readonly subscribers: readonly Subscriber[];
-  /** Whether a difference is repaired; it is reported in any case. */
+  /** Whether differences are repaired. They are logged in any case. */
   readonly repairs: boolean;
   readonly logger: Logger;
   readonly clock: Clock;
-  /** Is told after each look how many changes would bring the subscriptions of a source in order. */
+  /** Called after each check with the number of changes that the subscriptions of a source need. */
   readonly onChecked?: ((source: string, changes: number) => void) | undefined;
 }
 
-/** A watch under way. */
+/** A running watch. */
 export interface SubscriptionWatch {
-  /** Breaks off what is under way, and logs out. */
+  /** Aborts the current check and logs out. */
   stop(): Promise<void>;
 }
 
 /**
- * Compares the subscriptions of each source with the settings, now and then every ten minutes, and tells the log of
- * every difference. Whatever goes wrong is logged and tried again the next time.
+ * Compares the subscriptions of each source with the settings, now and every ten minutes, and logs every difference.
+ * Failures are logged, and the next check tries again.
  */
 export function watchSubscriptions({
   subscribers,
@@ -45,17 +45,15 @@ export function watchSubscriptions({
       const changes = changesOf((await subscriber.plan('subscribed', signal)).steps);
       onChecked?.(source, changes.length);
       if (changes.length === 0) {
-        logger.debug({ source }, 'the subscriptions are as they should be');
+        logger.debug({ source }, 'the subscriptions match the settings');
         return;
       }
-      const remedy = repairs
-        ? 'repairing them'
-        : '"xiq-sink subscribe apply" repairs them, or SUBSCRIBE=auto';
-      logger.warn({ source, ...summarise(changes) }, `subscriptions are not as they should be: ${remedy}`);
+      const remedy = repairs ? 'repairing' : 'run "xiq-sink subscribe apply", or set SUBSCRIBE=auto';
+      logger.warn({ source, ...summarise(changes) }, `the subscriptions differ from the settings: ${remedy}`);
       if (repairs) await repair(subscriber);
     } catch (error) {
       if (signal.aborted) return;
-      logger.warn({ source, err: error }, `the subscriptions were not checked: ${describeError(error)}`);
+      logger.warn({ source, err: error }, `can't check the subscriptions: ${describeError(error)}`);
     }
   }
 
@@ -66,10 +64,10 @@ export function watchSubscriptions({
     for (const { change, reason } of unfinished) {
       logger.warn(
         { source, messageType: messageTypeOf(change), action: change.action, reason },
-        'not repaired',
+        'subscription not repaired',
       );
     }
-    if (unfinished.length === 0) logger.info({ source }, 'the subscriptions were repaired');
+    if (unfinished.length === 0) logger.info({ source }, 'subscriptions repaired');
   }
 
   async function run(): Promise<void> {
@@ -89,7 +87,7 @@ export function watchSubscriptions({
   };
 }
 
-/** What differs, by what would be done about it; never a secret. */
+/** The differences by the action that they need, without secrets. */
 function summarise(changes: readonly Change[]): Record<string, readonly string[]> {
   return Object.fromEntries(
     Object.entries(Object.groupBy(changes, ({ action }) => action)).map(([action, ofAction]) => [

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseBaseUrl } from '../../src/cloud/base-url.ts';
+import { parseBaseUrl } from '../../src/cloud/addresses.ts';
 
 test.each([
   ['https://api.cloud.test', 'https://api.cloud.test'],

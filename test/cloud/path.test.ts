@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { path } from '../../src/cloud/path.ts';
+import { path } from '../../src/cloud/addresses.ts';
 
 test('verb segments stay as written', () => {
   expect(path`/operations/${'17'}/:cancel`).toBe('/operations/17/:cancel');

@@ -28,7 +28,7 @@ beforeAll(async () => {
   test = await createTestDatabase();
   await seedEvents(test.db);
   await seedBulk(test.db, BULK);
-  admin = await startAdmin([eventsArea(test)], test.db);
+  admin = await startAdmin([eventsArea({ db: test.db, isFiltered: (name) => name === 'choosy' })], test.db);
 });
 afterAll(async () => {
   await admin.close();
@@ -132,6 +132,7 @@ describe('one event', () => {
       test.db.insertInto('destinations').values({ name, state, cursor_xid: xid, cursor_id: '0' }).execute();
     await insert('ahead', 'running', '9000000000');
     await insert('behind', 'paused', '0');
+    await insert('choosy', 'running', '9000000000');
     await insert('picky', 'running', '9000000000');
     await test.db
       .insertInto('rejected_events')
@@ -153,8 +154,9 @@ describe('one event', () => {
       event: { event_id: event.event_id, columns: { user_name: 'ann' } },
       delivery: { record_count: AUDIT_EVENTS, event_count: AUDIT_EVENTS, secret_form: 'bearer' },
       forwarding: [
-        { destination: 'ahead', outcome: 'passed' },
+        { destination: 'ahead', outcome: 'sent' },
         { destination: 'behind', outcome: 'waiting', state: 'paused' },
+        { destination: 'choosy', outcome: 'filtered' },
         { destination: 'picky', outcome: 'refused', reason: 'too odd' },
       ],
     });
@@ -167,6 +169,7 @@ describe('one event', () => {
     expect(await response.text()).toContain(`"big":${LONG_NUMBER}`);
     const page = await admin.page(path);
     expect(page).toContain(LONG_NUMBER);
+    expect(page).toContain('left out by the filter');
     expect(page).toContain('refused by the destination');
     expect(page).toContain('not yet: paused');
     expect(page).toContain('since=2026-01-20T09%3A57%3A00.000Z&amp;until=2026-01-20T09%3A59%3A00.000Z');

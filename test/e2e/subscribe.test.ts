@@ -215,7 +215,7 @@ describe('serve', () => {
   it('reports subscriptions that are not as they should be, and changes none', async () => {
     const { settings, held } = await createCircle();
     const program = await serve(settings);
-    await waitFor(() => program.output().includes('subscriptions are not as they should be'));
+    await waitFor(() => program.output().includes('the subscriptions differ from the settings'));
     expect(await held()).toEqual([]);
     expect(await program.end('SIGTERM')).toBe(0);
   });
@@ -223,7 +223,7 @@ describe('serve', () => {
   it('makes them right with SUBSCRIBE=auto, and ends well', async () => {
     const { settings, held } = await createCircle();
     const program = await serve({ ...settings, SUBSCRIBE: 'auto', LOG_LEVEL: 'trace' });
-    await waitFor(() => program.output().includes('were repaired'));
+    await waitFor(() => program.output().includes('subscriptions repaired'));
     expect(typesOf(await held())).toEqual([...MESSAGE_TYPES].sort());
     expect(await program.end('SIGTERM')).toBe(0);
   });
@@ -232,7 +232,7 @@ describe('serve', () => {
     const { settings, emulator } = await createCircle();
     await emulator.close();
     const program = await serve({ ...settings, SUBSCRIBE: 'auto' });
-    await waitFor(() => program.output().includes('repeating it after a wait'));
+    await waitFor(() => program.output().includes('retrying after a wait'));
     expect((await fetch(`${program.url}/healthz`)).status).toBe(200);
     expect(await program.end('SIGTERM')).toBe(0);
   });
@@ -316,7 +316,7 @@ describe('what was printed in all these runs', () => {
     const all = printed.join('\n');
     // The commands' output and the log of serve are both in it.
     expect(all).toContain('in_order');
-    expect(all).toContain('were repaired');
+    expect(all).toContain('subscriptions repaired');
     for (const secret of [...PASSWORDS, WRONG_PASSWORD, OLD_SECRET, NEW_SECRET, FOREIGN_SECRET, 'two\nlines'])
       expect(all).not.toContain(secret);
     expect(all).not.toMatch(TOKEN);

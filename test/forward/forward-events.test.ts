@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { OutageError } from '../../src/errors.ts';
-import { eventFilterSchema } from '../../src/forward/filter.ts';
+import { destinationFilterSchema } from '../../src/forward/destination-filter.ts';
 import { startForwarding } from '../../src/forward/forward-events.ts';
 import { BatchRefusedError, EndpointRefusedError } from '../../src/forward/sender.ts';
 import type { Message, Sender } from '../../src/forward/sender.ts';
@@ -71,7 +71,7 @@ function forward(sender: Sender, filter: object = {}, limits = { events: 50, byt
     {
       name: 'siem',
       sender,
-      filter: eventFilterSchema.parse(filter),
+      filter: destinationFilterSchema.parse(filter),
       format: ({ payload }) => JSON.stringify(payload),
       limits,
     },
@@ -172,7 +172,7 @@ describe('forwarding', () => {
     forward(sender);
     await waitFor(async () => (await status()).state === 'refused');
     expect(await status()).toMatchObject({ rejected_count: 0, behind_count: 20 });
-    expect((await status()).last_error).toContain('refuses every event');
+    expect((await status()).last_error).toContain('rejects every event');
   });
 
   it('waits through an outage and goes on where it was', async () => {

@@ -78,7 +78,7 @@ describe('destinations of the file', () => {
     expect(parse({ destinations: given }, { HEC_TOKEN: SECRET })).toHaveLength(3);
     // A token with a line break would be none.
     expect(problemsOf({ destinations: given }, { HEC_TOKEN: `${SECRET}\n` })).toEqual([
-      'XIQ_SINK_CONFIG: destination a: token: takes a token of printable ASCII characters without spaces',
+      expect.stringMatching(/^XIQ_SINK_CONFIG: destination a: token: .*printable ASCII characters/),
     ]);
   });
 
@@ -93,14 +93,14 @@ describe('destinations of the file', () => {
       redaction: { members: ['('] },
     });
     expect(problems).toEqual([
-      expect.stringContaining('redaction: members.0: takes a name such as psk or *password*'),
-      'XIQ_SINK_CONFIG: destination a: type: takes one of syslog, splunk_hec, elasticsearch, https, sentinel, file, stdout',
-      expect.stringMatching(/destination b: token: takes a token/),
+      expect.stringContaining('redaction: members.0: must be a name such as psk or *password*'),
+      'XIQ_SINK_CONFIG: destination a: type: must be one of syslog, splunk_hec, elasticsearch, https, sentinel, file, stdout',
+      expect.stringMatching(/destination b: token: .*a token/),
       expect.stringMatching(/destination b: Unrecognized key: "indx"/),
-      'XIQ_SINK_CONFIG: destination b: format: splunk_hec carries json, ecs, ocsf',
+      'XIQ_SINK_CONFIG: destination b: format: must be one of json, ecs, ocsf for splunk_hec',
       expect.stringMatching(/destination c: filter: Unrecognized key: "familys"/),
-      'XIQ_SINK_CONFIG: destination c: batch.events: takes a whole number of events from 1 to 5000',
-      expect.stringMatching(/destination c: tls.ca: takes certificates in PEM form/),
+      'XIQ_SINK_CONFIG: destination c: batch.events: must be a whole number of events from 1 to 5000',
+      expect.stringMatching(/destination c: tls.ca: must be certificates in PEM form/),
       'two destinations have the name "c"',
     ]);
     expect(problems.join()).not.toContain(SECRET);
@@ -112,10 +112,10 @@ describe('destinations of the file', () => {
       'XIQ_SINK_CONFIG: destinations.0.token: the environment variable NOT_SET is not set',
     ]);
     expect(problemsOf({ destinations: [{ name: 'a', ...HEC, token: { file } }] })).toEqual([
-      `XIQ_SINK_CONFIG: destinations.0.token: ${file} cannot be read: ENOENT`,
+      `XIQ_SINK_CONFIG: destinations.0.token: can't read ${file} (ENOENT)`,
     ]);
     expect(problemsOf({ destinations: [{ name: 'A b', ...FILE }] })).toEqual([
-      expect.stringContaining('destinations.0.name: takes lower-case letters, digits, - and _'),
+      expect.stringMatching(/destinations\.0\.name: .*lower-case letters, digits, - and _/),
     ]);
   });
 
@@ -149,16 +149,16 @@ describe('FORWARD_TO', () => {
     'splunk+https://siem.test:8088?index=main',
     'elasticsearch+https://siem.test',
     'https://siem.test',
-  ])('%s takes FORWARD_TOKEN', (url) => {
+  ])('%s uses FORWARD_TOKEN', (url) => {
     expect(forwardTo(url, SECRET)).toHaveLength(1);
   });
 
   it.each([
-    ['gopher://siem.test', '', /^FORWARD_TO takes a URL that begins with syslog\+udp:\/\/, /],
-    ['syslog+tls://siem.test:6514?format=pdf', '', /^FORWARD_TO: format: takes one of json/],
-    ['https://me:pass@siem.test', '', /^FORWARD_TO takes no user name or password/],
-    ['file:///tmp/x', SECRET, /^FORWARD_TOKEN: file: takes none$/],
-    ['', SECRET, /^FORWARD_TOKEN: is of no use without FORWARD_TO$/],
+    ['gopher://siem.test', '', /^FORWARD_TO must be a URL that begins with syslog\+udp:\/\/, /],
+    ['syslog+tls://siem.test:6514?format=pdf', '', /^FORWARD_TO: format: must be one of json/],
+    ['https://me:pass@siem.test', '', /^FORWARD_TO must not contain a user name or password/],
+    ['file:///tmp/x', SECRET, /^FORWARD_TOKEN: file: does not use a token$/],
+    ['', SECRET, /^FORWARD_TOKEN is set without FORWARD_TO$/],
   ])('%s is refused', (FORWARD_TO, FORWARD_TOKEN, problem) => {
     const problems = problemsOf({}, { FORWARD_TO, FORWARD_TOKEN });
     expect(problems).toEqual([expect.stringMatching(problem)]);

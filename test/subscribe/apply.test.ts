@@ -190,7 +190,7 @@ describe('while the cloud only queues what is created', () => {
     }).apply('subscribed');
     expect(clock.now() - begun).toBe(30_000);
     expect(new Set(unfinished.map(({ reason }) => reason))).toEqual(
-      new Set(['the cloud does not show it after 30 s']),
+      new Set(['the cloud still does not show the change after 30 s']),
     );
   });
 });
@@ -239,7 +239,7 @@ describe('where the cloud does not list subscriptions', () => {
     cloud.behaviour.tellsCreated = false;
     expect(await apply()).toMatchObject({ unfinished: [] });
     expect((await apply()).outcomes).toEqual([]);
-    const reason: unknown = expect.stringContaining('delete it by hand');
+    const reason: unknown = expect.stringContaining('delete it manually');
     expect((await apply({ secret: 'webhook-secret-2' })).unfinished).toMatchObject(
       TYPES.map(() => ({ reason })),
     );

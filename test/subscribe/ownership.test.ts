@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createOwnership } from '../../src/subscribe/ownership.ts';
+import { createOwnership } from '../../src/subscribe/desired.ts';
 
 const isOurs = createOwnership({ publicUrl: 'https://sink.test/in', otherSources: ['south'] });
 

@@ -2,9 +2,8 @@ import * as fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { MESSAGE_TYPES } from '../../src/domain.ts';
 import type { ActualSubscription } from '../../src/subscribe/actual.ts';
-import { desiredSubscriptions, digestOf } from '../../src/subscribe/desired.ts';
+import { createOwnership, desiredSubscriptions, digestOf } from '../../src/subscribe/desired.ts';
 import type { DesiredSubscription } from '../../src/subscribe/desired.ts';
-import { createOwnership } from '../../src/subscribe/ownership.ts';
 import { changesOf, planSubscriptions } from '../../src/subscribe/plan.ts';
 import type { Change } from '../../src/subscribe/plan.ts';
 

@@ -107,7 +107,10 @@ describe('the watch', () => {
     cloud.behaviour.failCreate = (index) => (index === 0 ? { status: 400, isDone: false } : undefined);
     const { clock, checks, warnings } = start(true);
     await checks(1);
-    expect(warnings().at(-1)).toMatchObject({ msg: 'not repaired', messageType: 'AUDIT_LOG_ALL' });
+    expect(warnings().at(-1)).toMatchObject({
+      msg: 'subscription not repaired',
+      messageType: 'AUDIT_LOG_ALL',
+    });
     expect(warnings().at(-1)?.['reason']).toContain('answered 400');
     clock.tick();
     await checks(2);
@@ -118,7 +121,9 @@ describe('the watch', () => {
     cloud.behaviour.intercept = () => ({ status: 403 });
     const { clock, checks, warnings } = start(true);
     await checks(1);
-    expect(warnings().map(({ msg }) => msg)).toEqual([expect.stringContaining('were not checked')]);
+    expect(warnings().map(({ msg }) => msg)).toEqual([
+      expect.stringContaining("can't check the subscriptions"),
+    ]);
     cloud.behaviour.intercept = () => undefined;
     clock.tick();
     await checks(2);

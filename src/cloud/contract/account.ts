@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { idSchema } from './id.ts';
+import { idSchema } from './shared.ts';
 
-/** Answer of `GET /account/home`; the specification shows no members, these are the published ones we name. */
+/** Answer of `GET /account/home`; the specification shows no members, so these are the published ones that we use. */
 export const homeAccountSchema = z.looseObject({
   id: idSchema.nullish(),
   name: z.string().nullish(),
@@ -13,7 +13,7 @@ export const homeAccountSchema = z.looseObject({
 
 export type HomeAccount = z.output<typeof homeAccountSchema>;
 
-/** Answer of `GET /account/viq`; `standalone` is false where HIQ is enabled. */
+/** Answer of `GET /account/viq`; `standalone` is false if HIQ is enabled. */
 export const viqInfoSchema = z.looseObject({
   vhm_id: idSchema.nullish(),
   owner_id: idSchema.nullish(),

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 
-/** The kinds of log that `GET /logs/{kind}` reads back; there is none for GDPR and location events. */
+/** The kinds of log that `GET /logs/{kind}` returns. There is none for GDPR and location events. */
 export const LOG_KINDS = ['audit', 'auth', 'accounting', 'credential', 'email', 'sms'] as const;
 
 export type LogKind = (typeof LOG_KINDS)[number];
 
-/** The largest `limit` of one page of each log. */
+/** The largest page `limit` of each log. */
 export const LOG_PAGE_LIMITS: Readonly<Record<LogKind, number>> = {
   audit: 500,
   auth: 100,
@@ -19,12 +19,12 @@ export const LOG_PAGE_LIMITS: Readonly<Record<LogKind, number>> = {
 export const AUDIT_WINDOW_MS = 30 * 24 * 60 * 60 * 1000;
 
 const text = z.string().nullish();
-/** An int64: as digits where a JavaScript number would round it. */
+/** An int64: a string of digits if a JavaScript number would round it. */
 const int64 = z.union([z.int(), z.string()]).nullish();
 
 /**
- * What every log record has, `timestamp` in epoch milliseconds. Records are passed on as sent, so the client checks
- * no more than this: one odd member must not cost a whole page.
+ * The members of every log record, `timestamp` in epoch milliseconds. Records are passed on as sent, so the client
+ * validates nothing else: one odd member must not cost a whole page.
  */
 export const logRecordSchema = z.looseObject({
   id: z.union([z.int(), z.string()]),
@@ -114,7 +114,7 @@ const smsLogSchema = logRecordSchema.extend({
   provider_type: text,
 });
 
-/** One record of each log with the members the vendor publishes; times and dates in epoch milliseconds. */
+/** The record of each log with the members that the vendor publishes; times and dates in epoch milliseconds. */
 export const LOG_RECORD_SCHEMAS = {
   audit: auditLogSchema,
   auth: authLogSchema,

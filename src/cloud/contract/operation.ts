@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { errorBodySchema, legacyErrorBodySchema } from './error-body.ts';
+import { errorBodySchema, legacyErrorBodySchema } from './shared.ts';
 
 /** States of a long-running operation (specification, States and transitions). */
 const OPERATION_STATUSES = ['PENDING', 'RUNNING', 'CANCELING', 'SUCCEEDED', 'FAILED', 'CANCELED'] as const;
@@ -23,8 +23,8 @@ const operationMetadataSchema = z.looseObject({
 });
 
 /**
- * Answer of `GET /operations/{operationId}`: `response` is what the synchronous call would have answered, `error`
- * is there once the operation failed or was cancelled.
+ * Answer of `GET /operations/{operationId}`: `response` is the answer of the synchronous call; `error` is present if the
+ * operation failed or was cancelled.
  */
 export const operationSchema = z.looseObject({
   id: z.string().min(1),

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 // oxlint-disable-next-line no-restricted-imports -- domain.ts, which the pattern for other rooms also hits here
 import { MESSAGE_TYPES } from '../../domain.ts';
-import { idSchema } from './id.ts';
+import { idSchema } from './shared.ts';
 
-/** Whether the cloud sends what a subscription asks for. */
+/** Whether the cloud sends the events of a subscription. */
 const SUBSCRIPTION_STATUSES = ['ENABLED', 'DISABLED'] as const;
 
 /**
- * One webhook subscription as a subscriber asks for it. `status` is not in the specification but required by newer
- * versions of the service, so our client always sends it.
+ * One webhook subscription as a subscriber requests it. `status` is not in the specification, but newer versions of the
+ * service require it, so our client always sends it.
  */
 const subscriptionRequestSchema = z.object({
   application: z.string().min(1),
@@ -23,12 +23,12 @@ export type SubscriptionRequest = z.output<typeof subscriptionRequestSchema>;
 /** Body of `POST /subscriptions/webhook`. */
 export const createSubscriptionsRequestSchema = z.array(subscriptionRequestSchema).min(1);
 
-/** Body of `PUT /subscriptions/webhook/{id}`: its shape is not shown anywhere, so no member is demanded. */
+/** Body of `PUT /subscriptions/webhook/{id}`: its shape is not documented, so no member is required. */
 export const updateSubscriptionRequestSchema = subscriptionRequestSchema.partial();
 
 /**
- * A subscription as the cloud holds it, its secret in clear. Message type and status stay plain text: other
- * applications may hold subscriptions of kinds we do not know.
+ * A subscription in the cloud, with its secret as clear text. Message type and status are plain text, because other
+ * applications may have subscriptions of unknown kinds.
  */
 export const subscriptionSchema = z.looseObject({
   id: idSchema,

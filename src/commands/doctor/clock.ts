@@ -1,4 +1,4 @@
-import { readCloudTime } from '../../cloud/server-time.ts';
+import { readCloudTime } from '../../cloud/exchange.ts';
 import { readServerTime } from '../../store/server-facts.ts';
 import { fail, ok, warn } from './check.ts';
 import type { Finding } from './check.ts';

@@ -1,5 +1,5 @@
 import { createCloudClient } from '../../cloud/client.ts';
-import type { TokenInfo } from '../../cloud/contract/api-token.ts';
+import type { TokenInfo } from '../../cloud/contract/auth.ts';
 import type { Config, SourceConfig } from '../../config.ts';
 import { describeError } from '../../errors.ts';
 import { createLogger } from '../../logger.ts';

@@ -10,11 +10,17 @@ import type { StoredEvent } from '../../store/read-events.ts';
 import { toEventAnswer } from './event-schemas.ts';
 import type { eventDetailSchema, forwardingSchema } from './event-schemas.ts';
 
+/** Whether the filter of a configured destination leaves an event out. */
+export type IsFiltered = (destination: string, event: StoredEvent) => boolean;
+
+/** An event as it stands with one destination. */
+export type EventOutcome = EventForwarding & { readonly isFiltered: boolean };
+
 /** One event, what brought it, and where it went. */
 export interface EventDetail {
   readonly event: StoredEvent;
   readonly delivery: StoredDelivery | undefined;
-  readonly forwarding: readonly EventForwarding[];
+  readonly forwarding: readonly EventOutcome[];
 }
 
 /** Reads one event with all that is known of it. Throws HttpError 404 when there is none. */
@@ -22,6 +28,7 @@ export async function describeEvent(
   db: Db,
   eventId: string,
   occurredAt: Date | undefined,
+  isFiltered: IsFiltered,
 ): Promise<EventDetail> {
   const event = await findEvent(db, eventId, occurredAt);
   if (event === undefined) {
@@ -35,15 +42,20 @@ export async function describeEvent(
     findDelivery(db, event.deliveryId),
     forwardingOf(db, event),
   ]);
-  return { event, delivery, forwarding };
+  return {
+    event,
+    delivery,
+    forwarding: forwarding.map((one) => ({ ...one, isFiltered: isFiltered(one.destination, event) })),
+  };
 }
 
 type Outcome = z.input<typeof forwardingSchema>['outcome'];
 
 /** How an event stands with a destination, in a word. */
-export function outcomeOf({ hasPassed, rejectedAt, replayedAt }: EventForwarding): Outcome {
+export function outcomeOf({ hasPassed, rejectedAt, replayedAt, isFiltered }: EventOutcome): Outcome {
   if (rejectedAt !== null) return replayedAt === null ? 'refused' : 'sent again';
-  return hasPassed ? 'passed' : 'waiting';
+  if (isFiltered) return 'filtered';
+  return hasPassed ? 'sent' : 'waiting';
 }
 
 /** The same as the API answers it. */

@@ -12,14 +12,15 @@ import type { Page } from '../html/layout.ts';
 import { exactTimeOf } from '../html/time.ts';
 import { deliveryPanel } from './delivery-panel.ts';
 import { describeEvent } from './describe-event.ts';
+import type { IsFiltered } from './describe-event.ts';
 import { cellOf, summaryOf } from './event-cells.ts';
 import { oneEvent } from './event-routes.ts';
 import { forwardingTable } from './forwarding-table.ts';
 
 /** Everything of one event. */
-export async function renderEvent(db: Db, request: Request): Promise<Page> {
+export async function renderEvent(db: Db, request: Request, isFiltered: IsFiltered): Promise<Page> {
   const { path, query } = readAsked(oneEvent, request);
-  const { event, delivery, forwarding } = await describeEvent(db, path.event_id, query.at);
+  const { event, delivery, forwarding } = await describeEvent(db, path.event_id, query.at, isFiltered);
   return {
     title: `Event of ${event.occurredAt.slice(0, 19).replace('T', ' ')}`,
     content: [

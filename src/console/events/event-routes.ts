@@ -7,6 +7,7 @@ import { jsonRoute } from '../api/route.ts';
 import type { ApiRoute } from '../api/route.ts';
 import { conditionShape, filterOf, isInOrder, NOT_IN_ORDER } from './conditions.ts';
 import { describeEvent, toDetailAnswer } from './describe-event.ts';
+import type { IsFiltered } from './describe-event.ts';
 import { eventDetailSchema, eventPageSchema, histogramSchema, toEventAnswer } from './event-schemas.ts';
 import { cursor, readPage } from './page-of-events.ts';
 
@@ -78,7 +79,7 @@ const histogramRoute = (db: Db) =>
   });
 
 /** One event; behind the routes whose paths look like an id. */
-export const oneEventRoute = (db: Db) =>
+export const oneEventRoute = (db: Db, isFiltered: IsFiltered) =>
   jsonRoute({
     method: 'get',
     path: '/events/{event_id}',
@@ -86,5 +87,6 @@ export const oneEventRoute = (db: Db) =>
     summary: 'one event, the delivery that brought it, and where it was forwarded',
     asks: oneEvent,
     answer: eventDetailSchema,
-    work: async ({ path, query }) => toDetailAnswer(await describeEvent(db, path.event_id, query.at)),
+    work: async ({ path, query }) =>
+      toDetailAnswer(await describeEvent(db, path.event_id, query.at, isFiltered)),
   });

@@ -75,9 +75,9 @@ export const histogramSchema = z
 export const forwardingSchema = z
   .object({
     destination: z.string(),
-    outcome: z.enum(['passed', 'waiting', 'refused', 'sent again']).meta({
+    outcome: z.enum(['sent', 'filtered', 'waiting', 'refused', 'sent again']).meta({
       description:
-        'passed: sent, unless the filter leaves it out or the destination began behind it; refused: set aside for what it says; sent again: refused first',
+        'sent: also an event that was stored before the destination was added; filtered: left out by the current filter of the destination; refused: rejected by the destination; sent again: rejected, then sent successfully',
     }),
     state: z.enum(['running', 'paused', 'refused']).meta({ description: 'of the destination, now' }),
     reason: z.string().nullable().meta({ description: 'why it was refused' }),

@@ -1,13 +1,13 @@
-import type { EventForwarding } from '../../store/event-forwarding.ts';
 import { badge } from '../html/badge.ts';
 import type { Content } from '../html/html.ts';
 import { html } from '../html/html.ts';
 import { tableOf } from '../html/table.ts';
 import { timeOf } from '../html/time.ts';
 import { outcomeOf } from './describe-event.ts';
+import type { EventOutcome } from './describe-event.ts';
 
 /** How an event stands with each destination. */
-export function forwardingTable(forwarding: readonly EventForwarding[]): Content {
+export function forwardingTable(forwarding: readonly EventOutcome[]): Content {
   if (forwarding.length === 0) {
     return html`<p class="empty">
       No destinations are set up. The setting <code>FORWARD_TO</code> names one.
@@ -27,18 +27,19 @@ export function forwardingTable(forwarding: readonly EventForwarding[]): Content
       forwarding,
     ),
     html`<p class="dim">
-      Passed means sent, unless the destination's filter leaves the event out or it was set up to begin behind
-      it.
+      Events stored before a destination was added count as sent, unless its filter leaves them out.
     </p>`,
   ];
 }
 
-function outcomeBadge(one: EventForwarding): Content {
+function outcomeBadge(one: EventOutcome): Content {
   const outcome = outcomeOf(one);
   switch (outcome) {
-    case 'passed':
+    case 'sent':
     case 'sent again':
       return badge('good', outcome);
+    case 'filtered':
+      return badge('plain', 'left out by the filter');
     case 'refused':
       return badge('bad', 'refused by the destination');
     case 'waiting':

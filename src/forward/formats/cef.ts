@@ -1,13 +1,11 @@
 import type { Format } from '../stored-event.ts';
-import { eventClass } from './event-class.ts';
-import { camelCase, compileExtension } from './extension.ts';
-import type { Entry } from './extension.ts';
-import { factsOf } from './facts.ts';
-import { MAPPING_VERSION, PRODUCT, VENDOR } from './product.ts';
+import { factsOf, PRODUCT, VENDOR } from './facts.ts';
+import { camelCase, compileExtension, eventClass, MAPPING_VERSION } from './line-formats.ts';
+import type { Entry } from './line-formats.ts';
 import { digits, firstIpv6, ipv4, ipv6, mac, milliseconds, text } from './readings.ts';
 import { KINDS } from './record-kind.ts';
 
-/** Input octets are what the client sent (RFC 2866, 5.3): inbound, seen from the source to the destination. */
+/** Input octets are those that the client sent (RFC 2866, 5.3): inbound, from source to destination. */
 export const CEF_ENTRIES: readonly Entry[] = [
   { fact: 'occurred_at', key: 'rt', reading: milliseconds },
   { fact: 'event_id', key: 'externalId' },
@@ -42,10 +40,10 @@ export const CEF_ENTRIES: readonly Entry[] = [
   { fact: 'description', key: 'msg' },
 ];
 
-/** A key of our own carries our name, as CEF asks: `ssid` is `xiqSsid`. */
+/** Custom keys start with our name, as CEF requires: `ssid` is `xiqSsid`. */
 const ownKey = (fact: string) => camelCase(`xiq_${fact}`);
 
-/** What ends a line for some receiver or steers a terminal; line breaks first become what CEF has for them. */
+/** Characters that end a line for some receivers or control a terminal. Line breaks are escaped first. */
 const CONTROL = /[\p{Cc}\u2028\u2029]/gu;
 const SPECIAL = /[\\=\p{Cc}\u2028\u2029]/u;
 
@@ -67,7 +65,7 @@ const writeExtension = compileExtension({
   delimiter: ' ',
 });
 
-/** A field of the header, cut to its length by what it says, not by how it is escaped. */
+/** A header field. The length limit applies to the text before it is escaped. */
 const headerField = (value: string, maxLength: number) =>
   value
     .slice(0, maxLength)

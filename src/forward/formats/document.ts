@@ -2,26 +2,26 @@ import type { Fact, Facts } from './facts.ts';
 import { text, unmappedReading } from './readings.ts';
 import type { Reading } from './readings.ts';
 
-/** A JSON object that is being written. */
+/** A JSON object under construction. */
 export interface Document {
   [member: string]: unknown;
 }
 
-/** A fact, the member it goes to (`source.ip`), and how it is read; as text when that is not said. */
+/** A fact, the member that it goes to (`source.ip`), and how to read it (default: as text). */
 export type Mapping = readonly [fact: string, member: string, reading?: Reading];
 
-/** How a document is made of facts. */
+/** How to build a document from facts. */
 export interface Plan {
-  /** By member. What the record says takes the place of a constant. */
+  /** By member. A fact of the record replaces a constant. */
   readonly constants: Readonly<Record<string, unknown>>;
   readonly mappings: readonly Mapping[];
-  /** The member that holds the facts which nothing above maps, under their own names. */
+  /** The member that contains all facts without a mapping, under their own names. */
   readonly rest: string;
-  /** Facts that are left out. */
+  /** Facts to leave out. */
   readonly omit?: readonly string[];
 }
 
-/** Prepares a plan: members are split once, not for each event. */
+/** Prepares a plan: members are split once instead of for each event. */
 export function compilePlan({ constants, mappings, rest, omit = [] }: Plan): (facts: Facts) => Document {
   const fixed = Object.entries(constants).map(([member, value]) => [member.split('.'), value] as const);
   const mapped = mappings.map(([fact, member, reading = text]) => ({

@@ -1,8 +1,7 @@
 import type { Format } from '../stored-event.ts';
 import { compilePlan } from './document.ts';
 import type { Mapping } from './document.ts';
-import { factsOf } from './facts.ts';
-import { PRODUCT, VENDOR } from './product.ts';
+import { factsOf, PRODUCT, VENDOR } from './facts.ts';
 import { addresses, dashedMac, integer, ip, list, seconds, text, time } from './readings.ts';
 import type { Reading } from './readings.ts';
 import { eachKind } from './record-kind.ts';
@@ -35,7 +34,7 @@ const observerMac: Reading = (fact) => {
 
 const dataset: Reading = (fact) => `xiq.${text(fact).toLowerCase()}`;
 
-/** Input octets are what the client sent (RFC 2866, 5.3), and the client is the source. */
+/** Input octets are those that the client sent (RFC 2866, 5.3), and the client is the source. */
 export const ECS_MAPPINGS: readonly Mapping[] = [
   ['occurred_at', '@timestamp', time],
   ['description', 'message'],
@@ -82,7 +81,7 @@ export const ECS_MAPPINGS: readonly Mapping[] = [
   ['recipient', 'email.to.address', list],
 ];
 
-/** `source.ip` and `related.ip` tell these. */
+/** `source.ip` and `related.ip` contain these. */
 const OMITTED = ['ipv4', 'ipv6', 'framed_ip_address'];
 
 const PLANS = eachKind((kind, { action }) =>
@@ -104,8 +103,8 @@ const PLANS = eachKind((kind, { action }) =>
 );
 
 /**
- * Elastic Common Schema 9.4, for Elasticsearch and OpenSearch, nested; what the schema has no field for stands under
- * `xiq`. `data_stream` fields are left to the stream, which refuses an event that names another one.
+ * Elastic Common Schema 9.4, for Elasticsearch and OpenSearch, nested. Facts without a field in the schema are under
+ * `xiq`. The `data_stream` fields are left to the stream, which refuses an event that names another one.
  */
 export const formatEcs: Format = (event) => {
   const facts = factsOf(event);

@@ -2,18 +2,22 @@ import type { StoredEvent } from '../stored-event.ts';
 import { outcomeOf, recordKind, severityOf } from './record-kind.ts';
 import type { RecordKind } from './record-kind.ts';
 
+/** The maker and the product that events come from; every format names them. */
+export const VENDOR = 'Extreme Networks';
+export const PRODUCT = 'ExtremeCloud IQ';
+
 export type Fact = string | readonly string[];
 
-/** What an event says, by the names that the formats' tables map; what it does not say is absent. */
+/** The facts of an event, by the names that the formats' tables map. A fact that the event does not have is absent. */
 export interface Facts {
   readonly kind: RecordKind;
-  /** Envelope and typed columns, one name for one meaning whatever the message type. */
+  /** Envelope and typed columns. A name has the same meaning in every message type. */
   readonly told: Readonly<Record<string, Fact>>;
-  /** What follows from the told facts. */
+  /** Facts that follow from the told ones. */
   readonly derived: Readonly<Record<string, Fact>>;
 }
 
-/** Columns that mean the same, or other things by the same name, in different message types. */
+/** Columns whose names differ for the same meaning, or are the same for different meanings. */
 const FACT_OF_COLUMN: Readonly<Record<string, string>> = { username: 'user_name' };
 const FACT_OF_GDPR_COLUMN: Readonly<Record<string, string>> = {
   ...FACT_OF_COLUMN,
@@ -91,10 +95,10 @@ function emailOf(name: string | undefined): string | undefined {
   return /^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z\d-]+(?:\.[a-z\d-]+)+$/i.test(name) ? name : undefined;
 }
 
-/** More of a description than a name and the words around it. */
+/** Longer than a name and the words around it, in characters. */
 const NAME_WINDOW = 300;
 
-/** The private key's user stands in the description alone: "Cloud PPSK user NAME was created". */
+/** The user of a private key is only in the description: "Cloud PPSK user NAME was created". */
 function targetUser(kind: RecordKind, description: string | undefined): string | undefined {
   if (description === undefined || (kind !== 'ppskCreated' && kind !== 'ppskDeleted')) return undefined;
   const start = description.search(/\bPPSK user\b/i);
@@ -104,7 +108,7 @@ function targetUser(kind: RecordKind, description: string | undefined): string |
   return name?.[1] ?? name?.[2] ?? name?.[3];
 }
 
-/** Latitude and longitude as "lat,lng", when they are somewhere on earth. */
+/** Latitude and longitude as "lat,lng", if they are a place on earth. */
 function positionOf(lat: string | undefined, lng: string | undefined): string | undefined {
   if (lat === undefined || lng === undefined) return undefined;
   return Math.abs(Number(lat)) <= 90 && Math.abs(Number(lng)) <= 180

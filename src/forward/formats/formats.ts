@@ -19,7 +19,7 @@ const WRITERS: Readonly<Record<FormatName, Format>> = {
   leef: formatLeef,
 };
 
-/** The format of a name; it hides secrets before it writes anything, so no event leaves without these rules. */
+/** Returns the format with this name. It hides secrets before it writes, so every event is redacted by these rules. */
 export function createFormat(name: FormatName, rules: RedactionRules): Format {
   const redact = createRedaction(rules);
   const write = WRITERS[name];

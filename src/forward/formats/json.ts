@@ -6,7 +6,7 @@ import type { Format } from '../stored-event.ts';
 import { asTold, decimal, json, time } from './readings.ts';
 import type { Reading } from './readings.ts';
 
-/** An int64 stays a text, because most readers of JSON would round it. */
+/** An int64 stays a string, because most JSON readers would round it. */
 const READINGS: Partial<Record<FieldKind, Reading>> = {
   'double precision': decimal,
   timestamptz: time,
@@ -20,7 +20,7 @@ const COLUMNS = new Map(
   ]),
 );
 
-/** Our own event: the envelope, every typed column of its message type (null where not told), the payload. */
+/** Our own format: the envelope, every typed column of the message type (null if not told), and the payload. */
 export const formatJson: Format = (event) => {
   const columns: Record<string, unknown> = {};
   for (const [column, reading] of COLUMNS.get(event.messageType) ?? []) {

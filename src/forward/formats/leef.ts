@@ -1,12 +1,10 @@
 import type { Format } from '../stored-event.ts';
-import { eventClass } from './event-class.ts';
-import { camelCase, compileExtension } from './extension.ts';
-import type { Entry } from './extension.ts';
-import { factsOf } from './facts.ts';
-import { MAPPING_VERSION, PRODUCT, VENDOR } from './product.ts';
+import { factsOf, PRODUCT, VENDOR } from './facts.ts';
+import { camelCase, compileExtension, eventClass, MAPPING_VERSION } from './line-formats.ts';
+import type { Entry } from './line-formats.ts';
 import { digits, ip, mac, milliseconds } from './readings.ts';
 
-/** The attributes that QRadar knows, and shorter names for ours; every other fact keeps its name, in camelCase. */
+/** The attributes that QRadar knows, and shorter names for some of ours. Other facts keep their name in camelCase. */
 export const LEEF_ENTRIES: readonly Entry[] = [
   { fact: 'occurred_at', key: 'devTime', reading: milliseconds },
   { fact: 'category', key: 'cat' },
@@ -27,7 +25,7 @@ const DELIMITER = '^';
 
 const SPECIAL = /[\^\p{Cc}\u2028\u2029]/u;
 
-/** LEEF has no escapes: the delimiter goes, and what could end the line becomes a blank. */
+/** LEEF has no escapes: the delimiter is removed, and characters that could end the line become spaces. */
 function escapeValue(value: string): string {
   const wellFormed = value.toWellFormed();
   if (!SPECIAL.test(wellFormed)) return wellFormed;

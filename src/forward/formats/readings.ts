@@ -5,24 +5,24 @@ import type { FieldKind } from '../../message-types.ts';
 import type { Fact } from './facts.ts';
 
 /**
- * Reads a fact as what a field takes. Undefined when it is nothing of the kind: receivers refuse an event for one
- * such value, and the fact still stands in the payload.
+ * Reads a fact as a value of the field's type. Undefined if the fact has no such value: receivers reject an event for
+ * one wrong value, and the fact is still in the payload.
  */
 export type Reading<T = unknown> = (fact: Fact) => T | undefined;
 
-/** A text; a list's elements with commas between. */
+/** A text; the elements of a list are joined with commas. */
 export const text = (fact: Fact): string => (typeof fact === 'string' ? fact : fact.join(','));
 
-/** A list; a text is a list of one. */
+/** A list; a text becomes a list of one. */
 export const list = (fact: Fact): readonly string[] => (typeof fact === 'string' ? [fact] : fact);
 
-/** A list of addresses, without what is none. */
+/** The valid addresses of a list. */
 export const addresses: Reading<readonly string[]> = (fact) => {
   const valid = list(fact).filter((address) => isIP(address) !== 0);
   return valid.length === 0 ? undefined : valid;
 };
 
-/** A list or a text, as it is. */
+/** A list or a text, unchanged. */
 export const asTold = (fact: Fact): Fact => fact;
 
 /** The digits of an int64. */
@@ -32,7 +32,7 @@ export const digits: Reading<string> = (fact) => {
   return BigInt.asIntN(64, exact) === exact ? String(exact) : undefined;
 };
 
-/** An int64 as a JSON number, every digit kept. */
+/** An int64 as a JSON number with all its digits. */
 export const integer: Reading = (fact) => {
   const exact = digits(fact);
   if (exact === undefined) return undefined;
@@ -44,7 +44,7 @@ export const decimal: Reading<number> = (fact) => {
   return text(fact).trim() !== '' && Number.isFinite(number) ? number : undefined;
 };
 
-/** Seconds in another unit, so many to the second. */
+/** Seconds in another unit. */
 export const seconds =
   (unitsPerSecond: number): Reading<number> =>
   (fact) => {
@@ -52,10 +52,10 @@ export const seconds =
     return Number.isSafeInteger(units) && units >= 0 ? units : undefined;
   };
 
-/** Anything else is no time, though `Date.parse` reads a year out of nearly any text. */
+/** Anything else is not a time, although `Date.parse` finds a year in nearly any text. */
 const DATE = /^\d{4}-\d\d-\d\d[T ]/;
 
-/** Epoch milliseconds, of ISO 8601 and of what Postgres prints ("2026-01-31 08:00:00.123+00"). */
+/** Epoch milliseconds from ISO 8601 and from the form that Postgres prints ("2026-01-31 08:00:00.123+00"). */
 export const milliseconds: Reading<number> = (fact) => {
   const told = text(fact);
   if (!DATE.test(told)) return undefined;
@@ -91,7 +91,7 @@ export const ipv6 = addressOf(6);
 /** The first IPv6 address of a list. */
 export const firstIpv6: Reading<string> = (fact) => list(fact).find((address) => isIP(address) === 6);
 
-/** JSON as such; a text that is none stays a text. */
+/** The value of a JSON text; any other text stays a text. */
 export const json: Reading = (fact) => {
   try {
     return parseExactJson(text(fact));
@@ -100,7 +100,7 @@ export const json: Reading = (fact) => {
   }
 };
 
-/** The same for every fact: a member that goes with another one. */
+/** The same value for every fact, for a member that accompanies another one. */
 export const always =
   <T>(value: T): Reading<T> =>
   () =>
@@ -112,7 +112,7 @@ const READING_OF_KIND: Partial<Record<FieldKind, Reading>> = {
   timestamptz: time,
 };
 
-/** By column, as the first message type that has it; the only other meaning of one has its own name (facts.ts). */
+/** By column, as in the first message type that has it. The only column with a second meaning is renamed (facts.ts). */
 const readingOfColumn = new Map(
   Object.values(FIELDS)
     .flat()
@@ -120,5 +120,5 @@ const readingOfColumn = new Map(
     .toReversed(),
 );
 
-/** How to read a fact that a format's table does not map: numbers and times as such, all else as text. */
+/** How to read a fact without a mapping: numbers and times as such, anything else as text. */
 export const unmappedReading = (fact: string): Reading => readingOfColumn.get(fact) ?? asTold;

@@ -1,6 +1,6 @@
 import type { StoredEvent } from '../stored-event.ts';
 
-/** What a record tells of: the row of every format's table. */
+/** What happened, according to the record: the row in every format's table. */
 export type RecordKind =
   | 'login'
   | 'logout'
@@ -19,11 +19,11 @@ export type RecordKind =
 
 export type Outcome = 'success' | 'failure' | 'unknown';
 
-/** What all formats say of a kind. */
+/** What all formats contain about a kind. */
 export interface KindText {
   readonly name: string;
   readonly action: string;
-  /** 0 to 10, as CEF counts; `failed` where a failure weighs more. */
+  /** 0 to 10, as in CEF; `failed` if a failure is more severe. */
   readonly severity: number;
   readonly failed?: number;
 }
@@ -50,7 +50,7 @@ export const KINDS: Readonly<Record<RecordKind, KindText>> = {
   location: { name: 'Client located', action: 'client-located', severity: 0 },
 };
 
-/** The table's rows, for formats that prepare something for each. */
+/** Prepares something for each kind. */
 export function eachKind<T>(
   prepare: (kind: RecordKind, text: KindText) => T,
 ): Readonly<Record<RecordKind, T>> {
@@ -73,7 +73,7 @@ export function eachKind<T>(
   };
 }
 
-/** The codes that the specification names ("Audit-log delivery"). */
+/** The codes in the specification ("Audit-log delivery"). */
 const KIND_OF_CODE: ReadonlyMap<unknown, RecordKind> = new Map([
   ['10001', 'login'],
   ['10002', 'logout'],
@@ -104,14 +104,17 @@ export function recordKind({ messageType, columns }: StoredEvent): RecordKind {
   }
 }
 
-/** The record does not name its type (RFC 2866, Acct-Status-Type): only a stop says when or why, only a start has no use yet. */
+/**
+ * The record lacks its type (RFC 2866, Acct-Status-Type). Only a stop has a time or cause of its end, and only a start
+ * has no usage yet.
+ */
 function accountingKind(columns: StoredEvent['columns']): RecordKind {
   if (columns['acct_stop_time'] || columns['acct_terminate_cause']) return 'accountingStop';
   const used = ['acct_session_time', 'acct_input_octets', 'acct_output_octets'];
   return used.some((column) => Number(columns[column] ?? 0) > 0) ? 'accountingInterim' : 'accountingStart';
 }
 
-/** What a status or a RADIUS reply says; the service's words and those of RFC 2865. */
+/** The outcome by status or RADIUS reply, in the words of the service and of RFC 2865. */
 const OUTCOME_OF_WORD: ReadonlyMap<string, Outcome> = new Map([
   ['success', 'success'],
   ['complete', 'success'],
@@ -121,7 +124,7 @@ const OUTCOME_OF_WORD: ReadonlyMap<string, Outcome> = new Map([
   ['access-reject', 'failure'],
 ]);
 
-/** How it ended, as far as the record says: the four documented audit codes name what has happened. */
+/** The outcome, as far as the record contains it. The four documented audit codes mean success. */
 export function outcomeOf(kind: RecordKind, { columns }: StoredEvent): Outcome {
   if (kind === 'login' || kind === 'logout' || kind === 'ppskCreated' || kind === 'ppskDeleted') {
     return 'success';
@@ -131,7 +134,7 @@ export function outcomeOf(kind: RecordKind, { columns }: StoredEvent): Outcome {
   return told ?? (columns['reject_reason'] ? 'failure' : 'unknown');
 }
 
-/** 0 to 10, as CEF counts. */
+/** The severity from 0 to 10, as in CEF. */
 export function severityOf(kind: RecordKind, outcome: Outcome): number {
   const { severity, failed } = KINDS[kind];
   return outcome === 'failure' ? (failed ?? severity) : severity;

@@ -1,14 +1,13 @@
 import { z } from 'zod';
 import { EndpointRefusedError } from '../sender.ts';
+import { failureOf, isGood, readJsonAnswer } from './http-answer.ts';
 import type { HttpEndpoint } from './http-endpoint.ts';
-import { failureOf, isGood } from './http-failure.ts';
-import { readJsonAnswer } from './json-answer.ts';
 
 /** Access tokens of an application that logs in as itself (OAuth 2.0 client credentials). */
 export interface AccessTokens {
-  /** A token that should be accepted now. Throws EndpointRefusedError when the login is refused. */
+  /** Returns a token that is valid now. Throws EndpointRefusedError if the login is refused. */
   current(): Promise<string>;
-  /** Drops the token, because it was not accepted. */
+  /** Discards the token after it was not accepted. */
   drop(): void;
 }
 
@@ -18,15 +17,15 @@ interface ClientCredentials {
   readonly scope: string;
 }
 
-/** The longest time before its end that a token is renewed; a tenth of its life where that is shorter. */
+/** A token is renewed this long before it expires, or a tenth of its lifetime if that is shorter. */
 const MAX_RENEWAL_MARGIN_MS = 5 * 60 * 1000;
 
 const LoginAnswer = z.object({
-  access_token: z.string().regex(/^[\u0021-\u007e]+$/, 'is no token'),
+  access_token: z.string().regex(/^[\u0021-\u007e]+$/, 'must be a token'),
   expires_in: z.coerce.number(),
 });
 
-/** Logs in at a path of the login endpoint; what it gets is added to the endpoint's secrets. */
+/** Logs in at a path of the login endpoint and adds each token to the endpoint's secrets. */
 export function createAccessTokens(
   login: HttpEndpoint,
   path: string,
@@ -58,7 +57,7 @@ export function createAccessTokens(
   };
 }
 
-/** A wrong client, secret or tenant is answered with 400 or 401: no event is to blame. */
+/** A wrong client, secret or tenant gives 400 or 401: the events are not the cause. */
 function loginFailure(failure: Error, status: number): Error {
   return status === 400 ? new EndpointRefusedError(failure.message) : failure;
 }

@@ -5,19 +5,18 @@ import { OutageError } from '../../errors.ts';
 import { createSecrets } from '../../secrets.ts';
 import { EndpointRefusedError } from '../sender.ts';
 import type { Message, Refusal, Sender } from '../sender.ts';
+import { failureOf, isGood, readJsonAnswer } from './http-answer.ts';
 import { createHttpEndpoint, httpOptions } from './http-endpoint.ts';
-import { failureOf, isGood } from './http-failure.ts';
-import { readJsonAnswer } from './json-answer.ts';
 
-/** Elasticsearch and OpenSearch: a data stream or an index. */
+/** A data stream or an index of Elasticsearch or OpenSearch. */
 export const elasticsearchOptions = z
   .strictObject({
     ...httpOptions,
     url: baseUrl,
-    /** A data stream takes only documents with `@timestamp`, which the format `ecs` has. */
+    /** A data stream accepts only documents with `@timestamp`, which the format `ecs` has. */
     index: z
       .string()
-      .regex(/^[^A-Z\\/*?"<>|,#:\s_+-][^A-Z\\/*?"<>|,#:\s]*$/, 'takes the name of an index or data stream')
+      .regex(/^[^A-Z\\/*?"<>|,#:\s_+-][^A-Z\\/*?"<>|,#:\s]*$/, 'must be the name of an index or data stream')
       .default('logs-xiq.events-default'),
     /** The base64 form, as Kibana shows it. */
     api_key: bearerToken.optional(),
@@ -28,17 +27,17 @@ export const elasticsearchOptions = z
     ({ api_key, username, password }) =>
       (username === undefined) === (password === undefined) &&
       (api_key === undefined || username === undefined),
-    'takes api_key, or username and password, or none',
+    'set either api_key, or username and password, or neither',
   );
 
 export type ElasticsearchOptions = z.output<typeof elasticsearchOptions>;
 
 export const ELASTICSEARCH_FORMATS = ['ecs', 'json', 'ocsf'] as const;
 
-/** Waits before the items that met an overloaded shard are sent again; then the batch waits as a whole. */
+/** Waits before items that an overloaded shard refused are sent again. After the last one the whole batch waits. */
 const ITEM_RETRY_WAITS_MS = [100, 300, 1_000];
 
-/** Only what is read of an item: a tenth of the full answer. */
+/** Limits the response to the members that are read: a tenth of its full size. */
 const BULK_PATH = '/_bulk?filter_path=items.*.status,items.*.error.type,items.*.error.reason';
 
 const ItemResult = z.object({
@@ -52,15 +51,15 @@ const BulkAnswer = z.object({
   items: z.array(z.object({ create: ItemResult }).transform(({ create }) => create)),
 });
 
-/** A message with its place in the batch. */
+/** A message with its index in the batch. */
 interface Item {
   readonly index: number;
   readonly message: Message;
 }
 
 /**
- * Creates a document for each event under the event's id, so that one sent twice is there once (in a data stream: as
- * long as its backing index is not rolled over). Each item's own answer counts.
+ * Creates a document for each event under the event's id, so an event that is sent twice is stored once (in a data
+ * stream: until its backing index is rolled over). The result of each item counts separately.
  */
 export function createElasticsearchSender(options: ElasticsearchOptions): Sender {
   const secrets = createSecrets();
@@ -76,18 +75,18 @@ export function createElasticsearchSender(options: ElasticsearchOptions): Sender
     if (!isGood(answer)) throw failureOf(answer, endpoint);
     const results = readJsonAnswer(BulkAnswer, answer, endpoint).items;
     if (results.length === items.length) return results;
-    throw new OutageError(`${endpoint.name} answered for ${results.length} of ${items.length} items`);
+    throw new OutageError(`${endpoint.name} returned results for ${results.length} of ${items.length} items`);
   }
 
-  /** Sends the items, notes those that are refused, and gives those that have to be sent again. */
+  /** Sends the items, adds those that are refused to `refusals`, and returns those to send again. */
   async function attempt(items: readonly Item[], refusals: Refusal[]): Promise<Item[]> {
     const results = await sendBulk(items);
     return items.filter(({ index }, at) => {
       const result = results[at];
-      if (result === undefined || isThere(result)) return false;
+      if (result === undefined || isStored(result)) return false;
       if (result.status === 429 || result.status >= 500) return true;
       if (isAboutIndex(result)) {
-        throw new EndpointRefusedError(`${endpoint.name} does not let us write: ${reasonOf(result)}`);
+        throw new EndpointRefusedError(`${endpoint.name} does not allow writing: ${reasonOf(result)}`);
       }
       refusals.push({ index, reason: reasonOf(result) });
       return false;
@@ -103,16 +102,18 @@ export function createElasticsearchSender(options: ElasticsearchOptions): Sender
         items = await attempt(items, refusals);
         if (items.length === 0) return refusals.toSorted((a, b) => a.index - b.index);
       }
-      throw new OutageError(`${endpoint.name} is too busy for ${items.length} of ${batch.length} events`);
+      throw new OutageError(
+        `${endpoint.name} is overloaded and did not accept ${items.length} of ${batch.length} events`,
+      );
     },
     close: () => Promise.resolve(endpoint.close()),
   };
 }
 
-/** 409: an earlier attempt has created it. */
-const isThere = ({ status }: ItemResult) => (status >= 200 && status <= 299) || status === 409;
+/** 409: an earlier attempt created the document. */
+const isStored = ({ status }: ItemResult) => (status >= 200 && status <= 299) || status === 409;
 
-/** No event is to blame when the index is missing, closed to us, or read-only. */
+/** The index is missing, forbidden or read-only: the events are not the cause. */
 const isAboutIndex = ({ status, error }: ItemResult) =>
   status === 401 || status === 403 || error?.type === 'index_not_found_exception';
 

@@ -2,22 +2,21 @@ import path from 'node:path';
 import { z } from 'zod';
 import { OutageError } from '../../errors.ts';
 import type { Sender } from '../sender.ts';
-import { openLogFile } from './log-file.ts';
+import { openLogFile, rotate } from './log-file.ts';
 import type { LogFile } from './log-file.ts';
-import { rotate } from './rotate.ts';
 
-/** A file of lines, for whatever collects files. */
+/** A file of lines, for a log collector. */
 export const fileOptions = z.strictObject({
-  path: z.string().refine((text) => path.isAbsolute(text), 'takes an absolute path'),
-  /** Begins a new file before this one grows over so many bytes. */
-  max_bytes: z.int().min(1_000_000, 'takes a whole number of bytes from 1000000').optional(),
-  /** Begins a new file with each day (UTC). */
-  daily: z.boolean('takes true or false').default(false),
-  /** So many full files are kept, as PATH.1 (the youngest), PATH.2 and so on. */
+  path: z.string().refine((text) => path.isAbsolute(text), 'must be an absolute path'),
+  /** Starts a new file before this one exceeds this size. */
+  max_bytes: z.int().min(1_000_000, 'must be a whole number of bytes, at least 1000000').optional(),
+  /** Starts a new file every day (UTC). */
+  daily: z.boolean('must be true or false').default(false),
+  /** How many full files are kept, as PATH.1 (the newest), PATH.2 and so on. */
   keep: z
     .int()
-    .min(1, 'takes a whole number from 1 to 1000')
-    .max(1000, 'takes a whole number from 1 to 1000')
+    .min(1, 'must be a whole number from 1 to 1000')
+    .max(1000, 'must be a whole number from 1 to 1000')
     .default(10),
 });
 
@@ -26,8 +25,8 @@ export type FileOptions = z.output<typeof fileOptions>;
 export const FILE_FORMATS = ['json', 'ecs', 'ocsf', 'cef', 'leef'] as const;
 
 /**
- * Appends a line for each event; a batch is on the disk once it is sent. A file that was renamed or removed under us
- * (logrotate) is noticed before the next batch, and a new one begun.
+ * Appends a line for each event; a batch that is sent is on the disk. If the file was renamed or removed in the
+ * meantime (logrotate), the next batch starts a new one.
  */
 export function createFileSender(options: FileOptions): Sender {
   let open: LogFile | undefined;
@@ -56,7 +55,7 @@ export function createFileSender(options: FileOptions): Sender {
         await file.append(lines);
       } catch (cause) {
         await closeFile().catch(() => undefined);
-        throw new OutageError(`file ${options.path} cannot be written`, { cause });
+        throw new OutageError(`can't write file ${options.path}`, { cause });
       }
       return [];
     },

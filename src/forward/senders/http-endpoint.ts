@@ -10,26 +10,26 @@ import { EndpointRefusedError } from '../sender.ts';
 import { PrivateAddressError, publicLookup, refusePrivateAddress } from './public-addresses.ts';
 import { tlsConnectionOptions, tlsOptions } from './tls-options.ts';
 
-/** The options that every destination reached by HTTP has. */
+/** The options of every destination that is reached by HTTP. */
 export const httpOptions = {
   tls: tlsOptions.optional(),
-  /** From the first byte of the connection to the last of the answer. */
+  /** The whole exchange, from opening the connection to the last byte of the answer. */
   timeout_seconds: z
     .number()
-    .min(0.1, 'takes seconds from 0.1 to 300')
-    .max(300, 'takes seconds from 0.1 to 300')
+    .min(0.1, 'must be 0.1 to 300 seconds')
+    .max(300, 'must be 0.1 to 300 seconds')
     .default(30),
 };
 
-/** One host that is posted to, and no other: redirects are not followed, and no URL comes from outside. */
+/** The one host that requests go to. Redirects are not followed, and no URL comes from outside. */
 export interface HttpEndpoint {
-  /** For errors: what it is and where, without path and query, which may hold a secret. */
+  /** For errors: type and address, without path and query, which may contain a secret. */
   readonly name: string;
-  /** What must not stand in an error, tokens got later included. */
+  /** Texts that must not appear in an error, including tokens received later. */
   readonly secrets: Secrets;
   /**
-   * Posts to a path below the URL and gives the answer, whatever its status. Throws OutageError when none came in
-   * time, EndpointRefusedError when the address is not one that may be connected to.
+   * Posts to a path below the URL and returns the answer, whatever its status. Throws OutageError if no answer came in
+   * time, and EndpointRefusedError if connections to the address are not allowed.
    */
   post(path: string, headers: Readonly<Record<string, string>>, body: string | Buffer): Promise<Answer>;
   close(): void;
@@ -38,29 +38,29 @@ export interface HttpEndpoint {
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** The body, as far as it came and up to a limit. */
+  /** The body as far as it arrived, up to a limit. */
   readonly text: string;
 }
 
 interface HttpEndpointOptions {
   /** The destination's type, for errors. */
   readonly type: string;
-  /** Without a trailing slash; paths are appended. */
+  /** The base URL without a trailing slash; paths are appended. */
   readonly url: string;
   readonly secrets: Secrets;
   readonly http: z.output<z.ZodObject<typeof httpOptions>>;
-  /** Refuses to connect to any but public addresses. */
+  /** Connects to public addresses only. */
   readonly publicOnly?: boolean;
   readonly lookup?: LookupFunction | undefined;
 }
 
 const MAX_CONNECT_MS = 10_000;
-/** Below the 5 s after which many servers close a connection that lies idle: a request must not meet that. */
+/** Many servers close an idle connection after 5 s: a request must not be sent just as they do. */
 const MAX_IDLE_MS = 4_000;
-/** The longest answer that is needed is a bulk request's, about 300 bytes an item. */
+/** The longest useful answer is the one to a bulk request, about 300 bytes per item. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
-/** Makes the endpoint, with connections that are kept while they are in use. */
+/** Creates the endpoint. Connections are kept open while they are in use. */
 export function createHttpEndpoint(options: HttpEndpointOptions): HttpEndpoint {
   const { secrets, publicOnly = false } = options;
   const { protocol, origin, hostname } = new URL(options.url);
@@ -71,7 +71,7 @@ export function createHttpEndpoint(options: HttpEndpointOptions): HttpEndpoint {
   const lookup = publicOnly ? publicLookup(plainLookup) : plainLookup;
 
   function exchange(path: string, headers: Readonly<Record<string, string>>, body: string | Buffer) {
-    // An address in place of a name is connected to without a lookup.
+    // If the host is an address, connecting makes no lookup.
     if (publicOnly) refusePrivateAddress(hostname.replace(/^\[|\]$/g, ''));
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const posted = request(options.url + path, {
@@ -83,7 +83,7 @@ export function createHttpEndpoint(options: HttpEndpointOptions): HttpEndpoint {
     });
     posted.on('error', reject);
     posted.once('response', (response) => {
-      // An answer such as 413 may come before the body is out; that nobody reads the rest of it is no error then.
+      // An answer such as 413 may arrive before the whole body is sent. Failing to send the rest is no error then.
       posted.off('error', reject).on('error', () => undefined);
       void readAnswer(response).then(resolve);
     });
@@ -106,11 +106,11 @@ export function createHttpEndpoint(options: HttpEndpointOptions): HttpEndpoint {
       } catch (cause) {
         if (cause instanceof PrivateAddressError) {
           throw new EndpointRefusedError(
-            `${name} is not sent to: it is not on the public internet, and allow_private is not set`,
+            `${name} is not on the public internet: set allow_private to send there`,
             { cause },
           );
         }
-        throw new OutageError(`${name} cannot be reached`, { cause });
+        throw new OutageError(`can't reach ${name}`, { cause });
       }
     },
     close: () => agent.destroy(),
@@ -128,7 +128,7 @@ function clientOf(protocol: string, tls: z.output<typeof tlsOptions> | undefined
     : { agent: new http.Agent(keeping), request: http.request, connected: 'connect' };
 }
 
-/** The status counts even where the rest of the answer does not come. */
+/** The status counts even if the rest of the answer does not arrive. */
 async function readAnswer(response: IncomingMessage): Promise<Answer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -142,4 +142,21 @@ async function readAnswer(response: IncomingMessage): Promise<Answer> {
   await over;
   const text = Buffer.concat(chunks).subarray(0, MAX_ANSWER_BYTES).toString();
   return { status: response.statusCode ?? 0, headers: response.headers, text };
+}
+
+/** Divides texts, in order, into requests of at most `maxBytes` each; a longer text makes a request of its own. */
+export function divideBySize(texts: readonly string[], maxBytes: number): string[][] {
+  const requests: string[][] = [];
+  let bytes = Infinity;
+  for (const text of texts) {
+    // Plus the comma or line break after the text.
+    const length = Buffer.byteLength(text) + 1;
+    if (bytes + length > maxBytes) {
+      requests.push([]);
+      bytes = 0;
+    }
+    requests.at(-1)?.push(text);
+    bytes += length;
+  }
+  return requests;
 }

@@ -1,38 +1,46 @@
+import { createHash, createHmac } from 'node:crypto';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { LookupFunction } from 'node:net';
 import { z } from 'zod';
 import { createSecrets } from '../../secrets.ts';
-import type { Sender } from '../sender.ts';
+import type { Message, Sender } from '../sender.ts';
+import { failureOf, isGood } from './http-answer.ts';
 import { createHttpEndpoint, httpOptions } from './http-endpoint.ts';
-import { failureOf, isGood } from './http-failure.ts';
-import { batchId, signingSecret, webhookSignature } from './webhook-signature.ts';
 
-/** Headers that make the request what it is; to name another host in them would undo its checks. */
+/** Headers that the sender sets itself. Naming another host in them would bypass the address checks. */
 const OUR_HEADERS = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'content-type']);
 
 const BODY_TYPES = { array: 'application/json', ndjson: 'application/x-ndjson' } as const;
 
-/** Any receiver that takes JSON by HTTPS. */
+const PREFIX = 'whsec_';
+
+/** A key in the form of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. */
+const signingSecret = z.string().refine((text) => {
+  const bytes = keyOf(text).length;
+  return /^whsec_[A-Za-z0-9+/]+=*$/.test(text) && bytes >= 24 && bytes <= 64;
+}, 'must be whsec_ and 24 to 64 bytes in base64 (try: echo whsec_$(openssl rand -base64 32))');
+
+/** Any receiver that accepts JSON over HTTPS. */
 export const httpsOptions = z.strictObject({
   ...httpOptions,
   url: z
     .string()
-    .refine(isHttpsUrl, 'takes an address such as https://host/path, without user name or fragment'),
-  body: z.enum(['array', 'ndjson'], 'takes array or ndjson').default('array'),
+    .refine(isHttpsUrl, 'must be an address such as https://host/path, without user name or fragment'),
+  body: z.enum(['array', 'ndjson'], 'must be array or ndjson').default('array'),
   headers: z
     .record(z.string(), z.string())
-    .refine(areHeaders, `takes HTTP headers other than ${[...OUR_HEADERS].join(', ')}`)
+    .refine(areHeaders, `must be valid HTTP headers other than ${[...OUR_HEADERS].join(', ')}`)
     .default({}),
   signing_secret: signingSecret.optional(),
-  /** Lets the host be in our own network; otherwise whoever may set the address could reach what only we can. */
-  allow_private: z.boolean('takes true or false').default(false),
+  /** Allows hosts in the private network. Otherwise anyone who can set the address could reach internal services. */
+  allow_private: z.boolean('must be true or false').default(false),
 });
 
 export type HttpsOptions = z.output<typeof httpsOptions>;
 
 export const HTTPS_FORMATS = ['json', 'ecs', 'ocsf'] as const;
 
-/** Sends a batch as one request that carries the batch's id, signed where there is a key. */
+/** Sends each batch as one request with the batch's id, signed if there is a signing secret. */
 export function createHttpsSender(options: HttpsOptions, lookup?: LookupFunction): Sender {
   const secrets = createSecrets();
   for (const value of Object.values(options.headers)) secrets.add(value);
@@ -87,4 +95,24 @@ function areHeaders(headers: Readonly<Record<string, string>>): boolean {
   } catch {
     return false;
   }
+}
+
+/**
+ * The id of a batch: the same for the same events in the same order. It survives retries, even after a restart, so
+ * the receiver can recognize a batch that it already has.
+ */
+function batchId(batch: readonly Message[]): string {
+  const hash = createHash('sha256');
+  for (const { event } of batch) hash.update(`${event.eventId}\n`);
+  return `msg_${hash.digest('base64url')}`;
+}
+
+/** The header `webhook-signature` (https://www.standardwebhooks.com), which signs id, time in seconds and body. */
+function webhookSignature(secret: string, id: string, seconds: number, body: string): string {
+  const signature = createHmac('sha256', keyOf(secret)).update(`${id}.${seconds}.${body}`);
+  return `v1,${signature.digest('base64')}`;
+}
+
+function keyOf(secret: string): Buffer {
+  return Buffer.from(secret.slice(PREFIX.length), 'base64');
 }

@@ -1,4 +1,4 @@
-import { open, stat } from 'node:fs/promises';
+import { open, rename, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import { appendDurably, isMissingFile, syncDirectory } from '../../durable-file.ts';
@@ -7,19 +7,19 @@ import { appendDurably, isMissingFile, syncDirectory } from '../../durable-file.
 export interface LogFile {
   /** Bytes. */
   size(): number;
-  /** When it was last written, in epoch milliseconds. */
+  /** When the file was last written, in epoch milliseconds. */
   writtenAt(): number;
-  /** Whether its path still leads to it. */
+  /** Whether the path still leads to this file. */
   isInPlace(): Promise<boolean>;
-  /** Resolves once the lines are on the disk; on an error the file is cut back to what it was. */
+  /** Resolves once the lines are on the disk. After an error the file is truncated to its previous size. */
   append(lines: Buffer): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Only owner and group may read: events name people. */
+/** Only owner and group may read the file: events name people. */
 const MODE = 0o640;
 
-/** Opens a file for appending, or makes it. Throws the system's error. */
+/** Opens a file for appending and creates it if necessary. Throws the system's error. */
 export async function openLogFile(filePath: string): Promise<LogFile> {
   const handle = await open(filePath, 'a+', MODE);
   try {
@@ -54,10 +54,29 @@ export async function openLogFile(filePath: string): Promise<LogFile> {
   }
 }
 
-/** A program that was killed while it wrote leaves half a line: the next one must not become its other half. */
+/** Ends a partial line that a killed program left behind, so that the next line stands alone. */
 async function endLine(handle: FileHandle): Promise<void> {
   const { size } = await handle.stat();
   if (size === 0) return;
   const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
   if (buffer.toString() !== '\n') await handle.appendFile('\n');
+}
+
+/**
+ * Renames `path` to `path.1`, the previous `path.1` to `path.2`, and so on; the last of `keep` files is lost. An
+ * interrupted rotation leaves a gap in the numbers, which the next one closes.
+ */
+export async function rotate(path: string, keep: number): Promise<void> {
+  for (let number = keep - 1; number >= 1; number--) {
+    await renameIfThere(`${path}.${number}`, `${path}.${number + 1}`);
+  }
+  await renameIfThere(path, `${path}.1`);
+}
+
+async function renameIfThere(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to);
+  } catch (error) {
+    if (!isMissingFile(error)) throw error;
+  }
 }

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** A host is, or its name leads to, an address that is not on the public internet. */
+/** A host is, or its name resolves to, an address that is not on the public internet. */
 export class PrivateAddressError extends Error {
   override readonly name = 'PrivateAddressError';
 }
@@ -11,7 +11,7 @@ export class PrivateAddressError extends Error {
 /**
  * Throws a PrivateAddressError for an address that is not a public one: loopback, private (RFC 1918, fc00::/7),
  * link-local with the clouds' metadata service at 169.254.169.254, carrier-grade NAT, multicast, reserved, and IPv4
- * addresses inside IPv6 ones. A name passes: what it leads to is known only when connecting (`publicLookup`).
+ * addresses inside IPv6 ones. Accepts any name: its address is known only when connecting (`publicLookup`).
  */
 export function refusePrivateAddress(host: string): void {
   if (isIP(host) === 0) return;
@@ -20,8 +20,8 @@ export function refusePrivateAddress(host: string): void {
 }
 
 /**
- * A lookup for connecting that gives public addresses only. The socket connects to the very address that was
- * checked, so a name that answers differently the next time (DNS rebinding) gains nothing.
+ * A lookup for connecting that returns public addresses only. The socket connects to the very address that was
+ * checked, so a name that resolves differently the next time (DNS rebinding) gains nothing.
  */
 export function publicLookup(lookup: LookupFunction): LookupFunction {
   return (host, options, callback) => {
@@ -30,7 +30,7 @@ export function publicLookup(lookup: LookupFunction): LookupFunction {
         try {
           for (const address of addressesOf(found)) refusePrivateAddress(address);
         } catch (cause) {
-          callback(new PrivateAddressError(`${host} leads to an address of our own network`, { cause }), []);
+          callback(new PrivateAddressError(`${host} resolves to a private address`, { cause }), []);
           return;
         }
       }

@@ -11,17 +11,17 @@ import { createSyslogSender, SYSLOG_FORMATS, syslogOptions } from './syslog.ts';
 
 type Formats = readonly [FormatName, ...FormatName[]];
 
-/** A kind of destination. */
+/** A type of destination. */
 export interface SenderType {
-  /** What it takes; credentials as their own text. */
+  /** Its options; credentials are given as text. */
   readonly options: z.ZodType;
-  /** The formats it can carry, the most usual one first. */
+  /** The formats that it supports, the default first. */
   readonly formats: Formats;
-  /** Makes a sender; throws a ZodError for wrong options. Nothing is connected to before the first batch. */
+  /** Creates a sender; throws a ZodError for wrong options. Connects only with the first batch. */
   create(options: unknown): Sender;
 }
 
-/** Every kind of destination by the name that the configuration gives it. */
+/** Every type of destination, by its name in the settings. */
 export const SENDER_TYPES = {
   syslog: senderType(syslogOptions, SYSLOG_FORMATS, createSyslogSender),
   splunk_hec: senderType(splunkHecOptions, SPLUNK_HEC_FORMATS, createSplunkHecSender),

@@ -3,18 +3,17 @@ import { baseUrl } from '../../config/setting-types.ts';
 import { createSecrets } from '../../secrets.ts';
 import type { Sender } from '../sender.ts';
 import { createAccessTokens } from './client-credentials.ts';
-import { divideBySize } from './divide-by-size.ts';
-import { createHttpEndpoint, httpOptions } from './http-endpoint.ts';
-import { failureOf, isGood } from './http-failure.ts';
+import { failureOf, isGood } from './http-answer.ts';
+import { createHttpEndpoint, divideBySize, httpOptions } from './http-endpoint.ts';
 
-const pathSegment = z.string().regex(/^[\w.-]+$/, 'takes letters, digits, "_", "-" and "."');
+const pathSegment = z.string().regex(/^[\w.-]+$/, 'must consist of letters, digits, "_", "-" and "."');
 
 const httpsBaseUrl = baseUrl.refine(
   (url) => url.startsWith('https:'),
-  'takes an address that begins with https://',
+  'must be an address that begins with https://',
 );
 
-/** Microsoft Sentinel by way of Azure Monitor's Logs Ingestion API. */
+/** Microsoft Sentinel through the Logs Ingestion API of Azure Monitor. */
 export const sentinelOptions = z.strictObject({
   ...httpOptions,
   /** The data collection endpoint, such as `https://NAME.REGION-1.ingest.monitor.azure.com`. */
@@ -24,9 +23,9 @@ export const sentinelOptions = z.strictObject({
   /** The stream that the rule declares, such as `Custom-XiqEvents`. */
   stream: pathSegment,
   tenant_id: pathSegment,
-  client_id: z.string().min(1, 'takes the id of an application'),
-  client_secret: z.string().min(1, 'takes the secret of an application'),
-  /** Another one in the national clouds. */
+  client_id: z.string().min(1, 'must be the id of an application'),
+  client_secret: z.string().min(1, 'must be the secret of an application'),
+  /** National clouds use other addresses. */
   login_url: httpsBaseUrl.default('https://login.microsoftonline.com'),
   scope: z.string().default('https://monitor.azure.com/.default'),
 });
@@ -35,10 +34,10 @@ export type SentinelOptions = z.output<typeof sentinelOptions>;
 
 export const SENTINEL_FORMATS = ['json', 'ocsf', 'ecs'] as const;
 
-/** The API takes 1 MB a call, before compression. */
+/** The API accepts 1 MB per call, before compression. */
 const MAX_REQUEST_BYTES = 1_000_000;
 
-/** Sends JSON arrays of up to 1 MB with the token of an application that may publish to the rule. */
+/** Sends JSON arrays of up to 1 MB with the token of an application that is allowed to publish to the rule. */
 export function createSentinelSender(options: SentinelOptions): Sender {
   const secrets = createSecrets();
   secrets.add(options.client_secret);
@@ -61,7 +60,7 @@ export function createSentinelSender(options: SentinelOptions): Sender {
     const body = `[${texts.join(',')}]`;
     let answer = await post(body);
     if (answer.status === 401) {
-      // The token may have been revoked before its end: once with a new one.
+      // The token may have been revoked before it expired: try once more with a new one.
       tokens.drop();
       answer = await post(body);
     }
@@ -71,7 +70,7 @@ export function createSentinelSender(options: SentinelOptions): Sender {
   return {
     async send(batch) {
       const texts = batch.map(({ text }) => text);
-      // Two bytes less: the brackets.
+      // Minus the two brackets.
       for (const request of divideBySize(texts, MAX_REQUEST_BYTES - 2)) await sendRequest(request);
       return [];
     },

@@ -9,50 +9,48 @@ import { OutageError } from '../../errors.ts';
 import { createSecrets } from '../../secrets.ts';
 import { EndpointRefusedError } from '../sender.ts';
 import type { Message, Sender } from '../sender.ts';
-import { divideBySize } from './divide-by-size.ts';
-import { createHttpEndpoint, httpOptions } from './http-endpoint.ts';
+import { failureOf, isGood, jsonOrNothing, readJsonAnswer } from './http-answer.ts';
+import { createHttpEndpoint, divideBySize, httpOptions } from './http-endpoint.ts';
 import type { Answer } from './http-endpoint.ts';
-import { failureOf, isGood } from './http-failure.ts';
-import { jsonOrNothing, readJsonAnswer } from './json-answer.ts';
 
-/** Splunk's HTTP Event Collector. */
+/** The HTTP Event Collector of Splunk. */
 export const splunkHecOptions = z.strictObject({
   ...httpOptions,
   /** Such as `https://splunk.example:8088`. */
   url: baseUrl,
   token: bearerToken,
-  index: z.string().min(1, 'takes the name of an index').optional(),
+  index: z.string().min(1, 'must be the name of an index').optional(),
   source: z.string().default('xiq-sink'),
   sourcetype: z.string().default('_json'),
   host: z.string().default(() => os.hostname()),
-  /** Waits until the indexers have the events; the token must have "Enable indexer acknowledgement" set. */
-  acknowledge: z.boolean('takes true or false').default(false),
+  /** Waits until the indexers have the events. The token must have "Enable indexer acknowledgement" set. */
+  acknowledge: z.boolean('must be true or false').default(false),
 });
 
 export type SplunkHecOptions = z.output<typeof splunkHecOptions>;
 
-/** What becomes the `event` of an envelope, so JSON only. */
+/** JSON only: the text becomes the `event` of an envelope. */
 export const SPLUNK_HEC_FORMATS = ['json', 'ecs', 'ocsf'] as const;
 
-/** Splunk's older default for `max_content_length`, in bytes before compression. */
+/** The older default of `max_content_length`, in bytes before compression. */
 const MAX_REQUEST_BYTES = 1_000_000;
 
 const ACK_POLL_MS = 500;
-/** Indexers acknowledge what is replicated; Splunk itself forgets an acknowledgement after 10 minutes. */
+/** Indexers acknowledge events once they are replicated. Splunk discards an acknowledgement after 10 minutes. */
 const ACK_TIMEOUT_MS = 120_000;
 
-/** Codes of 400 answers that speak of token, index or channel, not of events: 7, 10, 11, 14, 16. */
+/** Codes of 400 answers that concern token, index or channel rather than events. */
 const SETTING_CODES = new Set([7, 10, 11, 14, 16]);
 
 const RefusedAnswer = z.object({ code: z.number() });
-const TakenAnswer = z.object({ ackId: z.number() });
+const AcceptedAnswer = z.object({ ackId: z.number() });
 const AckAnswer = z.object({ acks: z.record(z.string(), z.boolean()) });
 
 const compress = promisify(gzip);
 
 /**
- * Sends gzipped requests of up to 1 MB. Splunk does not know events again: what is sent twice, after a lost answer,
- * is there twice, with the same event id.
+ * Sends gzipped requests of up to 1 MB. Splunk does not recognize duplicates: an event that is sent again after a lost
+ * answer is stored twice, with the same event id.
  */
 export function createSplunkHecSender(options: SplunkHecOptions): Sender {
   const secrets = createSecrets();
@@ -75,7 +73,7 @@ export function createSplunkHecSender(options: SplunkHecOptions): Sender {
   async function sendRequest(envelopes: readonly string[]): Promise<void> {
     const body = await compress(envelopes.join('\n'), { level: 1 });
     const answer = await post('/services/collector/event', { 'content-encoding': 'gzip' }, body);
-    if (options.acknowledge) await acknowledged(readJsonAnswer(TakenAnswer, answer, endpoint).ackId);
+    if (options.acknowledge) await acknowledged(readJsonAnswer(AcceptedAnswer, answer, endpoint).ackId);
   }
 
   async function acknowledged(ackId: number): Promise<void> {
@@ -85,7 +83,7 @@ export function createSplunkHecSender(options: SplunkHecOptions): Sender {
       if (readJsonAnswer(AckAnswer, answer, endpoint).acks[ackId] === true) return;
       await sleep(ACK_POLL_MS);
     }
-    throw new OutageError(`${endpoint.name} has not acknowledged a batch within ${ACK_TIMEOUT_MS / 1000} s`);
+    throw new OutageError(`${endpoint.name} did not acknowledge a batch within ${ACK_TIMEOUT_MS / 1000} s`);
   }
 
   return {
@@ -98,7 +96,7 @@ export function createSplunkHecSender(options: SplunkHecOptions): Sender {
   };
 }
 
-/** Written around the text as it is: parsing it would cost its digits and its time. */
+/** Wraps the text unparsed: parsing would take time and round long numbers. */
 function envelope({ event, text }: Message, { index, source, sourcetype, host }: SplunkHecOptions): string {
   const time = Date.parse(event.occurredAt) / 1000;
   const rest = JSON.stringify({ time, host, source, sourcetype, index });

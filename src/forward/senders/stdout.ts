@@ -3,14 +3,14 @@ import { z } from 'zod';
 import { OutageError } from '../../errors.ts';
 import type { Sender } from '../sender.ts';
 
-/** Standard output, for a container whose lines somebody collects. */
+/** Standard output, for a container whose output is collected. */
 export const stdoutOptions = z.strictObject({});
 
 export const STDOUT_FORMATS = ['json', 'ecs', 'ocsf', 'cef', 'leef'] as const;
 
-/** Writes a line for each event and waits until the stream has taken them. Never closes it. */
+/** Writes a line for each event and waits until the stream has accepted the batch. Never closes the stream. */
 export function createStdoutSender(stream: Writable = process.stdout): Sender {
-  // The write's own callback reports an error; without a listener its event would end the program.
+  // The callback of the write reports an error; without a listener the error event would end the program.
   const ignore = () => undefined;
   stream.on('error', ignore);
 
@@ -22,7 +22,7 @@ export function createStdoutSender(stream: Writable = process.stdout): Sender {
       try {
         await promise;
       } catch (cause) {
-        throw new OutageError('stdout cannot be written', { cause });
+        throw new OutageError("can't write to stdout", { cause });
       }
       return [];
     },

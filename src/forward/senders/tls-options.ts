@@ -4,28 +4,28 @@ import { z } from 'zod';
 
 const certificates = z.string().refine(
   parses((pem) => new X509Certificate(pem)),
-  'takes certificates in PEM form (-----BEGIN CERTIFICATE-----)',
+  'must be certificates in PEM form (-----BEGIN CERTIFICATE-----)',
 );
 
 const privateKey = z.string().refine(
   parses((pem) => createPrivateKey(pem)),
-  'takes a private key in PEM form without a passphrase',
+  'must be a private key in PEM form without a passphrase',
 );
 
-/** Whom to trust, and what to show. All are PEM texts, not file names; none of them turns the verification off. */
+/** Which authorities to trust and which certificate to present, as PEM text. No option turns verification off. */
 export const tlsOptions = z
   .strictObject({
-    /** The authorities to trust, instead of the public ones. */
+    /** The certificate authorities to trust instead of the public ones. */
     ca: certificates.optional(),
-    /** Our own certificate with its chain, for a destination that asks for one. */
+    /** The client certificate with its chain, for a destination that requests one. */
     certificate: certificates.optional(),
     key: privateKey.optional(),
-    /** The name that the destination's certificate has to bear, where it is not the host's. */
-    server_name: z.string().min(1, 'takes a host name').optional(),
+    /** The name in the destination's certificate, if it differs from the host. */
+    server_name: z.string().min(1, 'must be a host name').optional(),
   })
   .refine(
     ({ certificate, key }) => (certificate === undefined) === (key === undefined),
-    'takes certificate and key, both or neither',
+    'certificate and key must be set together',
   );
 
 export type TlsOptions = z.output<typeof tlsOptions>;
@@ -34,7 +34,7 @@ export type TlsOptions = z.output<typeof tlsOptions>;
 export function tlsConnectionOptions(options: TlsOptions | undefined): ConnectionOptions {
   return {
     minVersion: 'TLSv1.2',
-    // Said although it is the default: NODE_TLS_REJECT_UNAUTHORIZED would change that.
+    // The default, but NODE_TLS_REJECT_UNAUTHORIZED would change it.
     rejectUnauthorized: true,
     ...(options?.ca === undefined ? {} : { ca: options.ca }),
     ...(options?.certificate === undefined ? {} : { cert: options.certificate }),

@@ -90,7 +90,7 @@ describe('doctor', () => {
     const port = new URL(settings.PUBLIC_URL).port;
     const program = await startProgram({ ...settings, PORT: port, SUBSCRIBE: 'auto' });
     cleanUps.push(() => program.end('SIGKILL'));
-    await waitFor(() => program.output().includes('were repaired'));
+    await waitFor(() => program.output().includes('subscriptions repaired'));
     const { code, told } = await examine(settings);
     expect(Object.entries(told).filter(([, text]) => !text.startsWith('ok '))).toEqual([]);
     expect(told).toMatchObject({

@@ -27,7 +27,10 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     test = await createTestDatabase();
     await seedEvents(test.db);
     await seedBulk(test.db, BULK);
-    admin = await startAdmin([eventsArea(test), peopleArea(test)], test.db);
+    admin = await startAdmin(
+      [eventsArea({ db: test.db, isFiltered: () => false }), peopleArea(test)],
+      test.db,
+    );
     browser = await openBrowser({ viewport: { width: 1280, height: 900 }, hasTouch: true });
     page = await browser.context.newPage();
     problems = watchPage(page, admin.url);

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { CEF_ENTRIES } from '../../../src/forward/formats/cef.ts';
 import { ECS_CATEGORIES, ECS_MAPPINGS } from '../../../src/forward/formats/ecs.ts';
-import { EVENT_CLASSES } from '../../../src/forward/formats/event-class.ts';
+import { EVENT_CLASSES } from '../../../src/forward/formats/line-formats.ts';
 import { LEEF_ENTRIES } from '../../../src/forward/formats/leef.ts';
-import { OCSF_COMMON, OCSF_ROWS } from '../../../src/forward/formats/ocsf-tables.ts';
+import { OCSF_COMMON, OCSF_ROWS } from '../../../src/forward/formats/ocsf.ts';
 import { eachKind } from '../../../src/forward/formats/record-kind.ts';
 import { DEFAULT_REDACTION_RULES } from '../../../src/forward/redaction-rules.ts';
 

@@ -1,10 +1,25 @@
+import { globSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestCertificate } from '../../support/certificates.ts';
 import { runReceiver } from './receiver.ts';
 import type { Ports, Receiver } from './receiver.ts';
 
-/** Starts rsyslog with files in the directory. It takes messages of up to 256 kB, and client certificates of `client`. */
+/** Modules that distributions put into packages of their own. */
+const MODULES = { 'imptcp.so': 'rsyslog', 'lmnsd_ossl.so': 'rsyslog-openssl' };
+
+/** The modules that this rsyslog lacks, with their packages; undefined if it has all that the test needs. */
+export function missingOfRsyslog(command: string): string | undefined {
+  const prefix = path.resolve(path.dirname(command), '..');
+  const missing = Object.entries(MODULES).filter(
+    ([module]) => globSync(`${prefix}/lib{,64}/{,*/}rsyslog/${module}`).length === 0,
+  );
+  return missing.length === 0
+    ? undefined
+    : missing.map(([module, owner]) => `rsyslog lacks ${module}: install ${owner}`).join(', ');
+}
+
+/** Starts rsyslog with files in the directory. It accepts messages of up to 256 kB, and client certificates of `client`. */
 export async function startRsyslog(
   command: string,
   directory: string,

@@ -5,7 +5,7 @@ import type { TestCertificate } from '../../support/certificates.ts';
 import { runReceiver } from './receiver.ts';
 import type { Ports, Receiver } from './receiver.ts';
 
-/** Starts syslog-ng with files in the directory. It takes messages of up to 256 kB, and client certificates of `client`. */
+/** Starts syslog-ng with files in the directory. It accepts messages of up to 256 kB, and client certificates of `client`. */
 export async function startSyslogNg(
   command: string,
   directory: string,
@@ -41,7 +41,7 @@ log { source(receivers); destination(fields); flags(flow-control); };
   return runReceiver({ command, args, env: { LD_LIBRARY_PATH: libraries }, ports, outputFile });
 }
 
-/** They lie beside the program, also where its package is not installed but unpacked. */
+/** The libraries are next to the program, even if its package is only unpacked and not installed. */
 function librariesOf(command: string): { libraries: string; modules: string } {
   const libraries = path.resolve(path.dirname(command), '../lib/syslog-ng');
   const version = readdirSync(libraries).find((name) => /^\d+\.\d+$/.test(name));

@@ -21,7 +21,7 @@ import { findProgram } from './find-program.ts';
 import { FORMATS_UNDER_TEST } from './formats-under-test.ts';
 import type { FormatUnderTest } from './formats-under-test.ts';
 import type { Receiver } from './receiver.ts';
-import { startRsyslog } from './rsyslog.ts';
+import { missingOfRsyslog, startRsyslog } from './rsyslog.ts';
 import { startSyslogNg } from './syslog-ng.ts';
 
 /** `npm run test:siem` sends 10,000 a transport, the whole suite fewer. */
@@ -40,7 +40,10 @@ const TEXTS = [
   '  spaces around  ',
 ];
 
-const RECEIVERS = { rsyslogd: startRsyslog, 'syslog-ng': startSyslogNg };
+const RECEIVERS = {
+  rsyslogd: { start: startRsyslog, missingOf: missingOfRsyslog },
+  'syslog-ng': { start: startSyslogNg, missingOf: () => undefined },
+};
 
 /** A sender to a receiver's port, whose transport it names. */
 function senderTo({ ports }: Receiver, port: keyof Receiver['ports'], more: object): Sender {
@@ -82,11 +85,17 @@ async function hardMessages({ write }: FormatUnderTest, large: boolean): Promise
   return rows.map((event) => ({ event, text: write(event) }));
 }
 
-describe.each(Object.entries(RECEIVERS))('%s', (name, startReceiver) => {
+describe.each(Object.entries(RECEIVERS))('%s', (name, { start, missingOf }) => {
   const program = findProgram(name);
-  const missing = program === undefined ? ` (${name} is not installed)` : '';
+  const missing =
+    program === undefined
+      ? `${name} is not installed`
+      : hasOpenssl
+        ? missingOf(program)
+        : 'openssl is not installed';
+  const reason = missing === undefined ? '' : ` (skipped: ${missing})`;
 
-  describe.skipIf(program === undefined || !hasOpenssl)(`as receiver${missing}`, () => {
+  describe.skipIf(missing !== undefined)(`as receiver${reason}`, () => {
     let directory: string;
     let certificates: { server: TestCertificate; client: TestCertificate };
     let receiver: Receiver;
@@ -96,7 +105,7 @@ describe.each(Object.entries(RECEIVERS))('%s', (name, startReceiver) => {
       mkdirSync(path.join(directory, 'work'));
       certificates = { server: makeCertificate('IP:127.0.0.1'), client: makeCertificate('DNS:sink.test') };
       const [udp, tcp, lf, tls] = [await freePort(), await freePort(), await freePort(), await freePort()];
-      receiver = await startReceiver(
+      receiver = await start(
         program ?? '',
         path.join(directory, 'work'),
         { udp, tcp, lf, tls },

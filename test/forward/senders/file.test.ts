@@ -131,7 +131,7 @@ test('a file that cannot be written is an outage that names it', async () => {
   const missing = path.join(directory, 'missing');
   file = path.join(missing, 'events.jsonl');
   const sender = senderWith();
-  await expect(sender.send(messages(1))).rejects.toThrow(new OutageError(`file ${file} cannot be written`));
+  await expect(sender.send(messages(1))).rejects.toThrow(new OutageError(`can't write file ${file}`));
 });
 
 test.each([[{ path: 'events.jsonl' }], [{ keep: 0 }], [{ max_bytes: 1 }], [{ other: 1 }]])(

@@ -74,7 +74,7 @@ test('a redirect is not followed, and its host is told', async () => {
   expect(error).toBeInstanceOf(EndpointRefusedError);
   expect(error).toHaveProperty(
     'message',
-    expect.stringContaining(`redirect to 127.0.0.1:${elsewhere.port};`),
+    expect.stringContaining(`redirect to 127.0.0.1:${elsewhere.port}.`),
   );
   expect(error).toHaveProperty('message', expect.not.stringContaining(TOKEN));
   expect(elsewhere.received).toHaveLength(0);
@@ -123,6 +123,6 @@ test('nobody listening is an outage that says where', async () => {
   const server = await standIn(inTurn({}));
   await server[Symbol.asyncDispose]();
   await expect(senderTo(server.url).send(messages(1))).rejects.toThrow(
-    new OutageError(`splunk_hec at ${server.url} cannot be reached`),
+    new OutageError(`can't reach splunk_hec at ${server.url}`),
   );
 });

@@ -5,21 +5,21 @@ import type { StoredEvent } from '../store/read-events.ts';
 
 const identifiers = z.array(z.union([z.int(), z.string().regex(/^\d{1,19}$/)]).transform(String)).min(1);
 
-/** Which events a destination gets: those that meet every condition that is given, each by one of its values. */
-export const eventFilterSchema = z.strictObject({
+/** Which events a destination receives: those that match one value of every condition that is set. */
+export const destinationFilterSchema = z.strictObject({
   message_types: z.array(z.enum(MESSAGE_TYPES)).min(1).optional(),
   families: z.array(z.enum(FAMILIES)).min(1).optional(),
   sources: z.array(z.string()).min(1).optional(),
   orgs: identifiers.optional(),
   codes: identifiers.optional(),
-  /** User names; `*` stands for any characters. */
+  /** User names; `*` matches any characters. */
   users: z.array(z.string().min(1)).min(1).optional(),
 });
 
-export type EventFilter = z.output<typeof eventFilterSchema>;
+export type DestinationFilter = z.output<typeof destinationFilterSchema>;
 
-/** The families that a filter lets anything of through: the others need not be read. */
-export function familiesOf({ families, message_types: types, codes }: EventFilter): readonly Family[] {
+/** The families that can contain events for this filter; the others need not be read. */
+export function familiesOf({ families, message_types: types, codes }: DestinationFilter): readonly Family[] {
   return FAMILIES.filter(
     (family) =>
       (families === undefined || families.includes(family)) &&
@@ -29,8 +29,8 @@ export function familiesOf({ families, message_types: types, codes }: EventFilte
   );
 }
 
-/** Makes the filter's test. */
-export function createFilter(filter: EventFilter): (event: StoredEvent) => boolean {
+/** Creates the test whether an event matches the filter. */
+export function createFilter(filter: DestinationFilter): (event: StoredEvent) => boolean {
   const users = filter.users?.map(wildcard);
   return (event) =>
     isOneOf(filter.message_types, event.messageType) &&
@@ -50,7 +50,7 @@ function userOf({ columns }: StoredEvent): string {
   return typeof user === 'string' ? user : '';
 }
 
-/** Parts between stars are looked for one after the other, in a time that no pattern makes grow out of hand. */
+/** Searches the parts between stars one after the other; no pattern makes that slow. */
 function wildcard(pattern: string): (text: string) => boolean {
   const [first = '', ...rest] = pattern.toLowerCase().split('*');
   const last = rest.pop();

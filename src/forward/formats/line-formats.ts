@@ -1,8 +1,33 @@
 import type { Fact, Facts } from './facts.ts';
 import { text } from './readings.ts';
 import type { Reading } from './readings.ts';
+import type { RecordKind } from './record-kind.ts';
 
-/** A fact, the key it is written under, how it is read; and the label that CEF wants beside a custom key. */
+/** CEF and LEEF require a product version. The cloud has none, so this is the version of the mapping. */
+export const MAPPING_VERSION = '1';
+
+/** The event class in CEF and LEEF for a record without a code. */
+export const EVENT_CLASSES: Readonly<Record<RecordKind, string>> = {
+  login: '10001',
+  logout: '10002',
+  ppskCreated: '40001',
+  ppskDeleted: '40003',
+  configuration: 'AUDIT',
+  authentication: 'RADIUS-AUTH',
+  accountingStart: 'RADIUS-ACCT',
+  accountingInterim: 'RADIUS-ACCT',
+  accountingStop: 'RADIUS-ACCT',
+  credential: 'CREDENTIAL',
+  email: 'EMAIL',
+  sms: 'SMS',
+  gdpr: 'GDPR',
+  location: 'LOCATION',
+};
+
+/** The code of an audit record; otherwise the class of its kind. */
+export const eventClass = ({ kind, told }: Facts): string => text(told['code'] ?? EVENT_CLASSES[kind]);
+
+/** A fact, its key, how to read it (default: as text), and the label that CEF requires for a custom key. */
 export interface Entry {
   readonly fact: string;
   readonly key: string;
@@ -10,10 +35,10 @@ export interface Entry {
   readonly label?: string;
 }
 
-/** How the key-and-value part of a line is written. */
+/** How to write the key-value part of a line. */
 export interface Dialect {
   readonly entries: readonly Entry[];
-  /** Facts that the line leaves out. */
+  /** Facts to leave out. */
   readonly omit: readonly string[];
   /** The key of a fact without an entry. */
   readonly keyOf: (fact: string) => string;
@@ -21,7 +46,7 @@ export interface Dialect {
   readonly delimiter: string;
 }
 
-/** Prepares a dialect: what goes around the values is put together once, not for each event. */
+/** Prepares a dialect: keys and labels are assembled once instead of for each event. */
 export function compileExtension({
   entries,
   omit,

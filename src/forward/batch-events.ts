@@ -1,0 +1,79 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Stretch } from '../store/read-events.ts';
+import type { StoredPosition } from '../store/search-events.ts';
+import { createFilter } from './destination-filter.ts';
+import type { DestinationFilter } from './destination-filter.ts';
+import type { Message } from './sender.ts';
+import type { Format } from './stored-event.ts';
+
+/** The most that one batch contains. */
+export interface BatchLimits {
+  readonly events: number;
+  /** Total length of the messages' texts. */
+  readonly bytes: number;
+}
+
+export const DEFAULT_LIMITS: BatchLimits = { events: 500, bytes: 900_000 };
+
+/** How many events are formatted without a pause, which takes about half a millisecond. */
+const EVENTS_PER_SLICE = 25;
+
+interface Batch {
+  readonly messages: readonly Message[];
+  /** The cursor's position once they are sent. */
+  readonly position: StoredPosition;
+}
+
+/** How a destination's batches are made. */
+interface BatchOptions {
+  readonly filter: DestinationFilter;
+  readonly format: Format;
+  readonly limits: BatchLimits;
+}
+
+/**
+ * Creates a function that filters and formats a stretch of events into batches of limited size. The last batch ends at
+ * the end of the stretch.
+ */
+export function createBatcher({ filter, format, limits }: BatchOptions) {
+  const isWanted = createFilter(filter);
+  return async function* toBatches(events: Stretch['events'], end: StoredPosition): AsyncGenerator<Batch> {
+    let messages: Message[] = [];
+    let bytes = 0;
+    let seen = 0;
+    for (const event of events) {
+      seen += 1;
+      if (seen % EVENTS_PER_SLICE === 0) await giveWay();
+      if (!isWanted(event)) continue;
+      const text = format(event);
+      const size = Buffer.byteLength(text);
+      const previous = messages.at(-1);
+      const isFull = messages.length >= limits.events || bytes + size > limits.bytes;
+      if (previous !== undefined && isFull) {
+        yield { messages, position: previous.event };
+        messages = [];
+        bytes = 0;
+      }
+      messages.push({ event, text });
+      bytes += size;
+    }
+    yield { messages, position: end };
+  };
+}
+
+/** If other work took longer than this, senders of deliveries are probably waiting for their answers. */
+const BUSY_MS = 1;
+
+/** Forwarding continues after this time, however much other work there is. */
+const LONGEST_PAUSE_MS = 25;
+
+/**
+ * Lets all other pending work of this process run first, then rests for twice as long as that took: a destination that
+ * is catching up must not delay answers. Costs almost nothing when there is no other work.
+ */
+async function giveWay(): Promise<void> {
+  const began = performance.now();
+  await new Promise(setImmediate);
+  const others = performance.now() - began;
+  if (others > BUSY_MS) await sleep(Math.min(2 * others, LONGEST_PAUSE_MS));
+}
