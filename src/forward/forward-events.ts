@@ -7,10 +7,10 @@ import { checkpoint, recordFailure, releaseLease, takeLease } from '../store/des
 import type { Lease } from '../store/destinations.ts';
 import { readStretch } from '../store/read-events.ts';
 import type { Stretch } from '../store/read-events.ts';
-import type { StoredPosition } from '../store/search-events.ts';
+import type { StoredPosition } from '../store/stored-event.ts';
 import { createBackoff } from './backoff.ts';
 import { giveWay } from './give-way.ts';
-import { createFilter, familiesOf } from './filter.ts';
+import { createFilter, messageTypesOf } from './filter.ts';
 import type { EventFilter } from './filter.ts';
 import { sendBisecting } from './send-bisecting.ts';
 import { EndpointRefusedError, RetryLaterError } from './sender.ts';
@@ -169,10 +169,10 @@ async function forwardFrom(
 ): Promise<boolean> {
   const { name, sender, limits } = forwarding;
   const guard = { name, holder, generation: lease.generation };
-  const families = familiesOf(forwarding.filter);
+  const wanted = { messageTypes: messageTypesOf(forwarding.filter) };
   const toBatches = createBatcher(forwarding);
   const stretchEvents = Math.max(STRETCH_EVENTS, limits.events);
-  const read = (position: StoredPosition) => readStretch(db, position, stretchEvents, families);
+  const read = (position: StoredPosition) => readStretch(db, position, stretchEvents, wanted);
 
   let next: Promise<Stretch> = read(lease.position);
   while (!signal.aborted) {

@@ -1,5 +1,5 @@
 import type { Db } from '../store/database.ts';
-import { readArrivalHours, readLastArrivals } from '../store/rhythm.ts';
+import { readArrivalHours, readLastArrivals } from '../store/read-arrivals.ts';
 import { HISTORY_MS, learnRhythm } from './rhythm.ts';
 import type { Rhythm } from './rhythm.ts';
 import type { Gap } from './rates-of-week.ts';

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Db } from '../store/database.ts';
-import { isCatchingUp } from '../store/rhythm.ts';
+import { isCatchingUp } from '../store/read-arrivals.ts';
 import { assessSilences, learnRhythms } from './assess-silences.ts';
 import type { Rhythms } from './assess-silences.ts';
 import { describeSeconds, describeSilence } from './describe-silence.ts';

@@ -3,13 +3,12 @@ import { isMessageType } from '../domain.ts';
 import { HttpError } from '../errors.ts';
 import { replayDeliveryId } from '../handlers/identity.ts';
 import { createBatchStore } from '../handlers/store-batch.ts';
+import type { Db } from '../store/database.ts';
+import { findAccounts, lockQuarantined, resolveAsReplayed } from '../store/quarantine.ts';
+import type { LockedQuarantined, Replay } from '../store/quarantine.ts';
 import { normalizeSent } from '../ingest/normalize-sent.ts';
 import { chooseDecoder } from '../ingest/read-body.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
-import type { Db } from '../store/database.ts';
-import type { Replay } from '../store/replay-outcome.ts';
-import { findAccounts, lockQuarantined, resolveAsReplayed } from '../store/resolve-quarantine.ts';
-import type { LockedQuarantined } from '../store/resolve-quarantine.ts';
 
 /** What a replay works with. */
 export interface ReplayContext {

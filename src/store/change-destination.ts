@@ -2,9 +2,9 @@ import { HttpError } from '../errors.ts';
 import type { Db } from './database.ts';
 import { addDestination, forgetDestination, moveCursor, setState } from './destinations.ts';
 import { recordAction } from './operator-log.ts';
-import type { Operator, OperatorActionName } from './operator-log.ts';
-import { positionBefore } from './read-events.ts';
-import { endOfEvents } from './search-events.ts';
+import type { Operator } from './operator-log.ts';
+import { endOfEvents, positionBefore } from './read-events.ts';
+import type { OperatorActionName } from './tables.ts';
 
 /** Which destination a person changes. Every change is in the operator log. */
 export interface DestinationChange {

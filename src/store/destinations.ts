@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import type { Selectable } from 'kysely';
-import type { MessageType } from '../domain.ts';
-import type { Database, Db } from './database.ts';
-import type { StoredPosition } from './search-events.ts';
-
-export type DestinationState = 'running' | 'paused' | 'refused';
+import type { Db } from './database.ts';
+import { insertRejected } from './rejected-events.ts';
+import type { RejectedEvent } from './rejected-events.ts';
+import type { StoredPosition } from './stored-event.ts';
+import type { DestinationState, Tables } from './tables.ts';
 
 /** What the sending process works from: where to go on, and whether. */
 export interface Lease {
@@ -42,14 +42,6 @@ export async function takeLease(
 export async function releaseLease(db: Db, name: string, holder: string): Promise<void> {
   await sql`update destinations set lease_holder = null, lease_until = null
     where name = ${name} and lease_holder = ${holder}::uuid`.execute(db);
-}
-
-/** An event that a destination has refused for what it says. */
-export interface RejectedEvent {
-  readonly eventId: string;
-  readonly occurredAt: string;
-  readonly messageType: MessageType;
-  readonly reason: string;
 }
 
 /** Who writes a checkpoint, and of which move of the cursor. */
@@ -94,28 +86,6 @@ async function advance(
     where name = ${name} and lease_holder = ${holder}::uuid and generation = ${generation}::bigint
     returning state`.execute(db);
   return rows[0]?.state;
-}
-
-async function insertRejected(
-  db: Db,
-  destination: string,
-  { eventId, occurredAt, messageType, reason }: RejectedEvent,
-): Promise<void> {
-  await db
-    .insertInto('rejected_events')
-    .values({
-      destination,
-      event_id: eventId,
-      occurred_at: new Date(occurredAt),
-      message_type: messageType,
-      reason,
-    })
-    .onConflict((conflict) =>
-      conflict
-        .columns(['destination', 'event_id', 'occurred_at'])
-        .doUpdateSet({ reason, rejected_at: sql<Date>`now()`, replayed_at: null }),
-    )
-    .execute();
 }
 
 /** Remembers why sending failed. */
@@ -163,7 +133,7 @@ export async function forgetDestination(db: Db, name: string): Promise<boolean> 
 }
 
 /** A destination as it is. */
-export interface DestinationStatus extends Selectable<Database['destinations']> {
+export interface DestinationStatus extends Selectable<Tables['destinations']> {
   /** Stored events that it has not passed yet, those that its filter leaves out among them; counted up to a limit. */
   readonly behind_count: number;
   /** When the oldest of them was received; null when there is none. */
@@ -205,74 +175,58 @@ export async function destinationsBehind(
   return rows;
 }
 
-/** An event that a destination has refused, and what became of it. */
-export type Rejected = Selectable<Database['rejected_events']>;
-
-/** Events that a destination has refused and that were not sent again, oldest first. */
-export async function listRejected(db: Db, destination: string, limit: number): Promise<Rejected[]> {
-  return openRejectedOf(db, destination).orderBy('rejected_at').orderBy('event_id').limit(limit).execute();
+/** What the settings say of a destination. */
+export interface ConfiguredDestination {
+  readonly name: string;
+  readonly type: string;
+  readonly formatName: string;
 }
 
-/** All events that a destination has refused and that were not sent again, in the order of their ids, read by pages. */
-export async function* openRejected(db: Db, destination: string, pageSize: number): AsyncGenerator<Rejected> {
-  let page = await pageOfRejected(db, destination, pageSize);
-  for (;;) {
-    yield* page;
-    const last = page.at(-1);
-    if (last === undefined || page.length < pageSize) return;
-    page = await pageOfRejected(db, destination, pageSize, last.event_id);
-  }
+/** A destination as people see it; null where something is not known, since it has not started or is not configured. */
+export interface DescribedDestination {
+  readonly name: string;
+  readonly type: string | null;
+  readonly format: string | null;
+  readonly state: DestinationStatus['state'] | 'not configured' | 'not started';
+  readonly behind: number | null;
+  /** Whether `behind` is only where counting ended. */
+  readonly behind_is_least: boolean;
+  readonly behind_since: Date | null;
+  readonly sent: string | null;
+  readonly last_sent_at: Date | null;
+  readonly rejected: number | null;
+  readonly last_error: string | null;
+  readonly last_error_at: Date | null;
 }
 
-/** One page of what a destination has refused and was not sent again, in the order of their ids, behind an id. */
-export async function pageOfRejected(
+/** The destinations of the settings and those that once were, by name. */
+export async function describeDestinations(
   db: Db,
-  destination: string,
-  limit: number,
-  after?: string,
-): Promise<Rejected[]> {
-  const query = openRejectedOf(db, destination).orderBy('event_id').limit(limit);
-  return (after === undefined ? query : query.where('event_id', '>', after)).execute();
+  configured: readonly ConfiguredDestination[],
+): Promise<readonly DescribedDestination[]> {
+  const stored = new Map((await listDestinations(db)).map((status) => [status.name, status]));
+  const names = new Set([...configured.map(({ name }) => name), ...stored.keys()]);
+  return [...names].toSorted().map((name) => describe(name, configured, stored.get(name)));
 }
 
-/** How many events a destination has refused that were not sent again. */
-export async function countRejected(db: Db, destination: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('rejected_events')
-    .select(({ fn }) => fn.countAll<string>().as('count'))
-    .where('destination', '=', destination)
-    .where('replayed_at', 'is', null)
-    .executeTakeFirstOrThrow();
-  return Number(count);
-}
-
-/** Those of these events that a destination has refused, sent again or not. */
-export async function findRejected(
-  db: Db,
-  destination: string,
-  eventIds: readonly string[],
-): Promise<Rejected[]> {
-  return db
-    .selectFrom('rejected_events')
-    .selectAll()
-    .where('destination', '=', destination)
-    .where('event_id', 'in', eventIds)
-    .execute();
-}
-
-const openRejectedOf = (db: Db, destination: string) =>
-  db
-    .selectFrom('rejected_events')
-    .selectAll()
-    .where('destination', '=', destination)
-    .where('replayed_at', 'is', null);
-
-/** Remembers that a refused event was sent after all. */
-export async function markReplayed(db: Db, destination: string, eventId: string): Promise<void> {
-  await db
-    .updateTable('rejected_events')
-    .set({ replayed_at: sql<Date>`now()` })
-    .where('destination', '=', destination)
-    .where('event_id', '=', eventId)
-    .execute();
+function describe(
+  name: string,
+  configured: readonly ConfiguredDestination[],
+  status: DestinationStatus | undefined,
+): DescribedDestination {
+  const destination = configured.find((one) => one.name === name);
+  return {
+    name,
+    type: destination?.type ?? null,
+    format: destination?.formatName ?? null,
+    state: destination === undefined ? 'not configured' : (status?.state ?? 'not started'),
+    behind: status === undefined ? null : Math.min(status.behind_count, MAX_BEHIND_COUNT),
+    behind_is_least: status !== undefined && status.behind_count > MAX_BEHIND_COUNT,
+    behind_since: status?.behind_since ?? null,
+    sent: status?.sent_count ?? null,
+    last_sent_at: status?.last_sent_at ?? null,
+    rejected: status?.rejected_count ?? null,
+    last_error: status?.last_error ?? null,
+    last_error_at: status?.last_error_at ?? null,
+  };
 }

@@ -4,7 +4,7 @@ import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
 import { allOf, familyQueries, timeConditions } from './event-filter.ts';
 import type { Condition, EventFilter, FamilyQuery } from './event-filter.ts';
-import { withinTime } from './timed-query.ts';
+import { withinTime } from './database.ts';
 
 /** How many events there were in each stretch of a time range. */
 export interface EventHistogram {

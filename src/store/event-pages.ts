@@ -6,16 +6,13 @@ import type { Condition, EventFilter, FamilyQuery } from './event-filter.ts';
 import { selectRows } from './event-rows.ts';
 import type { StoredRow } from './event-rows.ts';
 import { INDEXED, SCANNED, timeStretches } from './time-stretches.ts';
-import type { TimeRange } from './time-stretches.ts';
+import type { EventOrder, TimeRange } from './time-stretches.ts';
 
 /** Where a page ended: the next one begins behind it. Times are stored to the millisecond. */
 export interface EventPosition {
   readonly occurredAt: Date;
   readonly eventId: string;
 }
-
-/** The order of a page: by time, then by event id. */
-export type EventOrder = 'newest' | 'oldest';
 
 /** Which part of the events that match. */
 export interface EventPage {

@@ -6,7 +6,7 @@ import { isJsonObject, parseExactJson } from '../exact-json.ts';
 import { FIELDS } from '../message-types.ts';
 import type { Field } from '../message-types.ts';
 import type { Db } from './database.ts';
-import type { StoredEvent } from './read-events.ts';
+import type { StoredEvent } from './stored-event.ts';
 
 /** An event as its row says it: every value text, nothing parsed. */
 export interface StoredRow extends Omit<StoredEvent, 'columns' | 'payload' | 'family'> {

@@ -8,9 +8,6 @@ import { createFormat } from './export-format.ts';
 import type { ExportFormat } from './export-format.ts';
 import type { TimeRange } from './time-stretches.ts';
 
-export { countEventsUpTo } from './count-matching.ts';
-export type { ExportFormat } from './export-format.ts';
-
 /** Rows of a family that are read at once, and held twice at most. */
 const ROWS_AT_ONCE = 1_000;
 

@@ -3,8 +3,8 @@ import type { MessageType } from '../domain.ts';
 import { FIELDS } from '../message-types.ts';
 import { columnsOfRow } from './event-rows.ts';
 import type { StoredRow } from './event-rows.ts';
-import { viewColumns } from './event-view.ts';
-import type { StoredEvent } from './read-events.ts';
+import { viewColumns } from './stored-event.ts';
+import type { StoredEvent } from './stored-event.ts';
 
 /** What an export is written as: CSV (RFC 4180), or one JSON object a line. */
 export type ExportFormat = 'csv' | 'ndjson';

@@ -1,26 +1,8 @@
 import { sql } from 'kysely';
 import type { Selectable } from 'kysely';
 import { describeError } from '../errors.ts';
-import type { Database, Db } from './database.ts';
-
-/** What a person can do that changes something, or that takes events out. */
-export const OPERATOR_ACTIONS = [
-  'console.login',
-  'console.logout',
-  'events.export',
-  'quarantine.replay',
-  'quarantine.discard',
-  'destination.test',
-  'destination.pause',
-  'destination.resume',
-  'destination.rewind',
-  'destination.forget',
-  'destination.replay',
-  'subscriptions.apply',
-  'subscriptions.remove',
-] as const;
-
-export type OperatorActionName = (typeof OPERATOR_ACTIONS)[number];
+import type { Db } from './database.ts';
+import type { OperatorActionName, Tables } from './tables.ts';
 
 /** Who does something, and by which way. */
 export interface Operator {
@@ -93,7 +75,7 @@ async function endAction(
 }
 
 /** One entry of the operator log. */
-export type LoggedAction = Selectable<Database['operator_log']>;
+export type LoggedAction = Selectable<Tables['operator_log']>;
 
 /** What people have done, newest first; behind the entry with the id `before`, if given. */
 export async function listActions(

@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import type { Selectable } from 'kysely';
 import { z } from 'zod';
-import type { Database, Db } from './database.ts';
+import type { Db } from './database.ts';
+import type { Tables } from './tables.ts';
 
 /** What a process says of itself: rates and percentiles over the last minute, the rest as it is now. */
 export const ProcessFigures = z.object({
@@ -33,7 +34,7 @@ export interface ProcessIdentity {
 }
 
 /** A process as others see it. */
-export type ReportedProcess = Omit<Selectable<Database['processes']>, 'figures'> & {
+export type ReportedProcess = Omit<Selectable<Tables['processes']>, 'figures'> & {
   /** Null when another version wrote what this one cannot read. */
   readonly figures: ProcessFigures | null;
   /** Whether it has reported in the last 30 s. */

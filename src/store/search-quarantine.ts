@@ -1,7 +1,12 @@
 import { sql } from 'kysely';
 import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
-import type { Db, Resolution } from './database.ts';
-import type { QuarantineState } from './quarantine-state.ts';
+import type { Db } from './database.ts';
+import type { Resolution } from './tables.ts';
+
+/** What lies in quarantine open, what was resolved in one of the ways, or all of it. */
+export const QUARANTINE_STATES = ['open', 'replayed', 'discarded', 'all'] as const;
+
+export type QuarantineState = (typeof QUARANTINE_STATES)[number];
 
 /** What to look for; every condition that is given must hold. */
 export interface QuarantineFilter {
@@ -73,6 +78,26 @@ export async function countQuarantine(
     .select(({ fn }) => fn.countAll<string>().as('count'))
     .executeTakeFirstOrThrow();
   return Number(count);
+}
+
+/** What in quarantine nobody has decided about. */
+export interface OpenQuarantine {
+  /** Counted no further than to MAX_OPEN_COUNT + 1. */
+  readonly count: number;
+  readonly oldestReceivedAt: Date | null;
+}
+
+/** Counting on would take long, and whoever has more has the same to do. */
+export const MAX_OPEN_COUNT = 10_000;
+
+/** Counts what is open in quarantine, quickly however much lies there. */
+export async function readOpenQuarantine(db: Db): Promise<OpenQuarantine> {
+  const { rows } = await sql<OpenQuarantine>`
+    select count(*)::int as count, min(received_at) as "oldestReceivedAt" from (
+      select received_at from quarantine where resolution is null
+      order by received_at, quarantine_id limit ${MAX_OPEN_COUNT + 1}
+    ) as open`.execute(db);
+  return rows[0] ?? { count: 0, oldestReceivedAt: null };
 }
 
 /** Those with these ids, in no order; an id that is not there is passed over. */

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Selectable } from 'kysely';
-import type { Database, Db } from './database.ts';
+import type { Db } from './database.ts';
+import type { Tables } from './tables.ts';
 
 const COLUMNS = [
   'subscription_id',
@@ -14,7 +15,7 @@ const COLUMNS = [
 
 /** A subscription as it is written down; `subscription_id` is null while the cloud has not told it. */
 export type RecordedSubscription = Readonly<
-  Pick<Selectable<Database['subscriptions']>, (typeof COLUMNS)[number]>
+  Pick<Selectable<Tables['subscriptions']>, (typeof COLUMNS)[number]>
 >;
 
 /** The subscriptions of a source that are written down, oldest first. */

@@ -3,10 +3,12 @@ import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
 import { allOf, timeConditions } from './event-filter.ts';
 import type { EventFilter, FamilyQuery } from './event-filter.ts';
-import type { EventOrder } from './event-pages.ts';
 
 /** Times from `since` (inclusive) to `until` (exclusive); without one of them, to the first or last event. */
 export type TimeRange = Pick<EventFilter, 'since' | 'until'>;
+
+/** The order of a page: by time, then by event id. */
+export type EventOrder = 'newest' | 'oldest';
 
 const HOUR_MS = 3_600_000;
 

@@ -3,10 +3,7 @@ import type { RawBuilder } from 'kysely';
 import type { MessageType } from '../domain.ts';
 import type { Db } from './database.ts';
 import { allOf, timeConditions } from './event-filter.ts';
-import { withinTime } from './timed-query.ts';
-
-export { accessPointPositions, clientPositions } from './positions.ts';
-export type { ClientPosition } from './positions.ts';
+import { withinTime } from './database.ts';
 
 /** Something that was seen with a user or a client: how often, and when last. */
 export interface SeenWith {

@@ -1,6 +1,6 @@
 import { asText, showBytes } from '../../show-bytes.ts';
 import type { Db } from '../../store/database.ts';
-import { findAccounts } from '../../store/resolve-quarantine.ts';
+import { findAccounts } from '../../store/quarantine.ts';
 import {
   countQuarantine,
   findQuarantined,
@@ -8,8 +8,7 @@ import {
   readContent,
   searchQuarantine,
 } from '../../store/search-quarantine.ts';
-import type { QuarantineState } from '../../store/quarantine-state.ts';
-import type { Quarantined, QuarantineFilter } from '../../store/search-quarantine.ts';
+import type { Quarantined, QuarantineFilter, QuarantineState } from '../../store/search-quarantine.ts';
 import { note, print } from '../print.ts';
 import { checkIds } from './quarantine-chosen.ts';
 import { formatTable, oneLine } from '../table.ts';

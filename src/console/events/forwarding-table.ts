@@ -1,4 +1,4 @@
-import type { EventForwarding } from '../../store/event-forwarding.ts';
+import type { EventForwarding } from '../../store/rejected-events.ts';
 import { badge } from '../html/badge.ts';
 import type { Content } from '../html/html.ts';
 import { html } from '../html/html.ts';

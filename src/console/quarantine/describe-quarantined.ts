@@ -1,7 +1,7 @@
 import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
-import { findAccounts } from '../../store/resolve-quarantine.ts';
-import type { ReplayAccount } from '../../store/resolve-quarantine.ts';
+import { findAccounts } from '../../store/quarantine.ts';
+import type { ReplayAccount } from '../../store/quarantine.ts';
 import { findQuarantined, findReplayed } from '../../store/search-quarantine.ts';
 import type { Quarantined } from '../../store/search-quarantine.ts';
 

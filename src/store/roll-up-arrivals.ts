@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
 import type { RawBuilder } from 'kysely';
-import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import type { Db, Trx } from './database.ts';
 
 /** Minutes become hours after so many days. */
@@ -147,78 +146,4 @@ export async function compactArrivals(db: Db, now: Date): Promise<number> {
       select count(*) as minutes from gone`.execute(trx);
     return Number(rows[0]?.minutes ?? 0);
   });
-}
-
-/** Which time of arrival, and how finely. */
-export interface ArrivalRange {
-  /** Inclusive; buckets that begin before it are left out, so let it be a multiple of the width. */
-  readonly since: Date;
-  /** Exclusive. */
-  readonly until: Date;
-  /** Width of a bucket: a multiple of 60; buckets begin at multiples of it since the epoch, in UTC. */
-  readonly bucketSeconds: number;
-  /** All sources together when it is left out. */
-  readonly source?: string | undefined;
-}
-
-/** What arrived of one message type in one stretch of time. */
-export interface Arrival {
-  /** Start of the stretch. */
-  readonly bucket: Date;
-  readonly messageType: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
-  readonly deliveries: number;
-  readonly records: number;
-  /** Rows written. */
-  readonly events: number;
-  readonly duplicates: number;
-  readonly quarantined: number;
-  /** Of the bodies as they were received. */
-  readonly bytes: number;
-}
-
-/**
- * What arrived, by time and message type; stretches in which nothing did are not there. What is older than 14 days is
- * known by the hour: a finer width finds all of an hour in its first bucket.
- */
-export async function readArrivals(
-  db: Db,
-  { since, until, bucketSeconds, source }: ArrivalRange,
-): Promise<Arrival[]> {
-  const ofSource = source === undefined ? sql`true` : sql`source = ${source}`;
-  const { rows } = await sql<Arrival>`
-    select date_bin(make_interval(secs => ${bucketSeconds}), bucket, 'epoch') as bucket,
-           message_type as "messageType", sum(deliveries)::float8 as deliveries, sum(records)::float8 as records,
-           sum(events)::float8 as events, sum(duplicates)::float8 as duplicates,
-           sum(quarantined)::float8 as quarantined, sum(bytes)::float8 as bytes
-    from arrivals where bucket >= ${since} and bucket < ${until} and ${ofSource}
-    group by 1, 2 order by 1, 2`.execute(db);
-  return rows;
-}
-
-/** Everything that ever arrived from one source of one message type. */
-export interface ArrivalSum {
-  readonly source: string;
-  readonly messageType: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
-  readonly deliveries: number;
-  /** What the deliveries must account for: one for each record, or observation. */
-  readonly expected: number;
-  readonly events: number;
-  readonly duplicates: number;
-  readonly quarantined: number;
-  /** Deliveries whose own counts do not add up. */
-  readonly unbalanced: number;
-  /** Whether every delivery's counts add up. The view `conservation` compares with what lies in quarantine as well. */
-  readonly addsUp: boolean;
-  readonly lastReceivedAt: Date;
-}
-
-/** What ever arrived, by source and message type, up to the last roll-up: it costs the same however much that is. */
-export async function sumArrivals(db: Db): Promise<ArrivalSum[]> {
-  const { rows } = await sql<ArrivalSum>`
-    select source, message_type as "messageType", deliveries::float8, expected::float8, events::float8,
-           duplicates::float8, quarantined::float8, unbalanced::float8,
-           unbalanced = 0 and expected = events + duplicates + quarantined as "addsUp",
-           last_received_at as "lastReceivedAt"
-    from arrival_totals order by source, message_type`.execute(db);
-  return rows;
 }

@@ -1,4 +1,37 @@
-import type { StoredEvent } from './read-events.ts';
+import type { Family, MessageType, Origin } from '../domain.ts';
+import type { JsonObject } from '../exact-json.ts';
+
+/** A place in the order in which events are stored. */
+export interface StoredPosition {
+  /** Transaction, then id within it. */
+  readonly xid: string;
+  readonly id: string;
+}
+
+/** One stored event: the envelope, the typed columns, and the record as sent. */
+export interface StoredEvent extends StoredPosition {
+  readonly eventId: string;
+  readonly deliveryId: string;
+  readonly source: string;
+  readonly messageType: MessageType;
+  readonly family: Family;
+  /** ISO 8601 in UTC, with milliseconds. */
+  readonly occurredAt: string;
+  readonly receivedAt: string;
+  readonly ownerId: string | null;
+  readonly orgId: string | null;
+  readonly origin: Origin;
+  /** The message type's typed columns by name, as text (times in ISO 8601); null where the record says nothing. */
+  readonly columns: Readonly<Record<string, string | readonly string[] | null>>;
+  /** The record as sent, every digit kept (exact-json.ts). */
+  readonly payload: JsonObject;
+}
+
+/** Compares two positions by the order of storing. */
+export const byPosition = (a: StoredPosition, b: StoredPosition) =>
+  compare(BigInt(a.xid), BigInt(b.xid)) || compare(BigInt(a.id), BigInt(b.id));
+
+const compare = (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0);
 
 /** What the view `events` shows of an event beside its envelope: the columns that more than one family has. */
 export interface EventView {
