@@ -3,12 +3,11 @@ import { describeError } from '../errors.ts';
 import { canonicalJson, isJsonObject, parseElements } from '../exact-json.ts';
 import { FIELDS, OCCURRED_AT, ORG_ID, OWNER_ID } from '../message-types.ts';
 import type { QueuedDelivery, ReadDelivery } from '../queue/delivery-batch.ts';
-import type { EventRow } from '../store/insert-events.ts';
 import { makeStorable, readField } from './coerce.ts';
-import { HANDLERS } from './families.ts';
+import { EVENT_OVERHEAD, HANDLERS } from './families.ts';
 import type { RecordPart } from './families.ts';
 import { eventId } from './identity.ts';
-import { EVENT_OVERHEAD } from './location.ts';
+import type { EventRow } from '../store/insert-events.ts';
 
 /**
  * Each observation is stored with its record's other members, so a hostile body of some kilobytes could become

@@ -23,7 +23,7 @@ export interface DeliveryWorker {
 }
 
 /** What became of the deliveries of one batch. */
-interface StoredBatch {
+export interface StoredBatch {
   /** Those that were not stored before. */
   readonly deliveries: number;
   readonly events: number;

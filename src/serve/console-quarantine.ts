@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { QuarantineOptions } from '../console/quarantine/quarantine-routes.ts';
-import { groupByBytes } from '../replay/group-by-bytes.ts';
-import { replayQuarantined } from '../replay/replay.ts';
+import { groupByBytes, replayQuarantined } from '../replay/replay.ts';
 import type { Db } from '../store/database.ts';
 import type { Replay } from '../store/quarantine.ts';
 

@@ -82,7 +82,7 @@ export async function discardQuarantined(db: Db, ids: readonly string[]): Promis
 }
 
 /** What a replay's delivery came to. */
-export interface ReplayAccount {
+export interface ReplayTally {
   readonly events: number;
   readonly duplicates: number;
   /** What could not be read this time either, or not be stored: where it lies now, and why. */
@@ -90,11 +90,11 @@ export interface ReplayAccount {
 }
 
 /** What these deliveries came to, by id. */
-export async function findAccounts(
+export async function findReplayTallies(
   db: Db,
   deliveryIds: readonly string[],
-): Promise<ReadonlyMap<string, ReplayAccount>> {
-  const { rows } = await sql<{ id: string; account: ReplayAccount }>`
+): Promise<ReadonlyMap<string, ReplayTally>> {
+  const { rows } = await sql<{ id: string; account: ReplayTally }>`
     select delivery_id as id, jsonb_build_object(
       'events', event_count, 'duplicates', duplicate_count, 'again', coalesce((
         select jsonb_agg(jsonb_build_object('quarantineId', quarantine_id, 'reason', reason) order by quarantine_id)
@@ -107,7 +107,7 @@ export async function findAccounts(
 
 /** What came of the replay of something quarantined. */
 export type Replay = { readonly quarantineId: string } & (
-  | ({ readonly kind: 'replayed'; readonly deliveryId: string } & ReplayAccount)
+  | ({ readonly kind: 'replayed'; readonly deliveryId: string } & ReplayTally)
   /** It had been resolved before; nothing was done. */
   | {
       readonly kind: 'resolved';

@@ -1,9 +1,8 @@
-import { groupByBytes } from '../../replay/group-by-bytes.ts';
-import { replayQuarantined } from '../../replay/replay.ts';
+import { groupByBytes, replayQuarantined } from '../../replay/replay.ts';
 import type { ReplayContext } from '../../replay/replay.ts';
 import { recordAction } from '../../store/operator-log.ts';
 import { addReplay, NO_REPLAYS } from '../../store/quarantine.ts';
-import type { Replay, ReplayAccount, ReplaySums } from '../../store/quarantine.ts';
+import type { Replay, ReplaySums, ReplayTally } from '../../store/quarantine.ts';
 import { openQuarantine } from '../../store/search-quarantine.ts';
 import { commandOperator } from '../operator.ts';
 import { note, print } from '../print.ts';
@@ -80,7 +79,7 @@ function describeReplay(replay: Replay): string {
   }
 }
 
-function describeAgain(again: ReplayAccount['again']): string[] {
+function describeAgain(again: ReplayTally['again']): string[] {
   const named = again
     .slice(0, NAMED)
     .map(({ quarantineId, reason }) => `${quarantineId} (${oneLine(reason)})`);

@@ -1,6 +1,6 @@
 import { asText, showBytes } from '../../show-bytes.ts';
 import type { Db } from '../../store/database.ts';
-import { findAccounts } from '../../store/quarantine.ts';
+import { findReplayTallies } from '../../store/quarantine.ts';
 import {
   countQuarantine,
   findQuarantined,
@@ -60,7 +60,7 @@ export async function printQuarantined(db: Db, id: string, format: ShowFormat): 
 async function describe(db: Db, item: Quarantined): Promise<[string, string][]> {
   const { resolution, resolved_at, replay_delivery_id: replayId, encoding } = item;
   const replayOf = await findReplayed(db, item.delivery_id);
-  const account = replayId === null ? undefined : (await findAccounts(db, [replayId])).get(replayId);
+  const account = replayId === null ? undefined : (await findReplayTallies(db, [replayId])).get(replayId);
   return [
     ['id', item.quarantine_id],
     ['received', item.received_at.toISOString()],
