@@ -1,6 +1,11 @@
 import { Client, Pool } from 'pg';
 import type { PoolConfig } from 'pg';
 
+export type { Pool } from 'pg';
+
+/** A connection, or a pool of them. */
+export type Connection = Pick<Client, 'query'>;
+
 /** What differs between the pools of this program. */
 export type PoolOptions = PoolConfig & {
   readonly connectionString: string;

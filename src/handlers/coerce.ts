@@ -58,11 +58,15 @@ function toKey(value: unknown): string | null {
   return text !== null && text.length <= MAX_KEY_LENGTH ? text : null;
 }
 
-/** An array whose every element is of the kind, as an array literal of Postgres. One value alone is an array of one. */
+/**
+ * An array literal of Postgres, of the elements that are not null. Null when an element is of another kind. A single
+ * value is an array of one.
+ */
 function toArray(value: unknown, toElement: (element: unknown) => string | null): string | null {
   const elements: unknown[] = Array.isArray(value) ? value : [value];
   const literals: string[] = [];
   for (const element of elements) {
+    if (element === null) continue;
     const text = toElement(element);
     if (text === null) return null;
     literals.push(`"${text.replaceAll(/["\\]/g, '\\$&')}"`);
