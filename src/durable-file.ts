@@ -2,8 +2,8 @@ import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 
 /**
- * Appends to a file of `size` bytes. Resolves once the bytes are on the disk. On an error, which it throws, the file
- * is cut back: what follows half a write must not be taken for its other half.
+ * Appends to a file of `size` bytes. Resolves when the bytes are on disk. On an error the file is truncated to its old
+ * size, so that no later write continues half a write; then the error is thrown.
  */
 export async function appendDurably(handle: FileHandle, bytes: Buffer, size: number): Promise<void> {
   try {
@@ -15,7 +15,7 @@ export async function appendDurably(handle: FileHandle, bytes: Buffer, size: num
   }
 }
 
-/** Makes the directory's entries durable: without, a new file can be gone after a power failure, content and all. */
+/** Makes the directory's entries durable: otherwise a power failure can remove a new file with its content. */
 export async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, 'r');
   try {
@@ -25,7 +25,7 @@ export async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-/** Whether a system call failed because there is no such file. */
+/** Whether a system call failed because the file does not exist. */
 export function isNotThere(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

@@ -6,23 +6,23 @@ import type { RejectedEvent } from './rejected-events.ts';
 import type { StoredPosition } from './stored-event.ts';
 import type { DestinationState, Tables } from './tables.ts';
 
-/** What the sending process works from: where to go on, and whether. */
+/** The state that forwarding starts from. */
 export interface Lease {
   readonly state: DestinationState;
   readonly position: StoredPosition;
-  /** A checkpoint holds only while this is unchanged. */
+  /** A checkpoint is valid only while this is unchanged. */
   readonly generation: string;
 }
 
-/** Writes a destination down that is not yet; one that is keeps its place. */
+/** Adds the row of a destination. An existing row keeps its position. */
 export async function addDestination(db: Db, name: string, start: StoredPosition): Promise<void> {
   await sql`insert into destinations (name, cursor_xid, cursor_id)
     values (${name}, ${start.xid}::xid8, ${start.id}::bigint) on conflict do nothing`.execute(db);
 }
 
 /**
- * Takes the lease of a destination, or renews it, for so many seconds of the database's clock. Undefined while
- * another process has it: one sends, however many run.
+ * Takes or renews the lease of a destination, for so many seconds of the database's clock. Undefined while another
+ * process has it: one process forwards, however many run.
  */
 export async function takeLease(
   db: Db,
@@ -38,13 +38,13 @@ export async function takeLease(
   return row && { state: row.state, position: { xid: row.xid, id: row.id }, generation: row.generation };
 }
 
-/** Gives the lease back, so that another process goes on at once. */
+/** Releases the lease, so that another process can go on at once. */
 export async function releaseLease(db: Db, name: string, holder: string): Promise<void> {
   await sql`update destinations set lease_holder = null, lease_until = null
     where name = ${name} and lease_holder = ${holder}::uuid`.execute(db);
 }
 
-/** Who writes a checkpoint, and of which move of the cursor. */
+/** The lease under which a checkpoint is written. */
 export interface CheckpointGuard {
   readonly name: string;
   readonly holder: string;
@@ -52,9 +52,9 @@ export interface CheckpointGuard {
 }
 
 /**
- * Moves the cursor behind what was sent, and sets aside what was refused, both or neither. False when sending must
- * not go on: the destination was paused meanwhile, or, with nothing written, the lease is no longer ours or
- * somebody moved the cursor.
+ * Moves the cursor past the events that were sent and records the rejected ones, both or neither. False when
+ * forwarding must stop: the destination was paused meanwhile, or, with nothing written, the lease was lost or somebody
+ * moved the cursor.
  */
 export async function checkpoint(
   db: Db,
@@ -88,7 +88,7 @@ async function advance(
   return rows[0]?.state;
 }
 
-/** Remembers why sending failed. */
+/** Records why sending failed. */
 export async function recordFailure(
   db: Db,
   name: string,
@@ -101,7 +101,7 @@ export async function recordFailure(
     where name = ${name} and lease_holder = ${holder}::uuid`.execute(db);
 }
 
-/** A person's decision. False when there is no such destination. */
+/** Pauses or resumes a destination. False when it does not exist. */
 export async function setState(db: Db, name: string, state: 'running' | 'paused'): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('destinations')
@@ -111,7 +111,7 @@ export async function setState(db: Db, name: string, state: 'running' | 'paused'
   return numUpdatedRows === 1n;
 }
 
-/** Moves the cursor of a destination, whoever sends to it. False when there is no such destination. */
+/** Moves the cursor of a destination, also while a process forwards. False when it does not exist. */
 export async function moveCursor(db: Db, name: string, position: StoredPosition): Promise<boolean> {
   const { numAffectedRows } = await sql`
     update destinations set cursor_xid = ${position.xid}::xid8, cursor_id = ${position.id}::bigint,
@@ -120,7 +120,7 @@ export async function moveCursor(db: Db, name: string, position: StoredPosition)
   return numAffectedRows === 1n;
 }
 
-/** Removes a destination and what it has refused. False when there is no such destination. */
+/** Deletes a destination and its rejected events. False when it does not exist. */
 export async function forgetDestination(db: Db, name: string): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
     await trx.deleteFrom('rejected_events').where('destination', '=', name).execute();
@@ -132,19 +132,19 @@ export async function forgetDestination(db: Db, name: string): Promise<boolean> 
   });
 }
 
-/** A destination as it is. */
+/** The present state of a destination. */
 export interface DestinationStatus extends Selectable<Tables['destinations']> {
-  /** Stored events that it has not passed yet, those that its filter leaves out among them; counted up to a limit. */
+  /** Stored events after the cursor, including those that the filter leaves out; counted up to a limit. */
   readonly behind_count: number;
   /** When the oldest of them was received; null when there is none. */
   readonly behind_since: Date | null;
   readonly rejected_count: number;
 }
 
-/** Counting on costs as much as sending, and nobody reads more digits. */
+/** Counting further would cost as much as sending. */
 export const MAX_BEHIND_COUNT = 100_000;
 
-/** All destinations that were ever set up, by name, with how far behind they are, counted to one more than `most`. */
+/** All destinations ever started, by name, with their backlog, counted up to `most` + 1. */
 export async function listDestinations(db: Db, most = MAX_BEHIND_COUNT): Promise<DestinationStatus[]> {
   const { rows } = await sql<DestinationStatus>`
     select destinations.*, cursor_xid::text as cursor_xid, behind.behind_count, behind.behind_since,
@@ -162,7 +162,7 @@ export async function listDestinations(db: Db, most = MAX_BEHIND_COUNT): Promise
   return rows;
 }
 
-/** The destinations that have not passed all events of a table or partition yet. */
+/** The destinations whose cursor has not passed all events of a table or partition. */
 export async function destinationsBehind(
   db: Db,
   table: string,
@@ -175,21 +175,21 @@ export async function destinationsBehind(
   return rows;
 }
 
-/** What the settings say of a destination. */
+/** A destination in the settings. */
 export interface ConfiguredDestination {
   readonly name: string;
   readonly type: string;
   readonly formatName: string;
 }
 
-/** A destination as people see it; null where something is not known, since it has not started or is not configured. */
+/** Settings and state of a destination. A field is null if it is unknown: not started, or not configured. */
 export interface DescribedDestination {
   readonly name: string;
   readonly type: string | null;
   readonly format: string | null;
   readonly state: DestinationStatus['state'] | 'not configured' | 'not started';
   readonly behind: number | null;
-  /** Whether `behind` is only where counting ended. */
+  /** Whether counting ended at `behind`, so that it is a minimum. */
   readonly behind_is_least: boolean;
   readonly behind_since: Date | null;
   readonly sent: string | null;
@@ -199,7 +199,7 @@ export interface DescribedDestination {
   readonly last_error_at: Date | null;
 }
 
-/** The destinations of the settings and those that once were, by name. */
+/** The configured destinations and the removed ones that still have state, by name. */
 export async function describeDestinations(
   db: Db,
   configured: readonly ConfiguredDestination[],

@@ -4,26 +4,26 @@ import { describeError } from '../errors.ts';
 import type { Db } from './database.ts';
 import type { OperatorActionName, Tables } from './tables.ts';
 
-/** Who does something, and by which way. */
+/** The person who acts, and the interface used. */
 export interface Operator {
-  /** The name given at log-in, or user and host of the command line. */
+  /** The name given at login, or user and host of the command line. */
   readonly name: string;
   readonly via: 'console' | 'api' | 'command';
 }
 
-/** Something that a person does. */
+/** An action of a person. */
 export interface OperatorAction {
   readonly operator: Operator;
   readonly action: OperatorActionName;
-  /** What it is done to: a destination, an id, a source. */
+  /** The object of the action: a destination, an id, a source. */
   readonly subject?: string | undefined;
-  /** What was asked for; never a secret. */
+  /** The parameters of the action; never a secret. */
   readonly details?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /**
- * Does something that a person asked for, and writes it down: before it is done, so that nothing is done unseen, and
- * how it ended. `resultOf` says what is kept of the result. Throws what the work throws.
+ * Runs an action of a person and records it in the operator log: before it starts, so that nothing happens unrecorded,
+ * and after it ended, with the outcome. `resultOf` returns what is recorded of the result. Throws what the work throws.
  */
 export async function recordAction<T>(
   db: Db,
@@ -53,10 +53,10 @@ export async function recordAction<T>(
   return result;
 }
 
-/** So many ids are written down; `id_count` tells of more. */
+/** The number of ids recorded; `id_count` has the full number. */
 const LOGGED_IDS = 100;
 
-/** Chosen ids, as the details of an action keep them. */
+/** Selected ids, in the form that the details of an action have. */
 export function describeIds(ids: readonly string[]): Readonly<Record<string, unknown>> {
   return { ids: ids.slice(0, LOGGED_IDS), id_count: ids.length };
 }
@@ -77,7 +77,7 @@ async function endAction(
 /** One entry of the operator log. */
 export type LoggedAction = Selectable<Tables['operator_log']>;
 
-/** What people have done, newest first; behind the entry with the id `before`, if given. */
+/** The recorded actions, newest first; those before the entry with the id `before`, if given. */
 export async function listActions(
   db: Db,
   page: { readonly limit: number; readonly before?: string | undefined },

@@ -6,7 +6,7 @@ import { arrayLiteral, insertRows, insertStatement } from './insert-rows.ts';
 import type { Column } from './insert-rows.ts';
 import type { Resolution, Tables } from './tables.ts';
 
-/** Something set aside: where it came from, why, and its bytes as they came. */
+/** An item to be quarantined: its origin, the reason, and the original bytes. */
 export interface NewQuarantined {
   readonly quarantineId: string;
   readonly deliveryId: string;
@@ -16,9 +16,9 @@ export interface NewQuarantined {
   readonly receivedAt: string;
   readonly reason: string;
   readonly content: Buffer;
-  /** Content-Encoding of the bytes, of a whole body. */
+  /** Content-Encoding of the bytes if they are a whole body. */
   readonly encoding: string | null;
-  /** How many identical ones of the same delivery stand before it. */
+  /** The number of identical items before it in the same delivery. */
   readonly twinsBefore: number;
 }
 
@@ -36,17 +36,17 @@ const COLUMNS: readonly Column<NewQuarantined>[] = [
 
 const STATEMENT = insertStatement('quarantine', COLUMNS);
 
-/** Sets bytes or records aside. What another run of the same job has set aside stays as it is. */
+/** Inserts quarantined items. Those that an earlier run of the same job inserted are kept as they are. */
 export async function insertQuarantine(trx: Trx, rows: readonly NewQuarantined[]): Promise<void> {
   if (rows.length > 0) await insertRows(trx, STATEMENT, COLUMNS, rows);
 }
 
-/** Something in quarantine with its bytes, and how its delivery had come. */
+/** A quarantined item with its bytes, and the origin of its delivery. */
 export type LockedQuarantined = Selectable<
   Tables['quarantine'] & Pick<Tables['deliveries'], 'origin' | 'secret_form'>
 >;
 
-/** Reads what has these ids, and keeps others from resolving it until the transaction ends. */
+/** Reads the items with these ids, and keeps others from resolving them until the transaction ends. */
 export async function lockQuarantined(trx: Trx, ids: readonly string[]): Promise<LockedQuarantined[]> {
   return trx
     .selectFrom('quarantine')
@@ -59,7 +59,7 @@ export async function lockQuarantined(trx: Trx, ids: readonly string[]): Promise
     .execute();
 }
 
-/** Remembers as which delivery each was replayed. */
+/** Marks items as replayed, each by its new delivery. */
 export async function resolveAsReplayed(
   trx: Trx,
   replays: readonly { readonly quarantineId: string; readonly deliveryId: string }[],
@@ -72,7 +72,7 @@ export async function resolveAsReplayed(
     where quarantine_id = replays.id`.execute(trx);
 }
 
-/** Empties the bytes of what has these ids and is open; the rows stay. Returns how many there were. */
+/** Deletes the content of the open items with these ids and keeps their rows. Resolves with the number of items. */
 export async function discardQuarantined(db: Db, ids: readonly string[]): Promise<number> {
   const { numAffectedRows } = await sql`
     update quarantine
@@ -81,46 +81,46 @@ export async function discardQuarantined(db: Db, ids: readonly string[]): Promis
   return Number(numAffectedRows ?? 0n);
 }
 
-/** What a replay's delivery came to. */
+/** The counts of a replay's delivery. */
 export interface ReplayTally {
   readonly events: number;
   readonly duplicates: number;
-  /** What could not be read this time either, or not be stored: where it lies now, and why. */
+  /** Items quarantined again, because they still could not be read or stored. */
   readonly again: readonly { readonly quarantineId: string; readonly reason: string }[];
 }
 
-/** What these deliveries came to, by id. */
+/** The counts of these deliveries, by id. */
 export async function findReplayTallies(
   db: Db,
   deliveryIds: readonly string[],
 ): Promise<ReadonlyMap<string, ReplayTally>> {
-  const { rows } = await sql<{ id: string; account: ReplayTally }>`
+  const { rows } = await sql<{ id: string; tally: ReplayTally }>`
     select delivery_id as id, jsonb_build_object(
       'events', event_count, 'duplicates', duplicate_count, 'again', coalesce((
         select jsonb_agg(jsonb_build_object('quarantineId', quarantine_id, 'reason', reason) order by quarantine_id)
         from quarantine where quarantine.delivery_id = deliveries.delivery_id
       ), '[]')
-    ) as account
+    ) as tally
     from deliveries where delivery_id = any(${arrayLiteral(deliveryIds)}::uuid[])`.execute(db);
-  return new Map(rows.map(({ id, account }) => [id, account]));
+  return new Map(rows.map(({ id, tally }) => [id, tally]));
 }
 
-/** What came of the replay of something quarantined. */
+/** The outcome of the replay of one item. */
 export type Replay = { readonly quarantineId: string } & (
   | ({ readonly kind: 'replayed'; readonly deliveryId: string } & ReplayTally)
-  /** It had been resolved before; nothing was done. */
+  /** The item was resolved before; nothing was done. */
   | {
       readonly kind: 'resolved';
       readonly resolution: Resolution;
       readonly resolvedAt: Date;
       readonly deliveryId: string | null;
     }
-  /** It cannot be taken now, as a new delivery could not, and stays open. */
+  /** A new delivery with this content would be refused too, or the replay failed: the item stays open. */
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'unknown' }
 );
 
-/** What replays came to; `left` stayed open, or is not there. */
+/** The sums over replays; `left` counts items that stayed open or do not exist. */
 export interface ReplaySums {
   readonly replayed: number;
   readonly events: number;
@@ -131,7 +131,7 @@ export interface ReplaySums {
 
 export const NO_REPLAYS: ReplaySums = { replayed: 0, events: 0, duplicates: 0, again: 0, left: 0 };
 
-/** The sums with one replay more. */
+/** The sums with one more replay. */
 export function addReplay(sums: ReplaySums, replay: Replay): ReplaySums {
   switch (replay.kind) {
     case 'replayed':

@@ -3,21 +3,21 @@ import { isMessageType } from '../domain.ts';
 import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import type { Db } from './database.ts';
 
-/** Which time of arrival, and how finely. */
+/** A range of arrival times, and the width of its buckets. */
 export interface ArrivalRange {
-  /** Inclusive; buckets that begin before it are left out, so let it be a multiple of the width. */
+  /** Inclusive. Buckets that begin before it are left out, so it should be a multiple of the width. */
   readonly since: Date;
   /** Exclusive. */
   readonly until: Date;
-  /** Width of a bucket: a multiple of 60; buckets begin at multiples of it since the epoch, in UTC. */
+  /** Width of a bucket: a multiple of 60. Buckets begin at multiples of it since the epoch, in UTC. */
   readonly bucketSeconds: number;
-  /** All sources together when it is left out. */
+  /** Undefined: all sources together. */
   readonly source?: string | undefined;
 }
 
-/** What arrived of one message type in one stretch of time. */
+/** The arrivals of one message type in one bucket. */
 export interface Arrival {
-  /** Start of the stretch. */
+  /** Start of the bucket. */
   readonly bucket: Date;
   readonly messageType: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
   readonly deliveries: number;
@@ -26,13 +26,13 @@ export interface Arrival {
   readonly events: number;
   readonly duplicates: number;
   readonly quarantined: number;
-  /** Of the bodies as they were received. */
+  /** Total size of the bodies as they were received. */
   readonly bytes: number;
 }
 
 /**
- * What arrived, by time and message type; stretches in which nothing did are not there. What is older than 14 days is
- * known by the hour: a finer width finds all of an hour in its first bucket.
+ * The arrivals in a range, by time and message type. Empty buckets are left out. Arrivals older than 14 days are
+ * counted by the hour: with a finer width, the first bucket of an hour contains all of it.
  */
 export async function readArrivals(
   db: Db,
@@ -49,24 +49,24 @@ export async function readArrivals(
   return rows;
 }
 
-/** Everything that ever arrived from one source of one message type. */
+/** All arrivals of one source and message type so far. */
 export interface ArrivalSum {
   readonly source: string;
   readonly messageType: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
   readonly deliveries: number;
-  /** What the deliveries must account for: one for each record, or observation. */
+  /** The number of rows that the deliveries must account for: one for each record, or observation. */
   readonly expected: number;
   readonly events: number;
   readonly duplicates: number;
   readonly quarantined: number;
   /** Deliveries whose own counts do not add up. */
   readonly unbalanced: number;
-  /** Whether every delivery's counts add up. The view `conservation` compares with what lies in quarantine as well. */
+  /** Whether every delivery's counts add up. The view `conservation` also checks against the rows in quarantine. */
   readonly addsUp: boolean;
   readonly lastReceivedAt: Date;
 }
 
-/** What ever arrived, by source and message type, up to the last roll-up: it costs the same however much that is. */
+/** All arrivals by source and message type, up to the last roll-up. The cost does not depend on their number. */
 export async function sumArrivals(db: Db): Promise<ArrivalSum[]> {
   const { rows } = await sql<ArrivalSum>`
     select source, message_type as "messageType", deliveries::float8, expected::float8, events::float8,
@@ -77,16 +77,16 @@ export async function sumArrivals(db: Db): Promise<ArrivalSum[]> {
   return rows;
 }
 
-/** Whether everything that was acknowledged adds up (view `conservation`). */
+/** Whether all acknowledged deliveries add up (view `conservation`). */
 export interface Conservation {
   readonly deliveries: number;
   /** `source message_type` of each pair that does not add up. */
   readonly unbalanced: readonly string[];
-  /** What lies in quarantine and nobody has replayed or discarded. */
+  /** Quarantined items that nobody has replayed or discarded. */
   readonly openInQuarantine: number;
 }
 
-/** Adds up every delivery: slow where there are many millions. */
+/** Adds up every delivery: slow with many millions of them. */
 export async function readConservation(db: Db): Promise<Conservation> {
   const { rows } = await sql<{ pair: string; deliveries: string; addsUp: boolean; open: string }>`
     select source || ' ' || message_type as pair, delivery_count as deliveries, adds_up as "addsUp",
@@ -99,15 +99,15 @@ export async function readConservation(db: Db): Promise<Conservation> {
   };
 }
 
-/** A source and message type from which something arrived, or for which the cloud holds an enabled subscription. */
+/** A source and message type with arrivals, or with an enabled subscription in the cloud. */
 export interface LastArrival {
   readonly source: string;
   readonly messageType: MessageType;
-  /** Undefined when nothing ever arrived. */
+  /** Undefined when nothing has arrived yet. */
   readonly lastReceivedAt: Date | undefined;
 }
 
-/** When each last arrived, what the last roll-up has not counted included. */
+/** The last arrival of each source and message type, including arrivals since the last roll-up. */
 export async function readLastArrivals(db: Db): Promise<LastArrival[]> {
   const { rows } = await sql<{ source: string; message_type: string; last_received_at: Date | null }>`
     select source, message_type, max(last_received_at) as last_received_at
@@ -125,13 +125,13 @@ export async function readLastArrivals(db: Db): Promise<LastArrival[]> {
   );
 }
 
-/** An hour in which something arrived of one source and message type; times are epoch milliseconds. */
+/** An hour with arrivals of one source and message type. Times are epoch milliseconds. */
 export interface ArrivalHour {
   readonly source: string;
   readonly messageType: MessageType;
   readonly start: number;
   readonly deliveries: number;
-  /** The longest time without arrivals that began in it and has ended, to the minute. */
+  /** The longest gap between arrivals that began in this hour and has ended, to the minute. */
   readonly longestGap: { readonly from: number; readonly to: number } | undefined;
 }
 
@@ -144,9 +144,9 @@ interface HourRow {
   readonly gap_to: number | null;
 }
 
-/** The hours from `since` on, in their order, of each source and type, up to the last roll-up. */
+/** The hours from `since` on, in order, of each source and message type, up to the last roll-up. */
 export async function readArrivalHours(db: Db, since: Date): Promise<ArrivalHour[]> {
-  // What is known to the minute arrived in the middle of it; of what is known to the hour, a gap is the least it was.
+  // A count by the minute is dated to the middle of it. From counts by the hour, a gap is at least as long as computed.
   const { rows } = await sql<HourRow>`
     with counted as (
       select source, message_type, deliveries, date_bin('1 hour', bucket, 'epoch') as start,
@@ -173,7 +173,7 @@ export async function readArrivalHours(db: Db, since: Date): Promise<ArrivalHour
   );
 }
 
-/** Whether what is being stored arrived long before: then a silence says nothing of who sends. */
+/** Whether deliveries are stored long after their arrival: then a silence says nothing about the sender. */
 export async function isCatchingUp(db: Db): Promise<boolean> {
   const { rows } = await sql<{ is_behind: boolean }>`
     select stored_at > now() - interval '2 minutes' and received_at < stored_at - interval '2 minutes' as is_behind

@@ -5,7 +5,7 @@ import type { Db } from './database.ts';
 import type { StoredEvent } from './stored-event.ts';
 import type { DestinationState, Tables } from './tables.ts';
 
-/** An event that a destination has refused for what it says. */
+/** An event that a destination rejected because of its content. */
 export interface RejectedEvent {
   readonly eventId: string;
   readonly occurredAt: string;
@@ -35,15 +35,15 @@ export async function insertRejected(
     .execute();
 }
 
-/** An event that a destination has refused, and what became of it. */
+/** A rejected event, and when it was sent again. */
 export type Rejected = Selectable<Tables['rejected_events']>;
 
-/** Events that a destination has refused and that were not sent again, oldest first. */
+/** The rejected events of a destination that were not sent again, oldest first. */
 export async function listRejected(db: Db, destination: string, limit: number): Promise<Rejected[]> {
   return openRejectedOf(db, destination).orderBy('rejected_at').orderBy('event_id').limit(limit).execute();
 }
 
-/** All events that a destination has refused and that were not sent again, in the order of their ids, read by pages. */
+/** All rejected events of a destination that were not sent again, ordered by event id, read page by page. */
 export async function* openRejected(db: Db, destination: string, pageSize: number): AsyncGenerator<Rejected> {
   let page = await pageOfRejected(db, destination, pageSize);
   for (;;) {
@@ -54,7 +54,7 @@ export async function* openRejected(db: Db, destination: string, pageSize: numbe
   }
 }
 
-/** One page of what a destination has refused and was not sent again, in the order of their ids, behind an id. */
+/** One page of the rejected events that were not sent again, ordered by event id, after an id. */
 export async function pageOfRejected(
   db: Db,
   destination: string,
@@ -65,7 +65,7 @@ export async function pageOfRejected(
   return (after === undefined ? query : query.where('event_id', '>', after)).execute();
 }
 
-/** How many events a destination has refused that were not sent again. */
+/** The number of rejected events of a destination that were not sent again. */
 export async function countRejected(db: Db, destination: string): Promise<number> {
   const { count } = await db
     .selectFrom('rejected_events')
@@ -76,7 +76,7 @@ export async function countRejected(db: Db, destination: string): Promise<number
   return Number(count);
 }
 
-/** Those of these events that a destination has refused, sent again or not. */
+/** Those of these events that a destination rejected, sent again or not. */
 export async function findRejected(
   db: Db,
   destination: string,
@@ -97,7 +97,7 @@ const openRejectedOf = (db: Db, destination: string) =>
     .where('destination', '=', destination)
     .where('replayed_at', 'is', null);
 
-/** Remembers that a refused event was sent after all. */
+/** Records that a rejected event was sent again. */
 export async function markReplayed(db: Db, destination: string, eventId: string): Promise<void> {
   await db
     .updateTable('rejected_events')
@@ -107,20 +107,20 @@ export async function markReplayed(db: Db, destination: string, eventId: string)
     .execute();
 }
 
-/** How one event stands with one destination. */
+/** The state of one event at one destination. */
 export interface EventForwarding {
   readonly destination: string;
   readonly state: DestinationState;
-  /** Sent, unless the destination's filter leaves it out, or it began behind the event. */
+  /** The cursor is past the event: sent, filtered out, or stored before the destination started. */
   readonly hasPassed: boolean;
-  /** Why the destination refused it; null when it did not. */
+  /** Why the destination rejected the event; null when it did not. */
   readonly reason: string | null;
   readonly rejectedAt: Date | null;
-  /** When it was sent after all. */
+  /** When it was sent again. */
   readonly replayedAt: Date | null;
 }
 
-/** Whether each destination, by name, has passed an event, or has refused it. */
+/** The state of an event at each destination, by name. */
 export async function forwardingOf(
   db: Db,
   { xid, id, eventId, occurredAt }: Pick<StoredEvent, 'xid' | 'id' | 'eventId' | 'occurredAt'>,

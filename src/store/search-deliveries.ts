@@ -10,43 +10,44 @@ import { byPosition } from './stored-event.ts';
 import type { StoredEvent } from './stored-event.ts';
 import type { Tables } from './tables.ts';
 
-/** Which deliveries; every condition that is given must hold. */
+/** Conditions on deliveries. All conditions that are given must hold. */
 export interface DeliveryFilter {
   readonly source?: string | undefined;
   readonly messageType?: MessageType | typeof UNKNOWN_MESSAGE_TYPE | undefined;
-  /** When it was received, inclusive. */
+  /** Time of receipt, inclusive. */
   readonly since?: Date | undefined;
   /** Exclusive. */
   readonly until?: Date | undefined;
-  /** Only those of which something lies, or lay, in quarantine. */
+  /** Only deliveries with items in quarantine, resolved or not. */
   readonly withQuarantined?: boolean | undefined;
-  /** Only those that brought what was stored before. */
+  /** Only deliveries with duplicates. */
   readonly withDuplicates?: boolean | undefined;
 }
 
-/** Where a page ended: the next one begins behind it. */
+/** The last delivery of a page, after which the next page begins. */
 export interface DeliveryPosition {
   readonly receivedAt: Date;
   readonly deliveryId: string;
 }
 
+/** The row of a delivery, with its counts. */
 export type Delivery = Selectable<Tables['deliveries']>;
 
 /** One page of deliveries. */
 export interface FoundDeliveries {
   readonly deliveries: readonly Delivery[];
-  /** Set when it took too long to look further back than to this time. */
+  /** Set when searching further back than this time took too long. */
   readonly lookedBackTo: Date | undefined;
 }
 
-/** So far back from the page's end is looked, step by step: the index by time finds a stretch, and gives no order. */
+/** The search goes back from the page's end in these steps: the index by time finds a stretch, but gives no order. */
 const STRETCH_HOURS = [1, 24, 30 * 24, Number.POSITIVE_INFINITY];
 
 const HOUR_MS = 60 * 60 * 1000;
 
 const STRETCH_TIMEOUT_MS = 3_000;
 
-/** Deliveries that match, newest first, one page. Each stretch is looked through for 3 seconds at most. */
+/** One page of the matching deliveries, newest first. Each step back takes at most 3 seconds. */
 export async function searchDeliveries(
   db: Db,
   filter: DeliveryFilter,
@@ -92,7 +93,7 @@ function selectPage(
   return query.execute();
 }
 
-/** What deliveries came to in all. */
+/** The sums over deliveries. */
 export interface DeliverySums {
   readonly deliveries: number;
   readonly events: number;
@@ -100,7 +101,7 @@ export interface DeliverySums {
   readonly quarantined: number;
 }
 
-/** What the deliveries that match came to. Undefined when that would take longer than 1.5 seconds. */
+/** The sums over the matching deliveries. Undefined when the query takes longer than 1.5 seconds. */
 export async function sumDeliveries(db: Db, filter: DeliveryFilter): Promise<DeliverySums | undefined> {
   return withinTime(db, 1_500, (trx) =>
     matching(trx, filter)
@@ -114,7 +115,7 @@ export async function sumDeliveries(db: Db, filter: DeliveryFilter): Promise<Del
   );
 }
 
-/** One delivery; undefined when there is none of this id. */
+/** One delivery by its id; undefined when it is not stored. */
 export async function findDelivery(db: Db, deliveryId: string): Promise<Delivery | undefined> {
   return db.selectFrom('deliveries').selectAll().where('delivery_id', '=', deliveryId).executeTakeFirst();
 }
@@ -123,14 +124,14 @@ const EVENTS_TIMEOUT_MS = 3_000;
 
 const MINUTE_MS = 60_000;
 
-/** Events happen shortly before they are sent, but for what is sent late or by a wrong clock: so far around is looked. */
+/** Events usually happen shortly before they arrive. For late events and wrong clocks, the search widens to these. */
 const MINUTES_AROUND = [5, 60, 24 * 60, 31 * 24 * 60];
 
 /**
- * The events that a delivery brought, in the order of storing, up to a limit. What it brought of events that were
- * stored before is not among them. Undefined when they were not all found within 3 seconds a try: no index leads from
- * a delivery to its events, so they are looked for in the transaction that stored it, and of an old delivery, which
- * does not know its transaction, in the time around its arrival.
+ * The new events of a delivery, in the order of storing, up to a limit; duplicates are not among them. No index leads
+ * from a delivery to its events, so the search reads the transaction that stored the delivery or, for an old delivery
+ * whose transaction is unknown, the time around its arrival. Undefined when that does not find all of them within
+ * 3 seconds per attempt.
  */
 export async function eventsOfDelivery(
   db: Db,

@@ -21,9 +21,9 @@ export interface StoredEvent extends StoredPosition {
   readonly ownerId: string | null;
   readonly orgId: string | null;
   readonly origin: Origin;
-  /** The message type's typed columns by name, as text (times in ISO 8601); null where the record says nothing. */
+  /** The message type's typed columns by name, as text (times in ISO 8601); null if the record has no value. */
   readonly columns: Readonly<Record<string, string | readonly string[] | null>>;
-  /** The record as sent, every digit kept (exact-json.ts). */
+  /** The record as sent, with every digit (exact-json.ts). */
   readonly payload: JsonObject;
 }
 
@@ -33,7 +33,7 @@ export const byPosition = (a: StoredPosition, b: StoredPosition) =>
 
 const compare = (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0);
 
-/** What the view `events` shows of an event beside its envelope: the columns that more than one family has. */
+/** The columns of the view `events` beside the envelope: those that more than one family has. */
 export interface EventView {
   readonly user: string | null;
   readonly code: string | null;
@@ -42,7 +42,7 @@ export interface EventView {
   readonly description: string | null;
 }
 
-/** An event as the view `events` shows it, whatever its type. */
+/** The columns of an event in the view `events`, for any message type. */
 export function viewEvent({ family, columns }: Pick<StoredEvent, 'family' | 'columns'>): EventView {
   return {
     user: textOf(columns[family === 'audit' ? 'user_name' : 'username']),
@@ -56,7 +56,7 @@ export function viewEvent({ family, columns }: Pick<StoredEvent, 'family' | 'col
 const textOf = (value: StoredEvent['columns'][string] | undefined) =>
   typeof value === 'string' ? value : null;
 
-/** The envelope of an event, by the names and in the order of the columns that every table of events begins with. */
+/** The envelope of an event, by the column names and in the order that all event tables share. */
 export function envelopeColumns(event: Omit<StoredEvent, 'payload'>) {
   return {
     id: event.id,
@@ -72,7 +72,7 @@ export function envelopeColumns(event: Omit<StoredEvent, 'payload'>) {
   };
 }
 
-/** The columns of the view `events`, by their names and in their order, but for the payload, which comes last. */
+/** The columns of the view `events`, by name and in order, without the payload, which comes last. */
 export function viewColumns(event: Omit<StoredEvent, 'payload'>): Readonly<Record<string, string | null>> {
   const { user, code, clientMac, apMac, description } = viewEvent(event);
   return {

@@ -1,13 +1,13 @@
 import type { ColumnType, Generated, GeneratedAlways } from 'kysely';
 import type { MessageType, Origin, SecretForm, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 
-/** What became of something quarantined. */
+/** How a quarantined item was resolved. */
 export type Resolution = 'replayed' | 'discarded';
 
-/** Whether a destination gets events: by its own state `refused`, or by a person's decision. */
+/** The state of a destination: `refused` after it rejected our credentials, `paused` by a person. */
 export type DestinationState = 'running' | 'paused' | 'refused';
 
-/** What a person can do that changes something, or that takes events out. */
+/** The actions of a person that change something or export events. */
 export const OPERATOR_ACTIONS = [
   'console.login',
   'console.logout',
@@ -26,7 +26,7 @@ export const OPERATOR_ACTIONS = [
 
 export type OperatorActionName = (typeof OPERATOR_ACTIONS)[number];
 
-/** Rows as Postgres gives them: bigint as text (no digit is lost), time as Date. */
+/** The rows of each table as Postgres returns them: bigint as text, so that no digit is lost; time as Date. */
 export interface Tables {
   deliveries: {
     delivery_id: string;
@@ -114,7 +114,7 @@ export interface Tables {
     version: string;
     started_at: Date;
     seen_at: Generated<Date>;
-    /** As the process that wrote it saw fit. */
+    /** In the format of the version that wrote it. */
     figures: ColumnType<unknown, string, string>;
   };
   /** The view over the three families' tables. */
