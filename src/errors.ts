@@ -12,6 +12,26 @@ export class OutageError extends Error {
   override readonly name = 'OutageError';
 }
 
+/** An error with a code for programs, such as `UNKNOWN_DESTINATION`. */
+class CodedError extends Error {
+  readonly code: string;
+
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** An operation names something that does not exist. */
+export class NotFoundError extends CodedError {
+  override readonly name = 'NotFoundError';
+}
+
+/** The present state does not allow an operation: something else has to be changed first. */
+export class ConflictError extends CodedError {
+  override readonly name = 'ConflictError';
+}
+
 /** A request that is answered with an error of this HTTP status. */
 export class HttpError extends Error {
   override readonly name = 'HttpError';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stretch } from '../store/read-events.ts';
-import type { StoredPosition } from '../store/search-events.ts';
+import type { StoredPosition } from '../store/stored-event.ts';
 import { createFilter } from './destination-filter.ts';
 import type { DestinationFilter } from './destination-filter.ts';
 import type { Message } from './sender.ts';

@@ -1,4 +1,4 @@
-import type { StoredEvent } from '../store/read-events.ts';
+import type { StoredEvent } from '../store/stored-event.ts';
 
 export type { StoredEvent };
 

@@ -21,7 +21,7 @@ export interface DeliveryWorker {
 }
 
 /** The outcome of storing one batch. */
-interface StoredBatch {
+export interface StoredBatch {
   /** The deliveries that were not stored before. */
   readonly deliveries: number;
   readonly events: number;

@@ -2,8 +2,8 @@ import type { Logger } from 'pino';
 import { describeError } from '../errors.ts';
 import { createSilenceWatch } from '../observe/silence-watch.ts';
 import type { SilenceWatch } from '../observe/silence-watch.ts';
-import { rollUpArrivals } from '../store/arrivals.ts';
 import type { Db } from '../store/database.ts';
+import { rollUpArrivals } from '../store/roll-up-arrivals.ts';
 import type { Opened } from './opened.ts';
 import { repeat } from './repeat.ts';
 

@@ -1,10 +1,9 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { QuarantineOptions } from '../console/quarantine/quarantine-routes.ts';
+import { groupByBytes, replayQuarantined } from '../replay/replay.ts';
 import type { Db } from '../store/database.ts';
-import type { Replay } from '../store/replay-outcome.ts';
-import { groupByBytes } from '../replay/group-by-bytes.ts';
-import { replayQuarantined } from '../replay/replay.ts';
+import type { Replay } from '../store/quarantine.ts';
 
 /** How the console replays: as the command does, in transactions of a size. */
 export function replayerOf(

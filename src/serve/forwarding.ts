@@ -4,7 +4,7 @@ import type { ForwardObserver } from '../forward/forward-events.ts';
 import type { Destination } from '../forward/parse-destinations.ts';
 import { openForwardingDatabase } from '../store/database.ts';
 import { addDestination } from '../store/destinations.ts';
-import { endOfEvents } from '../store/search-events.ts';
+import { endOfEvents } from '../store/read-events.ts';
 import { logLostConnections } from './open-store.ts';
 import type { Opened } from './opened.ts';
 

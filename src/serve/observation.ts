@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import type { ForwardObserver } from '../forward/forward-events.ts';
-import type { OnStored } from '../handlers/store-group.ts';
+import type { OnStored } from '../handlers/store-batch.ts';
 import type { IngestObserver } from '../ingest/receive-delivery.ts';
 import { cached } from '../observe/cached.ts';
 import { createForwardingMetrics } from '../observe/forwarding-metrics.ts';

@@ -1,17 +1,17 @@
 import { Client } from 'pg';
 
-/** What a query gave: columns with the number of their type (`pg_type.oid`), and rows of values as Postgres prints them. */
+/** The result of a query: columns with the number of their type (`pg_type.oid`), and values as Postgres prints them. */
 export interface QueryResult {
   readonly columns: readonly { readonly name: string; readonly typeOid: number }[];
   readonly rows: readonly (readonly (string | null)[])[];
 }
 
-/** Every value stays the text that Postgres prints: no digit of a bigint is lost, no date is reinterpreted. */
+/** Every value stays the text that Postgres prints, so that no digit of a bigint is lost. */
 const AS_TEXT = { getTypeParser: () => (value: string) => value };
 
 /**
- * Runs one statement of a person's own as `xiq_reader`, in a transaction that cannot write. The extended
- * protocol takes a single statement, so none can be smuggled in behind it.
+ * Runs a person's SQL statement as `xiq_reader`, in a read-only transaction. The extended protocol accepts a single
+ * statement, so that no second one can be appended. Throws what Postgres reports.
  */
 export async function readOnlyQuery(databaseUrl: string, statement: string): Promise<QueryResult> {
   const client = new Client({ connectionString: databaseUrl, application_name: 'xiq-sink sql' });

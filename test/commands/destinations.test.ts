@@ -133,7 +133,7 @@ describe('destinations rewind', () => {
 describe('destinations forget', () => {
   it('removes one that is not in the settings, with what it has refused, and no other', async () => {
     await rejectAll('old');
-    await expect(forget(test.db, [archive], 'archive')).rejects.toThrow('still in the settings');
+    await expect(forget(test.db, [archive], 'archive')).rejects.toThrow('still configured');
     await forget(test.db, [archive], 'old');
     expect(await listDestinations(test.db)).toEqual([]);
     await rejectAll('old');

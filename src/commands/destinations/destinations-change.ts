@@ -1,4 +1,4 @@
-import { HttpError, UsageError } from '../../errors.ts';
+import { ConflictError, NotFoundError, UsageError } from '../../errors.ts';
 import type { Destination } from '../../forward/parse-destinations.ts';
 import {
   changeDestinationState,
@@ -59,7 +59,7 @@ async function asUsage(work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    if (!(error instanceof HttpError)) throw error;
+    if (!(error instanceof NotFoundError || error instanceof ConflictError)) throw error;
     throw new UsageError(error.message, { cause: error });
   }
 }

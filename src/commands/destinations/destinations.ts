@@ -1,8 +1,8 @@
 import type { Destination } from '../../forward/parse-destinations.ts';
 import type { Db } from '../../store/database.ts';
-import { describeDestinations } from '../../store/describe-destinations.ts';
-import type { DescribedDestination } from '../../store/describe-destinations.ts';
-import { listRejected } from '../../store/destinations.ts';
+import { describeDestinations } from '../../store/destinations.ts';
+import type { DescribedDestination } from '../../store/destinations.ts';
+import { listRejected } from '../../store/rejected-events.ts';
 import { note, print } from '../print.ts';
 import { formatTable } from '../table.ts';
 

@@ -1,5 +1,5 @@
 import { readCloudTime } from '../../cloud/exchange.ts';
-import { readServerTime } from '../../store/server-facts.ts';
+import { readServerTime } from '../../store/database.ts';
 import { fail, ok, warn } from './check.ts';
 import type { Finding } from './check.ts';
 import type { DatabaseAccess } from './database-access.ts';

@@ -1,6 +1,6 @@
 import { weaknessesOfPostgres } from '../../queue/postgres-engine.ts';
+import { readServerFacts } from '../../store/database.ts';
 import { readMigrationState } from '../../store/migrate.ts';
-import { readServerFacts } from '../../store/server-facts.ts';
 import { formatBytes } from './bytes.ts';
 import { fail, ok, warn } from './check.ts';
 import type { Finding } from './check.ts';

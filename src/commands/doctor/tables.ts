@@ -1,7 +1,7 @@
 import type { Config } from '../../config.ts';
 import { FAMILIES } from '../../domain.ts';
-import { readConservation } from '../../store/conservation.ts';
 import { readPartitionState } from '../../store/partitions.ts';
+import { readConservation } from '../../store/read-arrivals.ts';
 import { fail, ok, warn } from './check.ts';
 import type { Finding } from './check.ts';
 import type { DatabaseAccess } from './database-access.ts';

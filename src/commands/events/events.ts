@@ -2,16 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { styleText } from 'node:util';
 import { formatPosition } from '../../event-position.ts';
 import type { Db } from '../../store/database.ts';
-import { viewColumns, viewEvent } from '../../store/event-view.ts';
-import type { StoredEvent } from '../../store/read-events.ts';
-import { endOfEvents, eventsStoredAfter, searchEvents } from '../../store/search-events.ts';
-import type { EventFilter, EventPosition } from '../../store/search-events.ts';
+import type { EventFilter } from '../../store/event-filter.ts';
+import type { EventPosition } from '../../store/event-pages.ts';
+import { endOfEvents, readStretch } from '../../store/read-events.ts';
+import { searchEvents } from '../../store/search-events.ts';
+import { viewColumns, viewEvent } from '../../store/stored-event.ts';
+import type { StoredEvent } from '../../store/stored-event.ts';
 import { formatTable, oneLine } from '../table.ts';
 
 /** New events appear within this time and that of one query. */
 const TAIL_INTERVAL_MS = 400;
 
-/** Rows read at once while following. */
+/** Stored events read at once, whether they match or not. */
 const TAIL_PAGE = 1_000;
 
 const COLUMNS = ['time', 'type', 'source', 'who', 'code', 'what'];
@@ -49,13 +51,12 @@ export async function followEvents(
 ): Promise<void> {
   let position = await endOfEvents(db);
   while (!signal.aborted) {
-    const events = await eventsStoredAfter(db, filter, position, TAIL_PAGE);
+    const { events, end, isFull } = await readStretch(db, position, TAIL_PAGE, filter);
     for (const event of events) {
       process.stdout.write(`${asJson ? toJson(event) : toLine(event)}\n`);
-      position = { xid: event.xid, id: event.id };
     }
-    if (events.length < TAIL_PAGE)
-      await sleep(TAIL_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
+    position = end ?? position;
+    if (!isFull) await sleep(TAIL_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 

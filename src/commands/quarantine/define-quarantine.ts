@@ -1,6 +1,6 @@
 import { Option } from '@commander-js/extra-typings';
 import type { Command } from '@commander-js/extra-typings';
-import { QUARANTINE_STATES } from '../../store/quarantine-state.ts';
+import { QUARANTINE_STATES } from '../../store/search-quarantine.ts';
 import { FAILED } from '../exit-codes.ts';
 import { onStore } from '../on-store.ts';
 import { examples, time, typeOption, wholeNumber } from '../options.ts';

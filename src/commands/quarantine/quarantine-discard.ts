@@ -1,6 +1,6 @@
 import type { Db } from '../../store/database.ts';
 import { recordAction } from '../../store/operator-log.ts';
-import { discardQuarantined } from '../../store/resolve-quarantine.ts';
+import { discardQuarantined } from '../../store/quarantine.ts';
 import { findQuarantined } from '../../store/search-quarantine.ts';
 import { commandOperator } from '../operator.ts';
 import { note, print } from '../print.ts';

@@ -1,16 +1,14 @@
+import { groupByBytes, replayQuarantined } from '../../replay/replay.ts';
+import type { ReplayContext } from '../../replay/replay.ts';
 import { recordAction } from '../../store/operator-log.ts';
-import { addReplay, NO_REPLAYS } from '../../store/replay-outcome.ts';
-import type { Replay, ReplaySums } from '../../store/replay-outcome.ts';
-import type { ReplayAccount } from '../../store/resolve-quarantine.ts';
+import { addReplay, NO_REPLAYS } from '../../store/quarantine.ts';
+import type { Replay, ReplaySums, ReplayTally } from '../../store/quarantine.ts';
 import { openQuarantine } from '../../store/search-quarantine.ts';
-import { groupByBytes } from '../../replay/group-by-bytes.ts';
 import { commandOperator } from '../operator.ts';
 import { note, print } from '../print.ts';
 import { createProgress } from '../progress.ts';
 import { checkChosen, countChosen, describeChosen, PAGE } from './quarantine-chosen.ts';
 import type { Chosen } from './quarantine-chosen.ts';
-import { replayQuarantined } from '../../replay/replay.ts';
-import type { ReplayContext } from '../../replay/replay.ts';
 import { oneLine } from '../table.ts';
 
 /** How many of those that one replay has set aside anew are named. */
@@ -81,7 +79,7 @@ function describeReplay(replay: Replay): string {
   }
 }
 
-function describeAgain(again: ReplayAccount['again']): string[] {
+function describeAgain(again: ReplayTally['again']): string[] {
   const named = again
     .slice(0, NAMED)
     .map(({ quarantineId, reason }) => `${quarantineId} (${oneLine(reason)})`);

@@ -1,6 +1,6 @@
 import { asText, showBytes } from '../../show-bytes.ts';
 import type { Db } from '../../store/database.ts';
-import { findAccounts } from '../../store/resolve-quarantine.ts';
+import { findReplayTallies } from '../../store/quarantine.ts';
 import {
   countQuarantine,
   findQuarantined,
@@ -8,8 +8,7 @@ import {
   readContent,
   searchQuarantine,
 } from '../../store/search-quarantine.ts';
-import type { QuarantineState } from '../../store/quarantine-state.ts';
-import type { Quarantined, QuarantineFilter } from '../../store/search-quarantine.ts';
+import type { Quarantined, QuarantineFilter, QuarantineState } from '../../store/search-quarantine.ts';
 import { note, print } from '../print.ts';
 import { checkIds } from './quarantine-chosen.ts';
 import { formatTable, oneLine } from '../table.ts';
@@ -61,7 +60,7 @@ export async function printQuarantined(db: Db, id: string, format: ShowFormat): 
 async function describe(db: Db, item: Quarantined): Promise<[string, string][]> {
   const { resolution, resolved_at, replay_delivery_id: replayId, encoding } = item;
   const replayOf = await findReplayed(db, item.delivery_id);
-  const account = replayId === null ? undefined : (await findAccounts(db, [replayId])).get(replayId);
+  const account = replayId === null ? undefined : (await findReplayTallies(db, [replayId])).get(replayId);
   return [
     ['id', item.quarantine_id],
     ['received', item.received_at.toISOString()],

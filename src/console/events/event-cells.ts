@@ -1,5 +1,5 @@
 import type { MessageType } from '../../domain.ts';
-import type { StoredEvent } from '../../store/read-events.ts';
+import type { StoredEvent } from '../../store/stored-event.ts';
 import { clientAddress, searchAddress, userAddress } from '../addresses.ts';
 import type { Content } from '../html/html.ts';
 import { html } from '../html/html.ts';

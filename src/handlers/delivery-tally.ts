@@ -1,4 +1,5 @@
 import type { ReadDelivery } from '../queue/delivery-batch.ts';
+import type { StoredBatch } from '../queue/delivery-worker.ts';
 import type { NewDelivery } from '../store/deliveries.ts';
 import type { NewQuarantined } from '../store/quarantine.ts';
 import { replaceUnstorable } from './coerce.ts';
@@ -6,35 +7,27 @@ import { createTwinNumbers } from './delivery-to-events.ts';
 import type { SetAside } from './delivery-to-events.ts';
 import { quarantineId } from './identity.ts';
 
-/** What a delivery has come to so far, while it is stored. */
-export interface Account {
+/** The counts of one delivery while it is stored, and what of it goes to quarantine. */
+export interface DeliveryTally {
   readonly delivery: ReadDelivery;
-  /** Events that were made of it. */
+  /** Events made from the delivery. */
   events: number;
-  /** Events of these that are new rows. */
+  /** Those of them that are new rows. */
   written: number;
-  /** What became no event. */
+  /** Parts that could not be read as events. */
   readonly setAside: SetAside[];
-  /** Events that Postgres cannot hold. */
+  /** Events that Postgres cannot store. */
   readonly rejected: SetAside[];
 }
 
-/** What storing came to, for the log. */
-export interface Stored {
-  readonly deliveries: number;
-  readonly events: number;
-  readonly duplicates: number;
-  readonly quarantined: number;
-}
-
-/** An account with nothing in it. */
-export function openAccount(delivery: ReadDelivery): Account {
+/** The tally of a delivery of which nothing has been stored yet. */
+export function openTally(delivery: ReadDelivery): DeliveryTally {
   return { delivery, events: 0, written: 0, setAside: [], rejected: [] };
 }
 
 /** The delivery's own row, whose counts must add up, and its rows in quarantine. */
-export function settle(account: Account): { row: NewDelivery; quarantined: NewQuarantined[] } {
-  const { delivery, events, written, setAside, rejected } = account;
+export function closeTally(tally: DeliveryTally): { row: NewDelivery; quarantined: NewQuarantined[] } {
+  const { delivery, events, written, setAside, rejected } = tally;
   const { deliveryId, source, messageType, origin, secretForm, bodyBytes, recordCount } = delivery;
   const receivedAt = new Date(delivery.receivedAt).toISOString();
   const allSetAside = [...setAside, ...rejected];
@@ -60,18 +53,18 @@ export function settle(account: Account): { row: NewDelivery; quarantined: NewQu
       source,
       messageType,
       receivedAt,
-      // The reason may quote what it is about.
+      // The reason may quote the record.
       reason: replaceUnstorable(reason),
       content,
       encoding,
-      // Those with the same content met the same fate, so all of them are here to be counted.
+      // Identical contents always meet the same fate, so all of them are counted here.
       twinsBefore: numberTwin(content.toString('latin1')),
     })),
   };
 }
 
 /** The sums over the rows of some deliveries. */
-export function summarize(rows: readonly NewDelivery[]): Stored {
+export function summarize(rows: readonly NewDelivery[]): StoredBatch {
   const sum = (count: 'eventCount' | 'duplicateCount' | 'quarantinedCount') =>
     rows.reduce((total, row) => total + row[count], 0);
   return {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonicalJson } from '../../src/exact-json.ts';
-import { EVENT_OVERHEAD, splitObservations } from '../../src/handlers/location.ts';
+import { EVENT_OVERHEAD, splitObservations } from '../../src/handlers/families.ts';
 import type { JsonObject } from '../../src/exact-json.ts';
 
 const split = (record: JsonObject, room: number) => [...splitObservations(record, room)];

@@ -1,29 +1,29 @@
 import { sql } from 'kysely';
 import type { RawBuilder } from 'kysely';
-import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import type { Db, Trx } from './database.ts';
 
-/** Minutes become hours after so many days. */
+/** After so many days, counts by the minute become counts by the hour. */
 const DAYS_BY_MINUTE = 14;
 
-/** A stretch of old deliveries is made longer below so many, and shorter above, within so many seconds. */
+/** The stretch of old deliveries counted at once grows below the first number and shrinks above the second. */
 const FEW_DELIVERIES = 20_000;
 const MANY_DELIVERIES = 200_000;
+/** Its shortest and longest length, in seconds. */
 const SHORTEST_STRETCH = 60;
 const LONGEST_STRETCH = 30 * 24 * 60 * 60;
 
-/** What one roll-up did. */
+/** The result of one roll-up. */
 export interface RollUp {
-  /** Deliveries that it counted. */
+  /** The number of deliveries counted. */
   readonly counted: number;
-  /** Deliveries of before the migration remain: call again. */
+  /** Deliveries from before the migration remain uncounted: call again. */
   readonly isBehind: boolean;
 }
 
 /**
- * Counts in `arrivals` the deliveries that were committed since the last time: each once, whatever is stored
- * meanwhile and whoever else calls this. What a transaction that is still open has stored, or one that began after
- * it, is left for the next time. Undefined, with nothing done, while another one is at it.
+ * Counts the deliveries committed since the last roll-up in `arrivals`: each exactly once, also while others store or
+ * roll up. Deliveries of a transaction that is still open, or that began after such a one, are left for the next
+ * roll-up. Undefined, with nothing done, while another roll-up runs.
  */
 export async function rollUpArrivals(db: Db): Promise<RollUp | undefined> {
   return db.transaction().execute(async (trx) => {
@@ -38,11 +38,11 @@ export async function rollUpArrivals(db: Db): Promise<RollUp | undefined> {
   });
 }
 
-/** Everything below the oldest open transaction is there to be seen, and nothing can come there any more. */
+/** All rows below the oldest open transaction are visible, and no row can be added there any more. */
 async function countCommitted(trx: Trx): Promise<number> {
   const counted = addUp(sql`
     xid >= (select next_xid from arrivals_progress) and xid < pg_snapshot_xmin(pg_current_snapshot())`);
-  // One statement sees one snapshot: what is counted and where the next time begins fit together.
+  // One statement reads one snapshot, so the count and the start of the next roll-up fit together.
   const { rows } = await sql<{ counted: string }>`
     ${counted}
     update arrivals_progress set next_xid = pg_snapshot_xmin(pg_current_snapshot())
@@ -50,7 +50,7 @@ async function countCommitted(trx: Trx): Promise<number> {
   return Number(rows[0]?.counted ?? 0);
 }
 
-/** Takes the latest of the old deliveries that are not counted: a stretch of so many seconds of arrival. */
+/** Counts the latest of the old deliveries that are still uncounted: a stretch of some seconds of arrival. */
 async function countOld(trx: Trx): Promise<RollUp> {
   const from = sql`(
     select least(old_before, date_trunc('hour', now())) - make_interval(secs => old_seconds) from arrivals_progress)`;
@@ -72,7 +72,7 @@ async function countOld(trx: Trx): Promise<RollUp> {
   return { counted: Number(rows[0]?.counted ?? 0), isBehind: rows[0]?.is_behind ?? false };
 }
 
-/** The beginning of a statement that adds these deliveries to both tables; `taken` is what it added, by time. */
+/** The start of a statement that adds these deliveries to both tables; `taken` contains the counts, by time. */
 function addUp(condition: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`
     with taken as materialized (
@@ -114,7 +114,7 @@ const COUNTS = sql.join([...NUMBERS, 'last_received_at'].map((name) => sql.ref(n
 
 const SUMS = sql.join([...NUMBERS.map((name) => sql`sum(${sql.ref(name)})`), sql`max(last_received_at)`]);
 
-/** What of a row of counts is there already grows by the new ones. */
+/** Adds new counts to a row that exists already. */
 function addToThere(table: string, key: readonly string[]): RawBuilder<unknown> {
   const there = (name: string) => sql.ref(`${table}.${name}`);
   const come = (name: string) => sql.ref(`excluded.${name}`);
@@ -126,14 +126,14 @@ function addToThere(table: string, key: readonly string[]): RawBuilder<unknown> 
 const KEY_BY_TIME = ['bucket', 'seconds', 'source', 'message_type'];
 const KEY_IN_TOTAL = ['source', 'message_type'];
 
-/** The first hour that is kept by minute. */
+/** The first hour that is counted by the minute. */
 const minutesSince = (now: RawBuilder<unknown>) =>
   sql`date_bin('1 hour', ${now} - make_interval(days => ${sql.lit(DAYS_BY_MINUTE)}), 'epoch')`;
 
-/** Turns the minutes that are older than 14 days into hours. Returns how many minutes went. */
+/** Turns counts by the minute older than 14 days into counts by the hour. Returns how many minutes were replaced. */
 export async function compactArrivals(db: Db, now: Date): Promise<number> {
   return db.transaction().execute(async (trx) => {
-    // Who counts waits, so that no minute grows while it goes.
+    // Roll-ups wait meanwhile, so that no minute grows while it is deleted.
     await sql`select from arrivals_progress for update`.execute(trx);
     const { rows } = await sql<{ minutes: string }>`
       with gone as (
@@ -147,78 +147,4 @@ export async function compactArrivals(db: Db, now: Date): Promise<number> {
       select count(*) as minutes from gone`.execute(trx);
     return Number(rows[0]?.minutes ?? 0);
   });
-}
-
-/** Which time of arrival, and how finely. */
-export interface ArrivalRange {
-  /** Inclusive; buckets that begin before it are left out, so let it be a multiple of the width. */
-  readonly since: Date;
-  /** Exclusive. */
-  readonly until: Date;
-  /** Width of a bucket: a multiple of 60; buckets begin at multiples of it since the epoch, in UTC. */
-  readonly bucketSeconds: number;
-  /** All sources together when it is left out. */
-  readonly source?: string | undefined;
-}
-
-/** What arrived of one message type in one stretch of time. */
-export interface Arrival {
-  /** Start of the stretch. */
-  readonly bucket: Date;
-  readonly messageType: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
-  readonly deliveries: number;
-  readonly records: number;
-  /** Rows written. */
-  readonly events: number;
-  readonly duplicates: number;
-  readonly quarantined: number;
-  /** Of the bodies as they were received. */
-  readonly bytes: number;
-}
-
-/**
- * What arrived, by time and message type; stretches in which nothing did are not there. What is older than 14 days is
- * known by the hour: a finer width finds all of an hour in its first bucket.
- */
-export async function readArrivals(
-  db: Db,
-  { since, until, bucketSeconds, source }: ArrivalRange,
-): Promise<Arrival[]> {
-  const ofSource = source === undefined ? sql`true` : sql`source = ${source}`;
-  const { rows } = await sql<Arrival>`
-    select date_bin(make_interval(secs => ${bucketSeconds}), bucket, 'epoch') as bucket,
-           message_type as "messageType", sum(deliveries)::float8 as deliveries, sum(records)::float8 as records,
-           sum(events)::float8 as events, sum(duplicates)::float8 as duplicates,
-           sum(quarantined)::float8 as quarantined, sum(bytes)::float8 as bytes
-    from arrivals where bucket >= ${since} and bucket < ${until} and ${ofSource}
-    group by 1, 2 order by 1, 2`.execute(db);
-  return rows;
-}
-
-/** Everything that ever arrived from one source of one message type. */
-export interface ArrivalSum {
-  readonly source: string;
-  readonly messageType: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
-  readonly deliveries: number;
-  /** What the deliveries must account for: one for each record, or observation. */
-  readonly expected: number;
-  readonly events: number;
-  readonly duplicates: number;
-  readonly quarantined: number;
-  /** Deliveries whose own counts do not add up. */
-  readonly unbalanced: number;
-  /** Whether every delivery's counts add up. The view `conservation` compares with what lies in quarantine as well. */
-  readonly addsUp: boolean;
-  readonly lastReceivedAt: Date;
-}
-
-/** What ever arrived, by source and message type, up to the last roll-up: it costs the same however much that is. */
-export async function sumArrivals(db: Db): Promise<ArrivalSum[]> {
-  const { rows } = await sql<ArrivalSum>`
-    select source, message_type as "messageType", deliveries::float8, expected::float8, events::float8,
-           duplicates::float8, quarantined::float8, unbalanced::float8,
-           unbalanced = 0 and expected = events + duplicates + quarantined as "addsUp",
-           last_received_at as "lastReceivedAt"
-    from arrival_totals order by source, message_type`.execute(db);
-  return rows;
 }
