@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { LOG_RECORD_SCHEMAS } from '../../src/cloud/contract/logs.ts';
-import { LOG_OF } from '../journal.ts';
+import { LOG_OF } from '../events/journal.ts';
 import { live, setUp, typeOf } from './sending-harness.ts';
 
 /** An emulator that has sent some hundred deliveries, and their records by message type. */

@@ -1,11 +1,11 @@
-import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { permissionCheckResponseSchema, permissionListSchema } from '../../src/cloud/contract/permission.ts';
-import { expandPattern, grants } from '../grants.ts';
-import { PERMISSION_NAMES } from '../permissions.ts';
+import { expandPattern, grants, PERMISSION_NAMES } from '../access/permissions.ts';
 import type { Call } from './harness.ts';
 import { createCall, logIn, startEmulator } from './harness.ts';
+
+import * as fc from 'fast-check';
 
 const anyPermission = fc.constantFrom(...PERMISSION_NAMES);
 
