@@ -55,7 +55,7 @@ describe('the demo', () => {
 describe('the emulator', () => {
   it('says where it is and who can log in, and ends well', async () => {
     const emulator = start(['emulator', '--port', '0'], {});
-    const url = await waitFor(() => /emulated cloud is at (http:\S+)/.exec(emulator.output())?.[1]);
+    const url = await waitFor(() => /emulator running at (http:\S+)/.exec(emulator.output())?.[1]);
     const [, username = '', password = ''] =
       /^ {2}(\S+) {2}(\S+) {2}Administrator$/m.exec(emulator.output()) ?? [];
     const login = await fetch(`${url}/login`, {

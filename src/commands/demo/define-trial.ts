@@ -19,7 +19,7 @@ export function defineTrial(program: Command, env: Readonly<Record<string, strin
 
   const emulator = program
     .command('emulator')
-    .description('a stand-in for the cloud, to try and to test with, until Ctrl-C')
+    .description('run a stand-in for the cloud, for demos and tests, until Ctrl-C')
     .addHelpText('after', examples('xiq-sink emulator', 'xiq-sink emulator --rate 200 --secret-form hmac'))
     .action(async (options) => {
       const signal = stopSignal();
