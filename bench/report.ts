@@ -1,5 +1,5 @@
 import type { Backlog } from './backlog.ts';
-import { formatTable } from '../src/commands/table.ts';
+import { formatTable } from '../src/commands/shared/output.ts';
 import type { Forwarded } from './forward.ts';
 import type { Machine } from './machine.ts';
 import type { Measurement } from './measure.ts';

@@ -72,6 +72,16 @@ export function parseDestinations(settings: ForwardingSettings): readonly Destin
   return destinations.filter((destination) => destination !== undefined);
 }
 
+/** The destination of this name. Throws a UsageError that lists the configured names when there is none. */
+export function findDestination(configured: readonly Destination[], name: string): Destination {
+  const destination = configured.find((one) => one.name === name);
+  if (destination !== undefined) return destination;
+  const names = configured.map((one) => one.name).join(', ');
+  throw new UsageError(
+    `There is no destination "${name}". Configured destinations: ${names === '' ? 'none' : names}.`,
+  );
+}
+
 type Report = (path: readonly PropertyKey[], message: string) => void;
 
 const reporter =

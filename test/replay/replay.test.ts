@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { replayChosen } from '../../src/commands/quarantine/quarantine-replay.ts';
+import { replayChosen } from '../../src/commands/quarantine/replay.ts';
 import { replayQuarantined } from '../../src/replay/replay.ts';
 import type { ReplayContext } from '../../src/replay/replay.ts';
 import { createBatchStore } from '../../src/handlers/store-batch.ts';
