@@ -11,7 +11,6 @@ import type { Family } from './domain.ts';
 import { UsageError } from './errors.ts';
 import { isLoopback, isLoopbackHost } from './loopback.ts';
 
-export { destinationNames };
 export type { SourceConfig };
 
 /** Everything the settings decide, checked and frozen. */

@@ -4,17 +4,15 @@ import {
   createdApiTokenSchema,
   MIN_API_TOKEN_LIFETIME_S,
   tokenInfoSchema,
-} from '../../src/cloud/contract/auth.ts';
-import { loginRequestSchema, loginResponseSchema } from '../../src/cloud/contract/auth.ts';
-import {
+  loginRequestSchema,
+  loginResponseSchema,
   permissionCheckRequestSchema,
   permissionCheckResponseSchema,
   permissionListSchema,
 } from '../../src/cloud/contract/auth.ts';
-import { EMULATOR_LOGINS } from '../accounts.ts';
+import { EMULATOR_LOGINS, ROLES } from '../accounts.ts';
 import { ApiError, badRequest, found } from '../http/errors.ts';
 import type { Clock } from '../../src/clock.ts';
-import { ROLES } from '../accounts.ts';
 import {
   expandPattern,
   grants,

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { Clock } from '../../src/clock.ts';
-import { DEVICE_VIEWS } from '../../src/cloud/contract/device.ts';
-import { deviceSchema } from '../../src/cloud/contract/device.ts';
+import { DEVICE_VIEWS, deviceSchema } from '../../src/cloud/contract/device.ts';
 import { badRequest } from '../http/errors.ts';
 import { int64, int64Path } from '../http/int64.ts';
 import type { Operations } from '../http/operations.ts';

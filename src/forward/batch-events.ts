@@ -3,8 +3,7 @@ import type { Stretch } from '../store/read-events.ts';
 import type { StoredPosition } from '../store/stored-event.ts';
 import { createFilter } from './destination-filter.ts';
 import type { DestinationFilter } from './destination-filter.ts';
-import type { Message } from './sender.ts';
-import type { Format } from './stored-event.ts';
+import type { Message, Format } from './sender.ts';
 
 /** The most that one batch contains. */
 export interface BatchLimits {

@@ -16,8 +16,7 @@ import { messageTypesOf } from './destination-filter.ts';
 import type { DestinationFilter } from './destination-filter.ts';
 import { sendBisecting } from './send-bisecting.ts';
 import { EndpointRefusedError, RetryLaterError } from './sender.ts';
-import type { Sender } from './sender.ts';
-import type { Format } from './stored-event.ts';
+import type { Sender, Format } from './sender.ts';
 
 /** A destination that is ready to receive events. */
 export interface Forwarding {

@@ -11,9 +11,8 @@ import type { FormatName } from './formats/formats.ts';
 import { destinationOfUrl } from './forward-to.ts';
 import { DEFAULT_REDACTION_RULES, redactionRulesSchema } from './redaction-rules.ts';
 import type { RedactionRules } from './redaction-rules.ts';
-import type { Sender } from './sender.ts';
+import type { Sender, Format } from './sender.ts';
 import { SENDER_TYPES } from './senders/sender-types.ts';
-import type { Format } from './stored-event.ts';
 
 /** A destination from the settings, validated. */
 export interface Destination {
@@ -70,6 +69,16 @@ export function parseDestinations(settings: ForwardingSettings): readonly Destin
     throw new UsageError(`wrong settings:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
   }
   return destinations.filter((destination) => destination !== undefined);
+}
+
+/** The destination of this name. Throws a UsageError that lists the configured names when there is none. */
+export function findDestination(configured: readonly Destination[], name: string): Destination {
+  const destination = configured.find((one) => one.name === name);
+  if (destination !== undefined) return destination;
+  const names = configured.map((one) => one.name).join(', ');
+  throw new UsageError(
+    `There is no destination "${name}". Configured destinations: ${names === '' ? 'none' : names}.`,
+  );
 }
 
 type Report = (path: readonly PropertyKey[], message: string) => void;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Destination } from './parse-destinations.ts';
 import { sendBisecting } from './send-bisecting.ts';
 import type { Sender } from './sender.ts';
-import type { StoredEvent } from './stored-event.ts';
+import type { StoredEvent } from '../store/stored-event.ts';
 import type { Db } from '../store/database.ts';
 import { markReplayed } from '../store/rejected-events.ts';
 import type { Rejected } from '../store/rejected-events.ts';

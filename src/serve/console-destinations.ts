@@ -1,9 +1,9 @@
 import type { IsFiltered } from '../console/events/describe-event.ts';
 import type { DestinationsOptions } from '../console/destinations/destinations-options.ts';
 import { createFilter } from '../forward/destination-filter.ts';
+import { findDestination } from '../forward/parse-destinations.ts';
 import type { Destination } from '../forward/parse-destinations.ts';
 import type { Db } from '../store/database.ts';
-import { configuredDestination } from '../commands/destinations/destinations-change.ts';
 import { resendRejected, sendTest } from '../forward/send-to-destination.ts';
 
 /** What the console sends to destinations: as the commands do. */
@@ -13,8 +13,8 @@ export function sendingOf(
 ): Pick<DestinationsOptions, 'configured' | 'sendTest' | 'resend'> {
   return {
     configured: destinations,
-    sendTest: (name) => sendTest(configuredDestination(destinations, name), () => undefined),
-    resend: (name, rejected) => resendRejected(db, configuredDestination(destinations, name), rejected),
+    sendTest: (name) => sendTest(findDestination(destinations, name), () => undefined),
+    resend: (name, rejected) => resendRejected(db, findDestination(destinations, name), rejected),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { maskConfig } from '../config.ts';
-import type { Config, SourceConfig } from '../config.ts';
+import type { Config } from '../config.ts';
+import type { SourceConfig } from '../config.ts';
 import type { ConsoleOptions } from '../console/admin-app.ts';
 import { deliveriesArea } from '../console/deliveries/deliveries-area.ts';
 import { destinationsArea } from '../console/destinations/destinations-area.ts';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { destinationNames } from '../config.ts';
+import { destinationNames } from '../config/destinations.ts';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import { createBatchStore } from '../handlers/store-batch.ts';

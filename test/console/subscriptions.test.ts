@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { subscriptionsOf } from '../../src/serve/console-subscriptions.ts';
 import { createOpened } from '../../src/serve/opened.ts';
 import type { Opened } from '../../src/serve/opened.ts';
-import type { SourceConfig } from '../../src/config.ts';
+import type { SourceConfig } from '../../src/config/sources.ts';
 import { subscriptionsArea } from '../../src/console/subscriptions/subscriptions-area.ts';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';

@@ -4,14 +4,14 @@ import type { Role } from '../../serve/roles.ts';
 import { startService } from '../../serve/start-service.ts';
 import { welcome } from './welcome.ts';
 
-/** How long a shut-down may take before what hangs is left behind. */
+/** Time limit of a shutdown; after it the process exits even if something hangs. */
 const STOP_TIMEOUT_MS = 10_000;
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 /**
- * `serve`: runs until SIGINT or SIGTERM, then stops in reverse order of the start. A second signal, or a
- * shut-down of more than 10 s, ends the process at once: what was answered with 200 is durable by then.
+ * `serve`: runs until SIGINT or SIGTERM, then stops everything in reverse order of the start. A second signal, or a
+ * shutdown of more than 10 s, ends the process at once: deliveries that were answered with 200 are durable.
  */
 export async function serveUntilSignal(config: Config, role: Role): Promise<void> {
   const logger = createLogger(config.logLevel);
@@ -23,9 +23,12 @@ export async function serveUntilSignal(config: Config, role: Role): Promise<void
   process.stdout.write(`${welcome(service, config, role)}\n`);
 
   const signal = await signalled;
-  logger.info({ signal }, 'stopping: finishing what was taken');
-  void nextSignal().then((second) => leave(`${second} again: leaving at once`));
-  const timeout = setTimeout(() => leave(`not stopped within ${STOP_TIMEOUT_MS} ms`), STOP_TIMEOUT_MS);
+  logger.info({ signal }, 'stopping: finishing accepted deliveries');
+  void nextSignal().then((second) => leave(`${second} again: exiting at once`));
+  const timeout = setTimeout(
+    () => leave(`exiting: the shutdown took longer than ${STOP_TIMEOUT_MS / 1_000} s`),
+    STOP_TIMEOUT_MS,
+  );
   await service.stop();
   clearTimeout(timeout);
   logger.info('stopped');

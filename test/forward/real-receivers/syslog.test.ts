@@ -6,10 +6,9 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { OutageError } from '../../../src/errors.ts';
 import type { Message, Sender } from '../../../src/forward/sender.ts';
 import { createSyslogSender, syslogOptions } from '../../../src/forward/senders/syslog.ts';
-import type { StoredEvent } from '../../../src/forward/stored-event.ts';
+import type { StoredEvent, StoredPosition } from '../../../src/store/stored-event.ts';
 import { createBatchStore } from '../../../src/handlers/store-batch.ts';
 import { readStretch } from '../../../src/store/read-events.ts';
-import type { StoredPosition } from '../../../src/store/stored-event.ts';
 import { freePort } from '../../../src/embedded/free-port.ts';
 import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
 import type { TestCertificate } from '../../support/certificates.ts';
