@@ -1,15 +1,12 @@
-import type { Config } from '../config.ts';
+import type { ServiceConfig } from '../serve/load-settings.ts';
 
 /** Reads the settings of the environment. Rejects with a UsageError that lists every wrong one. */
-export type Settings = () => Promise<Config>;
+export type Settings = () => Promise<ServiceConfig>;
 
-/**
- * The settings of an environment. What reads them is loaded when a command asks: `--help` and completion need no
- * settings and should not wait for it.
- */
+/** The settings of an environment. Their reader loads on first use: `--help` and completion need no settings. */
 export function settingsOf(env: Readonly<Record<string, string | undefined>>): Settings {
   return async () => {
-    const { loadConfig } = await import('../config.ts');
-    return loadConfig(env);
+    const { loadSettings } = await import('../serve/load-settings.ts');
+    return loadSettings(env);
   };
 }

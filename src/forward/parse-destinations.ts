@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DEFAULT_DESTINATION, destinationNames } from '../config/destinations.ts';
 import type { ForwardingSettings } from '../config/destinations.ts';
-import { UsageError } from '../errors.ts';
+import { SettingsError } from '../errors.ts';
 import { eventFilterSchema } from './filter.ts';
 import type { EventFilter } from './filter.ts';
 import { createFormat, FORMAT_NAMES } from './formats/formats.ts';
@@ -50,7 +50,7 @@ const commonSchema = z.object({
 });
 
 /**
- * The destinations of the settings. Throws one UsageError that lists everything wrong with any of them, by name and
+ * The destinations of the settings. Throws one SettingsError that lists everything wrong with any of them, by name and
  * option, and quotes no value, since many are secret.
  */
 export function parseDestinations(settings: ForwardingSettings): readonly Destination[] {
@@ -66,9 +66,7 @@ export function parseDestinations(settings: ForwardingSettings): readonly Destin
     if (given !== undefined) destinations.push(parseDestination(DEFAULT_DESTINATION, given, rules, report));
   } else if (forwardToken !== undefined) problems.push('FORWARD_TOKEN: is of no use without FORWARD_TO');
   problems.push(...duplicates(settings));
-  if (problems.length > 0) {
-    throw new UsageError(`wrong settings:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
-  }
+  if (problems.length > 0) throw new SettingsError(problems);
   return destinations.filter((destination) => destination !== undefined);
 }
 

@@ -13,8 +13,11 @@ export type QueueLocation =
 interface Connected<T> {
   readonly bullmq: T & {
     on(event: 'error', listener: (error: Error) => void): unknown;
-    close(): Promise<void>;
+    /** Forced, it does not wait for the engine or for jobs in progress. */
+    close(force?: boolean): Promise<void>;
   };
+  /** Whether the engine can be reached now, as far as the connection knows without asking. */
+  isConnected(): boolean;
   /** Asks the engine for an answer; rejects when it has none. */
   ping(): Promise<unknown>;
   /** Ends the connection below, once BullMQ has closed. */

@@ -18,6 +18,7 @@ export function createPostgresEngine(databaseUrl: string): Engine {
       const bullmq = new Queue<DeliveryBatch>(name, { ...options, connection: pool });
       return {
         bullmq,
+        isConnected: () => true,
         ping: () => pool.query('select 1'),
         // This engine counts from the newest, whichever order it is asked for.
         findOldest: async (waiting) => (await bullmq.getJobs(['wait'], waiting - 1, waiting - 1))[0],
@@ -32,7 +33,12 @@ export function createPostgresEngine(databaseUrl: string): Engine {
       bullmq.on('error', ({ message }) => {
         if (message === NO_ANSWER) pool.dropConnections();
       });
-      return { bullmq, ping: () => pool.query('select 1'), disconnect: () => pool.end() };
+      return {
+        bullmq,
+        isConnected: () => true,
+        ping: () => pool.query('select 1'),
+        disconnect: () => pool.end(),
+      };
     },
   };
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { freePort } from '../../src/embedded/free-port.ts';
+import { freePort } from '../support/free-port.ts';
 import { PROGRAM, runProgram, temporaryDirectory } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 

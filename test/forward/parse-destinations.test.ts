@@ -78,7 +78,7 @@ describe('destinations of the file', () => {
     expect(parse({ destinations: given }, { HEC_TOKEN: SECRET })).toHaveLength(3);
     // A token with a line break would be none.
     expect(problemsOf({ destinations: given }, { HEC_TOKEN: `${SECRET}\n` })).toEqual([
-      'XIQ_SINK_CONFIG: destination a: token: takes a token of printable ASCII characters without spaces',
+      'XIQ_SINK_CONFIG: destination a: token: must be printable ASCII characters without spaces',
     ]);
   });
 
@@ -95,7 +95,7 @@ describe('destinations of the file', () => {
     expect(problems).toEqual([
       expect.stringContaining('redaction: members.0: takes a name such as psk or *password*'),
       'XIQ_SINK_CONFIG: destination a: type: takes one of syslog, splunk_hec, elasticsearch, https, sentinel, file, stdout',
-      expect.stringMatching(/destination b: token: takes a token/),
+      expect.stringMatching(/destination b: token: must be printable ASCII/),
       expect.stringMatching(/destination b: Unrecognized key: "indx"/),
       'XIQ_SINK_CONFIG: destination b: format: splunk_hec carries json, ecs, ocsf',
       expect.stringMatching(/destination c: filter: Unrecognized key: "familys"/),
@@ -109,13 +109,15 @@ describe('destinations of the file', () => {
   it('are refused where a value cannot be had, or a name is none', () => {
     const file = path.join(directory, 'nowhere');
     expect(problemsOf({ destinations: [{ name: 'a', ...HEC, token: { env: 'NOT_SET' } }] })).toEqual([
-      'XIQ_SINK_CONFIG: destinations.0.token: the environment variable NOT_SET is not set',
+      expect.stringMatching(
+        /settings\.yaml: destinations\.0\.token: the environment variable NOT_SET is not set$/,
+      ),
     ]);
     expect(problemsOf({ destinations: [{ name: 'a', ...HEC, token: { file } }] })).toEqual([
-      `XIQ_SINK_CONFIG: destinations.0.token: ${file} cannot be read: ENOENT`,
+      expect.stringContaining(`settings.yaml: destinations.0.token: ${file} cannot be read: ENOENT`),
     ]);
     expect(problemsOf({ destinations: [{ name: 'A b', ...FILE }] })).toEqual([
-      expect.stringContaining('destinations.0.name: takes lower-case letters, digits, - and _'),
+      expect.stringContaining('destinations.0.name: must be lower-case letters, digits, - and _'),
     ]);
   });
 

@@ -1,5 +1,4 @@
 import type { Command } from '@commander-js/extra-typings';
-import type { Config } from '../../config.ts';
 import type { Destination } from '../../forward/parse-destinations.ts';
 import type { Db } from '../../store/database.ts';
 import { FAILED } from '../exit-codes.ts';
@@ -32,7 +31,7 @@ export function defineDestinations(program: Command, settings: Settings): void {
     .action(async (name) => {
       const { configuredDestination } = await import('./destinations-change.ts');
       const { sendTestEvent } = await import('./destinations-send.ts');
-      const destination = configuredDestination(await destinationsOf(await settings()), name);
+      const destination = configuredDestination((await settings()).destinations, name);
       if (!(await sendTestEvent(destination))) process.exitCode = FAILED;
     });
 
@@ -108,17 +107,6 @@ export function defineDestinations(program: Command, settings: Settings): void {
   async function withDestinations(
     work: (db: Db, configured: readonly Destination[]) => Promise<void>,
   ): Promise<void> {
-    const config = await settings();
-    const configured = await destinationsOf(config);
-    await onStore(
-      async () => config,
-      ({ db }) => work(db, configured),
-    );
+    await onStore(settings, ({ db }, { destinations }) => work(db, destinations));
   }
-}
-
-/** The destinations of the settings. Throws a UsageError that lists what is wrong with them. */
-async function destinationsOf({ forwarding }: Config): Promise<readonly Destination[]> {
-  const { parseDestinations } = await import('../../forward/parse-destinations.ts');
-  return parseDestinations(forwarding);
 }

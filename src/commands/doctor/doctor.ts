@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
 import { UsageError } from '../../errors.ts';
-import { parseDestinations } from '../../forward/parse-destinations.ts';
 import { createSecrets } from '../../secrets.ts';
 import type { Secrets } from '../../secrets.ts';
 import { fail, skipped } from './check.ts';
@@ -24,7 +23,6 @@ export async function examine(settings: Settings, asJson: boolean): Promise<numb
   let config: Config;
   try {
     config = await settings();
-    parseDestinations(config.forwarding);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     await printReport(wrongSettings(error), asJson, createSecrets());

@@ -1,7 +1,7 @@
 import { Option } from '@commander-js/extra-typings';
 import type { Command } from '@commander-js/extra-typings';
-import { onStore } from '../on-store.ts';
 import { examples } from '../options.ts';
+import { print } from '../print.ts';
 import { ROLES } from '../../serve/roles.ts';
 import type { Settings } from '../settings.ts';
 
@@ -9,7 +9,7 @@ import type { Settings } from '../settings.ts';
 export function defineServing(program: Command, settings: Settings): void {
   program
     .command('serve')
-    .description('receive deliveries, store and forward them, until Ctrl-C')
+    .description('receive, store and forward deliveries until Ctrl-C')
     .addOption(
       new Option('--role <role>', 'which parts to run in this process')
         .choices(ROLES)
@@ -26,14 +26,16 @@ export function defineServing(program: Command, settings: Settings): void {
 
   program
     .command('migrate')
-    .description('bring the database up to date, and stop')
+    .description('create the database or update its tables, then exit')
     .addHelpText(
       'after',
       examples('xiq-sink migrate', 'DATABASE_URL=postgresql://db.example/xiq xiq-sink migrate'),
     )
     .action(async () => {
-      await onStore(settings, async (_store, _config, applied) => {
-        process.stdout.write(applied.length === 0 ? 'up to date\n' : `applied: ${applied.join(', ')}\n`);
-      });
+      const config = await settings();
+      const { prepareStore } = await import('../../serve/open-store.ts');
+      const { quietLogger } = await import('../quiet-logger.ts');
+      const applied = await prepareStore(config, quietLogger());
+      print(applied.length === 0 ? 'up to date' : `applied: ${applied.join(', ')}`);
     });
 }

@@ -11,7 +11,7 @@ import { createEmulator } from '../../../emulator/emulator.ts';
 import { createBatchStore } from '../../../src/handlers/store-batch.ts';
 import { readMigrationState } from '../../../src/store/migrate.ts';
 import { addDestination, recordFailure, setState, takeLease } from '../../../src/store/destinations.ts';
-import { freePort } from '../../../src/embedded/free-port.ts';
+import { freePort } from '../../support/free-port.ts';
 import { endOfEvents } from '../../../src/store/search-events.ts';
 import { fakeClockLibrary, fakeClockSettings, setClock } from '../../faults/clock.ts';
 import { emptyRedis, BACKENDS } from '../../support/backends.ts';

@@ -8,7 +8,7 @@ import type { Message, Sender } from '../../../src/forward/sender.ts';
 import { createSyslogSender, syslogOptions } from '../../../src/forward/senders/syslog.ts';
 import type { StoredEvent } from '../../../src/forward/stored-event.ts';
 import { createBatchStore } from '../../../src/handlers/store-batch.ts';
-import { freePort } from '../../../src/embedded/free-port.ts';
+import { freePort } from '../../support/free-port.ts';
 import { readStretch } from '../../../src/store/read-events.ts';
 import type { StoredPosition } from '../../../src/store/search-events.ts';
 import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
