@@ -4,7 +4,10 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { storeDeliveries } from '../support/actions.ts';
 import { createOwnedDatabase, createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { freePort } from '../support/free-port.ts';
 import { endOfProgram, PROGRAM, temporaryDirectory } from '../support/program.ts';
 
@@ -96,7 +99,7 @@ describe('.env in the working directory', () => {
     const cwd = path.join(directory, name);
     const attempt = run(PROGRAM, ['events', 'search'], { cwd, env: { PATH: process.env['PATH'], ...env } });
     await expect(attempt).rejects.toMatchObject({ code: 2 });
-    return attempt.catch((error: unknown) => String(error));
+    return attempt.then(({ stdout }) => stdout, String);
   }
 
   it('is read by every command, after the real environment', async () => {
@@ -120,5 +123,44 @@ describe('.env in the working directory', () => {
     await mkdir(path.join(directory, 'misspelled'));
     await writeFile(path.join(directory, 'misspelled/.env'), 'WEBHOOK_SECRETS=x\n');
     expect(await problemOf('misspelled', {})).toContain('did you mean WEBHOOK_SECRET?');
+  });
+});
+
+describe('times on the command line', () => {
+  let test: TestDatabase;
+  beforeAll(async () => {
+    test = await createTestDatabase();
+    // Half past midnight of 1 July in Berlin, and still June in UTC.
+    const timeStamp = Date.parse('2026-06-30T22:30Z');
+    const record = auditRecord({ timeStamp });
+    await storeDeliveries(test.db, queuedDelivery('AUDIT_LOG_ALL', [record]));
+  });
+  afterAll(() => test.drop());
+
+  const search = (env: Record<string, string>, ...args: string[]) =>
+    endOfProgram({ DATABASE_URL: test.databaseUrl, ...env }, 'events', 'search', '--json', ...args);
+
+  it.each([
+    [{}, ['--since', '2026-07-01'], 0],
+    [{}, ['--since', '2026-06-30 22:30'], 1],
+    [{}, ['--since', '2026-07-01', '--tz', 'Europe/Berlin'], 1],
+    [{}, ['--tz', 'Europe/Berlin', '--until', '2026-07-01'], 0],
+    [{ TZ: 'Europe/Berlin' }, ['--since', '2026-07-01'], 1],
+    [{ TZ: 'Europe/Berlin' }, ['--since', '2026-07-01', '--tz', 'UTC'], 0],
+    [{ TZ: 'Europe/Berlin' }, ['--since', '2026-07-01T00:00Z'], 0],
+  ])('with %o and %j are read in the right zone', async (env, args, events) => {
+    const { code, stdout } = await search(env, ...args);
+    expect(code).toBe(0);
+    expect(stdout.toString().split('\n').filter(Boolean)).toHaveLength(events);
+  });
+
+  it.each([
+    [['--since', '2026-07-02', '--until', '2026-07-01'], /--since .* must be before --until/],
+    [['--since', 'yesterday'], /It must be a time such as/],
+    [['--since', '1h', '--tz', 'Berlin'], /IANA time zone such as Europe\/Berlin/],
+  ])('%j are refused', async (args, message) => {
+    const { code, stderr } = await search({}, ...args);
+    expect(stderr).toMatch(message);
+    expect(code).toBe(2);
   });
 });

@@ -3,7 +3,7 @@ import type { Destination } from '../../forward/parse-destinations.ts';
 import type { Db } from '../../store/database.ts';
 import { FAILED } from '../exit-codes.ts';
 import { onStore } from '../on-store.ts';
-import { examples, timeOrNow, wholeNumber } from '../options.ts';
+import { examples, readTime, time, wholeNumber, zoneOption } from '../options.ts';
 import type { Settings } from '../settings.ts';
 import { stopSignal } from '../stop-signal.ts';
 
@@ -50,14 +50,16 @@ export function defineDestinations(program: Command, settings: Settings): void {
     });
 
   destinationCommand('rewind', 'forward again what was received from a time on, or begin there')
-    .requiredOption('--to <time>', '2026-01-31, 2026-01-31T08:00Z, 90m, 12h or 7d ago, or now', timeOrNow)
+    .requiredOption('--to <time>', '2026-01-31, 2026-01-31T08:00, 90m, 12h or 7d ago, or now', time)
+    .addOption(zoneOption())
     .addHelpText(
       'after',
       examples('xiq-sink destinations rewind siem --to 7d', 'xiq-sink destinations rewind siem --to now'),
     )
-    .action(async (name, { to }) => {
+    .action(async (name, { to, tz }) => {
+      const time = to === 'now' ? undefined : readTime(to, tz);
       const { rewind } = await import('./destinations-change.ts');
-      await withDestinations((db, configured) => rewind(db, configured, name, to === 'now' ? undefined : to));
+      await withDestinations((db, configured) => rewind(db, configured, name, time));
     });
 
   destinationCommand(

@@ -1,7 +1,16 @@
 import { Option } from '@commander-js/extra-typings';
 import type { Command } from '@commander-js/extra-typings';
 import { onStore } from '../on-store.ts';
-import { examples, macAddress, position, time, typesOption, wholeNumber } from '../options.ts';
+import {
+  examples,
+  macAddress,
+  position,
+  time,
+  typesOption,
+  wholeNumber,
+  withRange,
+  zoneOption,
+} from '../options.ts';
 import type { Settings } from '../settings.ts';
 import { stopSignal } from '../stop-signal.ts';
 
@@ -22,9 +31,10 @@ export function defineEvents(program: Command, settings: Settings): void {
       ),
     )
     .action(async ({ limit, after, json, ...filter }) => {
+      const range = toFilter(withRange(filter));
       const { printSearch } = await import('./events.ts');
       await onStore(settings, ({ db }) =>
-        printSearch(db, toFilter(filter), { limit: Number(limit), after }, json === true),
+        printSearch(db, range, { limit: Number(limit), after }, json === true),
       );
     });
 
@@ -55,16 +65,18 @@ export function defineEvents(program: Command, settings: Settings): void {
       ),
     )
     .action(async ({ format, output, ...filter }) => {
+      const range = toFilter(withRange(filter));
       const signal = stopSignal();
       const { exportEvents } = await import('./events-export.ts');
-      await onStore(settings, ({ db }) => exportEvents(db, toFilter(filter), { format, output }, signal));
+      await onStore(settings, ({ db }) => exportEvents(db, range, { format, output }, signal));
     });
 
   /** A command about the events of a time range. */
   function rangeCommand(name: string, description: string) {
     return eventsCommand(name, description)
-      .option('--since <time>', 'from this time on: 2026-01-31, 2026-01-31T08:00Z, or 90m, 12h, 7d ago', time)
-      .option('--until <time>', 'before this time', time);
+      .option('--since <time>', 'from this time on: 2026-01-31, 2026-01-31T08:00, or 90m, 12h, 7d ago', time)
+      .option('--until <time>', 'before this time', time)
+      .addOption(zoneOption());
   }
 
   /** A command about events, with the conditions that all of them take. */

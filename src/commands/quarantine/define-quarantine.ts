@@ -3,7 +3,7 @@ import type { Command } from '@commander-js/extra-typings';
 import { QUARANTINE_STATES } from '../../store/quarantine-state.ts';
 import { FAILED } from '../exit-codes.ts';
 import { onStore } from '../on-store.ts';
-import { examples, time, typeOption, wholeNumber } from '../options.ts';
+import { examples, time, typeOption, wholeNumber, withRange, zoneOption } from '../options.ts';
 import type { Settings } from '../settings.ts';
 import { stopSignal } from '../stop-signal.ts';
 
@@ -28,9 +28,10 @@ export function defineQuarantine(program: Command, settings: Settings): void {
       ),
     )
     .action(async ({ type, state, limit, json, ...filter }) => {
+      const matching = { ...withRange(filter), messageType: type };
       const { printQuarantine } = await import('./quarantine.ts');
       await onStore(settings, ({ db }) =>
-        printQuarantine(db, { ...filter, messageType: type }, { state, limit: Number(limit) }, json === true),
+        printQuarantine(db, matching, { state, limit: Number(limit) }, json === true),
       );
     });
 
@@ -63,7 +64,7 @@ export function defineQuarantine(program: Command, settings: Settings): void {
     )
     .action(async (ids, { type, all, ...filter }) => {
       const giveUp = stopSignal();
-      const chosen = { ids, filter: { ...filter, messageType: type }, all: all === true };
+      const chosen = { ids, filter: { ...withRange(filter), messageType: type }, all: all === true };
       const { replayChosen } = await import('./quarantine-replay.ts');
       const { quietLogger } = await import('../quiet-logger.ts');
       await onStore(settings, async ({ db }, { maxBodyBytes }) => {
@@ -85,7 +86,7 @@ export function defineQuarantine(program: Command, settings: Settings): void {
     )
     .action(async (ids, { type, all, yes, ...filter }) => {
       const signal = stopSignal();
-      const chosen = { ids, filter: { ...filter, messageType: type }, all: all === true };
+      const chosen = { ids, filter: { ...withRange(filter), messageType: type }, all: all === true };
       const { discardChosen } = await import('./quarantine-discard.ts');
       await onStore(settings, ({ db }) => discardChosen(db, chosen, yes === true, signal));
     });
@@ -100,9 +101,10 @@ export function defineQuarantine(program: Command, settings: Settings): void {
       .option('--reason <text>', 'any part of the reason')
       .option(
         '--since <time>',
-        'received from this time on: 2026-01-31, 2026-01-31T08:00Z, or 90m, 12h, 7d ago',
+        'received from this time on: 2026-01-31, 2026-01-31T08:00, or 90m, 12h, 7d ago',
         time,
       )
-      .option('--until <time>', 'received before this time', time);
+      .option('--until <time>', 'received before this time', time)
+      .addOption(zoneOption());
   }
 }
