@@ -25,7 +25,7 @@ export interface EmbeddedPostgres {
 }
 
 /** Held until released, or until the process dies in whatever way: the lock belongs to the connection. */
-export interface InstanceLock {
+interface InstanceLock {
   release(): Promise<void>;
 }
 
