@@ -4,7 +4,18 @@
 
 /** Wrong settings or wrong usage: nothing has started, and the user must change something. Exit code 2. */
 export class UsageError extends Error {
-  override readonly name = 'UsageError';
+  override readonly name: string = 'UsageError';
+}
+
+/** Wrong settings, each with a line of its own that names it and says what it must be. */
+export class SettingsError extends UsageError {
+  override readonly name = 'SettingsError';
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(`wrong settings:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+    this.problems = problems;
+  }
 }
 
 /** A dependency is unavailable (queue, database, disk). The same work will succeed later. */
@@ -53,10 +64,14 @@ export class HttpError extends Error {
   }
 }
 
-/** The message of any thrown value, with the messages of its causes. */
+/**
+ * The message of anything that was thrown, with the messages of its causes. A message of whole sentences, with a full stop
+ * at its end, already explains them.
+ */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const own = error.message || error.name;
+  if (own.endsWith('.')) return own;
   const inner = error instanceof AggregateError ? error.errors.map(describeError).join('; ') : '';
   const cause = error.cause === undefined ? '' : describeError(error.cause);
   return [own, inner, cause]

@@ -52,3 +52,9 @@ export async function withClient<T>(databaseUrl: string, work: (client: Client) 
     await client.end();
   }
 }
+
+/** Host and port of a database server, without its credentials. */
+export function serverName(databaseUrl: string): string {
+  const { host, port } = new Client({ connectionString: databaseUrl });
+  return `${host}:${port}`;
+}

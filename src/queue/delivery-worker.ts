@@ -129,7 +129,8 @@ export function startDeliveryWorker(
     ready,
     close: async () => {
       stopSweep();
-      await worker.bullmq.close();
+      // Without a connection BullMQ would wait for one: jobs in progress go to another worker instead.
+      await worker.bullmq.close(!worker.isConnected());
       await worker.disconnect();
     },
   };

@@ -19,6 +19,7 @@ export function createPostgresEngine(databaseUrl: string): Engine {
       const bullmq = new Queue<DeliveryBatch>(name, { ...options, connection: pool });
       return {
         bullmq,
+        isConnected: () => true,
         ping: () => pool.query('select 1'),
         // This engine counts from the newest job in either order.
         findOldest: async (waiting) => (await bullmq.getJobs(['wait'], waiting - 1, waiting - 1))[0],
@@ -33,7 +34,12 @@ export function createPostgresEngine(databaseUrl: string): Engine {
       bullmq.on('error', ({ message }) => {
         if (message === NO_ANSWER) pool.dropConnections();
       });
-      return { bullmq, ping: () => pool.query('select 1'), disconnect: () => pool.end() };
+      return {
+        bullmq,
+        isConnected: () => true,
+        ping: () => pool.query('select 1'),
+        disconnect: () => pool.end(),
+      };
     },
   };
 }

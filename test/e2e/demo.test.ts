@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { freePort } from '../../src/embedded/free-port.ts';
+import { freePort } from '../support/free-port.ts';
 import { PROGRAM, runProgram, temporaryDirectory } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -40,6 +40,16 @@ describe('the demo', () => {
     const demoSettings = { DATA_DIR: path.join(directory, 'demo') };
     const answer: unknown = JSON.parse(await runProgram(demoSettings, 'sql', '--json', question));
     expect(answer).toHaveLength(9);
+
+    const admin = /Open the console: (http:\S+)/.exec(demo.output())?.[1] ?? '';
+    expect(await (await fetch(admin)).text()).toMatch(/aria-current="?true"?\s*>\s*hour/i);
+    const oddities =
+      'select (select count(*)::int from quarantine) as quarantined, (select sum(duplicate_count)::int from conservation) as duplicates';
+    expect(JSON.parse(await runProgram(demoSettings, 'sql', '--json', oddities))).toEqual([
+      { quarantined: 1, duplicates: 1 },
+    ]);
+    const forwarded = path.join(directory, 'demo', 'forwarded.jsonl');
+    await waitFor(async () => (await readFile(forwarded, 'utf8').catch(() => '')).includes('AUDIT_LOG_ALL'));
 
     expect(await demo.stop()).toBe(0);
     const conservation = await runProgram(

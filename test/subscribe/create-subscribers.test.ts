@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createSubscribers } from '../../src/subscribe/create-subscribers.ts';
-import type { SourceConfig } from '../../src/config/sources.ts';
+import type { SourceConfig } from '../../src/config.ts';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
 import { createTestDatabase } from '../support/database.ts';

@@ -1,8 +1,7 @@
 import type { Command } from '@commander-js/extra-typings';
-import type { Config } from '../../config.ts';
 import type { Destination } from '../../forward/parse-destinations.ts';
 import type { Db } from '../../store/database.ts';
-import { examples, timeOrNow, TIME_FORMS, wholeNumber } from '../shared/options.ts';
+import { examples, readTime, time, TIME_FORMS, wholeNumber, zoneOption } from '../shared/options.ts';
 import { FAILED, stopSignal } from '../shared/process.ts';
 import { runOnStore } from '../shared/run-on-store.ts';
 import type { Settings } from '../shared/run-on-store.ts';
@@ -29,7 +28,7 @@ export function defineDestinations(program: Command, settings: Settings): void {
     .action(async (name) => {
       const { findDestination } = await import('../../forward/parse-destinations.ts');
       const { sendTestEvent } = await import('./send.ts');
-      const destination = findDestination(await destinationsOf(await settings()), name);
+      const destination = findDestination((await settings()).destinations, name);
       if (!(await sendTestEvent(destination))) process.exitCode = FAILED;
     });
 
@@ -48,14 +47,16 @@ export function defineDestinations(program: Command, settings: Settings): void {
     });
 
   destinationCommand('rewind', 'resend events received since a given time')
-    .requiredOption('--to <time>', `${TIME_FORMS}, or now`, timeOrNow)
+    .requiredOption('--to <time>', `${TIME_FORMS}, or now`, time)
+    .addOption(zoneOption())
     .addHelpText(
       'after',
       examples('xiq-sink destinations rewind siem --to 7d', 'xiq-sink destinations rewind siem --to now'),
     )
-    .action(async (name, { to }) => {
+    .action(async (name, { to, tz }) => {
+      const time = to === 'now' ? undefined : readTime(to, tz);
       const { rewind } = await import('./change.ts');
-      await withDestinations((db, configured) => rewind(db, configured, name, to === 'now' ? undefined : to));
+      await withDestinations((db, configured) => rewind(db, configured, name, time));
     });
 
   destinationCommand('forget', 'delete the state of a removed destination')
@@ -105,17 +106,6 @@ export function defineDestinations(program: Command, settings: Settings): void {
   async function withDestinations(
     work: (db: Db, configured: readonly Destination[]) => Promise<void>,
   ): Promise<void> {
-    const config = await settings();
-    const configured = await destinationsOf(config);
-    await runOnStore(
-      async () => config,
-      ({ db }) => work(db, configured),
-    );
+    await runOnStore(settings, ({ db }, { destinations }) => work(db, destinations));
   }
-}
-
-/** The configured destinations. Throws a UsageError that lists everything wrong with them. */
-async function destinationsOf({ forwarding }: Config): Promise<readonly Destination[]> {
-  const { parseDestinations } = await import('../../forward/parse-destinations.ts');
-  return parseDestinations(forwarding);
 }

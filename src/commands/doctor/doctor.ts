@@ -1,7 +1,6 @@
 import pTimeout from 'p-timeout';
 import type { Config } from '../../config.ts';
 import { UsageError } from '../../errors.ts';
-import { parseDestinations } from '../../forward/parse-destinations.ts';
 import { createSecrets } from '../../secrets.ts';
 import type { Secrets } from '../../secrets.ts';
 import { FAILED, WRONG_USAGE } from '../shared/process.ts';
@@ -23,7 +22,6 @@ export async function examine(settings: Settings, asJson: boolean): Promise<numb
   let config: Config;
   try {
     config = await settings();
-    parseDestinations(config.forwarding);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     await printReport(wrongSettings(error), asJson, createSecrets());

@@ -8,6 +8,8 @@ import {
   TIME_FORMS,
   typesOption,
   wholeNumber,
+  withRange,
+  zoneOption,
 } from '../shared/options.ts';
 import { stopSignal } from '../shared/process.ts';
 import { runOnStore } from '../shared/run-on-store.ts';
@@ -30,9 +32,10 @@ export function defineEvents(program: Command, settings: Settings): void {
       ),
     )
     .action(async ({ limit, after, json, ...filter }) => {
+      const range = toFilter(withRange(filter));
       const { printSearch } = await import('./search.ts');
       await runOnStore(settings, ({ db }) =>
-        printSearch(db, toFilter(filter), { limit: Number(limit), after }, json === true),
+        printSearch(db, range, { limit: Number(limit), after }, json === true),
       );
     });
 
@@ -63,16 +66,18 @@ export function defineEvents(program: Command, settings: Settings): void {
       ),
     )
     .action(async ({ format, output, ...filter }) => {
+      const range = toFilter(withRange(filter));
       const signal = stopSignal();
       const { exportEvents } = await import('./export.ts');
-      await runOnStore(settings, ({ db }) => exportEvents(db, toFilter(filter), { format, output }, signal));
+      await runOnStore(settings, ({ db }) => exportEvents(db, range, { format, output }, signal));
     });
 
   /** A command on the events of a time range. */
   function rangeCommand(name: string, description: string) {
     return eventsCommand(name, description)
       .option('--since <time>', `events from this time on: ${TIME_FORMS}`, time)
-      .option('--until <time>', 'events before this time', time);
+      .option('--until <time>', 'events before this time', time)
+      .addOption(zoneOption());
   }
 
   /** A command on events, with the conditions that all of them accept. */

@@ -1,7 +1,15 @@
 import { Option } from '@commander-js/extra-typings';
 import type { Command } from '@commander-js/extra-typings';
 import { QUARANTINE_STATES } from '../../store/search-quarantine.ts';
-import { examples, time, TIME_FORMS, typeOption, wholeNumber } from '../shared/options.ts';
+import {
+  examples,
+  time,
+  TIME_FORMS,
+  typeOption,
+  wholeNumber,
+  withRange,
+  zoneOption,
+} from '../shared/options.ts';
 import { FAILED, stopSignal } from '../shared/process.ts';
 import { quietLogger, runOnStore } from '../shared/run-on-store.ts';
 import type { Settings } from '../shared/run-on-store.ts';
@@ -27,9 +35,10 @@ export function defineQuarantine(program: Command, settings: Settings): void {
       ),
     )
     .action(async ({ type, state, limit, json, ...filter }) => {
+      const matching = { ...withRange(filter), messageType: type };
       const { printQuarantine } = await import('./list.ts');
       await runOnStore(settings, ({ db }) =>
-        printQuarantine(db, { ...filter, messageType: type }, { state, limit: Number(limit) }, json === true),
+        printQuarantine(db, matching, { state, limit: Number(limit) }, json === true),
       );
     });
 
@@ -62,7 +71,7 @@ export function defineQuarantine(program: Command, settings: Settings): void {
     )
     .action(async (ids, { type, all, ...filter }) => {
       const giveUp = stopSignal();
-      const chosen = { ids, filter: { ...filter, messageType: type }, all: all === true };
+      const chosen = { ids, filter: { ...withRange(filter), messageType: type }, all: all === true };
       const { replayChosen } = await import('./replay.ts');
       const logger = await quietLogger();
       await runOnStore(settings, async ({ db }, { maxBodyBytes }) => {
@@ -83,7 +92,7 @@ export function defineQuarantine(program: Command, settings: Settings): void {
     )
     .action(async (ids, { type, all, yes, ...filter }) => {
       const signal = stopSignal();
-      const chosen = { ids, filter: { ...filter, messageType: type }, all: all === true };
+      const chosen = { ids, filter: { ...withRange(filter), messageType: type }, all: all === true };
       const { discardChosen } = await import('./discard.ts');
       await runOnStore(settings, ({ db }) => discardChosen(db, chosen, yes === true, signal));
     });
@@ -97,6 +106,7 @@ export function defineQuarantine(program: Command, settings: Settings): void {
       .option('--source <name>', 'exact source name')
       .option('--reason <text>', 'text that the reason contains')
       .option('--since <time>', `received from this time on: ${TIME_FORMS}`, time)
-      .option('--until <time>', 'received before this time', time);
+      .option('--until <time>', 'received before this time', time)
+      .addOption(zoneOption());
   }
 }

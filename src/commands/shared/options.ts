@@ -1,12 +1,13 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { commandName } from '../../command-name.ts';
 import { MESSAGE_TYPES } from '../../domain.ts';
+import { UsageError } from '../../errors.ts';
 import { parsePosition } from '../../event-position.ts';
 import { parseMacAddress } from '../../mac-address.ts';
-import { parseTime } from '../../parse-time.ts';
+import { isTimeZone, parseTime } from '../../parse-time.ts';
 
 /** The forms of a time, as help texts list them. */
-export const TIME_FORMS = '2026-01-31, 2026-01-31T08:00Z, or 90m, 12h, 7d ago';
+export const TIME_FORMS = '2026-01-31, 2026-01-31T08:00, or 90m, 12h, 7d ago';
 
 /** `--source`, for commands that work on all sources without it. */
 export function sourceOption() {
@@ -44,17 +45,54 @@ export function macAddress(text: string): string {
   return parsed;
 }
 
-/** Parses a point in time, or a duration before now. */
-export function time(text: string): Date {
-  const parsed = parseTime(text, new Date());
-  if (parsed === undefined)
-    throw new InvalidArgumentError('It must be a time such as 2026-01-31T08:00Z, or a duration such as 12h.');
-  return parsed;
+/** The text of a time, which `readTime` reads once the time zone is known too. */
+export function time(text: string): string {
+  if (parseTime(text, new Date()) === undefined)
+    throw new InvalidArgumentError(
+      'It must be a time such as 2026-01-31T08:00, or how long ago, such as 12h.',
+    );
+  return text;
 }
 
-/** Parses a time, or `now`. */
-export function timeOrNow(text: string): Date | 'now' {
-  return text === 'now' ? text : time(text);
+/** `--tz`, the time zone in which times without an offset are read. */
+export function zoneOption() {
+  return new Option('--tz <zone>', 'time zone of times without an offset, such as Europe/Berlin')
+    .env('TZ')
+    .argParser(timeZone)
+    .default('UTC');
+}
+
+function timeZone(text: string): string {
+  // A leading colon is how POSIX marks a name in TZ.
+  const zone = text.replace(/^:/, '') || 'UTC';
+  if (!isTimeZone(zone))
+    throw new InvalidArgumentError('It must be an IANA time zone such as Europe/Berlin.');
+  return zone;
+}
+
+/** The point in time of a text that `time` has checked. */
+export function readTime(text: string, zone: string, now = new Date()): Date {
+  const read = parseTime(text, now, zone);
+  if (read === undefined) throw new UsageError(`"${text}" is not a time`);
+  return read;
+}
+
+interface WrittenRange {
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+  readonly tz: string;
+}
+
+/** Options with their range read in its time zone. Throws a UsageError if it ends before it begins. */
+export function withRange<T extends WrittenRange>(options: T) {
+  const { tz, since: from, until: to, ...others } = options;
+  const now = new Date();
+  const since = from === undefined ? undefined : readTime(from, tz, now);
+  const until = to === undefined ? undefined : readTime(to, tz, now);
+  if (since !== undefined && until !== undefined && since > until) {
+    throw new UsageError(`--since (${since.toISOString()}) must be before --until (${until.toISOString()})`);
+  }
+  return { ...others, since, until };
 }
 
 /** Parses the position that a page of events ended with. */

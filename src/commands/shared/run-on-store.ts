@@ -1,14 +1,14 @@
-import type { Config } from '../../config.ts';
+import type { ServiceConfig } from '../../serve/load-settings.ts';
 import type { CommandStore } from '../../serve/open-store.ts';
 
 /** Reads the settings of the environment. Rejects with a UsageError that lists every wrong one. */
-export type Settings = () => Promise<Config>;
+export type Settings = () => Promise<ServiceConfig>;
 
 /** The settings of an environment. Their reader is loaded on the first call: `--help` and completion need no settings. */
 export function settingsOf(env: Readonly<Record<string, string | undefined>>): Settings {
   return async () => {
-    const { loadConfig } = await import('../../config.ts');
-    return loadConfig(env);
+    const { loadSettings } = await import('../../serve/load-settings.ts');
+    return loadSettings(env);
   };
 }
 
@@ -18,12 +18,12 @@ export async function quietLogger() {
   return createLogger('warn');
 }
 
-/** Runs a command's work on the database of the settings, as `withStore` does. */
+/** Runs a command's work on the existing database of the settings, as `withStore` does. */
 export async function runOnStore(
   settings: Settings,
-  work: (store: CommandStore, config: Config, applied: readonly string[]) => Promise<void>,
+  work: (store: CommandStore, config: ServiceConfig) => Promise<void>,
 ): Promise<void> {
   const config = await settings();
   const { withStore } = await import('../../serve/open-store.ts');
-  await withStore(config, await quietLogger(), (store, applied) => work(store, config, applied));
+  await withStore(config, await quietLogger(), (store) => work(store, config));
 }

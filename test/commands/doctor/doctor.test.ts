@@ -1,3 +1,4 @@
+import { readMigrationState } from '../../../src/store/migrate.ts';
 import { once } from 'node:events';
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -10,9 +11,8 @@ import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
 import { createEmulator } from '../../../emulator/emulator.ts';
 import { createBatchStore } from '../../../src/handlers/store-batch.ts';
 import { addDestination, recordFailure, setState, takeLease } from '../../../src/store/destinations.ts';
-import { readMigrationState } from '../../../src/store/migrate.ts';
+import { freePort } from '../../support/free-port.ts';
 import { endOfEvents } from '../../../src/store/read-events.ts';
-import { freePort } from '../../../src/embedded/free-port.ts';
 import { fakeClockLibrary, fakeClockSettings, setClock } from '../../faults/clock.ts';
 import { emptyRedis, BACKENDS } from '../../support/backends.ts';
 import { hasOpenssl, makeSignedCertificate } from '../../support/certificates.ts';

@@ -9,7 +9,7 @@ import { createSyslogSender, syslogOptions } from '../../../src/forward/senders/
 import type { StoredEvent, StoredPosition } from '../../../src/store/stored-event.ts';
 import { createBatchStore } from '../../../src/handlers/store-batch.ts';
 import { readStretch } from '../../../src/store/read-events.ts';
-import { freePort } from '../../../src/embedded/free-port.ts';
+import { freePort } from '../../support/free-port.ts';
 import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
 import type { TestCertificate } from '../../support/certificates.ts';
 import { createTestDatabase } from '../../support/database.ts';
