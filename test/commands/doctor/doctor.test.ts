@@ -216,9 +216,9 @@ describe('doctor', () => {
   it('lists every wrong setting, and ends with 2', async () => {
     const { code, told, output } = await examine({ PORT: 'x', DATA_DIR: directory, SUBSCRIBE: 'maybe' });
     expect(code).toBe(2);
-    expect(output).toContain('PORT takes a whole number');
+    expect(output).toContain('PORT must be a whole number');
     expect(told).toEqual({
-      configuration: like(/^fail SUBSCRIBE takes one of/),
+      configuration: like(/^fail SUBSCRIBE must be one of/),
       'all others': 'skipped needs configuration',
     });
     const wrongDestination = await examine({ DATA_DIR: directory, FORWARD_TO: 'gopher://x' });
