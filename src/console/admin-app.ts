@@ -3,12 +3,11 @@ import type { Express, Request, Response } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { HttpError } from '../errors.ts';
+import type { Db } from '../store/database.ts';
 import { createAccess } from './access/access.ts';
-import { LOG_IN_STYLE_HASH } from './access/log-in-page.ts';
-import { serveLogIn } from './access/log-in.ts';
-import { requireVisitor, visitorOf } from './access/require-visitor.ts';
-import { createWrongTokens } from './access/wrong-tokens.ts';
-import type { CountFailure } from './access/wrong-tokens.ts';
+import { createWrongTokens, requireVisitor, visitorOf } from './access/gate.ts';
+import type { CountFailure } from './access/gate.ts';
+import { LOG_IN_STYLE_HASH, serveLogIn } from './access/log-in.ts';
 import { answerErrors } from './answer-errors.ts';
 import { describeApi } from './api/openapi.ts';
 import type { ApiRoute } from './api/route.ts';
@@ -16,7 +15,6 @@ import type { Area } from './area.ts';
 import { IMPORT_MAP_HASH, serveAssets } from './assets.ts';
 import { renderDocument } from './html/html.ts';
 import { layOut } from './html/layout.ts';
-import type { Db } from '../store/database.ts';
 
 /** What the admin listener serves. */
 export interface AdminOptions {

@@ -3,13 +3,11 @@ import type { ErrorRequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { VNode } from 'preact';
 import { describeError, OutageError, HttpError } from '../errors.ts';
-import { letInWith } from './access/require-visitor.ts';
-import { headOf } from './html/head.ts';
+import { letInWith, wantsPage } from './access/gate.ts';
 import { html, renderDocument } from './html/html.ts';
 import type { Content } from './html/html.ts';
-import { layOut } from './html/layout.ts';
+import { headOf, layOut } from './html/layout.ts';
 import type { NavigationEntry } from './html/layout.ts';
-import { wantsPage } from './wants-page.ts';
 
 /**
  * Answers every error: programs get the cloud's shape (specification, "Error body"), people a page that says what to do

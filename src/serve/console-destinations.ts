@@ -1,4 +1,4 @@
-import type { DestinationsOptions } from '../console/destinations/destinations-options.ts';
+import type { DestinationsOptions } from '../console/destinations/destinations-area.ts';
 import type { Destination } from '../forward/parse-destinations.ts';
 import type { Db } from '../store/database.ts';
 import { configuredDestination } from '../commands/destinations/destinations-change.ts';

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import type { Config } from '../config.ts';
-import type { OverviewOptions, ReadinessReport, SilenceLine } from '../console/overview/overview-options.ts';
+import type { OverviewOptions, ReadinessReport, SilenceLine } from '../console/overview/read-overview.ts';
 import { assessSilences, learnRhythms } from '../observe/assess-silences.ts';
 import { askSeldom } from '../observe/ask-seldom.ts';
 import { describeSeconds, describeSilence } from '../observe/describe-silence.ts';

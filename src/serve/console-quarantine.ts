@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
-import type { QuarantineOptions } from '../console/quarantine/quarantine-routes.ts';
+import type { QuarantineOptions } from '../console/quarantine/quarantine-area.ts';
 import type { Db } from '../store/database.ts';
 import type { Replay } from '../store/replay-outcome.ts';
 import { groupByBytes } from '../replay/group-by-bytes.ts';

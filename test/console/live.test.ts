@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { jsonRoute } from '../../src/console/api/route.ts';
 import { createEventHub } from '../../src/console/live/event-hub.ts';
 import { liveArea } from '../../src/console/live/live-area.ts';
-import { matches } from '../../src/console/live/matches.ts';
+import { matches } from '../../src/console/live/follow-events.ts';
 import { searchEvents } from '../../src/store/search-events.ts';
 import { startActions, storeDeliveries } from '../support/actions.ts';
 import { startAdmin } from '../support/admin.ts';

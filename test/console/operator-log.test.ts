@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { operatorLogArea } from '../../src/console/operator-log/operator-log-area.ts';
-import { actionSchema } from '../../src/console/operator-log/operator-log-schemas.ts';
+import { actionSchema } from '../../src/console/operator-log/operator-log-entries.ts';
 import type { Db } from '../../src/store/database.ts';
 import { recordAction } from '../../src/store/operator-log.ts';
 import { startAdmin } from '../support/admin.ts';

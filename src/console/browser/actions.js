@@ -3,7 +3,7 @@
 // is loaded anew, unless a listener of the event `done` on the form has its own way (`event.preventDefault()`).
 
 import { ask } from './api.js';
-import { notify } from './notice.js';
+import { notify } from './page.js';
 
 document.addEventListener('submit', (event) => {
   const form = event.target;
@@ -87,6 +87,25 @@ function buttonOf(text, value, kind) {
   Object.assign(button, { textContent: text, value, className: kind });
   return button;
 }
+
+/**
+ * The fields of a form that have this name.
+ *
+ * @param {HTMLFormElement} form
+ * @param {string} name
+ */
+export const fieldsOf = (form, name) =>
+  [...form.querySelectorAll('input')].filter((field) => field.name === name);
+
+/**
+ * The ids that are ticked in a list.
+ *
+ * @param {HTMLFormElement} form
+ */
+export const chosenIds = (form) =>
+  fieldsOf(form, 'ids')
+    .filter((field) => field.checked)
+    .map((field) => field.value);
 
 const kept = sessionStorage.getItem('notice');
 if (kept !== null) {

@@ -1,9 +1,9 @@
 // Tells what came of a test event, and sends refused events again, a part at a time.
 
 import { html, render } from 'htm/preact';
+import { chosenIds, fieldsOf } from './actions.js';
 import { askInParts } from './api.js';
-import { chosenIds, fieldsOf } from './choice.js';
-import { notify } from './notice.js';
+import { notify } from './page.js';
 
 document.addEventListener('done', (event) => {
   const form = event.target;

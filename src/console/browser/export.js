@@ -2,7 +2,7 @@
 // which the browser cannot know, and lets go of it. Without this module the links work all the same.
 
 import { ask } from './api.js';
-import { notify } from './notice.js';
+import { notify } from './page.js';
 
 const INTERVAL_MS = 500;
 

@@ -1,9 +1,9 @@
 import uPlot from 'uplot';
-import { familyCounts } from './families.js';
 
 /**
- * @typedef {import('./histogram.js').Histogram} Histogram
- * @typedef {import('./histogram.js').Range} Range
+ * @typedef {{ since: string, until: string, bucket_seconds: number, is_complete: boolean,
+ *   bars: { start: string, counts: Record<string, number> }[] }} Histogram
+ * @typedef {{ from: number, to: number }} Range numbers of edges between bars
  */
 
 const HEIGHT = 150;
@@ -156,4 +156,19 @@ function followPointer(area, count, chosen) {
   area.addEventListener('pointercancel', () => {
     began = undefined;
   });
+}
+
+/**
+ * The events of a bar by family.
+ *
+ * @param {Record<string, number>} counts by message type
+ */
+export function familyCounts(counts) {
+  const families = { audit: 0, location: 0, log: 0 };
+  for (const [type, count] of Object.entries(counts)) {
+    if (type.startsWith('LOCATION_')) families.location += count;
+    else if (type === 'AUDIT_LOG_ALL') families.audit += count;
+    else families.log += count;
+  }
+  return families;
 }

@@ -1,15 +1,12 @@
+import { ask } from './api.js';
+import { drawBars, familyCounts } from './histogram-chart.js';
+
 // Events over time above a search: bars by family, of which a range is chosen by dragging, or by two sliders and a
 // button, which a keyboard reaches and a screen reader says. The range goes into the address, and is searched again.
 
-import { ask } from './api.js';
-import { familyCounts } from './families.js';
-import { drawBars } from './histogram-chart.js';
-import { rangeForm } from './range-form.js';
-
 /**
- * @typedef {{ since: string, until: string, bucket_seconds: number, is_complete: boolean,
- *   bars: { start: string, counts: Record<string, number> }[] }} Histogram
- * @typedef {{ from: number, to: number }} Range numbers of edges between bars
+ * @typedef {import('./histogram-chart.js').Histogram} Histogram
+ * @typedef {import('./histogram-chart.js').Range} Range
  */
 
 const section = document.querySelector('[data-histogram]');
@@ -123,3 +120,69 @@ function badgeOf(text) {
   badge.textContent = text;
   return badge;
 }
+
+/**
+ * Two sliders over the edges, the first always before the second.
+ *
+ * @param {Date[]} edges
+ * @param {(range: Range) => void} changed
+ */
+export function rangeForm(edges, changed) {
+  const last = edges.length - 1;
+  const form = document.createElement('form');
+  form.className = 'row range';
+  const from = slider('From', 0, last - 1, 0);
+  const to = slider('To', 1, last, last);
+  const button = document.createElement('button');
+  button.className = 'quiet';
+  button.textContent = 'Search this range';
+  form.append(from.label, to.label, button);
+
+  /** @param {Range} [range] */
+  function choose(range) {
+    const chosen = range ?? { from: from.input.valueAsNumber, to: to.input.valueAsNumber };
+    for (const [{ input, output }, at] of /** @type {const} */ ([
+      [from, chosen.from],
+      [to, chosen.to],
+    ])) {
+      const time = timeText(edges[at]);
+      input.valueAsNumber = at;
+      input.setAttribute('aria-valuetext', time);
+      output.textContent = time;
+    }
+    return chosen;
+  }
+
+  form.addEventListener('input', ({ target }) => {
+    const { from: start, to: end } = choose();
+    const isFrom = target === from.input;
+    const range = isFrom
+      ? { from: start, to: Math.max(end, start + 1) }
+      : { from: Math.min(start, end - 1), to: end };
+    choose(range);
+    changed(range);
+  });
+  choose();
+  form.hidden = last < 2;
+  return { form, choose };
+}
+
+/**
+ * @param {string} name
+ * @param {number} min
+ * @param {number} max
+ * @param {number} value
+ */
+function slider(name, min, max, value) {
+  const label = document.createElement('label');
+  const input = document.createElement('input');
+  const output = document.createElement('span');
+  Object.assign(input, { type: 'range', min: String(min), max: String(max), value: String(value) });
+  input.setAttribute('aria-label', name);
+  output.setAttribute('aria-hidden', 'true');
+  label.append(`${name} `, output, input);
+  return { label, input, output };
+}
+
+/** @param {Date | undefined} time */
+const timeText = (time) => time?.toISOString().slice(0, 19).replace('T', ' ') ?? '';

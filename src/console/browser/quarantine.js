@@ -1,10 +1,9 @@
 // Replays or discards what is chosen in the list of quarantine, a part at a time, and tells what came of each.
 
 import { html, render } from 'htm/preact';
-import { agree } from './actions.js';
+import { agree, chosenIds, fieldsOf } from './actions.js';
 import { askInParts } from './api.js';
-import { chosenIds, fieldsOf } from './choice.js';
-import { notify } from './notice.js';
+import { notify } from './page.js';
 
 /**
  * What came of one replay, as the API answers it.

@@ -4,12 +4,10 @@ import { sumDeliveries } from '../../store/search-deliveries.ts';
 import { jsonRoute, readAsked } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { eventSchema, toEventAnswer } from '../events/event-schemas.ts';
-import { quarantinedSchema, toQuarantinedAnswer } from '../quarantine/quarantined-schemas.ts';
-import { renderDeliveries } from './deliveries-page.ts';
-import { deliveryPage } from './delivery-page.ts';
+import { quarantinedSchema, toQuarantinedAnswer } from '../quarantine/quarantine-schemas.ts';
+import { deliveryPage, renderDeliveries } from './deliveries-pages.ts';
 import { deliveryQuery, deliverySchema, filterOf, sumsSchema, toDeliveryAnswer } from './delivery-schemas.ts';
-import { describeDelivery, MOST_OF_EACH } from './describe-delivery.ts';
-import { readPage } from './page-of-deliveries.ts';
+import { describeDelivery, MOST_OF_EACH, readDeliveries } from './read-deliveries.ts';
 
 const oneDelivery = z.object({ path: z.object({ delivery_id: z.uuid('takes the id of a delivery') }) });
 
@@ -48,7 +46,7 @@ const listRoute = (db: Db) =>
       sums: sumsSchema,
     }),
     async work({ query }) {
-      const [page, sums] = await Promise.all([readPage(db, query), sumDeliveries(db, filterOf(query))]);
+      const [page, sums] = await Promise.all([readDeliveries(db, query), sumDeliveries(db, filterOf(query))]);
       return {
         items: page.deliveries.map(toDeliveryAnswer),
         next_cursor: page.next ?? null,

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import type { Delivery, DeliveryFilter } from '../../store/search-deliveries.ts';
-import { cursorOf } from '../api/cursor.ts';
+import { cursorOf } from '../api/paging.ts';
 import { limit } from '../api/query.ts';
-import { conditionShape, isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
-import { deliveredType } from '../message-type.ts';
+import { conditionShape, deliveredType, isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
 
 const count = z.number().int();
 

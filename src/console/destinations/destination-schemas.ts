@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { MESSAGE_TYPES } from '../../domain.ts';
 import type { DescribedDestination } from '../../store/describe-destinations.ts';
 import type { Rejected } from '../../store/destinations.ts';
-import { cursorOf } from '../api/cursor.ts';
 import { moment } from '../api/moment.ts';
+import { cursorOf } from '../api/paging.ts';
 import { limit } from '../api/query.ts';
 
 const time = z.string().nullable();

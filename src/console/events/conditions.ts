@@ -1,10 +1,25 @@
 import { z } from 'zod';
-import { MESSAGE_TYPES } from '../../domain.ts';
+import { MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE } from '../../domain.ts';
+import { formatPosition, parsePosition } from '../../event-position.ts';
 import { parseMacAddress } from '../../mac-address.ts';
-import type { EventFilter } from '../../store/search-events.ts';
+import type { Db } from '../../store/database.ts';
+import type { StoredEvent } from '../../store/read-events.ts';
+import { searchEvents } from '../../store/search-events.ts';
+import type { EventFilter, EventPosition } from '../../store/search-events.ts';
 import type { Query } from '../addresses.ts';
 import { moment } from '../api/moment.ts';
 import { several } from '../api/query.ts';
+
+const DELIVERED_TYPES = [...MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE] as const;
+
+/** What a delivery can be of: a message type, or `UNKNOWN` where it could not be read. */
+export const deliveredType = z.enum(DELIVERED_TYPES, 'takes one of the message types, or UNKNOWN');
+
+/** The types as a choice that has "all", too. */
+export const TYPE_OPTIONS = [
+  ['', 'all types'],
+  ...DELIVERED_TYPES.map((type) => [type, type] as const),
+] as const;
 
 const MAX_TEXT = 500;
 
@@ -99,3 +114,35 @@ export const queryOfConditions = ({ since, until, ...others }: Conditions): Quer
   until: until?.toISOString(),
   ...others,
 });
+
+/** Where a page begins, as the page before it says; a parameter of a query. */
+export const cursor = z
+  .string({ error: 'can be given once' })
+  .transform((text, context) => {
+    const position = parsePosition(text);
+    if (position !== undefined) return position;
+    context.addIssue({ code: 'custom', message: 'takes what an earlier page gave as next_cursor' });
+    return z.NEVER;
+  })
+  .optional()
+  .meta({ description: 'next_cursor of the page before' });
+
+/** Some events, newest first, and where to go on. */
+export interface PageOfEvents {
+  readonly events: readonly StoredEvent[];
+  /** Undefined at the end. */
+  readonly next: string | undefined;
+}
+
+/** Reads one page of the events that match. */
+export async function readEvents(
+  db: Db,
+  filter: EventFilter,
+  { limit, after }: { readonly limit: number; readonly after: EventPosition | undefined },
+): Promise<PageOfEvents> {
+  // One more tells whether there is a next page.
+  const found = await searchEvents(db, filter, { limit: limit + 1, after });
+  const events = found.slice(0, limit);
+  const last = events.at(-1);
+  return { events, next: found.length > limit && last !== undefined ? formatPosition(last) : undefined };
+}

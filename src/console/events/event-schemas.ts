@@ -1,6 +1,15 @@
 import { z } from 'zod';
 import { FAMILIES, MESSAGE_TYPES } from '../../domain.ts';
 import type { StoredEvent } from '../../store/read-events.ts';
+import { moment } from '../api/moment.ts';
+
+/** What is asked of one event: its id, and its time if that is known. */
+export const oneEvent = z.object({
+  path: z.object({ event_id: z.guid('takes the id of an event') }),
+  query: z.object({
+    at: moment.optional().meta({ description: 'occurred_at, by which the event is found at once' }),
+  }),
+});
 
 const time = z.string().meta({ description: 'ISO 8601 in UTC' });
 

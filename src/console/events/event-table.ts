@@ -2,12 +2,94 @@ import type { VNode } from 'preact';
 import type { MessageType } from '../../domain.ts';
 import { viewEvent } from '../../store/event-view.ts';
 import type { StoredEvent } from '../../store/read-events.ts';
-import { eventAddress } from '../addresses.ts';
+import { clientAddress, eventAddress, searchAddress, userAddress } from '../addresses.ts';
 import { html } from '../html/html.ts';
+import type { Content } from '../html/html.ts';
 import { tableOf } from '../html/table.ts';
 import type { Column } from '../html/table.ts';
-import { timeOf } from '../html/time.ts';
-import { cellOf, isNumber, LEADING_COLUMNS, summaryOf } from './event-cells.ts';
+import { timeOf } from '../html/values.ts';
+
+type Value = StoredEvent['columns'][string] | undefined;
+
+/** The value of a typed column as a page shows it: who and what can be followed is a link. */
+export function cellOf(column: string, value: Value): Content {
+  if (value === null || value === undefined || value === '') return undefined;
+  if (typeof value !== 'string') return value.join(', ');
+  switch (column) {
+    case 'user_name':
+    case 'username':
+      return html`<a href=${userAddress(value)}>${value}</a>`;
+    case 'client_mac':
+      return html`<a class="mono" href=${clientAddress(value)}>${value}</a>`;
+    case 'ap_mac':
+      return html`<a class="mono" href=${searchAddress({ ap: value, since: '24h' })}>${value}</a>`;
+    default:
+      return isTime(column) ? timeOf(value) : value;
+  }
+}
+
+const isTime = (column: string) => /_(?:time|date)$/.test(column) && column !== 'acct_session_time';
+
+/** Columns whose values are counted or measured. */
+const NUMBERS: ReadonlySet<string> = new Set([
+  'rssi',
+  'x',
+  'y',
+  'lat',
+  'lng',
+  'acct_session_time',
+  'acct_input_octets',
+  'acct_output_octets',
+]);
+
+export const isNumber = (column: string) => NUMBERS.has(column);
+
+/** The columns that tell most of a message type's events, in the order in which one reads them. */
+export const LEADING_COLUMNS: Readonly<Record<MessageType, readonly string[]>> = {
+  AUDIT_LOG_ALL: ['user_name', 'code', 'description', 'host_names'],
+  LOCATION_AP_CENTRIC: ['client_mac', 'ap_mac', 'ssid', 'rssi', 'x', 'y', 'os'],
+  LOCATION_CLIENT_CENTRIC: ['client_mac', 'ap_mac', 'ipv4', 'rssi', 'lat', 'lng'],
+  GDPR_LOG_ALL: ['username', 'client_mac', 'category', 'status', 'description'],
+  CREDENTIAL_LOG_ALL: ['username', 'vhm_id', 'record_id'],
+  ACCOUNTING_LOG_ALL: [
+    'username',
+    'client_mac',
+    'ap_mac',
+    'ssid',
+    'acct_session_time',
+    'acct_input_octets',
+    'acct_output_octets',
+    'acct_terminate_cause',
+  ],
+  AUTHENTICATION_LOG_ALL: ['username', 'client_mac', 'ap_mac', 'ssid', 'auth_type', 'reply', 'reject_reason'],
+  EMAIL_LOG_ALL: ['username', 'approver_email', 'status'],
+  SMS_LOG_ALL: ['username', 'tel', 'status', 'provider_type'],
+};
+
+/** What the summary of an event is made of, with the words around a value that needs them. */
+const SUMMARIES: Readonly<
+  Record<MessageType, readonly (readonly [column: string, before?: string, after?: string])[]>
+> = {
+  AUDIT_LOG_ALL: [['description']],
+  LOCATION_AP_CENTRIC: [['ssid'], ['rssi', '', ' dBm'], ['os']],
+  LOCATION_CLIENT_CENTRIC: [['rssi', '', ' dBm'], ['ipv4']],
+  GDPR_LOG_ALL: [['description'], ['category'], ['status']],
+  CREDENTIAL_LOG_ALL: [['vhm_id', 'virtual host manager ']],
+  ACCOUNTING_LOG_ALL: [['ssid'], ['acct_session_time', 'session of ', ' s'], ['acct_terminate_cause']],
+  AUTHENTICATION_LOG_ALL: [['reply'], ['reject_reason'], ['ssid'], ['auth_type']],
+  EMAIL_LOG_ALL: [['status'], ['approver_email', 'approved by ']],
+  SMS_LOG_ALL: [['status'], ['tel', 'to '], ['provider_type']],
+};
+
+/** What an event is about, in one line. */
+export function summaryOf({ messageType, columns }: StoredEvent): string {
+  return SUMMARIES[messageType]
+    .flatMap(([column, before = '', after = '']) => {
+      const value = columns[column];
+      return typeof value === 'string' && value !== '' ? [`${before}${value}${after}`] : [];
+    })
+    .join(' · ');
+}
 
 const TIME: Column<StoredEvent> = {
   heading: 'Time (UTC)',

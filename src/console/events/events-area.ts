@@ -1,8 +1,21 @@
+import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
+import { eventHistogram } from '../../store/event-histogram.ts';
+import { limit } from '../api/query.ts';
+import { jsonRoute } from '../api/route.ts';
+import type { ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
+import { conditionShape, cursor, filterOf, isInOrder, NOT_IN_ORDER, readEvents } from './conditions.ts';
+import { describeEvent, toDetailAnswer } from './describe-event.ts';
 import { renderEvent } from './event-page.ts';
-import { eventRoutes, oneEventRoute } from './event-routes.ts';
-import { exportRoutes } from './export-routes.ts';
+import {
+  eventDetailSchema,
+  eventPageSchema,
+  histogramSchema,
+  oneEvent,
+  toEventAnswer,
+} from './event-schemas.ts';
+import { exportRoutes } from './exports.ts';
 import { renderSearch } from './search-page.ts';
 
 /** Finding events, taking them out as files, and all that is known of one. */
@@ -17,3 +30,74 @@ export function eventsArea({ db }: { readonly db: Db }): Area {
     ],
   };
 }
+
+const DAY_MS = 86_400_000;
+
+/** Searching events, counting them, and one of them. */
+export function eventRoutes(db: Db): readonly ApiRoute[] {
+  return [searchRoute(db), histogramRoute(db)];
+}
+
+const searchRoute = (db: Db) =>
+  jsonRoute({
+    method: 'get',
+    path: '/events',
+    tag: 'events',
+    summary: 'events that match all conditions, newest first',
+    asks: z.object({
+      query: z.object({ ...conditionShape, limit: limit(50, 1_000), cursor }).refine(isInOrder, NOT_IN_ORDER),
+    }),
+    answer: eventPageSchema,
+    async work({ query: { limit: most, cursor: after, ...conditions } }) {
+      const { events, next } = await readEvents(db, filterOf(conditions), { limit: most, after });
+      return { items: events.map(toEventAnswer), next_cursor: next ?? null };
+    },
+  });
+
+const histogramRoute = (db: Db) =>
+  jsonRoute({
+    method: 'get',
+    path: '/events/histogram',
+    tag: 'events',
+    summary: 'how many events match, over time and by type',
+    description: 'Without a range it is that of the last 24 hours.',
+    asks: z.object({
+      query: z
+        .object({
+          ...conditionShape,
+          bars: z.coerce
+            .number()
+            .int()
+            .min(2)
+            .max(500)
+            .default(60)
+            .meta({ description: 'how many bars at most, 2 to 500' }),
+        })
+        .refine(isInOrder, NOT_IN_ORDER),
+    }),
+    answer: histogramSchema,
+    async work({ query: { bars: mostBars, ...conditions } }) {
+      const until = conditions.until ?? new Date();
+      const since = conditions.since ?? new Date(until.getTime() - DAY_MS);
+      const histogram = await eventHistogram(db, { ...filterOf(conditions), since, until }, mostBars);
+      return {
+        since: since.toISOString(),
+        until: until.toISOString(),
+        bucket_seconds: histogram.bucketSeconds,
+        bars: histogram.bars.map(({ start, counts }) => ({ start: start.toISOString(), counts })),
+        is_complete: histogram.isComplete,
+      };
+    },
+  });
+
+/** One event; behind the routes whose paths look like an id. */
+export const oneEventRoute = (db: Db) =>
+  jsonRoute({
+    method: 'get',
+    path: '/events/{event_id}',
+    tag: 'events',
+    summary: 'one event, the delivery that brought it, and where it was forwarded',
+    asks: oneEvent,
+    answer: eventDetailSchema,
+    work: async ({ path, query }) => toDetailAnswer(await describeEvent(db, path.event_id, query.at)),
+  });

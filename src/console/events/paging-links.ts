@@ -1,8 +1,8 @@
 import { addressOf } from '../addresses.ts';
-import type { Content } from '../html/html.ts';
+import type { Written } from '../api/query.ts';
 import { html } from '../html/html.ts';
-import type { Written } from './asked-query.ts';
-import type { PageOfEvents } from './page-of-events.ts';
+import type { Content } from '../html/html.ts';
+import type { PageOfEvents } from './conditions.ts';
 
 /** Links to the next page and back to the newest events, where there are any. */
 export function pagingLinks(path: string, written: Written, { next }: PageOfEvents): Content {

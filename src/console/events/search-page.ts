@@ -1,20 +1,26 @@
 import type { Request } from 'express';
+import type { VNode } from 'preact';
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import { addressOf } from '../addresses.ts';
 import type { Query } from '../addresses.ts';
-import { queryOf } from '../api/query.ts';
-import type { Content } from '../html/html.ts';
+import { queryOf, readQuery, textOf, withBeginning } from '../api/query.ts';
+import type { Problems, Written } from '../api/query.ts';
+import { fieldOf, rangeFields, rangeLinks, typesField } from '../html/form.ts';
 import { html } from '../html/html.ts';
+import type { Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { readQuery, withBeginning } from './asked-query.ts';
-import type { Written } from './asked-query.ts';
-import { conditionShape, filterOf, isInOrder, NOT_IN_ORDER, queryOfConditions } from './conditions.ts';
+import {
+  conditionShape,
+  cursor,
+  filterOf,
+  isInOrder,
+  NOT_IN_ORDER,
+  queryOfConditions,
+  readEvents,
+} from './conditions.ts';
 import { eventTable } from './event-table.ts';
-import { cursor, readPage } from './page-of-events.ts';
 import { pagingLinks } from './paging-links.ts';
-import { rangeLinks } from './range-fields.ts';
-import { searchForm } from './search-form.ts';
 
 const EVENTS_A_PAGE = 50;
 
@@ -35,7 +41,7 @@ export async function renderSearch(db: Db, request: Request): Promise<Page> {
     return { title: 'Events', content };
   }
   const { cursor: after, ...conditions } = asked;
-  const page = await readPage(db, filterOf(conditions), { limit: EVENTS_A_PAGE, after });
+  const page = await readEvents(db, filterOf(conditions), { limit: EVENTS_A_PAGE, after });
   const exactly = queryOfConditions({ ...conditions, until: conditions.until ?? new Date() });
   const [type, ...otherTypes] = conditions.type ?? [];
   return {
@@ -92,3 +98,40 @@ const exportLinks = (exactly: Query): Content => html`
     )}
   </div>
 `;
+
+/** Those that are asked most. */
+const FIELDS = [
+  ['user', 'User'],
+  ['mac', 'MAC address', 'client or access point'],
+  ['text', 'Text', 'any part of the record'],
+] as const;
+
+const FURTHER_FIELDS = [
+  ['code', 'Code', '10001'],
+  ['ap', 'Access point', 'MAC address'],
+  ['device', 'Device', 'serial number, host name, id'],
+  ['org', 'Organization', 'number'],
+  ['source', 'Source'],
+] as const;
+
+/** The form of a search, filled in with what was asked, right or wrong. */
+export function searchForm(written: Written, problems: Problems): VNode {
+  const field = ([name, label, placeholder]: readonly [string, string, string?]) =>
+    fieldOf({ name, label, value: textOf(written, name), placeholder, problem: problems.get(name) });
+  const isFurther = FURTHER_FIELDS.some(([name]) => written[name] !== undefined);
+  const types = [written['type'] ?? []].flat();
+  return html`
+    <form method="get" action="/events" role="search" aria-label="Events">
+      <div class="fields">${rangeFields(written, problems)} ${FIELDS.map(field)}</div>
+      <details open=${isFurther || types.length > 0}>
+        <summary>More conditions</summary>
+        <div class="fields">${FURTHER_FIELDS.map(field)}</div>
+        ${typesField(types, problems.get('type'))}
+      </details>
+      <div class="row">
+        <button>Search</button>
+        <a class="button quiet" href="/events">Start over</a>
+      </div>
+    </form>
+  `;
+}

@@ -1,9 +1,21 @@
 import type { VNode } from 'preact';
 import type { Visitor } from '../access/access.ts';
 import { ASSETS, IMPORT_MAP } from '../assets.ts';
-import { headOf } from './head.ts';
-import type { Content } from './html.ts';
 import { html } from './html.ts';
+import type { Content } from './html.ts';
+
+/** The head that every document has, with what it has beside. */
+export function headOf(title: string, more: Content): VNode {
+  return html`
+    <head>
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <meta name="color-scheme" content="light dark" />
+      <title>${title} · xiq-sink</title>
+      ${more}
+    </head>
+  `;
+}
 
 /** A page of the console as its area makes it. */
 export interface Page {
@@ -35,7 +47,7 @@ export function layOut(
           <link rel="stylesheet" href=${ASSETS.uplotStyle} />
           <link rel="stylesheet" href=${ASSETS.style} />
           <script type="importmap" dangerouslySetInnerHTML=${{ __html: IMPORT_MAP }}></script>
-          ${['navigation.js', 'times.js', 'actions.js', ...modules].map(
+          ${['page.js', 'actions.js', ...modules].map(
             (module) => html`<script type="module" src=${`${ASSETS.modules}/${module}`}></script>`,
           )}
         `,

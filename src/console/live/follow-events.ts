@@ -1,15 +1,16 @@
 import { once } from 'node:events';
 import type { Response } from 'express';
+import { z } from 'zod';
+import { MESSAGE_TYPES } from '../../domain.ts';
 import type { Db } from '../../store/database.ts';
+import { viewEvent } from '../../store/event-view.ts';
 import { byPosition } from '../../store/read-events.ts';
 import type { StoredEvent } from '../../store/read-events.ts';
 import { endOfEvents, eventsStoredAfter } from '../../store/search-events.ts';
-import type { StoredPosition } from '../../store/search-events.ts';
+import type { EventFilter, StoredPosition } from '../../store/search-events.ts';
 import { withinTime } from '../../store/timed-query.ts';
+import { summaryOf } from '../events/event-table.ts';
 import type { EventHub, Watcher } from './event-hub.ts';
-import { toLiveEvent } from './live-event.ts';
-import { matches } from './matches.ts';
-import type { WatchFilter } from './matches.ts';
 
 /** What one stream works with. */
 export interface FollowOptions {
@@ -128,4 +129,60 @@ function latest(
 ): StoredPosition | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return byPosition(one, other) < 0 ? other : one;
+}
+
+/** An event as the list of live events shows it: who, where and what, in one line. */
+export const liveEventSchema = z
+  .object({
+    event_id: z.string(),
+    message_type: z.enum(MESSAGE_TYPES),
+    source: z.string(),
+    occurred_at: z.string(),
+    user: z.string().nullable(),
+    client_mac: z.string().nullable(),
+    ap_mac: z.string().nullable(),
+    summary: z.string(),
+  })
+  .meta({ id: 'LiveEvent', description: 'A stored event in one line' });
+
+/** An event in one line. */
+export function toLiveEvent(event: StoredEvent): z.output<typeof liveEventSchema> {
+  const { user, clientMac, apMac } = viewEvent(event);
+  return {
+    event_id: event.eventId,
+    message_type: event.messageType,
+    source: event.source,
+    occurred_at: event.occurredAt,
+    user,
+    client_mac: clientMac,
+    ap_mac: apMac,
+    summary: summaryOf(event),
+  };
+}
+
+/** The conditions that events are watched by; all of them hold without asking the database. */
+export type WatchFilter = Pick<EventFilter, 'messageTypes' | 'source' | 'user' | 'mac' | 'text'>;
+
+/** Whether an event meets every condition, as the database would say; a MAC address is in the notation of events. */
+export function matches(
+  event: StoredEvent,
+  { messageTypes = [], source, user, mac, text }: WatchFilter,
+): boolean {
+  if (messageTypes.length > 0 && !messageTypes.includes(event.messageType)) return false;
+  if (source !== undefined && event.source !== source) return false;
+  if (user === undefined && mac === undefined && text === undefined) return true;
+  const view = viewEvent(event);
+  if (user !== undefined && view.user !== user) return false;
+  if (mac !== undefined && view.clientMac !== mac && view.apMac !== mac) return false;
+  return text === undefined || spacedJson(event.payload).toLowerCase().includes(text.toLowerCase());
+}
+
+/** JSON as Postgres prints it, with a space behind each colon and comma: what a search by text looks in. */
+function spacedJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(spacedJson).join(', ')}]`;
+  if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return JSON.stringify(value);
+  const members = Object.entries(value).map(
+    ([name, inner]) => `${JSON.stringify(name)}: ${spacedJson(inner)}`,
+  );
+  return `{${members.join(', ')}}`;
 }

@@ -1,11 +1,11 @@
 import { MESSAGE_TYPES } from '../../domain.ts';
-import type { Content } from '../html/html.ts';
 import { html } from '../html/html.ts';
+import type { Content } from '../html/html.ts';
 import { numberOf } from '../html/number.ts';
 import { tableOf } from '../html/table.ts';
-import { timeOf } from '../html/time.ts';
-import { RANGE_NAMES, RANGES } from './arrival-ranges.ts';
-import type { RangeName } from './arrival-ranges.ts';
+import { timeOf } from '../html/values.ts';
+import { RANGE_NAMES, RANGES } from './arrivals.ts';
+import type { RangeName } from './arrivals.ts';
 import type { Arrivals, Overview } from './overview-schemas.ts';
 import { partOf } from './part.ts';
 

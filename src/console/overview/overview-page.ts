@@ -2,21 +2,18 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import { time } from '../api/query.ts';
 import { readAsked } from '../api/route.ts';
-import type { Content } from '../html/html.ts';
 import { html } from '../html/html.ts';
+import type { Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { conservationPanel, destinationsPanel } from './accounts-panels.ts';
-import { RANGE_NAMES, RANGES } from './arrival-ranges.ts';
+import { badge } from '../html/values.ts';
 import { arrivalsPanel } from './arrivals-panel.ts';
 import type { ShownRange } from './arrivals-panel.ts';
-import { startGathering } from './gather-parts.ts';
-import { firstDeliveryNote, healthSection } from './health-section.ts';
-import { arrivedPanel, silencesPanel } from './message-type-panels.ts';
-import type { OverviewOptions, OverviewQuestions } from './overview-options.ts';
-import type { Arrivals, Overview } from './overview-schemas.ts';
-import { answersPanel, processesPanel, queuePanel, storingPanel } from './process-panels.ts';
-import { readAskedArrivals } from './read-asked-arrivals.ts';
-import { storagePanel } from './storage-panel.ts';
+import { RANGE_NAMES, RANGES, readAskedArrivals } from './arrivals.ts';
+import { arrivedPanel, conservationPanel, destinationsPanel, silencesPanel } from './event-panels.ts';
+import type { Arrivals, Health, Overview } from './overview-schemas.ts';
+import { startGathering } from './read-overview.ts';
+import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
+import { answersPanel, processesPanel, queuePanel, storagePanel, storingPanel } from './system-panels.ts';
 
 const asks = z.object({
   query: z.object({
@@ -92,3 +89,41 @@ function layOutPanels({ overview, shown, arrivals, firstDelivery }: Shown): Cont
 /** A part of the page that is kept up to date. */
 const live = (id: string, content: Content, kind = '') =>
   html`<section id=${id} class=${kind} data-live>${content}</section>`;
+
+const KINDS = { ok: 'good', degraded: 'warn', unavailable: 'bad' } as const;
+
+/** How the service is in one sentence, and each reason with the page that mends it. */
+export function healthSection({ status, sentence, reasons }: Health): Content {
+  return html`
+    <p class="health">${badge(KINDS[status], status)} ${sentence}</p>
+    ${
+      reasons.length > 0 &&
+      html`<ul class="reasons">
+        ${reasons.map(
+          ({ what, why, page }) =>
+            html`<li><a href=${page}>${what}</a>${why !== '' && html`<span> (${why})</span>`}</li>`,
+        )}
+      </ul>`
+    }
+  `;
+}
+
+/** What a person does first. */
+export function firstDeliveryNote(line: string): Content {
+  return html`
+    <div class="empty">
+      <h2>Nothing has arrived yet</h2>
+      <p>Send a first delivery from a terminal, in the directory that the service was started in:</p>
+      <pre>${line}</pre>
+      <p>
+        The webhook secret is in <code>data/webhook-secret</code> (in <code>DATA_DIR</code>) where the service
+        made it, else in the setting <code>WEBHOOK_SECRET</code>.
+      </p>
+      <p>
+        To have the cloud send, <a href="/subscriptions">look at the subscriptions</a>, or run${' '}
+        <code>bin/xiq-sink subscribe plan</code> and then <code>bin/xiq-sink subscribe apply</code> with${' '}
+        <code>PUBLIC_URL</code>, <code>CLOUD_API_URL</code> and <code>CLOUD_API_TOKEN</code> set.
+      </p>
+    </div>
+  `;
+}

@@ -1,6 +1,6 @@
-import type { Content } from '../html/html.ts';
 import { html } from '../html/html.ts';
-import { durationOf, timeOf } from '../html/time.ts';
+import type { Content } from '../html/html.ts';
+import { durationOf, timeOf } from '../html/values.ts';
 import type { Overview } from './overview-schemas.ts';
 
 /** The content of a panel, or why there is none. */

@@ -1,19 +1,70 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { MessageType } from '../../domain.ts';
+import { describeError, HttpError } from '../../errors.ts';
 import { sumArrivals } from '../../store/arrivals.ts';
 import type { ArrivalSum } from '../../store/arrivals.ts';
+import type { Db } from '../../store/database.ts';
 import { listDestinations } from '../../store/destinations.ts';
 import type { DestinationStatus } from '../../store/destinations.ts';
 import { MAX_OPEN_COUNT, readOpenQuarantine } from '../../store/open-quarantine.ts';
 import type { OpenQuarantine } from '../../store/open-quarantine.ts';
 import { listProcesses } from '../../store/processes.ts';
 import { measureStorage } from '../../store/storage-size.ts';
-import type { ArrivalsReader } from './arrivals-reader.ts';
-import { startGathering } from './gather-parts.ts';
-import type { OverviewOptions, QueueFigures, SilenceLine } from './overview-options.ts';
-import type { Conservation, Overview, Silence } from './overview-schemas.ts';
-import { readArrived } from './read-arrived.ts';
-import { describeHealth } from './read-health.ts';
-import { processLine, sumAnswers, sumSpools, sumStoring } from './sum-processes.ts';
-import { sumStorage } from './sum-storage.ts';
+import { readArrived } from './arrivals.ts';
+import type { ArrivalsReader } from './arrivals.ts';
+import type { Conservation, Health, Overview, Silence } from './overview-schemas.ts';
+import { processLine, sumAnswers, sumSpools, sumStorage, sumStoring } from './sum-figures.ts';
+
+/** How the process is, and why. */
+export interface ReadinessReport {
+  readonly status: 'ok' | 'degraded' | 'unavailable';
+  readonly checks: readonly {
+    readonly name: string;
+    /** `ok`, `unknown`, or a word for what is to be mended. */
+    readonly state: string;
+    /** Empty where there is nothing to say. */
+    readonly why: string;
+  }[];
+}
+
+/** The jobs of the queue, by what they wait for. */
+export interface QueueFigures {
+  readonly waiting: number;
+  readonly active: number;
+  readonly delayed: number;
+  readonly failed: number;
+  /** Since the job that has waited longest was added; undefined when none waits. */
+  readonly oldestWaitingSeconds: number | undefined;
+}
+
+/** How unusual it is that nothing arrives of a source and message type. */
+export interface SilenceLine {
+  readonly source: string;
+  readonly messageType: MessageType;
+  readonly lastReceivedAt: Date | undefined;
+  readonly state: 'usual' | 'unusual' | 'unknown' | 'never';
+  /** The same for a person. */
+  readonly sentence: string;
+}
+
+/** What the overview shows, and where it has it from. */
+export interface OverviewOptions {
+  readonly db: Db;
+  readonly readiness: () => Promise<ReadinessReport>;
+  /** Throws when the queue does not answer. */
+  readonly queue: () => Promise<QueueFigures>;
+  readonly silences: () => Promise<readonly SilenceLine[]>;
+  /** Bytes that are free where this process keeps its data. */
+  readonly freeDisk: () => Promise<number>;
+  /** A line for a terminal that sends a first delivery; it names where the secret stands, not the secret. */
+  readonly firstDelivery: string;
+}
+
+/** What page and API ask alike: those who ask at the same time get the same answer. */
+export interface OverviewQuestions {
+  readonly overview: () => Promise<Overview>;
+  readonly arrivals: ArrivalsReader;
+}
 
 /** It is asked every few seconds, for each destination: whoever is behind by more has the same to do. */
 const MAX_BEHIND_COUNT = 10_000;
@@ -108,4 +159,104 @@ function describeQuarantine({ count, oldestReceivedAt }: OpenQuarantine): Overvi
     is_more: count > MAX_OPEN_COUNT,
     oldest_received_at: oldestReceivedAt?.toISOString() ?? null,
   };
+}
+
+/** A part that could not be read, and why. */
+interface Problem {
+  readonly part: string;
+  readonly why: string;
+}
+
+/** Reads parts of a page so that one that fails or hangs leaves the others. */
+export interface Gathering {
+  /**
+   * What the work resolves with; null, with a problem written down, when it fails or takes too long. Throws
+   * HttpError: what a person asked for wrongly is no fault of a part.
+   */
+  readonly read: <T>(part: string, work: () => Promise<T>) => Promise<T | null>;
+  readonly problems: readonly Problem[];
+}
+
+/** A person waits no longer for a page; what has not answered by then is away. */
+const PATIENCE_MS = 3_000;
+
+/** Begins to gather parts, each of which may take so many milliseconds. */
+export function startGathering(patienceMs = PATIENCE_MS): Gathering {
+  const problems: Problem[] = [];
+  return {
+    problems,
+    async read(part, work) {
+      try {
+        return await withinTime(work, patienceMs);
+      } catch (error) {
+        if (error instanceof HttpError) throw error;
+        problems.push({ part, why: describeError(error) });
+        return null;
+      }
+    },
+  };
+}
+
+async function withinTime<T>(work: () => Promise<T>, patienceMs: number): Promise<T> {
+  const settled = new AbortController();
+  const late = sleep(patienceMs, undefined, { signal: settled.signal }).then(() => {
+    throw new Error(`it did not answer within ${patienceMs / 1000} s`);
+  });
+  // Once the work has settled nobody hears that the wait was called off.
+  late.catch(() => undefined);
+  try {
+    return await Promise.race([work(), late]);
+  } finally {
+    settled.abort();
+  }
+}
+
+/** What the page of a check's name is; the longest beginning that fits counts. */
+const PAGES: readonly (readonly [beginning: string, page: string])[] = [
+  ['forwarding', '/destinations'],
+  ['silence', '/subscriptions'],
+  ['subscriptions', '/subscriptions'],
+  ['conservation', '/quarantine'],
+];
+
+/** Connections and disks are mended where they are set. */
+const USUAL_PAGE = '/settings';
+
+/** Says in one sentence how the service is, and each reason with the page that mends it. */
+export function describeHealth(
+  readiness: ReadinessReport,
+  conservation: Pick<Conservation, 'adds_up'> | null,
+): Health {
+  const checks = [...readiness.checks, ...(conservation?.adds_up === false ? [UNBALANCED] : [])];
+  const reasons = withoutSums(checks.filter(isToMend)).map(({ name, state, why }) => ({
+    what: `${name}: ${state}`,
+    why,
+    page: PAGES.find(([beginning]) => name.startsWith(beginning))?.[1] ?? USUAL_PAGE,
+  }));
+  const status = readiness.status === 'ok' && reasons.length > 0 ? 'degraded' : readiness.status;
+  return { status, sentence: sentenceOf(status, reasons.length), reasons, checks };
+}
+
+const UNBALANCED = {
+  name: 'conservation',
+  state: 'does not add up',
+  why: 'deliveries were acknowledged whose records are neither stored nor in quarantine',
+};
+
+const isToMend = ({ state }: { state: string }) => state !== 'ok' && state !== 'unknown';
+
+/** A check that is as bad as its worst part says nothing that the part does not say better. */
+const withoutSums = <C extends { readonly name: string }>(checks: readonly C[]) =>
+  checks.filter(({ name }) => !checks.some((other) => other.name.startsWith(`${name}: `)));
+
+function sentenceOf(status: Health['status'], reasons: number): string {
+  const things = reasons === 1 ? 'one thing needs' : `${reasons} things need`;
+  switch (status) {
+    case 'ok':
+      return 'All is well: deliveries are taken and stored, and nothing needs you.';
+    case 'degraded':
+      return `It works, and ${things} to be looked at.`;
+    case 'unavailable':
+      return reasons === 0 ? 'It cannot do its work.' : `It cannot do its work: ${things} to be mended.`;
+  }
 }

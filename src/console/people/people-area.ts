@@ -1,9 +1,23 @@
+import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
+import { summarizeClient, summarizeUser } from '../../store/timeline.ts';
+import { limit } from '../api/query.ts';
+import { jsonRoute } from '../api/route.ts';
+import type { ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { renderClient } from './client-page.ts';
+import { isInOrder, mac, NOT_IN_ORDER, rangeShape, userName } from '../events/conditions.ts';
 import { renderPeople } from './people-page.ts';
-import { peopleRoutes } from './people-routes.ts';
-import { renderUser } from './user-page.ts';
+import {
+  clientSchema,
+  positionsSchema,
+  toClientAnswer,
+  toPositionAnswer,
+  toUserAnswer,
+  userSchema,
+  wholeRange,
+} from './people-schemas.ts';
+import { renderClient, renderUser } from './timeline-pages.ts';
+import { readPlaces } from './whereabouts.ts';
 
 /** What happened with a person or a device, and where it was. */
 export function peopleArea({ db }: { readonly db: Db }): Area {
@@ -17,3 +31,69 @@ export function peopleArea({ db }: { readonly db: Db }): Area {
     ],
   };
 }
+
+const RANGE_NOTE = 'Without a range it is that of the last 7 days.';
+
+const range = z.object(rangeShape).refine(isInOrder, NOT_IN_ORDER);
+const clientPath = z.object({ mac: mac('MAC address of the client, in any notation') });
+
+/** What is known of a user or a client. */
+export function peopleRoutes(db: Db): readonly ApiRoute[] {
+  return [
+    jsonRoute({
+      method: 'get',
+      path: '/users/{name}',
+      tag: 'people',
+      summary: 'a user: when seen, in which types of events, with what and where',
+      description: RANGE_NOTE,
+      asks: z.object({ path: z.object({ name: userName }), query: range }),
+      answer: userSchema,
+      async work({ path: { name }, query }) {
+        const asked = wholeRange(query);
+        return toUserAnswer(name, asked, await summarizeUser(db, name, asked.since, asked.until));
+      },
+    }),
+    jsonRoute({
+      method: 'get',
+      path: '/clients/{mac}',
+      tag: 'people',
+      summary: 'a client: when seen, in which types of events, with whom and where',
+      description: RANGE_NOTE,
+      asks: z.object({ path: clientPath, query: range }),
+      answer: clientSchema,
+      async work({ path, query }) {
+        const asked = wholeRange(query);
+        return toClientAnswer(path.mac, asked, await summarizeClient(db, path.mac, asked.since, asked.until));
+      },
+    }),
+    positionsRoute(db),
+  ];
+}
+
+const positionsRoute = (db: Db) =>
+  jsonRoute({
+    method: 'get',
+    path: '/clients/{mac}/positions',
+    tag: 'people',
+    summary: 'where a client was, and about where the access points are that heard it',
+    description: `The newest observations of the range. ${RANGE_NOTE}`,
+    asks: z.object({
+      path: clientPath,
+      query: z.object({ ...rangeShape, limit: limit(500, 5_000) }).refine(isInOrder, NOT_IN_ORDER),
+    }),
+    answer: positionsSchema,
+    async work({ path, query }) {
+      const asked = wholeRange(query);
+      const { positions, accessPoints } = await readPlaces(db, path.mac, asked, query.limit);
+      return {
+        since: asked.since.toISOString(),
+        until: asked.until.toISOString(),
+        items: positions.map(toPositionAnswer),
+        access_points: accessPoints.map(({ mac: apMac, name, ...others }) => ({
+          ap_mac: apMac,
+          name: name ?? null,
+          ...others,
+        })),
+      };
+    },
+  });

@@ -1,19 +1,18 @@
 import type { Request } from 'express';
-import type { Db } from '../../store/database.ts';
+import { z } from 'zod';
 import { parseMacAddress } from '../../mac-address.ts';
+import type { Db } from '../../store/database.ts';
 import { summarizeClient, summarizeUser } from '../../store/timeline.ts';
 import type { ClientSummary, UserSummary } from '../../store/timeline.ts';
 import { clientAddress, userAddress } from '../addresses.ts';
-import { queryOf } from '../api/query.ts';
-import { readQuery, textOf } from '../events/asked-query.ts';
-import { fieldOf } from '../html/field.ts';
-import type { Content } from '../html/html.ts';
+import { queryOf, readQuery, textOf } from '../api/query.ts';
+import { userName } from '../events/conditions.ts';
+import { fieldOf } from '../html/form.ts';
 import { html } from '../html/html.ts';
+import type { Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { numberOf } from '../html/number.ts';
-import { timeOf } from '../html/time.ts';
-import { z } from 'zod';
-import { userName } from '../events/conditions.ts';
+import { timeOf } from '../html/values.ts';
 
 /** How far back is looked. */
 const DAYS = 30;

@@ -1,13 +1,15 @@
 import { z } from 'zod';
 import { describeError, HttpError } from '../../errors.ts';
-import { recordAction } from '../../store/operator-log.ts';
 import type { Db } from '../../store/database.ts';
+import { recordAction } from '../../store/operator-log.ts';
 import { jsonRoute, NOTHING } from '../api/route.ts';
 import type { ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
+import { html } from '../html/html.ts';
+import type { Content } from '../html/html.ts';
+import type { Page } from '../html/layout.ts';
 import { appliedSchema, sourceSchema } from './subscription-schemas.ts';
 import type { AppliedView, SourceView } from './subscription-schemas.ts';
-import { subscriptionsPage } from './subscriptions-page.ts';
 
 /** The subscriptions of one source; both calls ask the cloud, and throw what keeps it from answering. */
 export interface SourceSubscriptions {
@@ -111,3 +113,41 @@ async function asking<T>(work: () => Promise<T>): Promise<T> {
     throw new HttpError(502, 'CLOUD_FAILED', `the cloud: ${describeError(error)}`, { cause: error });
   }
 }
+
+/** The page of subscriptions. Asking the cloud takes time, so the browser does it. */
+export function subscriptionsPage({
+  sources,
+  missing,
+}: Pick<SubscriptionsOptions, 'sources' | 'missing'>): Page {
+  return {
+    title: 'Subscriptions',
+    modules: ['subscriptions.js'],
+    content:
+      sources.length === 0
+        ? emptyState(missing)
+        : html`
+            <p>
+              What the cloud sends to this program, compared with the settings. Subscriptions of other
+              applications are never touched.
+            </p>
+            ${sources.map(
+              ({ source }) => html`
+                <section class="panel source" data-source=${source} aria-label=${`Source ${source}`}>
+                  <h2>${source}</h2>
+                  <p>Asking the cloud.</p>
+                </section>
+              `,
+            )}
+          `,
+  };
+}
+
+const emptyState = (missing: SubscriptionsOptions['missing']): Content => html`
+  <div class="empty">
+    <p>This program does not keep its subscriptions in the cloud: not all that it needs is set.</p>
+    <ul>
+      ${missing.map(({ setting, purpose }) => html`<li><code>${setting}</code>: ${purpose}</li>`)}
+    </ul>
+    <p>docs/subscribing.md tells more; by hand, README.md has the address for each message type.</p>
+  </div>
+`;

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { chooseBuckets } from '../../../src/console/overview/arrival-ranges.ts';
+import { chooseBuckets } from '../../../src/console/overview/arrivals.ts';
 
 const NOW = Date.parse('2026-06-15T12:34:56.789Z');
 const MINUTE = 60_000;

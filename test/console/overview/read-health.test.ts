@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeHealth } from '../../../src/console/overview/read-health.ts';
+import { describeHealth } from '../../../src/console/overview/read-overview.ts';
 
 const balanced = { adds_up: true };
 
