@@ -1,21 +1,22 @@
+import { countOf, formatBytes, formatCount, formatElapsed } from '../../units.ts';
 import type { Request } from 'express';
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import { sumDeliveries } from '../../store/search-deliveries.ts';
 import type { Delivery, DeliverySums } from '../../store/search-deliveries.ts';
 import { deliveryAddress } from '../addresses.ts';
-import { queryOf } from '../api/query.ts';
+import { queryOf, textOf } from '../api/query.ts';
+import type { Written } from '../api/query.ts';
 import { readAsked } from '../api/route.ts';
-import { TYPE_OPTIONS } from '../events/conditions.ts';
+import { DELIVERED_TYPES } from '../events/conditions.ts';
 import { eventTable } from '../events/event-table.ts';
-import { fieldOf, selectOf } from '../html/form.ts';
+import { fieldOf, filterForm, rangeFields, selectOf, typeSelect } from '../html/form.ts';
 import { html } from '../html/html.ts';
 import type { Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { bytesOf, numberOf } from '../html/number.ts';
 import { pagerOf, tableOf } from '../html/table.ts';
 import type { Column } from '../html/table.ts';
-import { durationOf, timeOf } from '../html/values.ts';
+import { factsOf, timeOf } from '../html/values.ts';
 import { quarantinedAddress, quarantineTable } from '../quarantine/quarantine-pages.ts';
 import { deliveryQuery, filterOf } from './delivery-schemas.ts';
 import { MOST_OF_EACH, readDeliveries } from './read-deliveries.ts';
@@ -29,46 +30,35 @@ export async function renderDeliveries(db: Db, request: Request): Promise<Page> 
   return {
     title: 'Deliveries',
     content: html`
-      ${filterForm(written)} ${sumsOf(sums)} ${listOf(page)} ${pagerOf('/deliveries', written, page.next)}
+      ${filterForm('/deliveries', 'Deliveries', conditionFields(written))} ${sumsOf(sums)} ${listOf(page)} ${pagerOf('/deliveries', written, page.next)}
     `,
   };
 }
 
-function filterForm(written: Readonly<Record<string, string | string[]>>): Content {
-  const valueOf = (name: string) => [written[name]].flat()[0];
-  return html`
-    <form class="filters" method="get" action="/deliveries" role="search" aria-label="Deliveries">
-      ${fieldOf({ name: 'since', label: 'From (UTC)', value: valueOf('since'), placeholder: '24h, 2026-01-31 08:00' })}
-      ${fieldOf({ name: 'until', label: 'To (UTC)', value: valueOf('until'), placeholder: 'now' })}
-      ${fieldOf({ name: 'source', label: 'Source', value: valueOf('source') })}
-      ${selectOf({ name: 'type', label: 'Type', value: valueOf('type'), options: TYPE_OPTIONS })}
-      ${selectOf({
-        name: 'with',
-        label: 'Only those with',
-        value: valueOf('with'),
-        options: [
-          ['', 'anything'],
-          ['quarantined', 'something quarantined'],
-          ['duplicates', 'duplicates'],
-        ],
-      })}
-      <div class="row">
-        <button>Search</button>
-        <a class="button quiet" href="/deliveries">Start over</a>
-      </div>
-    </form>
-  `;
-}
+const conditionFields = (written: Written): Content => html`
+  ${rangeFields(written)}
+  ${fieldOf({ name: 'source', label: 'Source', value: textOf(written, 'source') })}
+  ${typeSelect(DELIVERED_TYPES, textOf(written, 'type'))}
+  ${selectOf({
+    name: 'with',
+    label: 'Only with',
+    value: textOf(written, 'with'),
+    options: [
+      ['', 'any result'],
+      ['quarantined', 'quarantined records'],
+      ['duplicates', 'duplicates'],
+    ],
+  })}
+`;
 
 function sumsOf(sums: DeliverySums | undefined): Content {
   if (sums === undefined) {
-    return html`<p class="dim">Too many match to add them up at once: a shorter time is added up.</p>`;
+    return html`<p class="dim">Too many deliveries match to show totals. Choose a shorter range.</p>`;
   }
   return html`
     <p>
-      ${numberOf(sums.deliveries)} deliveries brought ${numberOf(sums.events)} events; of the rest,${' '}
-      ${numberOf(sums.duplicates)} had been stored before and ${numberOf(sums.quarantined)} went to
-      quarantine.
+      ${countOf(sums.deliveries, 'delivery', 'deliveries')}: ${countOf(sums.events, 'event')} stored,${' '}
+      ${countOf(sums.duplicates, 'duplicate')}, ${formatCount(sums.quarantined)} quarantined.
     </p>
   `;
 }
@@ -81,25 +71,26 @@ const COLUMNS: readonly Column<Delivery>[] = [
   { heading: 'Type', cell: (row) => row.message_type },
   { heading: 'Source', cell: (row) => row.source },
   { heading: 'Origin', cell: (row) => row.origin },
-  { heading: 'Size', kind: 'number', cell: (row) => bytesOf(row.body_bytes) },
-  { heading: 'Records', kind: 'number', cell: (row) => numberOf(row.record_count) },
-  { heading: 'Events', kind: 'number', cell: (row) => numberOf(row.event_count) },
-  { heading: 'Duplicates', kind: 'number', cell: (row) => numberOf(row.duplicate_count) },
-  { heading: 'Quarantined', kind: 'number', cell: (row) => numberOf(row.quarantined_count) },
+  { heading: 'Size', kind: 'number', cell: (row) => formatBytes(row.body_bytes) },
+  { heading: 'Records', kind: 'number', cell: (row) => formatCount(row.record_count) },
+  { heading: 'Events', kind: 'number', cell: (row) => formatCount(row.event_count) },
+  { heading: 'Duplicates', kind: 'number', cell: (row) => formatCount(row.duplicate_count) },
+  { heading: 'Quarantined', kind: 'number', cell: (row) => formatCount(row.quarantined_count) },
 ];
 
-function listOf({ deliveries, lookedBackTo }: PageOfDeliveries): Content {
-  const gaveUp =
+function listOf({ items, lookedBackTo }: PageOfDeliveries): Content {
+  const stopped =
     lookedBackTo !== undefined &&
     html`<p class="note warn">
-      Looking further back than ${timeOf(lookedBackTo)} took too long: give a time that ends before it.
+      The search stopped at ${timeOf(lookedBackTo)} because it took too long. To search further back, set the
+      end of the range to this time.
     </p>`;
-  if (deliveries.length > 0) return [tableOf('Deliveries, newest first', COLUMNS, deliveries), gaveUp];
+  if (items.length > 0) return [tableOf('Deliveries, newest first', COLUMNS, items), stopped];
   return [
-    gaveUp,
+    stopped,
     html`<p class="empty">
-      No delivery matches. Take conditions away, or post one: the <a href="/">overview</a> tells where the
-      cloud sends to, and <a href="/subscriptions">subscriptions</a> whether it does.
+      No deliveries match. Remove conditions, or send a delivery: the <a href="/">overview</a> shows how, and
+      <a href="/subscriptions">Subscriptions</a> shows what the cloud sends.
     </p>`,
   ];
 }
@@ -116,7 +107,7 @@ export function deliveryPage(described: DescribedDelivery): Page {
       ${
         delivery.quarantined_count > 0 &&
         html`
-          <h2>In quarantine</h2>
+          <h2>Quarantined records</h2>
           ${firstOf(quarantined.length, delivery.quarantined_count)} ${quarantineTable(quarantined)}
         `
       }
@@ -125,63 +116,54 @@ export function deliveryPage(described: DescribedDelivery): Page {
 }
 
 function deliveryFacts({ delivery, replayOf }: DescribedDelivery): Content {
-  const taken = (delivery.stored_at.getTime() - delivery.received_at.getTime()) / 1_000;
-  return html`
-    <dl class="facts panel">
-      <dt>Id, as its receipt says</dt>
-      <dd class="mono">${delivery.delivery_id}</dd>
-      <dt>Received (UTC)</dt>
-      <dd>${timeOf(delivery.received_at)}</dd>
-      <dt>Stored (UTC)</dt>
-      <dd>${timeOf(delivery.stored_at)}, ${durationOf(Math.max(0, taken))} later</dd>
-      <dt>Source</dt>
-      <dd>${delivery.source}</dd>
-      <dt>Type</dt>
-      <dd>${delivery.message_type}</dd>
-      <dt>Came by</dt>
-      <dd>${cameBy(delivery)}</dd>
-      ${
-        replayOf !== undefined &&
-        html`
-          <dt>Replay of</dt>
-          <dd><a class="mono" href=${quarantinedAddress(replayOf)}>${replayOf}</a></dd>
-        `
-      }
-      <dt>Size</dt>
-      <dd>${bytesOf(delivery.body_bytes)}</dd>
-      <dt>Records, as its receipt says</dt>
-      <dd>${numberOf(delivery.record_count)}</dd>
-      <dt>Came to</dt>
-      <dd>${accountOf(delivery)}</dd>
-    </dl>
-  `;
+  const seconds = (delivery.stored_at.getTime() - delivery.received_at.getTime()) / 1_000;
+  return factsOf(
+    [
+      ['Delivery ID', html`<code>${delivery.delivery_id}</code>`],
+      ['Received (UTC)', timeOf(delivery.received_at)],
+      ['Stored (UTC)', html`${timeOf(delivery.stored_at)}, ${formatElapsed(seconds)} later`],
+      ['Source', delivery.source],
+      ['Type', delivery.message_type],
+      ['Origin', originOf(delivery)],
+      replayOf !== undefined && [
+        'Replay of',
+        html`<a class="mono" href=${quarantinedAddress(replayOf)}>${replayOf}</a>`,
+      ],
+      ['Size', formatBytes(delivery.body_bytes)],
+      ['Records (in the receipt)', formatCount(delivery.record_count)],
+      ['Result', resultOf(delivery)],
+    ],
+    'panel',
+  );
 }
 
-const cameBy = ({ origin, secret_form: form }: Delivery) =>
-  origin === 'backfill'
-    ? "read back through the cloud's API"
-    : `webhook, its secret as ${form ?? 'not known'}`;
+const originOf = ({ origin, secret_form: form }: Delivery) =>
+  origin === 'backfill' ? "read from the cloud's API" : `webhook, secret sent as ${form ?? 'unknown'}`;
 
-function accountOf(delivery: Delivery): string {
+function resultOf(delivery: Delivery): string {
   const { expected_count, event_count, duplicate_count, quarantined_count } = delivery;
   return (
-    `${numberOf(expected_count)} expected = ${numberOf(event_count)} events stored + ` +
-    `${numberOf(duplicate_count)} stored before + ${numberOf(quarantined_count)} quarantined`
+    `${formatCount(expected_count)} expected = ${countOf(event_count, 'event')} stored + ` +
+    `${countOf(duplicate_count, 'duplicate')} + ${formatCount(quarantined_count)} quarantined`
   );
 }
 
 function eventsOf({ delivery, events }: DescribedDelivery): Content {
   if (events === undefined) {
     return html`<p class="note warn">
-      Its ${numberOf(delivery.event_count)} events were not all found in time: they lie far from the time of
-      its arrival, or their month was dropped by retention. The <a href="/events">search</a> finds them by
-      their own time.
+      Not all events of this delivery were found in time (${formatCount(delivery.event_count)} stored). They
+      occurred long before the delivery, or retention has dropped their month.
+      <a href="/events">Search events</a> by their own time.
     </p>`;
   }
   if (events.length === 0) {
     return html`<p class="empty">
-      It stored no event of its own:
-      ${delivery.duplicate_count > 0 ? 'what it said had been stored before.' : 'see what went to quarantine below.'}
+      This delivery added no events.
+      ${
+        delivery.duplicate_count > 0
+          ? 'All of its events had been stored before.'
+          : 'Its records are in quarantine, see below.'
+      }
     </p>`;
   }
   const type = delivery.message_type === 'UNKNOWN' ? undefined : delivery.message_type;
@@ -189,4 +171,4 @@ function eventsOf({ delivery, events }: DescribedDelivery): Content {
 }
 
 const firstOf = (shown: number, all: number) =>
-  shown < all && html`<p>The first ${numberOf(Math.min(shown, MOST_OF_EACH))} of ${numberOf(all)}.</p>`;
+  shown < all && html`<p>First ${formatCount(Math.min(shown, MOST_OF_EACH))} of ${formatCount(all)}.</p>`;

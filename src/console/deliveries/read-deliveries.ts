@@ -7,56 +7,52 @@ import { findDelivery, searchDeliveries } from '../../store/search-deliveries.ts
 import type { Delivery } from '../../store/search-deliveries.ts';
 import { findReplayed, quarantinedOf } from '../../store/search-quarantine.ts';
 import type { Quarantined } from '../../store/search-quarantine.ts';
-import { writeCursor } from '../api/paging.ts';
+import { pageOf, writeCursor } from '../api/paging.ts';
+import type { PageOf } from '../api/paging.ts';
 import { filterOf } from './delivery-schemas.ts';
 import type { deliveryQuery } from './delivery-schemas.ts';
 
-/** Some deliveries, newest first, and where to go on. */
-export interface PageOfDeliveries {
-  readonly deliveries: readonly Delivery[];
-  /** Undefined at the end. */
-  readonly next: string | undefined;
-  /** Set when looking further back than this took too long. */
+/** One page of deliveries, newest first. */
+export interface PageOfDeliveries extends PageOf<Delivery> {
+  /** Set if the search stopped at this time because it took too long. */
   readonly lookedBackTo: Date | undefined;
 }
 
-/** Reads one page of the deliveries that match. */
+/** Reads one page of the matching deliveries. */
 export async function readDeliveries(
   db: Db,
   query: z.output<typeof deliveryQuery>,
 ): Promise<PageOfDeliveries> {
   const { limit, cursor } = query;
   const after = cursor && { receivedAt: cursor.at, deliveryId: cursor.id };
-  // One more tells whether there is a next page.
-  const found = await searchDeliveries(db, filterOf(query), { limit: limit + 1, after });
-  const deliveries = found.deliveries.slice(0, limit);
-  const last = deliveries.at(-1);
-  const hasMore = found.deliveries.length > limit && last !== undefined;
-  return {
-    deliveries,
-    next: hasMore ? writeCursor({ at: last.received_at.toISOString(), id: last.delivery_id }) : undefined,
-    lookedBackTo: found.lookedBackTo,
-  };
+  const { deliveries, lookedBackTo } = await searchDeliveries(db, filterOf(query), {
+    limit: limit + 1,
+    after,
+  });
+  const page = pageOf(deliveries, limit, ({ received_at: at, delivery_id: id }) =>
+    writeCursor({ at: at.toISOString(), id }),
+  );
+  return { ...page, lookedBackTo };
 }
 
-/** Of a large delivery, so many events and quarantined records are shown. */
+/** The maximum number of events and of quarantined records that are shown of one delivery. */
 export const MOST_OF_EACH = 200;
 
-/** A delivery with what it brought. */
+/** A delivery with its events and its quarantined records. */
 export interface DescribedDelivery {
   readonly delivery: Delivery;
-  /** The first of its events; undefined when they could not be found in time. */
+  /** The first of its events; undefined if the search timed out. */
   readonly events: readonly StoredEvent[] | undefined;
   readonly quarantined: readonly Quarantined[];
-  /** What it is a replay of. */
+  /** The quarantined item that it replayed. */
   readonly replayOf: string | undefined;
 }
 
-/** One delivery and what it brought. Throws HttpError 404 when it is not stored. */
+/** Reads one delivery. Throws HttpError 404 if it is not stored. */
 export async function describeDelivery(db: Db, id: string): Promise<DescribedDelivery> {
   const delivery = await findDelivery(db, id);
   if (delivery === undefined) {
-    const message = `no delivery ${id} is stored; one that was just acknowledged may still be on its way`;
+    const message = `delivery ${id} is not stored; if it was acknowledged just now, try again in a moment`;
     throw new HttpError(404, 'UNKNOWN_DELIVERY', message);
   }
   const [events, quarantined, replayOf] = await Promise.all([

@@ -8,7 +8,7 @@ import {
 import { describeDestinations } from '../../store/describe-destinations.ts';
 import type { ConfiguredDestination } from '../../store/describe-destinations.ts';
 import { recordAction } from '../../store/operator-log.ts';
-import { jsonRoute, readAsked } from '../api/route.ts';
+import { jsonRoute, NOTHING, readAsked } from '../api/route.ts';
 import type { ApiRoute, Asking } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import {
@@ -36,7 +36,7 @@ export interface DestinationsOptions extends ResendOptions {
 
 const onePage = oneDestination.extend({ query: rejectedQuery });
 
-/** Where events are forwarded to: how it goes, and what to do about it. */
+/** Destinations: their state and the actions on them. */
 export function destinationsArea(options: DestinationsOptions): Area {
   return {
     navigation: [{ path: '/destinations', label: 'Destinations' }],
@@ -54,8 +54,7 @@ export function destinationsArea(options: DestinationsOptions): Area {
   };
 }
 
-/** How destinations are, and what a person does about them. */
-export function destinationRoutes(options: DestinationsOptions): readonly ApiRoute[] {
+function destinationRoutes(options: DestinationsOptions): readonly ApiRoute[] {
   return [
     listRoute(options),
     stateRoute(options, 'pause', 'paused'),
@@ -73,8 +72,8 @@ const listRoute = ({ db, configured }: DestinationsOptions) =>
     method: 'get',
     path: '/destinations',
     tag: 'destinations',
-    summary: 'the destinations of the settings, and those that once were',
-    asks: z.object({}),
+    summary: 'list destinations, including those removed from the settings',
+    asks: NOTHING,
     answer: z.object({ items: z.array(destinationSchema), next_cursor: z.null() }),
     work: async () => ({
       items: (await describeDestinations(db, configured)).map(toDestinationAnswer),
@@ -95,8 +94,8 @@ const stateRoute = (options: DestinationsOptions, verb: 'pause' | 'resume', stat
     tag: 'destinations',
     summary:
       verb === 'pause'
-        ? 'stop forwarding behind the batch in hand; the place is kept'
-        : 'go on where it was, after a pause or when the destination had refused us',
+        ? 'pause after the current batch'
+        : 'resume from the last position',
     asks: oneDestination,
     answer: done,
     async work({ path: { name } }, asking) {
@@ -110,7 +109,7 @@ const rewindRoute = (options: DestinationsOptions) =>
     method: 'post',
     path: '/destinations/{name}/rewind',
     tag: 'destinations',
-    summary: 'forward again what was received from a time on, or begin there',
+    summary: 'resend events received since a given time',
     asks: oneDestination.extend({ body: rewindBody }),
     answer: done,
     async work({ path: { name }, body }, asking) {
@@ -124,7 +123,7 @@ const forgetRoute = (options: DestinationsOptions) =>
     method: 'post',
     path: '/destinations/{name}/forget',
     tag: 'destinations',
-    summary: 'remove what is remembered of a destination that is not in the settings any more',
+    summary: 'delete the state of a removed destination',
     asks: oneDestination,
     answer: done,
     async work({ path: { name } }, asking) {
@@ -138,21 +137,21 @@ const testRoute = (options: DestinationsOptions) =>
     method: 'post',
     path: '/destinations/{name}/test',
     tag: 'destinations',
-    summary: 'send one event, marked as a test, and say what came back',
+    summary: 'send a test event and return the result',
     asks: oneDestination,
     answer: z.object({
       event_id: z.string(),
       refusal: z
         .string()
         .nullable()
-        .meta({ description: 'why the destination refuses it; null when it has taken it' }),
+        .meta({ description: 'why the destination rejected the event; null if it accepted the event' }),
     }),
     async work({ path: { name } }, { operator }) {
       mustBeConfigured(options, name);
       const { eventId, refusal } = await recordAction(
         options.db,
         { operator, action: 'destination.test', subject: name },
-        () => saying(`${name} could not be sent to`, () => options.sendTest(name)),
+        () => saying(`can't send to ${name}`, () => options.sendTest(name)),
         (sent) => ({ event_id: sent.eventId, refusal: sent.refusal ?? null }),
       );
       return { event_id: eventId, refusal: refusal ?? null };
@@ -164,7 +163,7 @@ const rejectedRoute = ({ db }: DestinationsOptions) =>
     method: 'get',
     path: '/destinations/{name}/rejected',
     tag: 'destinations',
-    summary: 'events that the destination has refused and that were not sent again',
+    summary: 'list rejected events that were not resent',
     asks: oneDestination.extend({ query: rejectedQuery }),
     answer: z.object({ items: z.array(rejectedSchema), next_cursor: z.string().nullable() }),
     async work({ path: { name }, query: { limit, cursor } }) {
@@ -178,8 +177,8 @@ const resendRoute = (options: DestinationsOptions) =>
     method: 'post',
     path: '/destinations/{name}/replay',
     tag: 'destinations',
-    summary: 'send again what the destination has refused',
-    description: 'Of all, one request takes a part: go on with next_cursor.',
+    summary: 'resend rejected events',
+    description: 'With all, each request resends one part: repeat with cursor set to next_cursor until it is null.',
     asks: oneDestination.extend({ body: resendBody }),
     answer: z.object({ results: z.array(resentSchema), next_cursor: z.string().nullable() }),
     async work({ path: { name }, body }, asking) {
@@ -191,6 +190,6 @@ const resendRoute = (options: DestinationsOptions) =>
 function mustBeConfigured({ configured }: DestinationsOptions, name: string): void {
   if (configured.some((one) => one.name === name)) return;
   const names = configured.map((one) => one.name).join(', ');
-  const message = `"${name}" is no destination of the settings: ${names === '' ? 'they have none' : names}`;
+  const message = `no destination "${name}" is configured; configured are: ${names === '' ? 'none' : names}`;
   throw new HttpError(404, 'UNKNOWN_DESTINATION', message);
 }

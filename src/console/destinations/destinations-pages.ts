@@ -1,71 +1,71 @@
+import { countOf, formatCount, formatDuration } from '../../units.ts';
 import type { VNode } from 'preact';
 import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
 import { describeDestinations } from '../../store/describe-destinations.ts';
 import type { ConfiguredDestination, DescribedDestination } from '../../store/describe-destinations.ts';
 import type { Rejected } from '../../store/destinations.ts';
-import { addressOf, eventAddress } from '../addresses.ts';
+import { eventAddress } from '../addresses.ts';
 import { html } from '../html/html.ts';
 import type { Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { numberOf } from '../html/number.ts';
-import { tableOf } from '../html/table.ts';
+import { pagerOf, tableOf } from '../html/table.ts';
 import type { Column } from '../html/table.ts';
-import { badge, durationOf, timeOf } from '../html/values.ts';
+import { badge, factsOf, timeOf } from '../html/values.ts';
 import { readRejected } from './rejected-events.ts';
-import type { PageOfRejected } from './rejected-events.ts';
+import type { PageOf } from '../api/paging.ts';
 
 /** The page of a destination. */
 export const destinationAddress = (name: string) => `/destinations/${encodeURIComponent(name)}`;
 
-/** How a destination is. */
+/** The state of a destination. */
 export function stateOf({ state, last_error: lastError }: DescribedDestination): VNode {
   switch (state) {
     case 'running':
-      // What it takes clears the error.
-      return lastError === null ? badge('good', state) : badge('warn', 'running, tries again');
+      // An accepted batch clears the error.
+      return lastError === null ? badge('good', state) : badge('warn', 'running, retrying');
     case 'paused':
       return badge('warn', state);
     case 'refused':
-      return badge('bad', 'refuses us');
+      return badge('bad', 'refused');
     case 'not started':
     case 'not configured':
       return badge('plain', state);
   }
 }
 
-/** How far behind a destination is, in events and in time. */
+/** The backlog of a destination: events, and the age of the oldest. */
 export function behindOf({
   behind,
   behind_is_least: isLeast,
   behind_since: since,
 }: DescribedDestination): string {
-  if (behind === null) return 'not known';
-  if (behind === 0) return 'nothing';
-  const age = since === null ? '' : `, ${durationOf((Date.now() - since.getTime()) / 1_000)}`;
-  return `${isLeast ? 'over ' : ''}${numberOf(behind)} ${behind === 1 ? 'event' : 'events'}${age}`;
+  if (behind === null) return 'unknown';
+  if (behind === 0) return 'none';
+  const age = since === null ? '' : ` (${formatDuration((Date.now() - since.getTime()) / 1_000)})`;
+  return `${isLeast ? 'over ' : ''}${countOf(behind, 'event')}${age}`;
 }
 
-/** What went wrong last, and when. */
+/** The last error and its time. */
 export function lastErrorOf({ last_error: error, last_error_at: at }: DescribedDestination): Content {
   if (error === null) return html`<span class="dim">none</span>`;
   return [error, at !== null && html` <span class="dim">(${timeOf(at)})</span>`];
 }
 
-/** How many events went there. */
+/** The number of events sent. */
 export const sentOf = ({ sent }: DescribedDestination) =>
-  sent === null ? html`<span class="dim">none</span>` : numberOf(Number(sent));
+  sent === null ? html`<span class="dim">none</span>` : formatCount(Number(sent));
 
-/** When one last went there. */
+/** When the last event was sent. */
 export const lastSentOf = ({ last_sent_at: at }: DescribedDestination): Content =>
   at === null ? html`<span class="dim">never</span>` : timeOf(at);
 
-/** Pausing, or resuming. */
+/** The button to pause or to resume. */
 export function stateForm({ name, state }: DescribedDestination): Content {
   const path = `/destinations/${encodeURIComponent(name)}`;
   if (state === 'paused' || state === 'refused') {
     return html`
-      <form data-action=${`${path}/resume`} data-done=${`${name} goes on within a second.`}>
+      <form data-action=${`${path}/resume`} data-done=${`${name} resumes within a second.`}>
         <button class="quiet" aria-label=${`Resume ${name}`}>Resume</button>
       </form>
     `;
@@ -73,7 +73,7 @@ export function stateForm({ name, state }: DescribedDestination): Content {
   return html`
     <form
       data-action=${`${path}/pause`}
-      data-confirm=${`Stop forwarding to ${name}? Its place is kept.`}
+      data-confirm=${`Pause forwarding to ${name}? Its position is kept.`}
       data-done=${`${name} is paused.`}
     >
       <button class="quiet" aria-label=${`Pause ${name}`}>Pause</button>
@@ -81,21 +81,21 @@ export function stateForm({ name, state }: DescribedDestination): Content {
   `;
 }
 
-/** Sending a test event; browser/destinations.js tells what came back. */
+/** The button to send a test event; browser/destinations.js reports the result. */
 export const testForm = ({ name }: DescribedDestination): Content => html`
   <form data-action=${`/destinations/${encodeURIComponent(name)}/test`} data-test=${name}>
     <button class="quiet" aria-label=${`Send a test event to ${name}`}>Test</button>
   </form>
 `;
 
-/** Removing what is remembered. */
+/** The button to delete the state of a removed destination. */
 export const forgetForm = ({ name }: DescribedDestination): Content => html`
   <form
     data-action=${`/destinations/${encodeURIComponent(name)}/forget`}
-    data-confirm=${`Forget ${name}? Its place and what it has refused are removed for good.`}
-    data-done=${`${name} is forgotten.`}
+    data-confirm=${`Delete the state of ${name}? Its position and its rejected events are deleted permanently.`}
+    data-done=${`The state of ${name} is deleted.`}
   >
-    <button class="danger" aria-label=${`Forget ${name}`}>Forget</button>
+    <button class="danger" aria-label=${`Delete the state of ${name}`}>Delete</button>
   </form>
 `;
 
@@ -116,8 +116,8 @@ export async function destinationsPage({ db, configured }: DestinationsPageOptio
         ? EMPTY
         : html`
             <p>
-              Where events are forwarded to. Each has a place of its own, and one that is away holds up no
-              other.
+              Events are forwarded to these destinations. Each has its own position: a destination that is
+              down does not delay the others.
             </p>
             ${tableOf('Destinations', LIST_COLUMNS, destinations)}
           `,
@@ -126,9 +126,9 @@ export async function destinationsPage({ db, configured }: DestinationsPageOptio
 
 const EMPTY = html`
   <p class="empty">
-    Events are forwarded nowhere. Set <code>FORWARD_TO</code>, for example to
-    <code> syslog+tls://siem.example:6514?format=cef</code>, and start again: docs/forwarding.md tells of all
-    kinds of destinations.
+    No destinations are configured. Set <code>FORWARD_TO</code>, for example to
+    <code> syslog+tls://siem.example:6514?format=cef</code>, and restart. docs/forwarding.md describes all
+    types of destinations.
   </p>
 `;
 
@@ -136,20 +136,20 @@ const LIST_COLUMNS: readonly Column<DescribedDestination>[] = [
   { heading: 'Name', cell: ({ name }) => html`<a href=${destinationAddress(name)}>${name}</a>` },
   { heading: 'State', cell: stateOf },
   { heading: 'Type', cell: ({ type, format }) => (type === null ? '' : `${type}, ${format}`) },
-  { heading: 'Behind', cell: behindOf },
+  { heading: 'Backlog', cell: behindOf },
   { heading: 'Sent', kind: 'number', cell: sentOf },
   { heading: 'Last sent (UTC)', cell: lastSentOf },
   {
-    heading: 'Refused events',
+    heading: 'Rejected events',
     kind: 'number',
     cell: ({ name, rejected }) =>
       rejected === null || rejected === 0
         ? '0'
-        : html`<a href=${destinationAddress(name)}>${numberOf(rejected)}</a>`,
+        : html`<a href=${destinationAddress(name)}>${formatCount(rejected)}</a>`,
   },
   { heading: 'Last error', kind: 'wrap', cell: lastErrorOf },
   {
-    heading: 'Do',
+    heading: 'Actions',
     cell: (one) =>
       one.state === 'not configured'
         ? forgetForm(one)
@@ -159,7 +159,7 @@ const LIST_COLUMNS: readonly Column<DescribedDestination>[] = [
 
 const REJECTED_ON_A_PAGE = 50;
 
-/** The page of one destination. Throws HttpError 404 when nobody knows it. */
+/** The page of one destination. Throws HttpError 404 if it is neither configured nor stored. */
 export async function destinationPage(
   { db, configured }: DestinationsPageOptions,
   name: string,
@@ -176,7 +176,7 @@ export async function destinationPage(
     modules: ['destinations.js'],
     content: html`
       ${destinationFacts(described)}
-      <h2>What to do</h2>
+      <h2>Actions</h2>
       ${
         isConfigured
           ? html`
@@ -184,59 +184,61 @@ export async function destinationPage(
               ${rewindForms(described)}
             `
           : html`
-              <p>It is not in the settings any more; retention waits for it until it is forgotten.</p>
+              <p>This destination was removed from the settings. Retention keeps its backlog until its state is
+                deleted.</p>
               ${forgetForm(described)}
             `
       }
-      <h2>Refused events</h2>
-      ${rejectedOf(described, rejected, isConfigured)}
+      <h2>Rejected events</h2>
+      ${rejectedOf(described, rejected, { canReplay: isConfigured, after })}
     `,
   };
 }
 
-const destinationFacts = (described: DescribedDestination): Content => html`
-  <dl class="facts panel">
-    <dt>State</dt>
-    <dd>${stateOf(described)}</dd>
-    <dt>Type</dt>
-    <dd>${described.type === null ? 'not in the settings' : `${described.type}, as ${described.format}`}</dd>
-    <dt>Behind</dt>
-    <dd>${behindOf(described)}</dd>
-    <dt>Sent</dt>
-    <dd>${sentOf(described)}</dd>
-    <dt>Last sent (UTC)</dt>
-    <dd>${lastSentOf(described)}</dd>
-    <dt>Last error</dt>
-    <dd>${lastErrorOf(described)}</dd>
-  </dl>
-`;
+const destinationFacts = (described: DescribedDestination): Content =>
+  factsOf(
+    [
+      ['State', stateOf(described)],
+      [
+        'Type',
+        described.type === null
+          ? 'removed from the settings'
+          : `${described.type}, format ${described.format}`,
+      ],
+      ['Backlog', behindOf(described)],
+      ['Sent', sentOf(described)],
+      ['Last sent (UTC)', lastSentOf(described)],
+      ['Last error', lastErrorOf(described)],
+    ],
+    'panel',
+  );
 
 const PRESETS = [
-  ['now', 'now: leave out what is behind'],
-  ['1h', 'an hour ago'],
-  ['24h', 'a day ago'],
+  ['now', 'now (skip the backlog)'],
+  ['1h', '1 hour ago'],
+  ['24h', '1 day ago'],
   ['7d', '7 days ago'],
   ['30d', '30 days ago'],
 ] as const;
 
-/** Moving the place, to a time or by a preset. */
+/** The forms to move the position to a time or by a preset. */
 function rewindForms({ name }: DescribedDestination): Content {
   const action = `/destinations/${encodeURIComponent(name)}/rewind`;
-  const question = `Move the place of ${name}? What was received from that time on is sent, again where it was sent before.`;
+  const question = `Move the position of ${name}? Events received since that time are sent, including those already sent.`;
   return html`
-    <h3>Go on from another time</h3>
+    <h3>Resend from another time</h3>
     <div class="row forms">
-      <form class="row" data-action=${action} data-confirm=${question} data-done="Its place is moved.">
+      <form class="row" data-action=${action} data-confirm=${question} data-done="The position is moved.">
         <label>
-          Received from
+          Received since
           <select name="to">
             ${PRESETS.map(([value, text]) => html`<option value=${value}>${text}</option>`)}
           </select>
         </label>
         <button class="quiet">Move</button>
       </form>
-      <form class="row" data-action=${action} data-confirm=${question} data-done="Its place is moved.">
-        <label>Received from (UTC) <input type="datetime-local" name="to" required /></label>
+      <form class="row" data-action=${action} data-confirm=${question} data-done="The position is moved.">
+        <label>Received since (UTC) <input type="datetime-local" name="to" required /></label>
         <button class="quiet">Move</button>
       </form>
     </div>
@@ -253,50 +255,43 @@ const REJECTED_COLUMNS: readonly Column<Rejected>[] = [
     `,
   },
   { heading: 'Type', cell: (one) => one.message_type },
-  { heading: 'Refused (UTC)', cell: (one) => timeOf(one.rejected_at) },
+  { heading: 'Rejected (UTC)', cell: (one) => timeOf(one.rejected_at) },
   { heading: 'Reason', kind: 'wrap', cell: (one) => one.reason },
 ];
 
 const CHECKBOX: Column<Rejected> = {
-  heading: 'Choose',
+  heading: 'Select',
   cell: (one) =>
-    html`<input type="checkbox" name="ids" value=${one.event_id} aria-label=${`Choose ${one.event_id}`} />`,
+    html`<input type="checkbox" name="ids" value=${one.event_id} aria-label=${`Select ${one.event_id}`} />`,
 };
 
 function rejectedOf(
   { name, rejected }: DescribedDestination,
-  { items, next }: PageOfRejected,
-  canReplay: boolean,
+  { items, next }: PageOf<Rejected>,
+  { canReplay, after }: { readonly canReplay: boolean; readonly after: string | undefined },
 ): Content {
   if (items.length === 0) {
     return html`<p class="empty">
-      It has refused no event that was not sent again. There is nothing to do.
+      No rejected events.
     </p>`;
   }
   return html`
     <form id="rejected" data-name=${name} data-total=${rejected ?? 0}>
       <div class="row apart">
-        <p>${numberOf(rejected ?? 0)} refused for what they say; all others were sent.</p>
+        <p>${countOf(rejected ?? 0, 'event')} rejected because of the content. All others were sent.</p>
         ${
           canReplay &&
           html`
             <div class="row">
-              <button type="button" class="quiet" name="some">Send the chosen again</button>
-              <button type="button" class="quiet" name="every">Send all again</button>
+              <button type="button" class="quiet" name="some">Resend selected</button>
+              <button type="button" class="quiet" name="every">Resend all</button>
             </div>
           `
         }
       </div>
       <div id="outcome"></div>
-      ${tableOf('Refused events', canReplay ? [CHECKBOX, ...REJECTED_COLUMNS] : REJECTED_COLUMNS, items)}
+      ${tableOf('Rejected events', canReplay ? [CHECKBOX, ...REJECTED_COLUMNS] : REJECTED_COLUMNS, items)}
     </form>
-    ${
-      next !== undefined &&
-      html`<p>
-        <a class="button quiet" rel="next" href=${addressOf(destinationAddress(name), { cursor: next })}
-          >More</a
-        >
-      </p>`
-    }
+    ${pagerOf(destinationAddress(name), after === undefined ? {} : { cursor: after }, next)}
   `;
 }

@@ -4,30 +4,20 @@ import type { Db } from '../../store/database.ts';
 import { findRejected, pageOfRejected } from '../../store/destinations.ts';
 import type { Rejected } from '../../store/destinations.ts';
 import { describeIds, recordAction } from '../../store/operator-log.ts';
-import { writeCursor } from '../api/paging.ts';
+import { pageOf, writeCursor } from '../api/paging.ts';
+import type { PageOf } from '../api/paging.ts';
 import type { Asking } from '../api/route.ts';
 import type { resendBody } from './destination-schemas.ts';
 
-/** Some events that a destination has refused, and where to go on. */
-export interface PageOfRejected {
-  readonly items: readonly Rejected[];
-  /** Undefined at the end. */
-  readonly next: string | undefined;
-}
-
-/** Reads one page of the events that a destination has refused and that were not sent again. */
+/** Reads one page of the rejected events of a destination that were not resent. */
 export async function readRejected(
   db: Db,
   name: string,
   limit: number,
   after: string | undefined,
-): Promise<PageOfRejected> {
-  // One more tells whether there is a next page.
+): Promise<PageOf<Rejected>> {
   const found = await pageOfRejected(db, name, limit + 1, after);
-  const items = found.slice(0, limit);
-  const last = items.at(-1);
-  const hasMore = found.length > limit && last !== undefined;
-  return { items, next: hasMore ? writeCursor({ id: last.event_id }) : undefined };
+  return pageOf(found, limit, ({ event_id: id }) => writeCursor({ id }));
 }
 
 /** What resending rejected events needs. */
@@ -40,15 +30,15 @@ export interface ResendOptions {
   ) => AsyncIterable<{ readonly eventId: string; readonly reason: string | undefined }>;
 }
 
-/** What came of sending a refused event again. */
+/** The result of resending one event. */
 export const resentSchema = z.object({
   event_id: z.string(),
-  reason: z.string().nullable().meta({ description: 'why it was not sent; null when it was' }),
+  reason: z.string().nullable().meta({ description: 'why the event was not sent; null if it was sent' }),
 });
 
 type Resent = z.output<typeof resentSchema>;
 
-/** Sends a part of what is chosen again. Throws HttpError 502 when the destination cannot be reached. */
+/** Resends one part of the chosen events. Throws HttpError 502 if the destination cannot be reached. */
 export async function resendChosen(
   { db, resend }: ResendOptions,
   name: string,
@@ -67,10 +57,10 @@ export async function resendChosen(
       details: ids ? describeIds(ids) : { all: true },
     },
     () =>
-      saying(`${name} could not be sent to, the rest is as it was`, async () => {
+      saying(`can't send to ${name}; the remaining events are unchanged`, async () => {
         for await (const { eventId, reason } of resend(name, items)) {
           results.push({ event_id: eventId, reason: reason ?? null });
-          if (signal.aborted && results.length < items.length) throw new Error('nobody waited any more');
+          if (signal.aborted && results.length < items.length) throw new Error('the client disconnected');
         }
       }),
     () => {
@@ -85,17 +75,17 @@ async function choosePart(
   db: Db,
   name: string,
   { ids, limit, cursor }: z.output<typeof resendBody>,
-): Promise<PageOfRejected> {
+): Promise<PageOf<Rejected>> {
   if (ids === undefined) return readRejected(db, name, limit, cursor?.id);
   const items = await findRejected(db, name, ids);
   const missing = ids.find((id) => items.every((one) => one.event_id !== id.toLowerCase()));
   if (missing !== undefined) {
-    throw new HttpError(404, 'NOT_REJECTED', `${name} has not refused the event ${missing}`);
+    throw new HttpError(404, 'NOT_REJECTED', `${name} has no rejected event ${missing}`);
   }
   return { items, next: undefined };
 }
 
-/** What a destination answers, or that it does not, is for the person to read: it is no defect of this program. */
+/** Turns an error of a destination into HttpError 502: it is not a defect of this program. */
 export async function saying<T>(what: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -10,14 +10,14 @@ import type { StoredEvent } from '../../store/read-events.ts';
 import { toEventAnswer } from './event-schemas.ts';
 import type { eventDetailSchema, forwardingSchema } from './event-schemas.ts';
 
-/** One event, what brought it, and where it went. */
+/** One event, its delivery and its forwarding. */
 export interface EventDetail {
   readonly event: StoredEvent;
   readonly delivery: StoredDelivery | undefined;
   readonly forwarding: readonly EventForwarding[];
 }
 
-/** Reads one event with all that is known of it. Throws HttpError 404 when there is none. */
+/** Reads one event with its delivery and its forwarding. Throws HttpError 404 if it is not stored. */
 export async function describeEvent(
   db: Db,
   eventId: string,
@@ -27,8 +27,8 @@ export async function describeEvent(
   if (event === undefined) {
     const hint =
       occurredAt === undefined
-        ? 'was not found within a few seconds: give its time as well (at=), or search for it'
-        : `is not stored at ${occurredAt.toISOString()}: retention may have dropped it`;
+        ? 'was not found within a few seconds; add its time (at=), or search for it'
+        : `is not stored at ${occurredAt.toISOString()}; retention may have dropped it`;
     throw new HttpError(404, 'NOT_FOUND', `event ${eventId} ${hint}`);
   }
   const [delivery, forwarding] = await Promise.all([
@@ -40,13 +40,13 @@ export async function describeEvent(
 
 type Outcome = z.input<typeof forwardingSchema>['outcome'];
 
-/** How an event stands with a destination, in a word. */
+/** Whether a destination received an event, in a word. */
 export function outcomeOf({ hasPassed, rejectedAt, replayedAt }: EventForwarding): Outcome {
   if (rejectedAt !== null) return replayedAt === null ? 'refused' : 'sent again';
   return hasPassed ? 'passed' : 'waiting';
 }
 
-/** The same as the API answers it. */
+/** The detail of an event for the API. */
 export function toDetailAnswer({
   event,
   delivery,

@@ -1,3 +1,4 @@
+import { countOf, formatBytes, formatCount } from '../../units.ts';
 import type { Request } from 'express';
 import type { Db } from '../../store/database.ts';
 import type { EventForwarding } from '../../store/event-forwarding.ts';
@@ -9,7 +10,6 @@ import { readAsked } from '../api/route.ts';
 import { html } from '../html/html.ts';
 import type { Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { bytesOf, numberOf } from '../html/number.ts';
 import { tableOf } from '../html/table.ts';
 import { badge, exactTimeOf, factsOf, factsPanel, timeOf } from '../html/values.ts';
 import type { Fact } from '../html/values.ts';
@@ -17,7 +17,7 @@ import { describeEvent, outcomeOf } from './describe-event.ts';
 import { oneEvent } from './event-schemas.ts';
 import { cellOf, summaryOf } from './event-table.ts';
 
-/** Everything of one event. */
+/** The page of one event. */
 export async function renderEvent(db: Db, request: Request): Promise<Page> {
   const { path, query } = readAsked(oneEvent, request);
   const { event, delivery, forwarding } = await describeEvent(db, path.event_id, query.at);
@@ -25,7 +25,7 @@ export async function renderEvent(db: Db, request: Request): Promise<Page> {
     title: `Event of ${event.occurredAt.slice(0, 19).replace('T', ' ')}`,
     content: [
       html`<p>${event.messageType}${summaryOf(event) !== '' && `: ${summaryOf(event)}`}</p>`,
-      ways(event),
+      relatedLinks(event),
       html`
         <div class="panels">
           ${factsPanel('Event', envelopeOf(event))} ${factsPanel('Columns', columnsOf(event))}
@@ -42,8 +42,8 @@ export async function renderEvent(db: Db, request: Request): Promise<Page> {
 
 const AROUND_MS = 60_000;
 
-/** Where one goes on from an event. */
-function ways(event: StoredEvent): Content {
+/** Links to what is related to an event. */
+function relatedLinks(event: StoredEvent): Content {
   const { user, clientMac, apMac } = viewEvent(event);
   const at = Date.parse(event.occurredAt);
   const around = {
@@ -52,8 +52,8 @@ function ways(event: StoredEvent): Content {
   };
   const day = { since: new Date(at - 86_400_000).toISOString(), until: around.until };
   return html`
-    <nav class="row ways" aria-label="From this event">
-      <a class="button quiet" href=${searchAddress(around)}>Events around it</a>
+    <nav class="row ways" aria-label="Related events">
+      <a class="button quiet" href=${searchAddress(around)}>Events around this time</a>
       ${user !== null && html`<a class="button quiet" href=${userAddress(user, day)}>Timeline of ${user}</a>`}
       ${
         clientMac !== null &&
@@ -62,7 +62,7 @@ function ways(event: StoredEvent): Content {
       ${
         apMac !== null &&
         html`<a class="button quiet" href=${searchAddress({ ...day, ap: apMac })}
-          >At access point ${apMac}</a
+          >Events of access point ${apMac}</a
         >`
       }
     </nav>
@@ -70,11 +70,11 @@ function ways(event: StoredEvent): Content {
 }
 
 const envelopeOf = (event: StoredEvent): readonly Fact[] => [
-  ['Occurred', exactTimeOf(event.occurredAt)],
-  ['Received', exactTimeOf(event.receivedAt)],
+  ['Occurred (UTC)', exactTimeOf(event.occurredAt)],
+  ['Received (UTC)', exactTimeOf(event.receivedAt)],
   ['Type', event.messageType],
   ['Source', event.source],
-  ['Event id', html`<code>${event.eventId}</code>`],
+  ['Event ID', html`<code>${event.eventId}</code>`],
   ['Number', event.id],
   ['Owner', event.ownerId],
   ['Organization', event.orgId],
@@ -86,70 +86,70 @@ function columnsOf({ columns }: StoredEvent): readonly Fact[] {
   const empty = Object.keys(columns).filter((name) => columns[name] === null);
   return [
     ...filled.map(([name, value]): Fact => [name, cellOf(name, value)]),
-    ...(empty.length === 0 ? [] : [['Empty', html`<span class="dim">${empty.join(', ')}</span>`] as const]),
+    ...(empty.length === 0 ? [] : [['Empty columns', html`<span class="dim">${empty.join(', ')}</span>`] as const]),
   ];
 }
 
-/** The delivery that brought an event, and the receipt that its sender got. */
+/** The delivery that contained an event, and the receipt that its sender got. */
 export function deliveryPanel({ deliveryId }: StoredEvent, delivery: StoredDelivery | undefined): Content {
   const id: Fact = [
-    'Delivery id',
+    'Delivery ID',
     html`<a href=${deliveryAddress(deliveryId)}><code>${deliveryId}</code></a>`,
   ];
-  if (delivery === undefined) return factsPanel('Delivery', [id, ['Kept', 'no longer']]);
+  if (delivery === undefined) return factsPanel('Delivery', [id, ['Details', 'dropped by retention']]);
   const { expected_count: expected, event_count: stored, duplicate_count: duplicates } = delivery;
-  const quarantined = numberOf(delivery.quarantined_count);
+  const quarantined = formatCount(delivery.quarantined_count);
   const facts: readonly Fact[] = [
     id,
-    ['Received', exactTimeOf(delivery.received_at)],
-    ['Stored', exactTimeOf(delivery.stored_at)],
-    ['Size', bytesOf(delivery.body_bytes)],
-    ['Form of the secret', delivery.secret_form],
+    ['Received (UTC)', exactTimeOf(delivery.received_at)],
+    ['Stored (UTC)', exactTimeOf(delivery.stored_at)],
+    ['Size', formatBytes(delivery.body_bytes)],
+    ['Secret sent as', delivery.secret_form],
     ['Origin', delivery.origin],
     [
-      'Rows',
-      `${numberOf(expected)} expected: ${numberOf(stored)} stored, ${numberOf(duplicates)} stored before, ${quarantined} quarantined`,
+      'Result',
+      `${formatCount(expected)} expected: ${formatCount(stored)} stored, ${countOf(duplicates, 'duplicate')}, ${quarantined} quarantined`,
     ],
   ];
   const receipt = html`
-    <h3>Receipt that the sender got</h3>
+    <h3>Receipt</h3>
     ${factsOf([
       ['delivery_id', html`<code>${deliveryId}</code>`],
-      ['records', numberOf(delivery.record_count)],
+      ['records', formatCount(delivery.record_count)],
       [
         'quarantined',
         delivery.quarantined_count === 0
           ? '0'
-          : `${quarantined}, or less: what only storing refuses is counted too`,
+          : `at most ${quarantined} (records rejected while storing are not in the receipt)`,
       ],
     ])}
   `;
   return factsPanel('Delivery', facts, receipt);
 }
 
-/** How an event stands with each destination. */
+/** Whether each destination received an event. */
 export function forwardingTable(forwarding: readonly EventForwarding[]): Content {
   if (forwarding.length === 0) {
     return html`<p class="empty">
-      No destinations are set up. The setting <code>FORWARD_TO</code> names one.
+      No destinations are configured. Set <code>FORWARD_TO</code> to add one.
     </p>`;
   }
   return [
     tableOf(
-      'Where the event was forwarded to',
+      'Forwarding of this event',
       [
         { heading: 'Destination', cell: ({ destination }) => destination },
         { heading: 'This event', cell: outcomeBadge },
-        { heading: 'Destination now', cell: ({ state }) => state },
+        { heading: 'Destination state', cell: ({ state }) => state },
         { heading: 'Reason', kind: 'wrap', cell: ({ reason }) => reason },
-        { heading: 'Refused', cell: ({ rejectedAt }) => rejectedAt && timeOf(rejectedAt) },
-        { heading: 'Sent again', cell: ({ replayedAt }) => replayedAt && timeOf(replayedAt) },
+        { heading: 'Rejected (UTC)', cell: ({ rejectedAt }) => rejectedAt && timeOf(rejectedAt) },
+        { heading: 'Resent (UTC)', cell: ({ replayedAt }) => replayedAt && timeOf(replayedAt) },
       ],
       forwarding,
     ),
     html`<p class="dim">
-      Passed means sent, unless the destination's filter leaves the event out or it was set up to begin behind
-      it.
+      Passed means sent, unless the filter of the destination excludes the event or the destination started
+      after it.
     </p>`,
   ];
 }
@@ -159,9 +159,9 @@ function outcomeBadge(one: EventForwarding): Content {
   switch (outcome) {
     case 'passed':
     case 'sent again':
-      return badge('good', outcome);
+      return badge('good', outcome === 'passed' ? 'passed' : 'resent');
     case 'refused':
-      return badge('bad', 'refused by the destination');
+      return badge('bad', 'rejected by the destination');
     case 'waiting':
       return one.state === 'running' ? badge('plain', 'not yet') : badge('warn', `not yet: ${one.state}`);
   }

@@ -11,7 +11,7 @@ import { timeOf } from '../html/values.ts';
 
 type Value = StoredEvent['columns'][string] | undefined;
 
-/** The value of a typed column as a page shows it: who and what can be followed is a link. */
+/** The value of a typed column; users, clients and access points link to their pages. */
 export function cellOf(column: string, value: Value): Content {
   if (value === null || value === undefined || value === '') return undefined;
   if (typeof value !== 'string') return value.join(', ');
@@ -30,7 +30,7 @@ export function cellOf(column: string, value: Value): Content {
 
 const isTime = (column: string) => /_(?:time|date)$/.test(column) && column !== 'acct_session_time';
 
-/** Columns whose values are counted or measured. */
+/** Columns with numbers. */
 const NUMBERS: ReadonlySet<string> = new Set([
   'rssi',
   'x',
@@ -44,7 +44,7 @@ const NUMBERS: ReadonlySet<string> = new Set([
 
 export const isNumber = (column: string) => NUMBERS.has(column);
 
-/** The columns that tell most of a message type's events, in the order in which one reads them. */
+/** The most useful columns of each message type, in reading order. */
 export const LEADING_COLUMNS: Readonly<Record<MessageType, readonly string[]>> = {
   AUDIT_LOG_ALL: ['user_name', 'code', 'description', 'host_names'],
   LOCATION_AP_CENTRIC: ['client_mac', 'ap_mac', 'ssid', 'rssi', 'x', 'y', 'os'],
@@ -66,7 +66,7 @@ export const LEADING_COLUMNS: Readonly<Record<MessageType, readonly string[]>> =
   SMS_LOG_ALL: ['username', 'tel', 'status', 'provider_type'],
 };
 
-/** What the summary of an event is made of, with the words around a value that needs them. */
+/** The columns that make up the summary of an event, with the words around each value. */
 const SUMMARIES: Readonly<
   Record<MessageType, readonly (readonly [column: string, before?: string, after?: string])[]>
 > = {
@@ -81,7 +81,7 @@ const SUMMARIES: Readonly<
   SMS_LOG_ALL: [['status'], ['tel', 'to '], ['provider_type']],
 };
 
-/** What an event is about, in one line. */
+/** An event in one line. */
 export function summaryOf({ messageType, columns }: StoredEvent): string {
   return SUMMARIES[messageType]
     .flatMap(([column, before = '', after = '']) => {
@@ -96,7 +96,7 @@ const TIME: Column<StoredEvent> = {
   cell: (event) => html`<a href=${eventAddress(event)}>${timeOf(event.occurredAt)}</a>`,
 };
 
-/** What all types have: who, where, what. */
+/** The columns that all message types share. */
 export const GENERAL_COLUMNS: readonly Column<StoredEvent>[] = [
   { heading: 'Type', cell: ({ messageType }) => messageType },
   {
@@ -108,7 +108,7 @@ export const GENERAL_COLUMNS: readonly Column<StoredEvent>[] = [
   { heading: 'Summary', kind: 'wrap', cell: (event) => shorten(summaryOf(event)) },
 ];
 
-/** Events as a table, each with a link to its page: of one message type its own columns, else what all have. */
+/** Events as a table, each with a link to its page; for one message type its own columns, else those that all share. */
 export function eventTable(events: readonly StoredEvent[], type: MessageType | undefined): VNode {
   const columns = type === undefined ? GENERAL_COLUMNS : LEADING_COLUMNS[type].map(typedColumn);
   return tableOf('Events, newest first', [TIME, ...columns, SOURCE], events);
@@ -127,7 +127,7 @@ function kindOf(column: string): Pick<Column<StoredEvent>, 'kind'> {
   return column === 'description' ? { kind: 'wrap' } : {};
 }
 
-/** More characters than these are read on the event's own page. */
+/** Longer texts are shown in full on the page of the event. */
 const LONGEST = 300;
 
 function shorten<T>(value: T): T | string {

@@ -18,11 +18,11 @@ import {
 import { exportRoutes } from './exports.ts';
 import { renderSearch } from './search-page.ts';
 
-/** Finding events, taking them out as files, and all that is known of one. */
+/** Searching events, exporting them, and the detail of one. */
 export function eventsArea({ db }: { readonly db: Db }): Area {
   return {
     navigation: [{ path: '/events', label: 'Events' }],
-    // The route of one event takes any word for an id: it comes last.
+    // The route of one event matches any word as an id, so it comes last.
     routes: [...eventRoutes(db), ...exportRoutes(db), oneEventRoute(db)],
     pages: [
       { path: '/events', render: (request) => renderSearch(db, request) },
@@ -33,8 +33,7 @@ export function eventsArea({ db }: { readonly db: Db }): Area {
 
 const DAY_MS = 86_400_000;
 
-/** Searching events, counting them, and one of them. */
-export function eventRoutes(db: Db): readonly ApiRoute[] {
+function eventRoutes(db: Db): readonly ApiRoute[] {
   return [searchRoute(db), histogramRoute(db)];
 }
 
@@ -43,14 +42,14 @@ const searchRoute = (db: Db) =>
     method: 'get',
     path: '/events',
     tag: 'events',
-    summary: 'events that match all conditions, newest first',
+    summary: 'search events, newest first',
     asks: z.object({
       query: z.object({ ...conditionShape, limit: limit(50, 1_000), cursor }).refine(isInOrder, NOT_IN_ORDER),
     }),
     answer: eventPageSchema,
     async work({ query: { limit: most, cursor: after, ...conditions } }) {
-      const { events, next } = await readEvents(db, filterOf(conditions), { limit: most, after });
-      return { items: events.map(toEventAnswer), next_cursor: next ?? null };
+      const { items, next } = await readEvents(db, filterOf(conditions), { limit: most, after });
+      return { items: items.map(toEventAnswer), next_cursor: next ?? null };
     },
   });
 
@@ -59,8 +58,8 @@ const histogramRoute = (db: Db) =>
     method: 'get',
     path: '/events/histogram',
     tag: 'events',
-    summary: 'how many events match, over time and by type',
-    description: 'Without a range it is that of the last 24 hours.',
+    summary: 'count matching events over time, by type',
+    description: 'The default range is the last 24 hours.',
     asks: z.object({
       query: z
         .object({
@@ -71,7 +70,7 @@ const histogramRoute = (db: Db) =>
             .min(2)
             .max(500)
             .default(60)
-            .meta({ description: 'how many bars at most, 2 to 500' }),
+            .meta({ description: 'maximum number of bars, 2 to 500' }),
         })
         .refine(isInOrder, NOT_IN_ORDER),
     }),
@@ -90,13 +89,12 @@ const histogramRoute = (db: Db) =>
     },
   });
 
-/** One event; behind the routes whose paths look like an id. */
-export const oneEventRoute = (db: Db) =>
+const oneEventRoute = (db: Db) =>
   jsonRoute({
     method: 'get',
     path: '/events/{event_id}',
     tag: 'events',
-    summary: 'one event, the delivery that brought it, and where it was forwarded',
+    summary: 'get one event with its delivery and its forwarding',
     asks: oneEvent,
     answer: eventDetailSchema,
     work: async ({ path, query }) => toDetailAnswer(await describeEvent(db, path.event_id, query.at)),

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
@@ -16,12 +17,12 @@ import { exportSchema } from './event-schemas.ts';
 
 const exportId = z
   .string()
-  .regex(/^[0-9a-f]{32}$/, 'takes 32 hexadecimal digits')
-  .meta({ description: 'random, chosen by who asks: 32 hexadecimal digits' });
+  .regex(/^[0-9a-f]{32}$/, 'must have 32 hexadecimal digits')
+  .meta({ description: 'random id chosen by the client: 32 hexadecimal digits' });
 
 const byId = z.object({ path: z.object({ export_id: exportId }) });
 
-/** Exports, and how far they are. */
+/** Exporting events, and watching the progress. */
 export function exportRoutes(db: Db): readonly ApiRoute[] {
   const exports = createExports();
   return [
@@ -29,21 +30,21 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
       method: 'get',
       path: '/events/export',
       tag: 'events',
-      summary: 'all events that match, as a file',
+      summary: 'export all matching events as a file',
       description:
-        'Newest first. The answer is written as fast as it is read; when it ends early, so does the connection. The operator log keeps who exported what.',
+        'Newest first. The file is streamed; if the export fails, the connection is closed early. The operator log records each export.',
       asks: z.object({
         query: z
           .object({
             ...conditionShape,
-            format: z.enum(['csv', 'ndjson'], 'takes csv or ndjson').default('csv'),
+            format: z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv'),
             export_id: exportId.optional(),
           })
           .refine(isInOrder, NOT_IN_ORDER),
       }),
       mediaTypes: {
-        'text/csv': 'the columns of the view events, or of one message type its own, and the payload',
-        'application/x-ndjson': 'the columns of the view events and the payload, one JSON object a line',
+        'text/csv': 'the columns of the view events (for one message type, its own columns) and the payload',
+        'application/x-ndjson': 'the columns of the view events and the payload, one JSON object per line',
       },
       async work({ query: { format, export_id: id, ...conditions } }, { operator, signal }, response) {
         const watched = id === undefined ? { progress: unwatched(), signal } : exports.begin(id);
@@ -60,7 +61,7 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
       method: 'get',
       path: '/exports/{export_id}',
       tag: 'events',
-      summary: 'how far an export is, asked in the process that writes it',
+      summary: 'get the progress of an export that this process runs',
       asks: byId,
       answer: exportSchema,
       async work({ path }) {
@@ -74,7 +75,7 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
       method: 'post',
       path: '/exports/{export_id}/cancel',
       tag: 'events',
-      summary: 'gives an export up that is running',
+      summary: 'cancel a running export',
       asks: byId,
       answer: z.object({}),
       async work({ path }) {
@@ -87,42 +88,41 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
 
 const unwatched = (): ExportProgress => ({ state: 'running', rows: 0, bytes: 0, expectedRows: undefined });
 
-const notKnown = (id: string) => new HttpError(404, 'NOT_FOUND', `no export ${id} is running here`);
+const notKnown = (id: string) => new HttpError(404, 'NOT_FOUND', `export ${id} does not run in this process`);
 
-/** How far an export is. */
-export interface ExportProgress {
+/** The progress of an export. */
+interface ExportProgress {
   state: 'running' | 'done' | 'failed';
   /** Written so far. */
   rows: number;
   bytes: number;
-  /** Undefined while not counted, or when there are too many to count. */
+  /** Undefined until counted, and if there are too many to count. */
   expectedRows: number | undefined;
 }
 
-/** The exports of this process that somebody wants to watch. */
-export interface Exports {
-  /** Makes an export known under an id of the one who asks for it; the signal fires when it is to be given up. */
+/** The exports of this process that a client watches. */
+interface Exports {
+  /** Registers an export under the client's id; the signal fires if the export is cancelled. */
   begin(id: string): { readonly progress: ExportProgress; readonly signal: AbortSignal };
-  /** Undefined when it is not known, or was forgotten. */
+  /** Undefined if the export is unknown or no longer remembered. */
   find(id: string): Readonly<ExportProgress> | undefined;
-  /** False when no such export runs. */
+  /** False if no such export runs. */
   cancel(id: string): boolean;
 }
 
-/** How many are remembered; the oldest are forgotten first. */
+/** Exports that are remembered; the least recently used are forgotten first. */
 const MAX_REMEMBERED = 200;
 
-/** Remembers exports in memory: a browser shows how far the file is that it writes to its disk by itself. */
-export function createExports(): Exports {
-  const known = new Map<string, { progress: ExportProgress; controller: AbortController }>();
+/** Remembers exports in memory, so that a page can show the progress of a download. */
+function createExports(): Exports {
+  const known = new LRUCache<string, { progress: ExportProgress; controller: AbortController }>({
+    max: MAX_REMEMBERED,
+  });
   return {
     begin(id) {
-      const progress: ExportProgress = { state: 'running', rows: 0, bytes: 0, expectedRows: undefined };
+      const progress = unwatched();
       const controller = new AbortController();
-      known.delete(id);
       known.set(id, { progress, controller });
-      const [oldest] = known.keys();
-      if (known.size > MAX_REMEMBERED && oldest !== undefined) known.delete(oldest);
       return { progress, signal: controller.signal };
     },
     find: (id) => known.get(id)?.progress,
@@ -135,16 +135,16 @@ export function createExports(): Exports {
   };
 }
 
-/** More rows than these are not counted beforehand. */
+/** Beyond this number rows are not counted beforehand. */
 const MAX_EXPECTED = 1_000_000;
 
-/** What is exported, by whom, and where its progress is kept. */
-export interface Export {
+/** What to export, for which operator, and where its progress is kept. */
+interface Export {
   readonly operator: Operator;
   readonly format: ExportFormat;
   readonly conditions: Conditions;
   readonly progress: ExportProgress;
-  /** Fires when nobody wants it any more. */
+  /** Fires if the client disconnects or cancels. */
   readonly signal: AbortSignal;
 }
 
@@ -154,11 +154,11 @@ const MEDIA_TYPE: Readonly<Record<ExportFormat, string>> = {
 };
 
 /**
- * Writes all events that match to an answer as a file, as fast as it is read, and the export into the operator log. An
- * export that ends early ends the connection, so that nobody takes the part for the whole. Throws what made it fail,
- * unless that the reader went away.
+ * Streams all matching events to a response as a file, and records the export in the operator log. If the export fails,
+ * the connection is closed, so that no client mistakes the part for the whole. Throws the error that made it fail,
+ * unless the client disconnected.
  */
-export async function exportTo(response: Response, db: Db, asked: Export): Promise<void> {
+async function exportTo(response: Response, db: Db, asked: Export): Promise<void> {
   const { operator, format, conditions, progress, signal } = asked;
   const details = { format, ...queryOfConditions(conditions) };
   response.set({
@@ -190,14 +190,14 @@ async function write(response: Response, db: Db, asked: Export): Promise<void> {
   try {
     await pipeline(Readable.from(countBytes(lines, progress)), response, { signal });
   } catch (error) {
-    // The signal also fires once the answer is over.
+    // The signal also fires after the response has ended.
     if (response.writableFinished) return;
     if (!signal.aborted) throw error;
-    throw new Error(`given up after ${progress.rows} rows, ${progress.bytes} bytes`, { cause: error });
+    throw new Error(`stopped after ${progress.rows} rows, ${progress.bytes} bytes`, { cause: error });
   }
 }
 
-/** Counts beforehand what is only shown: an export goes on without. */
+/** The count is only shown: the export works without it. */
 async function expect(db: Db, { conditions, progress }: Export): Promise<void> {
   const count = await countEventsUpTo(db, filterOf(conditions), MAX_EXPECTED + 1).catch(() => undefined);
   progress.expectedRows = count !== undefined && count > MAX_EXPECTED ? undefined : count;

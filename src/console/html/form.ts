@@ -6,19 +6,18 @@ import type { Problems, Written } from '../api/query.ts';
 import { html } from './html.ts';
 import type { Content } from './html.ts';
 
-/** A field of a form that is sent in the address. */
-export interface FieldOptions {
-  /** Of the parameter. */
+interface FieldOptions {
+  /** The query parameter. */
   readonly name: string;
   readonly label: string;
-  /** As the person wrote it, right or wrong. */
+  /** As the person entered it, valid or not. */
   readonly value: string | undefined;
   readonly placeholder?: string | undefined;
   /** What is wrong with the value. */
   readonly problem?: string | undefined;
 }
 
-/** A labelled line of text, with what is wrong beside it. */
+/** A labelled text field, with its problem below. */
 export function fieldOf({ name, label, value, placeholder, problem }: FieldOptions): VNode {
   const id = `field-${name}`;
   return html`
@@ -39,18 +38,13 @@ export function fieldOf({ name, label, value, placeholder, problem }: FieldOptio
   `;
 }
 
-/** A choice of a form that is sent in the address. */
-export interface SelectOptions {
-  readonly name: string;
-  readonly label: string;
-  /** What is chosen; undefined: the first. */
-  readonly value: string | undefined;
-  /** Values with what people read; a value of '' is no condition. */
+interface SelectOptions extends Omit<FieldOptions, 'placeholder'> {
+  /** Values with their labels; the empty value means no condition. */
   readonly options: readonly (readonly [value: string, text: string])[];
 }
 
-/** A labelled choice of one. */
-export function selectOf({ name, label, value, options }: SelectOptions): VNode {
+/** A labelled choice; the first option if there is no value. */
+export function selectOf({ name, label, value, options, problem }: SelectOptions): VNode {
   const id = `field-${name}`;
   return html`
     <div class="field">
@@ -60,15 +54,30 @@ export function selectOf({ name, label, value, options }: SelectOptions): VNode 
           ([option, text]) => html`<option value=${option} selected=${option === value}>${text}</option>`,
         )}
       </select>
+      ${problem !== undefined && html`<p class="problem">${label} ${problem}.</p>`}
     </div>
   `;
 }
 
-/** The choice of message types in a form of conditions: those of `chosen` are ticked; none means all. */
+/** The choice of one message type, or all of them. */
+export const typeSelect = (
+  types: readonly string[],
+  value: string | undefined,
+  problem?: string | undefined,
+): VNode =>
+  selectOf({
+    name: 'type',
+    label: 'Type',
+    value,
+    problem,
+    options: [['', 'all types'], ...types.map((type) => [type, type] as const)],
+  });
+
+/** Check boxes for the message types; none selected means all. */
 export function typesField(chosen: readonly string[], problem?: string): VNode {
   return html`
     <fieldset class="types">
-      <legend>Types (none: all)</legend>
+      <legend>Types (all if none is selected)</legend>
       ${MESSAGE_TYPES.map(
         (type) => html`
           <label>
@@ -83,7 +92,7 @@ export function typesField(chosen: readonly string[], problem?: string): VNode {
 }
 
 /** The two fields of a time range. */
-export function rangeFields(written: Written, problems: Problems): Content {
+export function rangeFields(written: Written, problems: Problems = new Map()): Content {
   return [
     fieldOf({
       name: 'since',
@@ -102,14 +111,25 @@ export function rangeFields(written: Written, problems: Problems): Content {
   ];
 }
 
+/** The form above a list that filters it. `fields` are its conditions. */
+export const filterForm = (path: string, label: string, fields: Content): VNode => html`
+  <form class="filters" method="get" action=${path} role="search" aria-label=${label}>
+    ${fields}
+    <div class="row">
+      <button>Search</button>
+      <a class="button quiet" href=${path}>Clear</a>
+    </div>
+  </form>
+`;
+
 const RANGES = [
   ['1h', 'last hour'],
-  ['24h', 'day'],
-  ['7d', '7 days'],
-  ['30d', '30 days'],
+  ['24h', 'last day'],
+  ['7d', 'last 7 days'],
+  ['30d', 'last 30 days'],
 ] as const;
 
-/** Links to the same page with a range that ends now and stays relative in the address. */
+/** Links to the same page with a range that ends now; the range stays relative in the address. */
 export function rangeLinks(path: string, written: Written): Content {
   const { since, until, cursor: _cursor, ...others } = written;
   return html`

@@ -1,3 +1,4 @@
+import { formatDuration } from '../../units.ts';
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import type { OperatorActionName } from '../../store/operator-log.ts';
@@ -8,7 +9,7 @@ import type { Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { tableOf } from '../html/table.ts';
 import type { Column } from '../html/table.ts';
-import { badge, durationOf, timeOf } from '../html/values.ts';
+import { badge, timeOf } from '../html/values.ts';
 import { actionSchema, askedPage, readActions } from './operator-log-entries.ts';
 import type { ActionPage, OperatorActionLine } from './operator-log-entries.ts';
 
@@ -120,7 +121,7 @@ function outcomeOf({ outcome, began_at: began, ended_at: ended }: OperatorAction
   }
   const seconds = (Date.parse(ended) - Date.parse(began)) / 1000;
   const word = outcome === 'done' ? badge('good', 'done') : badge('bad', 'failed');
-  return html`${word} <span class="dim nowrap">in ${durationOf(seconds)}</span>`;
+  return html`${word} <span class="dim nowrap">in ${formatDuration(seconds)}</span>`;
 }
 
 /** Names and values, a line each. */

@@ -1,7 +1,7 @@
+import { formatCount } from '../../units.ts';
 import { MESSAGE_TYPES } from '../../domain.ts';
 import { html } from '../html/html.ts';
 import type { Content } from '../html/html.ts';
-import { numberOf } from '../html/number.ts';
 import { tableOf } from '../html/table.ts';
 import { timeOf } from '../html/values.ts';
 import { RANGE_NAMES, RANGES } from './arrivals.ts';
@@ -114,7 +114,7 @@ function numbersOf({ since, until, bucket_seconds: width, items }: Arrivals): Co
                 ...MESSAGE_TYPES.map((type) => ({
                   heading: type,
                   kind: 'number' as const,
-                  cell: ({ events }: Line) => numberOf(events.get(type) ?? 0),
+                  cell: ({ events }: Line) => formatCount(events.get(type) ?? 0),
                 })),
               ],
               lines,

@@ -1,9 +1,9 @@
+import { formatCount, formatDuration } from '../../units.ts';
 import { html } from '../html/html.ts';
 import type { Content } from '../html/html.ts';
-import { numberOf } from '../html/number.ts';
 import { tableOf } from '../html/table.ts';
 import type { Column } from '../html/table.ts';
-import { badge, durationOf } from '../html/values.ts';
+import { badge } from '../html/values.ts';
 import { RANGE_NAMES } from './arrivals.ts';
 import type { Arrived, Conservation, Overview, Silence } from './overview-schemas.ts';
 import { facts, partOf, sinceOf } from './part.ts';
@@ -31,14 +31,14 @@ export function conservationPanel(overview: Overview): Content {
 
 function describeSums({ adds_up: addsUp, items }: Conservation): Content {
   const total = (count: 'expected' | 'events' | 'duplicates' | 'quarantined' | 'deliveries') =>
-    numberOf(items.reduce((sum, item) => sum + item[count], 0));
+    formatCount(items.reduce((sum, item) => sum + item[count], 0));
   const wrong = items.filter((item) => !item.adds_up);
   return html`
     <p>${addsUp ? badge('good', 'adds up') : badge('bad', 'does not add up')}</p>
     ${wrong.map(
       ({ source, message_type: type, unbalanced }) => html`
         <p class="note bad">
-          ${source} ${type}: ${numberOf(unbalanced)} deliveries have records that are neither stored nor
+          ${source} ${type}: ${formatCount(unbalanced)} deliveries have records that are neither stored nor
           in${' '}
           <a href="/quarantine">quarantine</a>.
         </p>
@@ -73,7 +73,7 @@ export function destinationsPanel(overview: Overview): Content {
       cell: (line) => `${moreThan(line.behind_count, line.is_more)} events`,
     },
     { heading: 'The oldest for', cell: (line) => waitOf(at, line.behind_since) },
-    { heading: 'Rejected', kind: 'number', cell: (line) => numberOf(line.rejected_count) },
+    { heading: 'Rejected', kind: 'number', cell: (line) => formatCount(line.rejected_count) },
     { heading: 'Last sent (UTC)', cell: (line) => sinceOf(overview, line.last_sent_at) },
     { heading: 'Last error', kind: 'wrap', cell: (line) => line.last_error },
   ];
@@ -91,10 +91,10 @@ export function destinationsPanel(overview: Overview): Content {
 
 function waitOf(at: string, since: string | null): Content {
   if (since === null) return html`<span class="dim">none waits</span>`;
-  return durationOf(Math.max(0, (Date.parse(at) - Date.parse(since)) / 1000));
+  return formatDuration(Math.max(0, (Date.parse(at) - Date.parse(since)) / 1000));
 }
 
-const moreThan = (count: number, isMore: boolean) => `${isMore ? 'more than ' : ''}${numberOf(count)}`;
+const moreThan = (count: number, isMore: boolean) => `${isMore ? 'more than ' : ''}${formatCount(count)}`;
 
 /** What arrived in the last hour, day and week. */
 export function arrivedPanel(overview: Overview): Content {
@@ -103,7 +103,7 @@ export function arrivedPanel(overview: Overview): Content {
     ...RANGE_NAMES.map((range): Column<Arrived> => ({
       heading: `Last ${range}`,
       kind: 'number',
-      cell: (line) => numberOf(line[range].events),
+      cell: (line) => formatCount(line[range].events),
     })),
   ];
   return html`

@@ -1,6 +1,7 @@
+import { formatDuration } from '../../units.ts';
 import { html } from '../html/html.ts';
 import type { Content } from '../html/html.ts';
-import { durationOf, timeOf } from '../html/values.ts';
+import { timeOf } from '../html/values.ts';
 import type { Overview } from './overview-schemas.ts';
 
 /** The content of a panel, or why there is none. */
@@ -32,5 +33,5 @@ export const facts = (lines: readonly (readonly [name: string, value: Content])[
 export function sinceOf({ at }: Pick<Overview, 'at'>, time: string | null): Content {
   if (time === null) return html`<span class="dim">never</span>`;
   const seconds = Math.max(0, (Date.parse(at) - Date.parse(time)) / 1000);
-  return html`${timeOf(time)} <span class="dim nowrap">${durationOf(seconds)} ago</span>`;
+  return html`${timeOf(time)} <span class="dim nowrap">${formatDuration(seconds)} ago</span>`;
 }

@@ -1,10 +1,10 @@
+import { formatBytes, formatCount, formatDuration } from '../../units.ts';
 import { MAX_DEFAULT_COUNT } from '../../store/storage-size.ts';
 import { html } from '../html/html.ts';
 import type { Content } from '../html/html.ts';
-import { bytesOf, numberOf } from '../html/number.ts';
 import { tableOf } from '../html/table.ts';
 import type { Column } from '../html/table.ts';
-import { badge, durationOf, timeOf } from '../html/values.ts';
+import { badge, timeOf } from '../html/values.ts';
 import type { Overview, ProcessLine, Storage } from './overview-schemas.ts';
 import { facts, partOf, sinceOf } from './part.ts';
 
@@ -22,7 +22,7 @@ export function answersPanel(overview: Overview): Content {
           ['half within', millisecondsOf(answers.p50_ms)],
           ['99 % within', millisecondsOf(answers.p99_ms)],
           ['refused', `${rateOf(answers.refused_per_second)}/s`],
-          ['processes', numberOf(answers.processes)],
+          ['processes', formatCount(answers.processes)],
         ])}
       `,
       'No process that takes deliveries has reported.',
@@ -39,11 +39,11 @@ export function queuePanel(overview: Overview): Content {
       'queue',
       overview.queue,
       (queue) => html`
-        <p class="figure">${numberOf(queue.waiting)}<span class="unit"> jobs waiting</span></p>
+        <p class="figure">${formatCount(queue.waiting)}<span class="unit"> jobs waiting</span></p>
         ${facts([
           ['oldest', secondsOf(queue.oldest_waiting_seconds, 'none waits')],
-          ['being stored', numberOf(queue.active)],
-          ['after a failure', `${numberOf(queue.delayed)} rest, ${numberOf(queue.failed)} given up`],
+          ['being stored', formatCount(queue.active)],
+          ['after a failure', `${formatCount(queue.delayed)} rest, ${formatCount(queue.failed)} given up`],
         ])}
       `,
     )}
@@ -57,7 +57,7 @@ export function queuePanel(overview: Overview): Content {
             'in the spool',
             segments === 0
               ? 'nothing'
-              : `${bytesOf(bytes)} in ${numberOf(segments)} files, the oldest for ${durationOf(oldest)}`,
+              : `${formatBytes(bytes)} in ${formatCount(segments)} files, the oldest for ${formatDuration(oldest)}`,
           ],
         ]),
       'No process has a spool.',
@@ -80,7 +80,7 @@ export function storingPanel(overview: Overview): Content {
             'transactions',
             `half within ${millisecondsOf(storing.p50_ms)}, 99 % within ${millisecondsOf(storing.p99_ms)}`,
           ],
-          ['processes', numberOf(storing.processes)],
+          ['processes', formatCount(storing.processes)],
         ])}
       `,
       'No process that stores has reported.',
@@ -101,7 +101,7 @@ export function processesPanel(overview: Overview): Content {
       cell: ({ is_alive: isAlive }) => (isAlive ? badge('good', 'alive') : badge('bad', 'no sign of life')),
     },
     { heading: 'Version', cell: ({ version }) => version },
-    { heading: 'Memory', kind: 'number', cell: (line) => known(line.memory_bytes, bytesOf) },
+    { heading: 'Memory', kind: 'number', cell: (line) => known(line.memory_bytes, formatBytes) },
     {
       heading: 'CPU',
       kind: 'number',
@@ -124,18 +124,18 @@ export function processesPanel(overview: Overview): Content {
 const known = (value: number | null, show: (value: number) => string): Content =>
   value === null ? html`<span class="dim">not known</span>` : show(value);
 
-const rateOf = (perSecond: number) => numberOf(Number(perSecond.toPrecision(perSecond >= 100 ? 3 : 2)));
+const rateOf = (perSecond: number) => formatCount(Number(perSecond.toPrecision(perSecond >= 100 ? 3 : 2)));
 
-const millisecondsOf = (ms: number) => `${numberOf(Number(ms.toPrecision(ms >= 100 ? 3 : 2)))} ms`;
+const millisecondsOf = (ms: number) => `${formatCount(Number(ms.toPrecision(ms >= 100 ? 3 : 2)))} ms`;
 
-const secondsOf = (seconds: number | null, none: string) => (seconds === null ? none : durationOf(seconds));
+const secondsOf = (seconds: number | null, none: string) => (seconds === null ? none : formatDuration(seconds));
 
 /** What the database takes, by family and by month, and what the disk has left. */
 export function storagePanel(overview: Overview): Content {
   return html`
     <h2>Database and disk</h2>
     ${partOf(overview, 'disk', overview.free_disk_bytes, (free) =>
-      facts([['free on the disk', bytesOf(free)]]),
+      facts([['free on the disk', formatBytes(free)]]),
     )}
     ${partOf(overview, 'storage', overview.storage, describeStorage)}
   `;
@@ -149,7 +149,7 @@ function describeStorage({
 }: Storage): Content {
   return html`
     ${facts([
-      ['database', bytesOf(bytes)],
+      ['database', formatBytes(bytes)],
       [
         'outside every month',
         outside === 0 ? 'no event' : `${outsideOf(outside)} events, in default partitions`,
@@ -160,14 +160,14 @@ function describeStorage({
       [
         { heading: 'Family', cell: ({ family }) => family },
         { heading: 'Rows, about', kind: 'number', cell: ({ rows }) => rowsOf(rows) },
-        { heading: 'Size', kind: 'number', cell: (line) => bytesOf(line.bytes) },
+        { heading: 'Size', kind: 'number', cell: (line) => formatBytes(line.bytes) },
         { heading: 'Oldest month', cell: (line) => line.oldest_month ?? 'none' },
         { heading: 'Newest month', cell: (line) => line.newest_month ?? 'none' },
       ],
       families,
     )}
     <details>
-      <summary>${numberOf(partitions.length)} partitions</summary>
+      <summary>${formatCount(partitions.length)} partitions</summary>
       ${tableOf(
         'Partitions',
         [
@@ -177,7 +177,7 @@ function describeStorage({
             kind: 'number',
             cell: ({ rows }) => rowsOf(rows),
           },
-          { heading: 'Size', kind: 'number', cell: (line) => bytesOf(line.bytes) },
+          { heading: 'Size', kind: 'number', cell: (line) => formatBytes(line.bytes) },
         ],
         partitions,
       )}
@@ -185,7 +185,7 @@ function describeStorage({
   `;
 }
 
-const rowsOf = (rows: number | null) => (rows === null ? 'not known yet' : numberOf(rows));
+const rowsOf = (rows: number | null) => (rows === null ? 'not known yet' : formatCount(rows));
 
 const outsideOf = (rows: number) =>
-  rows > MAX_DEFAULT_COUNT ? `more than ${numberOf(MAX_DEFAULT_COUNT)}` : numberOf(rows);
+  rows > MAX_DEFAULT_COUNT ? `more than ${formatCount(MAX_DEFAULT_COUNT)}` : formatCount(rows);

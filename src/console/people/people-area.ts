@@ -19,7 +19,7 @@ import {
 import { renderClient, renderUser } from './timeline-pages.ts';
 import { readPlaces } from './whereabouts.ts';
 
-/** What happened with a person or a device, and where it was. */
+/** The activity of users and clients, and where they were. */
 export function peopleArea({ db }: { readonly db: Db }): Area {
   return {
     navigation: [{ path: '/people', label: 'People and devices' }],
@@ -32,19 +32,18 @@ export function peopleArea({ db }: { readonly db: Db }): Area {
   };
 }
 
-const RANGE_NOTE = 'Without a range it is that of the last 7 days.';
+const RANGE_NOTE = 'The default range is the last 7 days.';
 
 const range = z.object(rangeShape).refine(isInOrder, NOT_IN_ORDER);
 const clientPath = z.object({ mac: mac('MAC address of the client, in any notation') });
 
-/** What is known of a user or a client. */
-export function peopleRoutes(db: Db): readonly ApiRoute[] {
+function peopleRoutes(db: Db): readonly ApiRoute[] {
   return [
     jsonRoute({
       method: 'get',
       path: '/users/{name}',
       tag: 'people',
-      summary: 'a user: when seen, in which types of events, with what and where',
+      summary: 'summarize a user: first and last seen, event types, devices and access points',
       description: RANGE_NOTE,
       asks: z.object({ path: z.object({ name: userName }), query: range }),
       answer: userSchema,
@@ -57,7 +56,7 @@ export function peopleRoutes(db: Db): readonly ApiRoute[] {
       method: 'get',
       path: '/clients/{mac}',
       tag: 'people',
-      summary: 'a client: when seen, in which types of events, with whom and where',
+      summary: 'summarize a client: first and last seen, event types, users, access points and SSIDs',
       description: RANGE_NOTE,
       asks: z.object({ path: clientPath, query: range }),
       answer: clientSchema,
@@ -75,8 +74,8 @@ const positionsRoute = (db: Db) =>
     method: 'get',
     path: '/clients/{mac}/positions',
     tag: 'people',
-    summary: 'where a client was, and about where the access points are that heard it',
-    description: `The newest observations of the range. ${RANGE_NOTE}`,
+    summary: 'list the positions of a client, with estimated positions of the access points',
+    description: `Returns the newest observations of the range. ${RANGE_NOTE}`,
     asks: z.object({
       path: clientPath,
       query: z.object({ ...rangeShape, limit: limit(500, 5_000) }).refine(isInOrder, NOT_IN_ORDER),

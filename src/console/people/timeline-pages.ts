@@ -1,3 +1,4 @@
+import { formatCount } from '../../units.ts';
 import type { Request } from 'express';
 import { MESSAGE_TYPES } from '../../domain.ts';
 import { accessPointNames } from '../../store/access-point-names.ts';
@@ -10,23 +11,21 @@ import type { Query } from '../addresses.ts';
 import { queryOf, readQuery, textOf, withBeginning } from '../api/query.ts';
 import type { Problems, Written } from '../api/query.ts';
 import { readEvents } from '../events/conditions.ts';
-import type { PageOfEvents } from '../events/conditions.ts';
+import type { PageOf } from '../api/paging.ts';
 import { GENERAL_COLUMNS } from '../events/event-table.ts';
-import { pagingLinks } from '../events/paging-links.ts';
-import { rangeFields, rangeLinks } from '../html/form.ts';
+import { rangeFields, rangeLinks, typeSelect } from '../html/form.ts';
 import { html } from '../html/html.ts';
 import type { Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { numberOf } from '../html/number.ts';
-import { tableOf } from '../html/table.ts';
+import { pagerOf, tableOf } from '../html/table.ts';
 import type { Column } from '../html/table.ts';
-import { timeOf } from '../html/values.ts';
+import { factsOf, timeOf } from '../html/values.ts';
 import { clientQuery, userQuery, USUAL_DAYS, wholeRange } from './people-schemas.ts';
 import { accessPointName, readPlaces, whereaboutsOf } from './whereabouts.ts';
 
 const USER_PATH = '/people/user';
 
-/** A user: with what and where he was seen, and what he did, newest first. */
+/** The page of a user: devices, access points, and events, newest first. */
 export async function renderUser(db: Db, request: Request): Promise<Page> {
   const written = withBeginning(queryOf(request), USUAL_DAYS);
   const { asked, problems } = readQuery(userQuery, written);
@@ -41,7 +40,7 @@ export async function renderUser(db: Db, request: Request): Promise<Page> {
     readEvents(
       db,
       { user: name, messageTypes: type, since: asked.since, until: asked.until },
-      { limit: EVENTS_A_PAGE, after: cursor },
+      { limit: EVENTS_PER_PAGE, after: cursor },
     ),
   ]);
   const names = await accessPointNames(
@@ -64,7 +63,7 @@ export async function renderUser(db: Db, request: Request): Promise<Page> {
           ${seenWithPanel('Access points', summary.accessPoints, (mac) => accessPointName(mac, names))}
         </div>
         <h2>Timeline</h2>
-        <p><a href=${searchAddress({ ...inRange, user: name })}>The same as a search</a>, to export it.</p>
+        <p><a href=${searchAddress({ ...inRange, user: name })}>Search these events</a> to filter or export them.</p>
       `,
       timelineOf(USER_PATH, written, page),
     ],
@@ -72,12 +71,12 @@ export async function renderUser(db: Db, request: Request): Promise<Page> {
 }
 
 const CLIENT_PATH = '/people/client';
-const EVENTS_A_PAGE = 50;
+const EVENTS_PER_PAGE = 50;
 
-/** More dots than these are no map any more. */
+/** A map with more dots is unreadable. */
 const OBSERVATIONS = 500;
 
-/** A client: with whom it was seen, where it was, and what happened with it, newest first. */
+/** The page of a client: users, access points, SSIDs, positions, and events, newest first. */
 export async function renderClient(db: Db, request: Request): Promise<Page> {
   const written = withBeginning(queryOf(request), USUAL_DAYS);
   const { asked, problems } = readQuery(clientQuery, written);
@@ -89,7 +88,7 @@ export async function renderClient(db: Db, request: Request): Promise<Page> {
     readEvents(
       db,
       { mac, messageTypes: type, since: asked.since, until: asked.until },
-      { limit: EVENTS_A_PAGE, after: cursor },
+      { limit: EVENTS_PER_PAGE, after: cursor },
     ),
     readPlaces(db, mac, range, OBSERVATIONS),
   ]);
@@ -104,10 +103,10 @@ export async function renderClient(db: Db, request: Request): Promise<Page> {
       timelineForm(CLIENT_PATH, 'mac', written, new Map()),
       html`
         <div class="panels four">${panels(summary, names, written)}</div>
-        <h2>Where it was</h2>
+        <h2>Location</h2>
         ${whereaboutsOf(mac, places, OBSERVATIONS)}
         <h2>Timeline</h2>
-        <p><a href=${searchAddress({ ...inRange, mac })}>The same as a search</a>, to export it.</p>
+        <p><a href=${searchAddress({ ...inRange, mac })}>Search these events</a> to filter or export them.</p>
       `,
       timelineOf(CLIENT_PATH, written, page),
     ],
@@ -135,28 +134,18 @@ function refuse(written: Written, problems: ReadonlyMap<string, string>): Page {
     content:
       problem === undefined
         ? timelineForm(CLIENT_PATH, 'mac', written, problems)
-        : html`<p class="note bad">The MAC address ${problem}. <a href="/people">Look for a device</a></p>`,
+        : html`<p class="note bad">The MAC address ${problem}. <a href="/people">Search again</a></p>`,
   };
 }
 
-/** The form above a timeline: its range and its types. `subject` is the parameter that says whose it is. */
+/** The form above a timeline: range and type. `subject` is the parameter that names the user or client. */
 export function timelineForm(path: string, subject: string, written: Written, problems: Problems): Content {
-  const types = new Set([written['type'] ?? []].flat());
   return html`
     <form method="get" action=${path} aria-label="Range and types">
       <input type="hidden" name=${subject} value=${written[subject]} />
       <div class="fields">
         ${rangeFields(written, problems)}
-        <div class="field">
-          <label for="field-type">Type</label>
-          <select id="field-type" name="type">
-            <option value="">all</option>
-            ${MESSAGE_TYPES.map(
-              (type) => html`<option value=${type} selected=${types.has(type)}>${type}</option>`,
-            )}
-          </select>
-          ${problems.has('type') && html`<p class="problem">Type ${problems.get('type')}.</p>`}
-        </div>
+        ${typeSelect(MESSAGE_TYPES, textOf(written, 'type'), problems.get('type'))}
         <div class="field"><button>Show</button></div>
       </div>
     </form>
@@ -177,11 +166,11 @@ const COLUMNS: readonly Column<StoredEvent>[] = [
 ];
 
 /** Events by day, newest first. */
-export function timelineOf(path: string, written: Written, page: PageOfEvents): Content {
-  if (page.events.length === 0) {
-    return html`<p class="empty">No events in this range: take a longer one, or all types.</p>`;
+export function timelineOf(path: string, written: Written, page: PageOf<StoredEvent>): Content {
+  if (page.items.length === 0) {
+    return html`<p class="empty">No events in this range. Choose a longer range or all types.</p>`;
   }
-  const byDay = Map.groupBy(page.events, ({ occurredAt }) => occurredAt.slice(0, 10));
+  const byDay = Map.groupBy(page.items, ({ occurredAt }) => occurredAt.slice(0, 10));
   return [
     [...byDay].map(
       ([day, events]) => html`
@@ -191,11 +180,11 @@ export function timelineOf(path: string, written: Written, page: PageOfEvents): 
         </section>
       `,
     ),
-    pagingLinks(path, written, page),
+    pagerOf(path, written, page.next),
   ];
 }
 
-/** When somebody was first and last seen in a range, and how often in which type of event; each type filters. */
+/** First and last seen in a range, and the number of events of each type; a type links to its events. */
 export function seenPanel(
   { firstSeen, lastSeen, countsByType, isComplete }: UserSummary | ClientSummary,
   path: string,
@@ -206,30 +195,29 @@ export function seenPanel(
       <h2>Seen in this range</h2>
       ${
         firstSeen === undefined || lastSeen === undefined
-          ? html`<p class="dim">Never.</p>`
+          ? html`<p class="dim">Not seen.</p>`
           : html`<p>First ${timeOf(firstSeen)}<br />Last ${timeOf(lastSeen)}</p>`
       }
-      <dl class="facts">
-        ${MESSAGE_TYPES.map((type) => {
+      ${factsOf(
+        MESSAGE_TYPES.map((type) => {
           const count = countsByType[type];
           return (
-            count !== undefined &&
-            html`
-              <dt><a href=${addressOf(path, { ...query, type, cursor: undefined })}>${type}</a></dt>
-              <dd>${numberOf(count)}</dd>
-            `
+            count !== undefined && [
+              html`<a href=${addressOf(path, { ...query, type, cursor: undefined })}>${type}</a>`,
+              formatCount(count),
+            ]
           );
-        })}
-      </dl>
+        }),
+      )}
       ${
         !isComplete &&
-        html`<p class="note warn">A part took too long to count and is missing. A shorter range helps.</p>`
+        html`<p class="note warn">Part of the data is missing because the query took too long. Choose a shorter range.</p>`
       }
     </section>
   `;
 }
 
-/** What was seen with a user or a client, with how often and when last. */
+/** The users, clients, access points or SSIDs seen together with a user or client. */
 export function seenWithPanel(
   title: string,
   seen: readonly SeenWith[],
@@ -246,7 +234,7 @@ export function seenWithPanel(
                 ({ name, count, lastSeen }) => html`
                   <li>
                     <span>${nameOf(name)}</span>
-                    <span class="dim">${numberOf(count)}, last ${timeOf(lastSeen)}</span>
+                    <span class="dim">${formatCount(count)}, last ${timeOf(lastSeen)}</span>
                   </li>
                 `,
               )}

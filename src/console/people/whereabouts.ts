@@ -1,3 +1,4 @@
+import { formatCount } from '../../units.ts';
 import type { VNode } from 'preact';
 import { accessPointNames } from '../../store/access-point-names.ts';
 import type { Db } from '../../store/database.ts';
@@ -6,57 +7,55 @@ import type { ClientPosition } from '../../store/timeline.ts';
 import { searchAddress } from '../addresses.ts';
 import { html } from '../html/html.ts';
 import type { Content } from '../html/html.ts';
-import { numberOf } from '../html/number.ts';
 import { tableOf } from '../html/table.ts';
 import { timeOf } from '../html/values.ts';
 import type { WholeRange } from './people-schemas.ts';
 
-/** Where a client was: on a map where the records place it, else as the access points that heard it. */
+/** Where a client was: on a map if the records contain positions, else as a list of access points. */
 export function whereaboutsOf(mac: string, clientPlaces: ClientPlaces, limit: number): Content {
   const { positions, accessPoints, names } = clientPlaces;
   if (positions.length === 0) {
     return html`<p class="empty">
-      No access point reported this client in the range. Its whereabouts come with the message types
+      No access point reported this client in this range. Locations are in the message types
       <code> LOCATION_AP_CENTRIC</code> and <code>LOCATION_CLIENT_CENTRIC</code>.
     </p>`;
   }
   const places = placesOf(positions);
   const note =
     positions.length === limit &&
-    html`<p class="dim">Only the newest ${numberOf(limit)} observations of the range are shown.</p>`;
+    html`<p class="dim">Only the newest ${formatCount(limit)} observations are shown.</p>`;
   if (places.length === 0) {
     return [
       note,
-      html`<p>The records of this range do not place the client (no x and y); it was heard by:</p>`,
+      html`<p>The records of this range contain no positions (x and y). These access points received the client:</p>`,
       staysTable(clientPlaces),
     ];
   }
   return [
     note,
-    mapOf(`Map of where ${mac} was`, places, accessPoints),
+    mapOf(`Map of the positions of ${mac}`, places, accessPoints),
     html`
       <p class="dim">
-        Dots are where the cloud placed the client, joined in the order of time, the older the fainter;
-        squares are access points, about where their clients say. All floors are on one plan. Units are taken
-        to be metres.
+        Dots are positions of the client, connected in time order; older ones are fainter. Squares are
+        access points at estimated positions. All floors are on one plan. Units are assumed to be metres.
       </p>
       <details>
-        <summary>The map as a table</summary>
+        <summary>Show as table</summary>
         ${tableOf(
-          'Where the client was, newest first',
+          'Positions of the client, newest first',
           [
             { heading: 'Time (UTC)', cell: ({ occurredAt }) => timeOf(occurredAt) },
             { heading: 'x', kind: 'number', cell: ({ x }) => x.toFixed(1) },
             { heading: 'y', kind: 'number', cell: ({ y }) => y.toFixed(1) },
-            { heading: 'Within', kind: 'number', cell: ({ unc }) => unc },
-            { heading: 'Heard best by', cell: ({ apMac }) => accessPointName(apMac, names) },
+            { heading: 'Uncertainty', kind: 'number', cell: ({ unc }) => unc },
+            { heading: 'Strongest access point', cell: ({ apMac }) => accessPointName(apMac, names) },
             { heading: 'Signal (dBm)', kind: 'number', cell: ({ rssi }) => rssi },
           ],
           places.toReversed(),
         )}
       </details>
       <details>
-        <summary>The access points in order</summary>
+        <summary>Access points over time</summary>
         ${staysTable(clientPlaces)}
       </details>
     `,
@@ -65,17 +64,17 @@ export function whereaboutsOf(mac: string, clientPlaces: ClientPlaces, limit: nu
 
 const staysTable = ({ positions, names }: ClientPlaces) =>
   tableOf(
-    'Access points that heard the client best, newest first',
+    'Strongest access points over time, newest first',
     [
       { heading: 'Access point', cell: ({ apMac }) => accessPointName(apMac, names) },
       { heading: 'From (UTC)', cell: ({ from }) => timeOf(from) },
       { heading: 'To (UTC)', cell: ({ to }) => timeOf(to) },
-      { heading: 'Observations', kind: 'number', cell: ({ observations }) => numberOf(observations) },
+      { heading: 'Observations', kind: 'number', cell: ({ observations }) => formatCount(observations) },
     ],
     staysOf(positions),
   );
 
-/** The name of an access point where it is known, and its MAC address, which leads to its events. */
+/** The MAC address of an access point, which links to its events, and its name if known. */
 export function accessPointName(mac: string | null, names: ReadonlyMap<string, string>): Content {
   if (mac === null) return undefined;
   const name = names.get(mac);
@@ -92,13 +91,13 @@ export interface PlacedAccessPoint {
   readonly observations: number;
 }
 
-/** Where a client was, and the access points that heard it. */
+/** The positions of a client, and the access points that received it. */
 export interface ClientPlaces {
   /** Newest first. */
   readonly positions: readonly ClientPosition[];
-  /** Those whose place can be told. */
+  /** Those with an estimated position. */
   readonly accessPoints: readonly PlacedAccessPoint[];
-  /** Names of access points by MAC address, where they are known. */
+  /** The known names of access points, by MAC address. */
   readonly names: ReadonlyMap<string, string>;
 }
 
@@ -120,25 +119,25 @@ export async function readPlaces(
   return { positions, accessPoints, names };
 }
 
-/** A time at which a client was placed, however many access points say so. */
+/** The position of a client at one time, whichever number of access points reported it. */
 export interface Place {
   readonly occurredAt: Date;
   readonly x: number;
   readonly y: number;
-  /** The access point that heard it best. */
+  /** The access point with the strongest signal. */
   readonly apMac: string | null;
   readonly unc: number | null;
   readonly rssi: number | null;
 }
 
-/** The places of observations that have x and y, in the order of time, oldest first. */
+/** The positions of observations that have x and y, oldest first. */
 export function placesOf(positions: readonly ClientPosition[]): readonly Place[] {
   return strongestOfEachTime(positions)
     .flatMap(({ x, y, ...others }) => (x === null || y === null ? [] : [{ ...others, x, y }]))
     .toReversed();
 }
 
-/** A stay at one access point: it heard the client best from one time to another. */
+/** A period in which one access point had the strongest signal of a client. */
 export interface Stay {
   readonly apMac: string | null;
   readonly from: Date;
@@ -146,7 +145,7 @@ export interface Stay {
   readonly observations: number;
 }
 
-/** At which access points a client was one after another, newest first. */
+/** The access points that a client was at, newest first. */
 export function staysOf(positions: readonly ClientPosition[]): readonly Stay[] {
   const stays: Stay[] = [];
   for (const { apMac, occurredAt } of strongestOfEachTime(positions)) {
@@ -158,7 +157,7 @@ export function staysOf(positions: readonly ClientPosition[]): readonly Stay[] {
   return stays;
 }
 
-/** Of the observations of one moment, that of the access point which heard the client best. */
+/** The observation with the strongest signal of each time. */
 function strongestOfEachTime(positions: readonly ClientPosition[]): readonly ClientPosition[] {
   const byTime = Map.groupBy(positions, ({ occurredAt }) => occurredAt.getTime());
   return [...byTime.values()].flatMap((ofOneTime) =>
@@ -172,12 +171,12 @@ const MIN_HEIGHT = 320;
 const MAX_HEIGHT = 620;
 const MARGIN = 56;
 
-/** The faintest that an old place gets. */
+/** The opacity of the oldest position. */
 const FAINTEST = 0.2;
 
 /**
- * A plan of places in the order of time, oldest first, joined by lines that fade with age, and of access points. All
- * floors are on one plan: the records do not say which is which.
+ * A plan of positions, oldest first, connected by lines that fade with age, and of access points. All floors are on one
+ * plan because the records do not name the floor.
  */
 export function mapOf(
   title: string,
@@ -219,7 +218,7 @@ export function mapOf(
 
 type Point = readonly [x: number, y: number];
 
-/** The label stands towards the middle, so that it is not cut off. */
+/** Labels extend towards the middle, so that they are not cut off. */
 const anchorOf = (x: number) => (x > WIDTH / 2 ? 'end' : 'start');
 
 const offsetOf = (x: number) => (x > WIDTH / 2 ? -12 : 12);
@@ -242,11 +241,11 @@ interface Located {
   readonly y: number;
 }
 
-/** How high the drawing is, and where in it something stands; x and y keep their proportion. */
+/** The height of the drawing, and the point of a position in it; x and y have the same scale. */
 function scaleOf(all: readonly Located[]): { height: number; at: (one: Located) => Point } {
   const left = Math.min(...all.map(({ x }) => x));
   const top = Math.min(...all.map(({ y }) => y));
-  // Less than a metre would be drawn as if it were a long way.
+  // A span of less than a metre would look like a long distance.
   const spanX = Math.max(1, Math.max(...all.map(({ x }) => x)) - left);
   const spanY = Math.max(1, Math.max(...all.map(({ y }) => y)) - top);
   const room = WIDTH - 2 * MARGIN;

@@ -20,7 +20,7 @@ import {
 } from './quarantine-schemas.ts';
 import { choosePart, describeChoice, describeQuarantined, readQuarantine } from './read-quarantine.ts';
 
-/** What could not be stored: to look at, to replay and to discard. */
+/** Quarantined items: listing, replaying, discarding. */
 export function quarantineArea(options: QuarantineOptions): Area {
   const { db } = options;
   return {
@@ -40,20 +40,18 @@ export function quarantineArea(options: QuarantineOptions): Area {
   };
 }
 
-/** What the routes work with. */
+/** What the pages and routes of quarantine need. */
 export interface QuarantineOptions {
   readonly db: Db;
-  /** Replays these, as a new delivery would be taken. Stops between two of them when the signal fires. */
+  /** Processes these items again, as new deliveries. Stops between two items when the signal fires. */
   readonly replay: (items: readonly Quarantined[], signal: AbortSignal) => Promise<readonly Replay[]>;
 }
 
-/** One of quarantine, by its id. */
-export const oneQuarantined = z.object({
-  path: z.object({ quarantine_id: z.uuid('takes an id of quarantine') }),
+const oneQuarantined = z.object({
+  path: z.object({ quarantine_id: z.uuid('must be the id of a quarantined item') }),
 });
 
-/** Looking at quarantine, replaying, discarding. */
-export function quarantineRoutes(options: QuarantineOptions): readonly ApiRoute[] {
+function quarantineRoutes(options: QuarantineOptions): readonly ApiRoute[] {
   const { db } = options;
   return [listRoute(db), oneRoute(db), contentRoute(db), replayRoute(options), discardRoute(db)];
 }
@@ -63,7 +61,7 @@ const listRoute = (db: Db) =>
     method: 'get',
     path: '/quarantine',
     tag: 'quarantine',
-    summary: 'what lies in quarantine and matches, newest first',
+    summary: 'list quarantined items, newest first',
     asks: z.object({ query: quarantineQuery }),
     answer: z.object({
       items: z.array(quarantinedSchema),
@@ -81,13 +79,13 @@ const oneRoute = (db: Db) =>
     method: 'get',
     path: '/quarantine/{quarantine_id}',
     tag: 'quarantine',
-    summary: 'one in quarantine, and what became of it',
+    summary: 'get one quarantined item and the result of its replay',
     asks: oneQuarantined,
     answer: quarantinedSchema.extend({
-      replay_of: z.string().nullable().meta({ description: 'the id whose replay set it aside anew' }),
+      replay_of: z.string().nullable().meta({ description: 'id of the item whose replay quarantined this one' }),
       again: z
         .array(z.object({ quarantine_id: z.string(), reason: z.string() }))
-        .meta({ description: 'what its replay could not store either' }),
+        .meta({ description: 'records that its replay quarantined again' }),
     }),
     async work({ path }) {
       const { item, replayOf, account } = await describeQuarantined(db, path.quarantine_id);
@@ -104,9 +102,9 @@ const contentRoute = (db: Db) =>
     method: 'get',
     path: '/quarantine/{quarantine_id}/content',
     tag: 'quarantine',
-    summary: 'the bytes of one, as they came',
+    summary: 'download the original content of one item',
     asks: oneQuarantined,
-    mediaTypes: { 'application/octet-stream': 'the bytes; none when it was discarded' },
+    mediaTypes: { 'application/octet-stream': 'the content; empty if the item was discarded' },
     async work({ path: { quarantine_id: id } }, _asking, response) {
       await describeQuarantined(db, id);
       const content = await readContent(db, id);
@@ -114,15 +112,15 @@ const contentRoute = (db: Db) =>
     },
   });
 
-const next = z.string().nullable().meta({ description: 'cursor of the next part; null when that was all' });
+const next = z.string().nullable().meta({ description: 'cursor of the next part; null after the last part' });
 
 const replayRoute = ({ db, replay }: QuarantineOptions) =>
   jsonRoute({
     method: 'post',
     path: '/quarantine/replay',
     tag: 'quarantine',
-    summary: 'read and store again what is chosen, as a new delivery is',
-    description: 'Of what matches, one request takes a part: go on with next_cursor.',
+    summary: 'replay the chosen items',
+    description: 'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
     asks: z.object({ body: chosenBody }),
     answer: z.object({ results: z.array(replaySchema), next_cursor: next }),
     async work({ body }, { operator, signal }) {
@@ -148,8 +146,8 @@ const discardRoute = (db: Db) =>
     method: 'post',
     path: '/quarantine/discard',
     tag: 'quarantine',
-    summary: 'empty the bytes of what is chosen and open, for good',
-    description: 'Of what matches, one request takes a part: go on with next_cursor.',
+    summary: 'delete the content of the chosen open items; the record of them stays',
+    description: 'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
     asks: z.object({ body: chosenBody }),
     answer: z.object({ discarded: z.number().int(), next_cursor: next }),
     async work({ body }, { operator }) {
@@ -170,5 +168,5 @@ const discardRoute = (db: Db) =>
     },
   });
 
-/** One id is what it is done to; several stand in the details. */
+/** A single id is the subject; several ids are in the details. */
 const subjectOf = (ids: readonly string[] | undefined) => (ids?.length === 1 ? ids[0] : undefined);

@@ -6,7 +6,7 @@ import { cursorOf } from '../api/paging.ts';
 import { limit } from '../api/query.ts';
 import { conditionShape, deliveredType, isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
 
-/** Something in quarantine as the API answers it, all but its bytes. */
+/** A quarantined item for the API, without its content. */
 export const quarantinedSchema = z
   .object({
     quarantine_id: z.string(),
@@ -15,15 +15,15 @@ export const quarantinedSchema = z
     source: z.string(),
     message_type: deliveredType,
     reason: z.string(),
-    encoding: z.string().nullable().meta({ description: 'Content-Encoding of a whole body' }),
+    encoding: z.string().nullable().meta({ description: 'Content-Encoding, if the item is a whole body' }),
     bytes: z.number().int(),
     state: z.enum(['open', 'replayed', 'discarded']),
     resolved_at: z.string().nullable(),
-    replay_delivery_id: z.string().nullable().meta({ description: 'the delivery that its replay made' }),
+    replay_delivery_id: z.string().nullable().meta({ description: 'the delivery that its replay created' }),
   })
-  .meta({ id: 'Quarantined', description: 'Bytes or a record that could not be stored as an event' });
+  .meta({ id: 'Quarantined', description: 'A body or a record that could not be parsed or stored' });
 
-/** Something in quarantine as the API answers it. */
+/** A quarantined item for the API. */
 export function toQuarantinedAnswer({
   resolution,
   ...item
@@ -36,25 +36,25 @@ export function toQuarantinedAnswer({
   };
 }
 
-/** Conditions on what lies in quarantine, as parameters of a query or members of a body. */
-const conditionsShape = {
+/** Conditions on quarantined items, as query parameters or members of a body. */
+export const conditionsShape = {
   ...rangeShape,
   source: conditionShape.source,
   type: deliveredType.optional(),
-  reason: conditionShape.text.meta({ description: 'any part of the reason, whatever its case' }),
+  reason: conditionShape.text.meta({ description: 'any part of the reason, ignoring case' }),
 };
 
-/** Quarantine: which. */
+/** The conditions of a list of quarantined items. */
 export const quarantineQuery = z
   .object({
     ...conditionsShape,
-    state: z.enum(QUARANTINE_STATES, 'takes open, replayed, discarded or all').default('open'),
+    state: z.enum(QUARANTINE_STATES, 'must be open, replayed, discarded or all').default('open'),
     limit: limit(50, 500),
     cursor: cursorOf(z.object({ id: z.uuid() })),
   })
   .refine(isInOrder, NOT_IN_ORDER);
 
-/** What the store looks for. */
+/** The conditions as the store's filter. */
 export const filterOf = ({
   type,
   source,
@@ -63,47 +63,47 @@ export const filterOf = ({
   until,
 }: z.output<typeof matching>): QuarantineFilter => ({ source, messageType: type, reason, since, until });
 
-const matching = z.object(conditionsShape);
+const matching = z.strictObject(conditionsShape).refine(isInOrder, NOT_IN_ORDER);
 
-/** At most so many in one request: each request ends within seconds. */
+/** The maximum per request, so that each request ends within seconds. */
 const MOST_AT_ONCE = 1_000;
 
-/** What to replay or discard: these, or what is open and matches, a part at a time. */
+/** The items to replay or discard: these, or all matching open items, one part per request. */
 export const chosenBody = z
-  .object({
-    ids: z.array(z.uuid('takes ids of quarantine')).min(1).max(MOST_AT_ONCE).optional(),
+  .strictObject({
+    ids: z.array(z.uuid('must be ids of quarantined items')).min(1).max(MOST_AT_ONCE).optional(),
     matching: matching
       .optional()
-      .meta({ description: 'all that is open and meets these; {} is all that is open' }),
+      .meta({ description: 'all open items that meet these conditions; {} for all open items' }),
     limit: limit(500, MOST_AT_ONCE),
     cursor: cursorOf(z.object({ began: z.string(), after: z.uuid() })),
   })
   .refine(({ ids, matching }) => (ids === undefined) !== (matching === undefined), {
     path: ['ids'],
-    error: 'give either ids or matching',
+    error: 'set either ids or matching',
   });
 
-/** What came of one replay. */
+/** The result of one replay. */
 export const replaySchema = z
   .object({
     quarantine_id: z.string(),
     outcome: z.enum(['replayed', 'resolved', 'refused', 'unknown']).meta({
       description:
-        'replayed: it became a delivery; resolved: it had been before; refused: it cannot be taken now and stays open; unknown: it is not there',
+        'replayed: stored as a new delivery; resolved: replayed or discarded before; refused: not accepted now, the item stays open; unknown: no such item',
     }),
-    delivery_id: z.string().nullable().meta({ description: 'the delivery that it became' }),
+    delivery_id: z.string().nullable().meta({ description: 'the delivery that the replay created' }),
     events: z.number().int(),
     duplicates: z.number().int(),
     again: z
       .array(z.object({ quarantine_id: z.string(), reason: z.string() }))
-      .meta({ description: 'what could not be read or stored this time either, under its new id' }),
-    reason: z.string().nullable().meta({ description: 'why it was not replayed' }),
+      .meta({ description: 'records that were quarantined again, with their new ids' }),
+    reason: z.string().nullable().meta({ description: 'why the item was not replayed' }),
   })
-  .meta({ id: 'Replay', description: 'What came of the replay of something in quarantine' });
+  .meta({ id: 'Replay', description: 'The result of replaying one quarantined item' });
 
 const NOT_REPLAYED = { delivery_id: null, events: 0, duplicates: 0, again: [], reason: null };
 
-/** The outcome of a replay as the API answers it. */
+/** The result of a replay for the API. */
 export function toReplayAnswer(replay: Replay): z.output<typeof replaySchema> {
   const base = { ...NOT_REPLAYED, quarantine_id: replay.quarantineId, outcome: replay.kind };
   switch (replay.kind) {
@@ -113,12 +113,12 @@ export function toReplayAnswer(replay: Replay): z.output<typeof replaySchema> {
       return { ...base, delivery_id: deliveryId, events, duplicates, again };
     }
     case 'resolved': {
-      const reason = `it was ${replay.resolution} already, ${replay.resolvedAt.toISOString()}`;
+      const reason = `already ${replay.resolution} at ${replay.resolvedAt.toISOString()}`;
       return { ...base, delivery_id: replay.deliveryId, reason };
     }
     case 'refused':
       return { ...base, reason: replay.reason };
     case 'unknown':
-      return { ...base, reason: 'it is not in quarantine' };
+      return { ...base, reason: 'no such item' };
   }
 }

@@ -12,19 +12,17 @@ import {
   searchQuarantine,
 } from '../../store/search-quarantine.ts';
 import type { Quarantined } from '../../store/search-quarantine.ts';
-import { writeCursor } from '../api/paging.ts';
+import { pageOf, writeCursor } from '../api/paging.ts';
+import type { PageOf } from '../api/paging.ts';
 import { filterOf } from './quarantine-schemas.ts';
 import type { chosenBody, quarantineQuery } from './quarantine-schemas.ts';
 
-/** Some of what matches, newest first, how much there is of it, and where to go on. */
-export interface PageOfQuarantine {
-  readonly items: readonly Quarantined[];
+/** One page of quarantined items, newest first, and the total number of matches. */
+export interface PageOfQuarantine extends PageOf<Quarantined> {
   readonly total: number;
-  /** Undefined at the end. */
-  readonly next: string | undefined;
 }
 
-/** Reads one page of what lies in quarantine and matches. */
+/** Reads one page of the matching quarantined items. */
 export async function readQuarantine(
   db: Db,
   query: z.output<typeof quarantineQuery>,
@@ -32,30 +30,26 @@ export async function readQuarantine(
   const { limit, state, cursor } = query;
   const filter = filterOf(query);
   const [found, total] = await Promise.all([
-    // One more tells whether there is a next page.
     searchQuarantine(db, filter, state, limit + 1, cursor?.id),
     countQuarantine(db, filter, state),
   ]);
-  const items = found.slice(0, limit);
-  const last = items.at(-1);
-  const hasMore = found.length > limit && last !== undefined;
-  return { items, total, next: hasMore ? writeCursor({ id: last.quarantine_id }) : undefined };
+  return { ...pageOf(found, limit, ({ quarantine_id: id }) => writeCursor({ id })), total };
 }
 
-/** Something in quarantine, and what became of it. */
+/** A quarantined item and the result of its replay. */
 export interface DescribedQuarantined {
   readonly item: Quarantined;
-  /** What its delivery is a replay of. */
+  /** The item whose replay quarantined this one. */
   readonly replayOf: string | undefined;
-  /** What its own replay came to. */
+  /** The result of its own replay. */
   readonly account: ReplayAccount | undefined;
 }
 
-/** One in quarantine, all but its bytes. Throws HttpError 404 when it is not there. */
+/** Reads one quarantined item without its content. Throws HttpError 404 if there is none. */
 export async function describeQuarantined(db: Db, id: string): Promise<DescribedQuarantined> {
   const [item] = await findQuarantined(db, [id]);
   if (item === undefined) {
-    throw new HttpError(404, 'UNKNOWN_QUARANTINED', `there is no ${id} in quarantine`);
+    throw new HttpError(404, 'UNKNOWN_QUARANTINED', `no quarantined item has the id ${id}`);
   }
   const { replay_delivery_id: replayId } = item;
   const [replayOf, accounts] = await Promise.all([
@@ -65,16 +59,16 @@ export async function describeQuarantined(db: Db, id: string): Promise<Described
   return { item, replayOf, account: replayId === null ? undefined : accounts?.get(replayId) };
 }
 
-/** What one request works on, and where the next one goes on. */
+/** The items of one request, and the cursor of the next one. */
 export interface ChosenPart {
   readonly items: readonly Quarantined[];
-  /** Asked for by id, and not there. */
+  /** Ids that do not exist. */
   readonly missing: readonly string[];
-  /** Undefined when that is all. */
+  /** Undefined after the last part. */
   readonly next: string | undefined;
 }
 
-/** Finds what is chosen: these ids, or a part of what is open and matches, oldest first. */
+/** Finds the chosen items: those ids, or one part of the matching open items, oldest first. */
 export async function choosePart(db: Db, body: z.output<typeof chosenBody>): Promise<ChosenPart> {
   const { ids, matching = {}, limit, cursor } = body;
   if (ids !== undefined) {
@@ -86,7 +80,7 @@ export async function choosePart(db: Db, body: z.output<typeof chosenBody>): Pro
   return { items, missing: [], next: next && writeCursor({ ...next }) };
 }
 
-/** What was chosen, as the operator log keeps it. */
+/** The choice for the operator log. */
 export function describeChoice({
   ids,
   matching,
