@@ -9,26 +9,26 @@ interface AskedFor {
   readonly headers: Pick<IncomingHttpHeaders, 'accept'>;
 }
 
-/** Whether a browser asks for a page, and not a program or a script of a page for data. */
+/** Whether the request is for a page, and not for data. */
 export function wantsPage({ path, headers }: AskedFor): boolean {
   return !path.startsWith('/api/') && (headers.accept ?? '').includes('text/html');
 }
 
-/** Counts wrong tokens by address; gives the seconds to wait once there were too many. */
+/** Counts wrong tokens by address; resolves with the seconds to wait after too many. */
 export type CountFailure = (address: string) => Promise<number | undefined>;
 
-/** Counts the wrong token of a request. Throws HttpError 429 once its address has sent too many. */
+/** Counts the wrong token of a request. Throws HttpError 429 after too many from its address. */
 export type NoteWrongToken = (request: Request) => Promise<void>;
 
 /**
- * The address is the connection's own, whatever headers say. Only a wrong token is ever answered 429: so it does not
- * matter that all people behind a proxy have its address, and nobody locks another out.
+ * Counts by the address of the connection, whatever headers say. Only wrong tokens are answered 429, so people behind the
+ * same proxy cannot lock each other out.
  */
 export function createWrongTokens(countFailure: CountFailure, logger: Logger): NoteWrongToken {
   return async ({ socket: { remoteAddress = '' } }) => {
     const retryAfter = await countFailure(remoteAddress);
     if (retryAfter === undefined) {
-      logger.warn({ address: remoteAddress }, 'console: a wrong ADMIN_TOKEN');
+      logger.warn({ address: remoteAddress }, 'console: wrong ADMIN_TOKEN');
       return;
     }
     const message = `too many wrong tokens; try again in ${retryAfter} s`;
@@ -36,17 +36,17 @@ export function createWrongTokens(countFailure: CountFailure, logger: Logger): N
   };
 }
 
-/** What the gate before everything needs. */
+/** What the gate needs. */
 export interface GateOptions {
   readonly access: Access;
   readonly noteWrongToken: NoteWrongToken;
-  /** Whether there is a log-in page to send people to. */
+  /** Whether there is a log-in page to redirect to. */
   readonly hasLogIn: boolean;
 }
 
 const visitors = new WeakMap<Request, Visitor>();
 
-/** Lets in who may come in, and remembers who it is. People are sent to the log-in page, programs get 401. */
+/** Admits requests with access and remembers their visitor. Otherwise redirects people to the log-in page; programs get 401. */
 export function requireVisitor({ access, noteWrongToken, hasLogIn }: GateOptions): RequestHandler {
   return async (request, response, next) => {
     const visitor = access.visitorOf(request);
@@ -61,18 +61,22 @@ export function requireVisitor({ access, noteWrongToken, hasLogIn }: GateOptions
       return;
     }
     response.set('WWW-Authenticate', 'Bearer');
-    throw new HttpError(401, 'UNAUTHORIZED', 'send the admin token: Authorization: Bearer ADMIN_TOKEN');
+    throw new HttpError(
+      401,
+      'UNAUTHORIZED',
+      'missing or wrong admin token; send it as Authorization: Bearer ADMIN_TOKEN',
+    );
   };
 }
 
-/** Who was let in with this request; undefined when nobody was. */
+/** The visitor of this request; undefined without access. */
 export function letInWith(request: Request): Visitor | undefined {
   return visitors.get(request);
 }
 
-/** Who was let in with this request. Throws where the gate is not in front. */
+/** The visitor of this request. Throws if the request did not pass the gate. */
 export function visitorOf(request: Request): Visitor {
   const visitor = visitors.get(request);
-  if (visitor === undefined) throw new Error(`nobody was let in to ${request.path}`);
+  if (visitor === undefined) throw new Error(`${request.path} was served without the gate`);
   return visitor;
 }

@@ -7,6 +7,7 @@ import type { Db } from '../../store/database.ts';
 import { recordAction } from '../../store/operator-log.ts';
 import { html, renderDocument } from '../html/html.ts';
 import { headOf } from '../html/layout.ts';
+import type { SchemaGate } from '../schema-gate.ts';
 import { SESSION_COOKIE, SESSION_MS } from './access.ts';
 import type { Access } from './access.ts';
 import type { NoteWrongToken } from './gate.ts';
@@ -16,10 +17,12 @@ export interface LogInOptions {
   readonly access: Access;
   readonly noteWrongToken: NoteWrongToken;
   readonly db: Db;
+  /** Throws HttpError 503 while the database is being prepared: a log-in is recorded there. */
+  readonly checkSchema: SchemaGate;
 }
 
 const form = z.object({
-  // Control characters, and what turns the direction of writing, would forge lines of the operator log.
+  // Control and bidirectional characters could forge lines of the operator log.
   name: z
     .string()
     .trim()
@@ -29,14 +32,14 @@ const form = z.object({
 });
 
 /** `/login` and `/logout`. */
-export function serveLogIn({ access, noteWrongToken, db }: LogInOptions): Router {
+export function serveLogIn({ access, noteWrongToken, db, checkSchema }: LogInOptions): Router {
   const router = express.Router({ caseSensitive: true });
   const { sessions } = access;
   if (sessions === undefined) return router;
 
   router.get('/login', (request, response) => {
     const next = pathWithin(new URL(request.url, 'http://localhost').searchParams.get('next') ?? '/');
-    // Who follows a link from another site brings no cookie, logged in or not: the way on from here brings it.
+    // A link from another site carries no cookie, logged in or not: the redirect from this page does.
     if (comesFromElsewhere(request)) response.send(renderDocument(logInPage(next, { goesOn: true })));
     else if (access.visitorOf(request) !== undefined) response.redirect(303, next);
     else response.send(renderDocument(logInPage(next)));
@@ -49,17 +52,18 @@ export function serveLogIn({ access, noteWrongToken, db }: LogInOptions): Router
     async (request, response) => {
       const { data } = form.safeParse(request.body);
       if (data === undefined) {
-        const problem = 'Give a name of at most 100 characters, and the admin token.';
+        const problem = 'Enter a name of at most 100 characters and the admin token.';
         response.status(400).send(renderDocument(logInPage('/', { problem })));
         return;
       }
       const next = pathWithin(data.next);
       if (!access.isToken(data.token)) {
         await noteWrongToken(request);
-        const notice = { problem: 'That is not the admin token.', name: data.name };
+        const notice = { problem: 'Wrong admin token.', name: data.name };
         response.status(401).send(renderDocument(logInPage(next, notice)));
         return;
       }
+      await checkSchema();
       const operator = { name: data.name, via: 'console' } as const;
       const { value } = await recordAction(db, { operator, action: 'console.login' }, async () =>
         sessions.issue(data.name),
@@ -82,19 +86,19 @@ export function serveLogIn({ access, noteWrongToken, db }: LogInOptions): Router
   return router;
 }
 
-/** Before a body is read. */
+/** Runs before the body is read. */
 function refuseFirst(request: Request, _response: Response, next: NextFunction): void {
   refuseOtherSites(request);
   next();
 }
 
-/** Who lies about the protocol harms himself: his browser does not keep the cookie. So any proxy is believed. */
+/** A forged header only harms its sender, whose browser then drops the cookie: any proxy is trusted. */
 function cookieOptions({ secure, headers }: Request): CookieOptions {
   const isTls = secure || headers['x-forwarded-proto'] === 'https';
   return { httpOnly: true, sameSite: 'strict', secure: isTls, path: '/' };
 }
 
-/** An address within the console, whatever was asked for: `//host` and `/\host` would lead elsewhere. */
+/** Always an address in the console: `//host` and `/\host` would lead to another site. */
 function pathWithin(next: string): string {
   const base = 'http://console.invalid';
   if (!URL.canParse(next, base)) return '/';
@@ -103,7 +107,7 @@ function pathWithin(next: string): string {
   return isWithin ? `${pathname}${search}` : '/';
 }
 
-/** In the page itself, for nothing else is served to who has not logged in. */
+/** Inline, because nothing else is served before log-in. */
 const STYLE = `
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
 body { margin: 0; min-height: 100vh; display: grid; place-items: center; background: light-dark(#f4f5f7, #14171a); color: light-dark(#1b1f24, #e6e9ec); }
@@ -117,20 +121,20 @@ button { width: 100%; margin-top: 1.25rem; padding: .6rem; font: inherit; font-w
 [role=alert] { margin: 0 0 .75rem; padding: .5rem .75rem; border-left: 4px solid #c62828; background: light-dark(#fdecea, #3a1d1d); }
 `;
 
-/** The hash that lets the style into the page (CSP Level 3, section 2.3.1). */
+/** The hash that allows this style (CSP Level 3, section 2.3.1). */
 export const LOG_IN_STYLE_HASH = `'sha256-${hash('sha256', STYLE, 'base64')}'`;
 
-/** What a log-in page says beside its form. */
-export interface LogInNotice {
+/** The state of a log-in page. */
+interface LogInNotice {
   readonly problem?: string;
-  /** As it was given, when only the token was wrong. */
+  /** The entered name, if only the token was wrong. */
   readonly name?: string;
-  /** Whether it goes on to `next` at once, which leads back to it who is not logged in. */
+  /** Whether to redirect to `next` at once, which leads back here without a session. */
   readonly goesOn?: boolean;
 }
 
-/** The log-in page; `next` is the address within the console to go on to. */
-export function logInPage(next: string, { problem, name, goesOn = false }: LogInNotice = {}): VNode {
+/** The log-in page; `next` is the address in the console to continue with. */
+function logInPage(next: string, { problem, name, goesOn = false }: LogInNotice = {}): VNode {
   return html`
     <html lang="en">
       ${headOf(
@@ -157,7 +161,7 @@ export function logInPage(next: string, { problem, name, goesOn = false }: LogIn
               maxlength="100"
               autofocus=${name === undefined}
             />
-            <small>Stands in the operator log beside what you change.</small>
+            <small>Recorded in the operator log with each of your actions.</small>
             <label for="token">Admin token</label>
             <input
               id="token"
@@ -167,7 +171,7 @@ export function logInPage(next: string, { problem, name, goesOn = false }: LogIn
               required
               autofocus=${name !== undefined}
             />
-            <small>The setting ADMIN_TOKEN of this service.</small>
+            <small>The value of the setting ADMIN_TOKEN.</small>
             <button>Log in</button>
           </form>
         </main>

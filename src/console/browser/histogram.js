@@ -1,8 +1,8 @@
-import { ask } from './api.js';
+import { request } from './api.js';
 import { drawBars, familyCounts } from './histogram-chart.js';
 
-// Events over time above a search: bars by family, of which a range is chosen by dragging, or by two sliders and a
-// button, which a keyboard reaches and a screen reader says. The range goes into the address, and is searched again.
+// The histogram of a search: bars by family. A range is selected by dragging, or by two sliders and a button, for
+// keyboards and screen readers. The range is then searched.
 
 /**
  * @typedef {import('./histogram-chart.js').Histogram} Histogram
@@ -19,11 +19,11 @@ if (section instanceof HTMLElement) void show(section, section.dataset['histogra
 async function show(section, path) {
   try {
     const bars = Math.max(20, Math.min(120, Math.floor(section.clientWidth / 12)));
-    draw(section, await ask(`${path}&bars=${bars}`));
+    draw(section, await request(`${path}&bars=${bars}`));
   } catch (error) {
     const problem = document.createElement('p');
     problem.className = 'note bad';
-    problem.textContent = `Events over time cannot be shown: ${error instanceof Error ? error.message : String(error)}`;
+    problem.textContent = `Can't show events over time: ${error instanceof Error ? error.message : String(error)}`;
     section.replaceChildren(problem);
   }
 }
@@ -54,7 +54,7 @@ function draw(section, histogram) {
 }
 
 /**
- * Times between the bars, and at both ends, where the range ends and not the bar.
+ * The times between the bars, and the start and end of the range.
  *
  * @param {Histogram} histogram
  * @returns {Date[]}
@@ -80,7 +80,7 @@ function search(edges, { from, to }) {
 
 const numbers = new Intl.NumberFormat('en');
 
-/** What the families are called, in the order of their bars from below. */
+/** The names of the families, in the order of their bars from the bottom up. */
 const FAMILIES = /** @type {const} */ ([
   ['audit', 'audit'],
   ['location', 'location'],
@@ -95,12 +95,12 @@ function legend({ bars, is_complete: isComplete }) {
   const sum = totals.reduce((all, { audit, location, log }) => all + audit + location + log, 0);
   if (!isComplete && sum === 0) {
     line.textContent =
-      'The events of this range cannot be counted in time. A shorter range, or a user, code or MAC address helps.';
+      'Counting the events of this range takes too long. Choose a shorter range, or add a user, code or MAC address.';
     return line;
   }
   const about = isComplete ? '' : 'about ';
   line.append(`${about}${numbers.format(sum)} ${sum === 1 ? 'event' : 'events'}`);
-  if (!isComplete) line.append(badgeOf('incomplete: estimated from a part'));
+  if (!isComplete) line.append(badgeOf('estimate from a sample'));
   for (const [family, name] of FAMILIES) {
     const count = totals.reduce((all, counts) => all + counts[family], 0);
     if (count === 0) continue;
@@ -122,7 +122,7 @@ function badgeOf(text) {
 }
 
 /**
- * Two sliders over the edges, the first always before the second.
+ * Two sliders over the edges; the first is always before the second.
  *
  * @param {Date[]} edges
  * @param {(range: Range) => void} changed

@@ -15,7 +15,7 @@ document.addEventListener('pointerover', (event) => {
 });
 
 /**
- * Tells the person what came of something; a screen reader says it, too. Good news goes away by itself.
+ * Shows a message, which screen readers announce too. Good news disappears after a few seconds.
  *
  * @param {string} text
  * @param {'good' | 'bad'} kind

@@ -65,7 +65,10 @@ const oneRoute = (db: Db) =>
     asks: oneDelivery,
     answer: z.object({
       delivery: deliverySchema,
-      replay_of: z.string().nullable().meta({ description: 'id of the quarantined item that this delivery replayed' }),
+      replay_of: z
+        .string()
+        .nullable()
+        .meta({ description: 'id of the quarantined item that this delivery replayed' }),
       events: z
         .array(eventSchema)
         .nullable()

@@ -1,10 +1,10 @@
-import { countOf, formatBytes, formatCount, formatElapsed } from '../../units.ts';
 import type { Request } from 'express';
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import { sumDeliveries } from '../../store/search-deliveries.ts';
 import type { Delivery, DeliverySums } from '../../store/search-deliveries.ts';
-import { deliveryAddress } from '../addresses.ts';
+import { countOf, formatBytes, formatCount, formatElapsed } from '../../units.ts';
+import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
 import { queryOf, textOf } from '../api/query.ts';
 import type { Written } from '../api/query.ts';
 import { readAsked } from '../api/route.ts';
@@ -17,7 +17,7 @@ import type { Page } from '../html/layout.ts';
 import { pagerOf, tableOf } from '../html/table.ts';
 import type { Column } from '../html/table.ts';
 import { factsOf, timeOf } from '../html/values.ts';
-import { quarantinedAddress, quarantineTable } from '../quarantine/quarantine-pages.ts';
+import { quarantineTable } from '../quarantine/quarantine-pages.ts';
 import { deliveryQuery, filterOf } from './delivery-schemas.ts';
 import { MOST_OF_EACH, readDeliveries } from './read-deliveries.ts';
 import type { DescribedDelivery, PageOfDeliveries } from './read-deliveries.ts';
@@ -30,14 +30,14 @@ export async function renderDeliveries(db: Db, request: Request): Promise<Page> 
   return {
     title: 'Deliveries',
     content: html`
-      ${filterForm('/deliveries', 'Deliveries', conditionFields(written))} ${sumsOf(sums)} ${listOf(page)} ${pagerOf('/deliveries', written, page.next)}
+      ${filterForm('/deliveries', 'Deliveries', conditionFields(written))} ${sumsOf(sums)} ${listOf(page)}
+      ${pagerOf('/deliveries', written, page.next)}
     `,
   };
 }
 
 const conditionFields = (written: Written): Content => html`
-  ${rangeFields(written)}
-  ${fieldOf({ name: 'source', label: 'Source', value: textOf(written, 'source') })}
+  ${rangeFields(written)} ${fieldOf({ name: 'source', label: 'Source', value: textOf(written, 'source') })}
   ${typeSelect(DELIVERED_TYPES, textOf(written, 'type'))}
   ${selectOf({
     name: 'with',

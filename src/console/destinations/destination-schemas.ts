@@ -15,10 +15,17 @@ export const destinationSchema = z
     type: z.string().nullable(),
     format: z.string().nullable(),
     state: z.enum(['running', 'paused', 'refused', 'not configured', 'not started']).meta({
-      description: 'refused: the destination rejected the connection or the credentials; resume it after fixing the cause',
+      description:
+        'refused: the destination rejected the connection or the credentials; resume it after fixing the cause',
     }),
-    behind: z.number().int().nullable().meta({ description: 'backlog: stored events that were not forwarded yet' }),
-    behind_is_least: z.boolean().meta({ description: 'whether the backlog is larger than that, because counting stopped' }),
+    behind: z
+      .number()
+      .int()
+      .nullable()
+      .meta({ description: 'backlog: stored events that were not forwarded yet' }),
+    behind_is_least: z
+      .boolean()
+      .meta({ description: 'whether the backlog is larger than that, because counting stopped' }),
     behind_since: time.meta({ description: 'when the oldest event of the backlog was received' }),
     sent: z.string().nullable(),
     last_sent_at: time,

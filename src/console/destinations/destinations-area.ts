@@ -92,10 +92,7 @@ const stateRoute = (options: DestinationsOptions, verb: 'pause' | 'resume', stat
     method: 'post',
     path: `/destinations/{name}/${verb}`,
     tag: 'destinations',
-    summary:
-      verb === 'pause'
-        ? 'pause after the current batch'
-        : 'resume from the last position',
+    summary: verb === 'pause' ? 'pause after the current batch' : 'resume from the last position',
     asks: oneDestination,
     answer: done,
     async work({ path: { name } }, asking) {
@@ -178,7 +175,8 @@ const resendRoute = (options: DestinationsOptions) =>
     path: '/destinations/{name}/replay',
     tag: 'destinations',
     summary: 'resend rejected events',
-    description: 'With all, each request resends one part: repeat with cursor set to next_cursor until it is null.',
+    description:
+      'With all, each request resends one part: repeat with cursor set to next_cursor until it is null.',
     asks: oneDestination.extend({ body: resendBody }),
     answer: z.object({ results: z.array(resentSchema), next_cursor: z.string().nullable() }),
     async work({ path: { name }, body }, asking) {

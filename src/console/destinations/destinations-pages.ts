@@ -1,11 +1,12 @@
-import { countOf, formatCount, formatDuration } from '../../units.ts';
 import type { VNode } from 'preact';
 import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
 import { describeDestinations } from '../../store/describe-destinations.ts';
 import type { ConfiguredDestination, DescribedDestination } from '../../store/describe-destinations.ts';
 import type { Rejected } from '../../store/destinations.ts';
-import { eventAddress } from '../addresses.ts';
+import { countOf, formatCount, formatDuration } from '../../units.ts';
+import { destinationAddress, eventAddress } from '../addresses.ts';
+import type { PageOf } from '../api/paging.ts';
 import { html } from '../html/html.ts';
 import type { Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
@@ -13,13 +14,9 @@ import { pagerOf, tableOf } from '../html/table.ts';
 import type { Column } from '../html/table.ts';
 import { badge, factsOf, timeOf } from '../html/values.ts';
 import { readRejected } from './rejected-events.ts';
-import type { PageOf } from '../api/paging.ts';
-
-/** The page of a destination. */
-export const destinationAddress = (name: string) => `/destinations/${encodeURIComponent(name)}`;
 
 /** The state of a destination. */
-export function stateOf({ state, last_error: lastError }: DescribedDestination): VNode {
+function stateOf({ state, last_error: lastError }: DescribedDestination): VNode {
   switch (state) {
     case 'running':
       // An accepted batch clears the error.
@@ -35,7 +32,7 @@ export function stateOf({ state, last_error: lastError }: DescribedDestination):
 }
 
 /** The backlog of a destination: events, and the age of the oldest. */
-export function behindOf({
+function behindOf({
   behind,
   behind_is_least: isLeast,
   behind_since: since,
@@ -47,22 +44,22 @@ export function behindOf({
 }
 
 /** The last error and its time. */
-export function lastErrorOf({ last_error: error, last_error_at: at }: DescribedDestination): Content {
+function lastErrorOf({ last_error: error, last_error_at: at }: DescribedDestination): Content {
   if (error === null) return html`<span class="dim">none</span>`;
   return [error, at !== null && html` <span class="dim">(${timeOf(at)})</span>`];
 }
 
 /** The number of events sent. */
-export const sentOf = ({ sent }: DescribedDestination) =>
+const sentOf = ({ sent }: DescribedDestination) =>
   sent === null ? html`<span class="dim">none</span>` : formatCount(Number(sent));
 
 /** When the last event was sent. */
-export const lastSentOf = ({ last_sent_at: at }: DescribedDestination): Content =>
+const lastSentOf = ({ last_sent_at: at }: DescribedDestination): Content =>
   at === null ? html`<span class="dim">never</span>` : timeOf(at);
 
 /** The button to pause or to resume. */
-export function stateForm({ name, state }: DescribedDestination): Content {
-  const path = `/destinations/${encodeURIComponent(name)}`;
+function stateForm({ name, state }: DescribedDestination): Content {
+  const path = destinationAddress(name);
   if (state === 'paused' || state === 'refused') {
     return html`
       <form data-action=${`${path}/resume`} data-done=${`${name} resumes within a second.`}>
@@ -82,16 +79,16 @@ export function stateForm({ name, state }: DescribedDestination): Content {
 }
 
 /** The button to send a test event; browser/destinations.js reports the result. */
-export const testForm = ({ name }: DescribedDestination): Content => html`
-  <form data-action=${`/destinations/${encodeURIComponent(name)}/test`} data-test=${name}>
+const testForm = ({ name }: DescribedDestination): Content => html`
+  <form data-action=${`${destinationAddress(name)}/test`} data-test=${name}>
     <button class="quiet" aria-label=${`Send a test event to ${name}`}>Test</button>
   </form>
 `;
 
 /** The button to delete the state of a removed destination. */
-export const forgetForm = ({ name }: DescribedDestination): Content => html`
+const forgetForm = ({ name }: DescribedDestination): Content => html`
   <form
-    data-action=${`/destinations/${encodeURIComponent(name)}/forget`}
+    data-action=${`${destinationAddress(name)}/forget`}
     data-confirm=${`Delete the state of ${name}? Its position and its rejected events are deleted permanently.`}
     data-done=${`The state of ${name} is deleted.`}
   >
@@ -184,8 +181,10 @@ export async function destinationPage(
               ${rewindForms(described)}
             `
           : html`
-              <p>This destination was removed from the settings. Retention keeps its backlog until its state is
-                deleted.</p>
+              <p>
+                This destination was removed from the settings. Retention keeps its backlog until its state is
+                deleted.
+              </p>
               ${forgetForm(described)}
             `
       }
@@ -223,7 +222,7 @@ const PRESETS = [
 
 /** The forms to move the position to a time or by a preset. */
 function rewindForms({ name }: DescribedDestination): Content {
-  const action = `/destinations/${encodeURIComponent(name)}/rewind`;
+  const action = `${destinationAddress(name)}/rewind`;
   const question = `Move the position of ${name}? Events received since that time are sent, including those already sent.`;
   return html`
     <h3>Resend from another time</h3>
@@ -271,9 +270,7 @@ function rejectedOf(
   { canReplay, after }: { readonly canReplay: boolean; readonly after: string | undefined },
 ): Content {
   if (items.length === 0) {
-    return html`<p class="empty">
-      No rejected events.
-    </p>`;
+    return html`<p class="empty">No rejected events.</p>`;
   }
   return html`
     <form id="rejected" data-name=${name} data-total=${rejected ?? 0}>

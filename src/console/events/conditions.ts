@@ -1,5 +1,3 @@
-import { cursorParameter, pageOf } from '../api/paging.ts';
-import type { PageOf } from '../api/paging.ts';
 import { z } from 'zod';
 import { MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE } from '../../domain.ts';
 import { formatPosition, parsePosition } from '../../event-position.ts';
@@ -10,6 +8,8 @@ import { searchEvents } from '../../store/search-events.ts';
 import type { EventFilter, EventPosition } from '../../store/search-events.ts';
 import type { Query } from '../addresses.ts';
 import { moment } from '../api/moment.ts';
+import { cursorParameter, pageOf } from '../api/paging.ts';
+import type { PageOf } from '../api/paging.ts';
 import { several } from '../api/query.ts';
 
 /** All types of deliveries. */

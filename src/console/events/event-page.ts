@@ -1,10 +1,10 @@
-import { countOf, formatBytes, formatCount } from '../../units.ts';
 import type { Request } from 'express';
 import type { Db } from '../../store/database.ts';
 import type { EventForwarding } from '../../store/event-forwarding.ts';
 import { viewEvent } from '../../store/event-view.ts';
 import type { StoredDelivery } from '../../store/find-delivery.ts';
 import type { StoredEvent } from '../../store/read-events.ts';
+import { countOf, formatBytes, formatCount } from '../../units.ts';
 import { clientAddress, deliveryAddress, searchAddress, userAddress } from '../addresses.ts';
 import { readAsked } from '../api/route.ts';
 import { html } from '../html/html.ts';
@@ -86,12 +86,14 @@ function columnsOf({ columns }: StoredEvent): readonly Fact[] {
   const empty = Object.keys(columns).filter((name) => columns[name] === null);
   return [
     ...filled.map(([name, value]): Fact => [name, cellOf(name, value)]),
-    ...(empty.length === 0 ? [] : [['Empty columns', html`<span class="dim">${empty.join(', ')}</span>`] as const]),
+    ...(empty.length === 0
+      ? []
+      : [['Empty columns', html`<span class="dim">${empty.join(', ')}</span>`] as const]),
   ];
 }
 
 /** The delivery that contained an event, and the receipt that its sender got. */
-export function deliveryPanel({ deliveryId }: StoredEvent, delivery: StoredDelivery | undefined): Content {
+function deliveryPanel({ deliveryId }: StoredEvent, delivery: StoredDelivery | undefined): Content {
   const id: Fact = [
     'Delivery ID',
     html`<a href=${deliveryAddress(deliveryId)}><code>${deliveryId}</code></a>`,
@@ -128,11 +130,9 @@ export function deliveryPanel({ deliveryId }: StoredEvent, delivery: StoredDeliv
 }
 
 /** Whether each destination received an event. */
-export function forwardingTable(forwarding: readonly EventForwarding[]): Content {
+function forwardingTable(forwarding: readonly EventForwarding[]): Content {
   if (forwarding.length === 0) {
-    return html`<p class="empty">
-      No destinations are configured. Set <code>FORWARD_TO</code> to add one.
-    </p>`;
+    return html`<p class="empty">No destinations are configured. Set <code>FORWARD_TO</code> to add one.</p>`;
   }
   return [
     tableOf(

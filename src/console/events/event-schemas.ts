@@ -29,7 +29,9 @@ export const eventSchema = z
     columns: z
       .record(z.string(), z.union([z.string(), z.array(z.string()), z.null()]))
       .meta({ description: 'the typed columns of the message type by name, as text' }),
-    payload: z.record(z.string(), z.unknown()).meta({ description: 'the record as sent, with every digit of its numbers' }),
+    payload: z
+      .record(z.string(), z.unknown())
+      .meta({ description: 'the record as sent, with every digit of its numbers' }),
   })
   .meta({ id: 'Event', description: 'One stored event' });
 

@@ -42,10 +42,10 @@ const NUMBERS: ReadonlySet<string> = new Set([
   'acct_output_octets',
 ]);
 
-export const isNumber = (column: string) => NUMBERS.has(column);
+const isNumber = (column: string) => NUMBERS.has(column);
 
 /** The most useful columns of each message type, in reading order. */
-export const LEADING_COLUMNS: Readonly<Record<MessageType, readonly string[]>> = {
+const LEADING_COLUMNS: Readonly<Record<MessageType, readonly string[]>> = {
   AUDIT_LOG_ALL: ['user_name', 'code', 'description', 'host_names'],
   LOCATION_AP_CENTRIC: ['client_mac', 'ap_mac', 'ssid', 'rssi', 'x', 'y', 'os'],
   LOCATION_CLIENT_CENTRIC: ['client_mac', 'ap_mac', 'ipv4', 'rssi', 'lat', 'lng'],

@@ -1,7 +1,7 @@
-import { LRUCache } from 'lru-cache';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';

@@ -10,6 +10,7 @@ import { fieldOf, rangeFields, rangeLinks, typesField } from '../html/form.ts';
 import { html } from '../html/html.ts';
 import type { Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
+import { pagerOf } from '../html/table.ts';
 import {
   conditionShape,
   cursor,
@@ -20,7 +21,6 @@ import {
   readEvents,
 } from './conditions.ts';
 import { eventTable } from './event-table.ts';
-import { pagerOf } from '../html/table.ts';
 
 const EVENTS_PER_PAGE = 50;
 
@@ -36,7 +36,8 @@ export async function renderSearch(db: Db, request: Request): Promise<Page> {
   if (problems !== undefined) {
     const content = [
       searchForm(written, problems),
-      problems.has('cursor') && html`<p class="note bad">This page of results does not exist. Search again.</p>`,
+      problems.has('cursor') &&
+        html`<p class="note bad">This page of results does not exist. Search again.</p>`,
     ];
     return { title: 'Events', content };
   }
@@ -115,7 +116,7 @@ const FURTHER_FIELDS = [
 ] as const;
 
 /** The form of a search with the conditions as they were entered, valid or not. */
-export function searchForm(written: Written, problems: Problems): VNode {
+function searchForm(written: Written, problems: Problems): VNode {
   const field = ([name, label, placeholder]: readonly [string, string, string?]) =>
     fieldOf({ name, label, value: textOf(written, name), placeholder, problem: problems.get(name) });
   const isFurther = FURTHER_FIELDS.some(([name]) => written[name] !== undefined);

@@ -4,7 +4,7 @@ import { ASSETS, IMPORT_MAP } from '../assets.ts';
 import { html } from './html.ts';
 import type { Content } from './html.ts';
 
-/** The head that every document has, with what it has beside. */
+/** The head of every document. */
 export function headOf(title: string, more: Content): VNode {
   return html`
     <head>
@@ -17,11 +17,11 @@ export function headOf(title: string, more: Content): VNode {
   `;
 }
 
-/** A page of the console as its area makes it. */
+/** A page of the console. */
 export interface Page {
   readonly title: string;
   readonly content: Content;
-  /** Modules of `browser/` that this page runs, by file name. */
+  /** File names of the modules in `browser/` that the page runs. */
   readonly modules?: readonly string[];
 }
 
@@ -31,7 +31,7 @@ export interface NavigationEntry {
   readonly label: string;
 }
 
-/** The document around a page: navigation, who is here, where the content begins. */
+/** The document around a page: navigation, user name, content. */
 export function layOut(
   { title, content, modules = [] }: Page,
   navigation: readonly NavigationEntry[],

@@ -12,34 +12,34 @@ import { withinTime } from '../../store/timed-query.ts';
 import { summaryOf } from '../events/event-table.ts';
 import type { EventHub, Watcher } from './event-hub.ts';
 
-/** What one stream works with. */
+/** What one stream needs. */
 export interface FollowOptions {
   readonly db: Db;
   readonly hub: EventHub;
   readonly filter: WatchFilter;
-  /** Where an earlier stream ended; undefined: what is stored from now on. */
+  /** The position where an earlier stream ended; undefined to start with new events. */
   readonly after: StoredPosition | undefined;
   /** Ends the stream. */
   readonly signal: AbortSignal;
 }
 
-/** A proxy that hears nothing for a minute lets go. */
+/** Proxies close connections that are idle for a minute. */
 const HEARTBEAT_MS = 15_000;
 
-/** Bytes that may wait for a reader that takes no more. A screenful is a hundredth of it. */
+/** Bytes buffered for a slow reader. A screenful is a hundredth of it. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 
 const PAGE = 500;
 
-/** Of what came while nobody read, so much is sent; the rest is in the search. */
+/** The most events that a reconnecting stream catches up on; the search has all of them. */
 const MAX_CATCH_UP = 10_000;
 
 const CATCH_UP_TIMEOUT_MS = 5_000;
 
 /**
- * Writes server-sent events (HTML Standard, section 9.2) until the signal fires or the reader goes: `listening` first,
- * `stored` for each event that matches, `gap` where too many came while nobody read, `trouble` when the database
- * stops answering, or answers again. Each carries its position, with which the next stream goes on.
+ * Writes server-sent events (HTML Standard, section 9.2) until the signal fires or the client disconnects: `listening` first,
+ * `stored` for each matching event, `gap` if too many events were missed, `trouble` when the database stops answering
+ * or answers again. Each message carries its position, from which the next stream resumes.
  */
 export async function followEvents(options: FollowOptions, response: Response): Promise<void> {
   const { db, hub, filter, signal } = options;
@@ -50,7 +50,7 @@ export async function followEvents(options: FollowOptions, response: Response): 
     messageTypes: filter.messageTypes,
     take(events) {
       if (isCaughtUp) send(events.filter((event) => matches(event, filter)));
-      // Who takes nothing is dropped, and goes on from where he was when he comes again.
+      // A reader that is too slow is disconnected, and resumes from its position when it reconnects.
       if (response.writableLength > MAX_WAITING_BYTES) response.destroy();
     },
     onTrouble(trouble) {
@@ -60,14 +60,14 @@ export async function followEvents(options: FollowOptions, response: Response): 
 
   function send(events: readonly StoredEvent[]): void {
     for (const event of events) {
-      // The hub may be behind what was read here.
+      // The hub may lag behind what was read here.
       if (place !== undefined && byPosition(event, place) <= 0) continue;
       place = event;
       response.write(messageOf('stored', toLiveEvent(event), place));
     }
   }
 
-  /** Sends what was stored since `place`, until nothing is left that the hub has handed out meanwhile. */
+  /** Sends the events stored since `place`, until the hub has handed out nothing newer. */
   async function catchUp(from: StoredPosition): Promise<void> {
     place = from;
     let sent = 0;
@@ -91,7 +91,7 @@ export async function followEvents(options: FollowOptions, response: Response): 
 
   function beat(): void {
     const position = isCaughtUp ? latest(place, hub.position()) : place;
-    response.write(position === undefined ? ': here\n\n' : `: here\nid: ${textOfPosition(position)}\n\n`);
+    response.write(position === undefined ? ': alive\n\n' : `: alive\nid: ${textOfPosition(position)}\n\n`);
   }
 
   let heartbeat: NodeJS.Timeout | undefined;
@@ -117,7 +117,7 @@ function messageOf(name: string, data: unknown, position?: StoredPosition): stri
 
 const textOfPosition = ({ xid, id }: StoredPosition) => `${xid}-${id}`;
 
-/** Reads what stands as the id of an event of the stream. Undefined when it is nothing of the kind. */
+/** Parses the id of a message of the stream. Undefined if it is not one. */
 export function parseStoredPosition(text: string): StoredPosition | undefined {
   const [, xid, id] = /^(\d{1,19})-(\d{1,18})$/.exec(text) ?? [];
   return xid === undefined || id === undefined ? undefined : { xid, id };
@@ -131,8 +131,8 @@ function latest(
   return byPosition(one, other) < 0 ? other : one;
 }
 
-/** An event as the list of live events shows it: who, where and what, in one line. */
-export const liveEventSchema = z
+/** An event in one line, for the list of live events. */
+const liveEventSchema = z
   .object({
     event_id: z.string(),
     message_type: z.enum(MESSAGE_TYPES),
@@ -145,8 +145,7 @@ export const liveEventSchema = z
   })
   .meta({ id: 'LiveEvent', description: 'A stored event in one line' });
 
-/** An event in one line. */
-export function toLiveEvent(event: StoredEvent): z.output<typeof liveEventSchema> {
+function toLiveEvent(event: StoredEvent): z.output<typeof liveEventSchema> {
   const { user, clientMac, apMac } = viewEvent(event);
   return {
     event_id: event.eventId,
@@ -160,10 +159,10 @@ export function toLiveEvent(event: StoredEvent): z.output<typeof liveEventSchema
   };
 }
 
-/** The conditions that events are watched by; all of them hold without asking the database. */
+/** The conditions of a stream; all of them can be checked without the database. */
 export type WatchFilter = Pick<EventFilter, 'messageTypes' | 'source' | 'user' | 'mac' | 'text'>;
 
-/** Whether an event meets every condition, as the database would say; a MAC address is in the notation of events. */
+/** Whether an event meets every condition, exactly as in a search; MAC addresses are normalized. */
 export function matches(
   event: StoredEvent,
   { messageTypes = [], source, user, mac, text }: WatchFilter,
@@ -177,7 +176,7 @@ export function matches(
   return text === undefined || spacedJson(event.payload).toLowerCase().includes(text.toLowerCase());
 }
 
-/** JSON as Postgres prints it, with a space behind each colon and comma: what a search by text looks in. */
+/** JSON as Postgres prints it, with a space after each colon and comma: the text that a search looks in. */
 function spacedJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(spacedJson).join(', ')}]`;
   if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return JSON.stringify(value);

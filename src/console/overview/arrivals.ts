@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE } from '../../domain.ts';
 import { HttpError } from '../../errors.ts';
 import { readArrivals } from '../../store/arrivals.ts';
@@ -8,30 +9,39 @@ import type { Arrivals, Arrived } from './overview-schemas.ts';
 const HOUR = 3_600;
 const DAY = 24 * HOUR;
 
-/** The ranges that have a button. */
+/** The ranges with a button, in seconds. */
 export const RANGES = { hour: HOUR, day: DAY, week: 7 * DAY } as const;
 
 export type RangeName = keyof typeof RANGES;
 
 export const RANGE_NAMES = ['hour', 'day', 'week'] as const satisfies readonly RangeName[];
 
-/** Widths that a person reads easily, in seconds. */
+/**
+ * The shortest of these ranges in which anything arrived; the shortest of all if nothing arrived in any of them, as the
+ * next delivery shows there first.
+ */
+export function shortestRange(lastReceivedAt: Date | undefined, now: number): RangeName {
+  const age = lastReceivedAt === undefined ? Infinity : (now - lastReceivedAt.getTime()) / 1000;
+  return RANGE_NAMES.find((name) => age < RANGES[name]) ?? 'hour';
+}
+
+/** Bucket widths that are easy to read, in seconds. */
 const WIDTHS = [60, 120, 300, 600, 900, 1_800, HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 7 * DAY] as const;
 
 const WIDEST = 7 * DAY;
 
-/** More than a screen has columns; it keeps one question from asking for everything. */
+/** More buckets than a screen has columns; limits the cost of one query. */
 const MOST_BUCKETS = 5_000;
 
-/** Older arrivals are known by the hour (store/arrivals.ts). */
+/** Older arrivals are stored by hour (store/arrivals.ts). */
 const BY_MINUTE_MS = 14 * DAY * 1000;
 
-/** Which stretch of time, and how finely: one of the two widths, or neither. */
+/** A time range and its resolution: a width, a number of buckets, or neither. */
 export interface AskedRange {
   readonly since: Date;
   readonly until: Date;
   readonly bucketSeconds?: number | undefined;
-  /** About how many buckets. */
+  /** The approximate number of buckets. */
   readonly points?: number | undefined;
   readonly source?: string | undefined;
 }
@@ -39,17 +49,20 @@ export interface AskedRange {
 const USUAL_POINTS = 120;
 
 /**
- * The whole buckets that a stretch of time lies in, so that no part of what arrived in it is left out. Throws
- * HttpError when it is empty, or has too many buckets.
+ * The range extended to whole buckets, so that it contains everything that arrived in it. Throws HttpError 400 if the
+ * range is empty or has too many buckets.
  */
 export function chooseBuckets(asked: AskedRange, now: number): ArrivalRange {
   const { since, until, source, points = USUAL_POINTS } = asked;
   const seconds = (until.getTime() - since.getTime()) / 1000;
-  if (seconds <= 0) throw refused('until has to be later than since');
+  if (seconds <= 0) throw refused('until must be later than since');
   const finest = since.getTime() < now - BY_MINUTE_MS ? HOUR : 60;
   const fitting = WIDTHS.find((width) => width >= finest && seconds / width <= points) ?? WIDEST;
   const bucketSeconds = asked.bucketSeconds ?? fitting;
-  if (seconds / bucketSeconds > MOST_BUCKETS) throw refused(`that is more than ${MOST_BUCKETS} buckets`);
+  if (seconds / bucketSeconds > MOST_BUCKETS)
+    throw refused(
+      `the range has more than ${MOST_BUCKETS} buckets; choose a shorter range or a larger bucket_seconds`,
+    );
   const width = bucketSeconds * 1000;
   return {
     since: new Date(Math.floor(since.getTime() / width) * width),
@@ -61,40 +74,35 @@ export function chooseBuckets(asked: AskedRange, now: number): ArrivalRange {
 
 const refused = (message: string) => new HttpError(400, 'BAD_REQUEST', message);
 
-/** Reads what arrived, for many who look at the same at the same time. */
+/** Reads arrivals; many clients that show the same range share one query. */
 export type ArrivalsReader = (range: ArrivalRange) => Promise<readonly Arrival[]>;
 
-/** So much of the width of a bucket an answer is kept: within it nobody sees a difference. */
+/** An answer is cached for this share of the bucket width: too short for a visible difference. */
 const KEPT_SHARE = 1 / 200;
 
 const LONGEST_KEPT_MS = 60_000;
 
-interface Kept {
-  readonly until: number;
-  readonly answer: Promise<readonly Arrival[]>;
-}
+/** Ranges that are cached at the same time. */
+const MAX_KEPT = 200;
 
 /**
- * Asks the database, and keeps an answer for a two-hundredth of the width of its buckets, at most for a minute: a week
- * in buckets of two hours is a hundred thousand rows, which need not be read every few seconds for each who looks.
+ * Queries the database, and caches an answer for a two-hundredth of its bucket width, at most for a minute: a week in
+ * buckets of two hours is a hundred thousand rows, too many to read every few seconds for each viewer.
  */
 export function createArrivalsReader(db: Db): ArrivalsReader {
-  const kept = new Map<string, Kept>();
+  const kept = new LRUCache<string, Promise<readonly Arrival[]>>({ max: MAX_KEPT });
   return (range) => {
-    const now = performance.now();
-    for (const [key, { until }] of kept) if (until <= now) kept.delete(key);
     const key = JSON.stringify(range);
     const known = kept.get(key);
-    if (known !== undefined) return known.answer;
+    if (known !== undefined) return known;
     const answer = readArrivals(db, range);
-    const keepMs = Math.min(range.bucketSeconds * 1000 * KEPT_SHARE, LONGEST_KEPT_MS);
-    kept.set(key, { until: now + keepMs, answer });
+    kept.set(key, answer, { ttl: Math.min(range.bucketSeconds * 1000 * KEPT_SHARE, LONGEST_KEPT_MS) });
     answer.catch(() => kept.delete(key));
     return answer;
   };
 }
 
-/** Reads what arrived in a stretch of time, as the API tells it. Throws HttpError for a stretch that cannot be. */
+/** The arrivals of a range for the API. Throws HttpError 400 for an invalid range. */
 export async function readAskedArrivals(read: ArrivalsReader, asked: AskedRange): Promise<Arrivals> {
   const range = chooseBuckets(asked, Date.now());
   const arrivals = await read(range);
@@ -112,12 +120,12 @@ export async function readAskedArrivals(read: ArrivalsReader, asked: AskedRange)
 
 const MINUTE_MS = 60_000;
 
-/** In seconds; what is in narrow buckets is hardly kept by the reader. */
+/** In seconds; the reader caches narrow buckets only briefly. */
 const RECENT_WIDTH = 300;
 
 /**
- * What arrived in the last hour, day and week, to the minute: a line for each of the nine types, and one for what has
- * none if there is any. What is older than a day hardly changes, and is the most: it may be a minute old.
+ * What arrived in the last hour, day and week, to the minute: one line per message type, and one for UNKNOWN if there
+ * is any. The part older than a day is the largest and hardly changes: it may be a minute old.
  */
 export async function readArrived(read: ArrivalsReader, now: number): Promise<Arrived[]> {
   const end = Math.ceil((now + 1) / MINUTE_MS) * MINUTE_MS;

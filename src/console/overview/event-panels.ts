@@ -1,14 +1,15 @@
-import { formatCount, formatDuration } from '../../units.ts';
+import { countOf, formatCount, formatDuration } from '../../units.ts';
+import { destinationAddress } from '../addresses.ts';
 import { html } from '../html/html.ts';
 import type { Content } from '../html/html.ts';
 import { tableOf } from '../html/table.ts';
 import type { Column } from '../html/table.ts';
-import { badge } from '../html/values.ts';
+import { badge, factsOf } from '../html/values.ts';
 import { RANGE_NAMES } from './arrivals.ts';
 import type { Arrived, Conservation, Overview, Silence } from './overview-schemas.ts';
-import { facts, partOf, sinceOf } from './part.ts';
+import { partOf, sinceOf } from './part.ts';
 
-/** Whether what was acknowledged is there, and what waits in quarantine for a decision. */
+/** Whether every acknowledged record is accounted for, and the open items in quarantine. */
 export function conservationPanel(overview: Overview): Content {
   return html`
     <h2>Conservation</h2>
@@ -18,37 +19,38 @@ export function conservationPanel(overview: Overview): Content {
       'quarantine',
       overview.quarantine,
       ({ open_count: open, is_more: isMore, oldest_received_at: oldest }) =>
-        facts([
+        factsOf([
           [
             'open in quarantine',
-            open === 0 ? 'nothing' : html`<a href="/quarantine">${moreThan(open, isMore)}</a>`,
+            open === 0 ? 'none' : html`<a href="/quarantine">${moreThan(open, isMore)}</a>`,
           ],
-          ...(oldest === null ? [] : [['the oldest of', sinceOf(overview, oldest)] as const]),
+          oldest !== null && ['oldest', sinceOf(overview, oldest)],
         ]),
     )}
   `;
 }
 
 function describeSums({ adds_up: addsUp, items }: Conservation): Content {
-  const total = (count: 'expected' | 'events' | 'duplicates' | 'quarantined' | 'deliveries') =>
-    formatCount(items.reduce((sum, item) => sum + item[count], 0));
+  type Count = 'expected' | 'events' | 'duplicates' | 'quarantined' | 'deliveries';
+  const sum = (count: Count) => items.reduce((all, item) => all + item[count], 0);
+  const total = (count: Count) => formatCount(sum(count));
   const wrong = items.filter((item) => !item.adds_up);
   return html`
     <p>${addsUp ? badge('good', 'adds up') : badge('bad', 'does not add up')}</p>
     ${wrong.map(
       ({ source, message_type: type, unbalanced }) => html`
         <p class="note bad">
-          ${source} ${type}: ${formatCount(unbalanced)} deliveries have records that are neither stored nor
-          in${' '}
+          ${source} ${type}: ${countOf(unbalanced, 'delivery', 'deliveries')} with records that are neither
+          stored nor in${' '}
           <a href="/quarantine">quarantine</a>.
         </p>
       `,
     )}
-    ${facts([
-      ['acknowledged', `${total('expected')} in ${total('deliveries')} deliveries`],
+    ${factsOf([
+      ['acknowledged', `${total('expected')} in ${countOf(sum('deliveries'), 'delivery', 'deliveries')}`],
       ['stored', total('events')],
-      ['stored before', total('duplicates')],
-      ['to quarantine', total('quarantined')],
+      ['duplicates', total('duplicates')],
+      ['quarantined', total('quarantined')],
     ])}
   `;
 }
@@ -61,18 +63,19 @@ const DESTINATION_STATES = {
   refused: badge('bad', 'refused'),
 };
 
-/** How far behind each destination is. */
+/** The backlog of each destination. */
 export function destinationsPanel(overview: Overview): Content {
   const { at, destinations } = overview;
   const columns: Column<Destination>[] = [
-    { heading: 'Destination', cell: ({ name }) => html`<a href="/destinations">${name}</a>` },
+    { heading: 'Destination', cell: ({ name }) => html`<a href=${destinationAddress(name)}>${name}</a>` },
     { heading: 'State', cell: ({ state }) => DESTINATION_STATES[state] },
     {
-      heading: 'Behind by',
+      heading: 'Backlog',
       kind: 'number',
-      cell: (line) => `${moreThan(line.behind_count, line.is_more)} events`,
+      cell: (line) =>
+        `${moreThan(line.behind_count, line.is_more)} ${line.behind_count === 1 ? 'event' : 'events'}`,
     },
-    { heading: 'The oldest for', cell: (line) => waitOf(at, line.behind_since) },
+    { heading: 'Lag', cell: (line) => lagOf(at, line.behind_since) },
     { heading: 'Rejected', kind: 'number', cell: (line) => formatCount(line.rejected_count) },
     { heading: 'Last sent (UTC)', cell: (line) => sinceOf(overview, line.last_sent_at) },
     { heading: 'Last error', kind: 'wrap', cell: (line) => line.last_error },
@@ -82,21 +85,21 @@ export function destinationsPanel(overview: Overview): Content {
     ${partOf(overview, 'destinations', destinations, (lines) =>
       lines.length === 0
         ? html`<p class="dim">
-            Nothing is forwarded. Set <code>FORWARD_TO</code> to send every event to a SIEM.
+            No destinations are configured. Set <code>FORWARD_TO</code> to forward every event to a SIEM.
           </p>`
-        : tableOf('Destinations and how far behind they are', columns, lines),
+        : tableOf('Destinations and their backlog', columns, lines),
     )}
   `;
 }
 
-function waitOf(at: string, since: string | null): Content {
-  if (since === null) return html`<span class="dim">none waits</span>`;
+function lagOf(at: string, since: string | null): Content {
+  if (since === null) return html`<span class="dim">none</span>`;
   return formatDuration(Math.max(0, (Date.parse(at) - Date.parse(since)) / 1000));
 }
 
-const moreThan = (count: number, isMore: boolean) => `${isMore ? 'more than ' : ''}${formatCount(count)}`;
+const moreThan = (count: number, isMore: boolean) => `${isMore ? 'over ' : ''}${formatCount(count)}`;
 
-/** What arrived in the last hour, day and week. */
+/** The events received in the last hour, day and week. */
 export function arrivedPanel(overview: Overview): Content {
   const columns: Column<Arrived>[] = [
     { heading: 'Type', cell: (line) => line.message_type },
@@ -109,7 +112,7 @@ export function arrivedPanel(overview: Overview): Content {
   return html`
     <h2>Events by message type</h2>
     ${partOf(overview, 'arrivals', overview.arrived, (arrived) =>
-      tableOf('Events that arrived in the last hour, day and week', columns, arrived),
+      tableOf('Events received in the last hour, day and week', columns, arrived),
     )}
   `;
 }
@@ -121,22 +124,26 @@ const SILENCE_STATES = {
   never: badge('plain', 'never'),
 };
 
-/** The last arrival of each type, and how unusual its silence is. */
+/** The last arrival of each message type, and whether its silence is unusual. */
 export function silencesPanel(overview: Overview): Content {
   const { silences, sources } = overview;
   const columns: Column<Silence>[] = [
     ...(sources.length > 1 ? [{ heading: 'Source', cell: ({ source }: Silence) => source }] : []),
     { heading: 'Type', cell: (line) => line.message_type },
-    { heading: 'Last arrival (UTC)', cell: (line) => sinceOf(overview, line.last_received_at) },
+    { heading: 'Last received (UTC)', cell: (line) => sinceOf(overview, line.last_received_at) },
     { heading: 'Silence', cell: ({ state }) => SILENCE_STATES[state] },
-    { heading: 'What is usual', kind: 'wrap', cell: ({ sentence }) => sentence },
+    { heading: 'Explanation', kind: 'wrap', cell: ({ sentence }) => sentence },
   ];
   return html`
     <h2>Silence</h2>
     ${partOf(overview, 'silences', silences, (lines) =>
       lines.length === 0
-        ? html`<p class="dim">Nothing has arrived that could fall silent.</p>`
-        : tableOf('The last arrival of each message type, and whether its silence is usual', columns, lines),
+        ? html`<p class="dim">No message type has been received yet.</p>`
+        : tableOf(
+            'When each message type was last received, and whether its silence is usual',
+            columns,
+            lines,
+          ),
     )}
   `;
 }

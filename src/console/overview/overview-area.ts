@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { sumArrivals } from '../../store/arrivals.ts';
 import { listProcesses } from '../../store/processes.ts';
-import { time } from '../api/query.ts';
+import { moment } from '../api/moment.ts';
 import { jsonRoute, NOTHING } from '../api/route.ts';
 import type { ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
+import { isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
 import { createArrivalsReader, readAskedArrivals } from './arrivals.ts';
 import { renderOverview } from './overview-page.ts';
 import {
@@ -19,7 +20,7 @@ import { describeConservation, describeSilence, readOverview } from './read-over
 import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
 import { processLine } from './sum-figures.ts';
 
-/** How the service is, at a glance: the first page. */
+/** The state of the service at a glance: the first page. */
 export function overviewArea(options: OverviewOptions): Area {
   const arrivals = createArrivalsReader(options.db);
   let reading: Promise<Overview> | undefined;
@@ -44,24 +45,26 @@ const bucketSeconds = z.coerce
   .int()
   .min(60)
   .multipleOf(60)
-  .meta({ description: 'width of a bucket: a multiple of 60' });
+  .meta({ description: 'width of a bucket in seconds, a multiple of 60' });
 
-const arrivalsQuery = z.object({
-  since: time,
-  until: time.optional(),
-  bucket_seconds: bucketSeconds.optional(),
-  points: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(2_000)
-    .optional()
-    .meta({ description: 'about how many buckets, where bucket_seconds does not say' }),
-  source: z.string().optional(),
-});
+const arrivalsQuery = z
+  .object({
+    since: moment.meta({ description: 'start of the range: ISO 8601 or relative (24h)' }),
+    until: rangeShape.until,
+    bucket_seconds: bucketSeconds.optional(),
+    points: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .max(2_000)
+      .optional()
+      .meta({ description: 'approximate number of buckets, unless bucket_seconds is set' }),
+    source: z.string().optional().meta({ description: 'source (exact match)' }),
+  })
+  .refine(isInOrder, NOT_IN_ORDER);
 
-/** The routes of the overview, in one answer and part by part. */
-export function overviewRoutes(
+/** The routes of the overview: all of it in one answer, and its parts. */
+function overviewRoutes(
   { db, silences }: OverviewOptions,
   { overview, arrivals }: OverviewQuestions,
 ): ApiRoute[] {
@@ -71,8 +74,8 @@ export function overviewRoutes(
       method: 'get',
       path: '/overview',
       tag,
-      summary: 'how the service is, in one answer',
-      description: 'Answers also while parts are away: these are null, and `problems` says why.',
+      summary: 'get the state of the service in one answer',
+      description: 'Also answers while parts are unavailable: they are null, and `problems` has the reasons.',
       asks: NOTHING,
       answer: overviewSchema,
       work: overview,
@@ -81,8 +84,8 @@ export function overviewRoutes(
       method: 'get',
       path: '/arrivals',
       tag,
-      summary: 'what arrived, by time and message type',
-      description: 'The range grows to whole buckets. What is older than 14 days is known by the hour.',
+      summary: 'count arrivals by time and message type',
+      description: 'The range is extended to whole buckets. Arrivals older than 14 days are counted by hour.',
       asks: z.object({ query: arrivalsQuery }),
       answer: arrivalsSchema,
       work: async ({ query: { bucket_seconds: width, until = new Date(), ...range } }) =>
@@ -92,7 +95,7 @@ export function overviewRoutes(
       method: 'get',
       path: '/silences',
       tag,
-      summary: 'how unusual it is that nothing arrives, by source and message type',
+      summary: 'list by source and message type how unusual the current silence is',
       asks: NOTHING,
       answer: z.object({ items: z.array(silenceSchema), next_cursor: z.null() }),
       work: async () => ({ items: (await silences()).map(describeSilence), next_cursor: null }),
@@ -101,7 +104,7 @@ export function overviewRoutes(
       method: 'get',
       path: '/processes',
       tag,
-      summary: 'the processes of the last day, the living first',
+      summary: 'list the processes of the last day, running ones first',
       asks: NOTHING,
       answer: z.object({ items: z.array(processSchema), next_cursor: z.null() }),
       work: async () => ({ items: (await listProcesses(db)).map(processLine), next_cursor: null }),
@@ -110,10 +113,24 @@ export function overviewRoutes(
       method: 'get',
       path: '/conservation',
       tag,
-      summary: 'whether everything that was acknowledged adds up',
-      asks: NOTHING,
-      answer: conservationSchema,
-      work: async () => describeConservation(await sumArrivals(db)),
+      summary: 'check that every acknowledged record is accounted for',
+      description:
+        'Without a range: everything that ever arrived. With a range: what arrived in it, to the minute, or to the ' +
+        'hour if older than 14 days.',
+      asks: z.object({ query: z.object(rangeShape).refine(isInOrder, NOT_IN_ORDER) }),
+      answer: conservationSchema.extend({
+        since: z.string().nullable().meta({ description: 'start of the range; null without a range' }),
+        until: z.string().nullable().meta({ description: 'end of the range; null without a range' }),
+      }),
+      async work({ query: { since, until } }) {
+        const hasRange = since !== undefined || until !== undefined;
+        const range = hasRange ? { since: since ?? new Date(0), until: until ?? new Date() } : undefined;
+        return {
+          ...describeConservation(await sumArrivals(db, range)),
+          since: range?.since.toISOString() ?? null,
+          until: range?.until.toISOString() ?? null,
+        };
+      },
     }),
   ];
 }

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import pTimeout from 'p-timeout';
 import type { MessageType } from '../../domain.ts';
 import { describeError, HttpError } from '../../errors.ts';
 import { sumArrivals } from '../../store/arrivals.ts';
@@ -10,30 +10,31 @@ import { MAX_OPEN_COUNT, readOpenQuarantine } from '../../store/open-quarantine.
 import type { OpenQuarantine } from '../../store/open-quarantine.ts';
 import { listProcesses } from '../../store/processes.ts';
 import { measureStorage } from '../../store/storage-size.ts';
+import { countOf } from '../../units.ts';
 import { readArrived } from './arrivals.ts';
 import type { ArrivalsReader } from './arrivals.ts';
 import type { Conservation, Health, Overview, Silence } from './overview-schemas.ts';
 import { processLine, sumAnswers, sumSpools, sumStorage, sumStoring } from './sum-figures.ts';
 
-/** How the process is, and why. */
+/** The state of the process, and its reasons. */
 export interface ReadinessReport {
   readonly status: 'ok' | 'degraded' | 'unavailable';
   readonly checks: readonly {
     readonly name: string;
-    /** `ok`, `unknown`, or a word for what is to be mended. */
+    /** `ok`, `unknown`, or a word for the problem. */
     readonly state: string;
-    /** Empty where there is nothing to say. */
+    /** Empty if there are no details. */
     readonly why: string;
   }[];
 }
 
-/** The jobs of the queue, by what they wait for. */
-export interface QueueFigures {
+/** The jobs of the queue by state. */
+interface QueueFigures {
   readonly waiting: number;
   readonly active: number;
   readonly delayed: number;
   readonly failed: number;
-  /** Since the job that has waited longest was added; undefined when none waits. */
+  /** The age of the oldest waiting job; undefined if none is waiting. */
   readonly oldestWaitingSeconds: number | undefined;
 }
 
@@ -43,20 +44,20 @@ export interface SilenceLine {
   readonly messageType: MessageType;
   readonly lastReceivedAt: Date | undefined;
   readonly state: 'usual' | 'unusual' | 'unknown' | 'never';
-  /** The same for a person. */
+  /** The same in words. */
   readonly sentence: string;
 }
 
-/** What the overview shows, and where it has it from. */
+/** What the overview needs. */
 export interface OverviewOptions {
   readonly db: Db;
   readonly readiness: () => Promise<ReadinessReport>;
-  /** Throws when the queue does not answer. */
+  /** Throws if the queue does not answer. */
   readonly queue: () => Promise<QueueFigures>;
   readonly silences: () => Promise<readonly SilenceLine[]>;
-  /** Bytes that are free where this process keeps its data. */
+  /** Free bytes on the disk of the data directory. */
   readonly freeDisk: () => Promise<number>;
-  /** A line for a terminal that sends a first delivery; it names where the secret stands, not the secret. */
+  /** A shell command that sends a first delivery; it reads the secret from its file and does not contain it. */
   readonly firstDelivery: string;
 }
 
@@ -66,10 +67,10 @@ export interface OverviewQuestions {
   readonly arrivals: ArrivalsReader;
 }
 
-/** It is asked every few seconds, for each destination: whoever is behind by more has the same to do. */
+/** The backlog of each destination is counted every few seconds; beyond this number the action is the same. */
 const MAX_BEHIND_COUNT = 10_000;
 
-/** Reads everything at the same time. Never throws: what is away is missing, and told. */
+/** Reads everything concurrently. Never throws: an unavailable part is null, with the reason in `problems`. */
 export async function readOverview(
   options: OverviewOptions,
   readArrivals: ArrivalsReader,
@@ -112,7 +113,7 @@ export async function readOverview(
   };
 }
 
-/** What was acknowledged, and whether all of it is accounted for. */
+/** Whether everything that was acknowledged is accounted for. */
 export function describeConservation(sums: readonly ArrivalSum[]): Conservation {
   return {
     adds_up: sums.every(({ addsUp }) => addsUp),
@@ -125,7 +126,7 @@ export function describeConservation(sums: readonly ArrivalSum[]): Conservation 
   };
 }
 
-/** A silence as the API tells it. */
+/** A silence for the API. */
 export function describeSilence({ messageType, lastReceivedAt, ...rest }: SilenceLine): Silence {
   return {
     ...rest,
@@ -161,33 +162,36 @@ function describeQuarantine({ count, oldestReceivedAt }: OpenQuarantine): Overvi
   };
 }
 
-/** A part that could not be read, and why. */
+/** A part that could not be read, and the reason. */
 interface Problem {
   readonly part: string;
   readonly why: string;
 }
 
-/** Reads parts of a page so that one that fails or hangs leaves the others. */
+/** Reads parts of a page, so that one that fails or hangs does not affect the others. */
 export interface Gathering {
   /**
-   * What the work resolves with; null, with a problem written down, when it fails or takes too long. Throws
-   * HttpError: what a person asked for wrongly is no fault of a part.
+   * The result of the work; null, with an entry in `problems`, if it fails or times out. Throws HttpError: an invalid
+   * request is not a problem of a part.
    */
   readonly read: <T>(part: string, work: () => Promise<T>) => Promise<T | null>;
   readonly problems: readonly Problem[];
 }
 
-/** A person waits no longer for a page; what has not answered by then is away. */
+/** A part that has not answered by then counts as unavailable: a person does not wait longer for a page. */
 const PATIENCE_MS = 3_000;
 
-/** Begins to gather parts, each of which may take so many milliseconds. */
+/** Starts gathering parts, with a timeout for each in milliseconds. */
 export function startGathering(patienceMs = PATIENCE_MS): Gathering {
   const problems: Problem[] = [];
   return {
     problems,
     async read(part, work) {
       try {
-        return await withinTime(work, patienceMs);
+        return await pTimeout(work(), {
+          milliseconds: patienceMs,
+          message: `no answer within ${patienceMs / 1000} s`,
+        });
       } catch (error) {
         if (error instanceof HttpError) throw error;
         problems.push({ part, why: describeError(error) });
@@ -197,21 +201,7 @@ export function startGathering(patienceMs = PATIENCE_MS): Gathering {
   };
 }
 
-async function withinTime<T>(work: () => Promise<T>, patienceMs: number): Promise<T> {
-  const settled = new AbortController();
-  const late = sleep(patienceMs, undefined, { signal: settled.signal }).then(() => {
-    throw new Error(`it did not answer within ${patienceMs / 1000} s`);
-  });
-  // Once the work has settled nobody hears that the wait was called off.
-  late.catch(() => undefined);
-  try {
-    return await Promise.race([work(), late]);
-  } finally {
-    settled.abort();
-  }
-}
-
-/** What the page of a check's name is; the longest beginning that fits counts. */
+/** The page that helps with a check, by the start of its name. */
 const PAGES: readonly (readonly [beginning: string, page: string])[] = [
   ['forwarding', '/destinations'],
   ['silence', '/subscriptions'],
@@ -219,16 +209,16 @@ const PAGES: readonly (readonly [beginning: string, page: string])[] = [
   ['conservation', '/quarantine'],
 ];
 
-/** Connections and disks are mended where they are set. */
+/** Problems of connections and disks are fixed in the settings. */
 const USUAL_PAGE = '/settings';
 
-/** Says in one sentence how the service is, and each reason with the page that mends it. */
+/** The state of the service in one sentence, and each problem with the page that helps to fix it. */
 export function describeHealth(
   readiness: ReadinessReport,
   conservation: Pick<Conservation, 'adds_up'> | null,
 ): Health {
   const checks = [...readiness.checks, ...(conservation?.adds_up === false ? [UNBALANCED] : [])];
-  const reasons = withoutSums(checks.filter(isToMend)).map(({ name, state, why }) => ({
+  const reasons = withoutSums(checks.filter(isProblem)).map(({ name, state, why }) => ({
     what: `${name}: ${state}`,
     why,
     page: PAGES.find(([beginning]) => name.startsWith(beginning))?.[1] ?? USUAL_PAGE,
@@ -240,23 +230,22 @@ export function describeHealth(
 const UNBALANCED = {
   name: 'conservation',
   state: 'does not add up',
-  why: 'deliveries were acknowledged whose records are neither stored nor in quarantine',
+  why: 'some acknowledged records are neither stored nor in quarantine',
 };
 
-const isToMend = ({ state }: { state: string }) => state !== 'ok' && state !== 'unknown';
+const isProblem = ({ state }: { state: string }) => state !== 'ok' && state !== 'unknown';
 
-/** A check that is as bad as its worst part says nothing that the part does not say better. */
+/** Leaves out a check whose parts are listed: they are more specific. */
 const withoutSums = <C extends { readonly name: string }>(checks: readonly C[]) =>
   checks.filter(({ name }) => !checks.some((other) => other.name.startsWith(`${name}: `)));
 
 function sentenceOf(status: Health['status'], reasons: number): string {
-  const things = reasons === 1 ? 'one thing needs' : `${reasons} things need`;
   switch (status) {
     case 'ok':
-      return 'All is well: deliveries are taken and stored, and nothing needs you.';
+      return 'Running normally. No action needed.';
     case 'degraded':
-      return `It works, and ${things} to be looked at.`;
+      return `Running, with ${countOf(reasons, 'warning')}.`;
     case 'unavailable':
-      return reasons === 0 ? 'It cannot do its work.' : `It cannot do its work: ${things} to be mended.`;
+      return reasons === 0 ? 'Not working.' : `Not working: ${countOf(reasons, 'problem')}.`;
   }
 }

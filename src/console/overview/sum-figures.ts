@@ -5,7 +5,7 @@ import type { Overview, ProcessLine, Storage } from './overview-schemas.ts';
 
 type Rate = { readonly p50Ms: number; readonly p99Ms: number };
 
-/** What all processes that take deliveries answered in the last minute; null when there is none. */
+/** The answers of all ingest processes in the last minute; null if there is none. */
 export function sumAnswers(processes: readonly ReportedProcess[]): Overview['answers'] {
   const answers = figuresOf(processes, ({ answers }) => answers);
   if (answers.length === 0) return null;
@@ -17,7 +17,7 @@ export function sumAnswers(processes: readonly ReportedProcess[]): Overview['ans
   };
 }
 
-/** What all processes that store did in the last minute; null when there is none. */
+/** The transactions of all worker processes in the last minute; null if there is none. */
 export function sumStoring(processes: readonly ReportedProcess[]): Overview['storing'] {
   const storing = figuresOf(processes, ({ storing }) => storing);
   if (storing.length === 0) return null;
@@ -28,7 +28,7 @@ export function sumStoring(processes: readonly ReportedProcess[]): Overview['sto
   };
 }
 
-/** What waits on the disks of all processes; null when none has a spool. A dead process may have left one: see its row. */
+/** The spools of all running processes; null if there is none. A process that stopped may have left one: see its row. */
 export function sumSpools(processes: readonly ReportedProcess[]): Overview['spool'] {
   const spools = figuresOf(processes, ({ spool }) => spool);
   if (spools.length === 0) return null;
@@ -39,7 +39,7 @@ export function sumSpools(processes: readonly ReportedProcess[]): Overview['spoo
   };
 }
 
-/** A process as the API tells it. */
+/** A process for the API. */
 export function processLine(process: ReportedProcess): ProcessLine {
   const { process_id, role, host, pid, version, is_alive, figures } = process;
   return {
@@ -57,7 +57,7 @@ export function processLine(process: ReportedProcess): ProcessLine {
   };
 }
 
-/** Of those that live: what a dead one last said is no longer so. */
+/** Only of running processes: the last report of a stopped one is out of date. */
 function figuresOf<T>(
   processes: readonly ReportedProcess[],
   pick: (figures: ProcessFigures) => T | null,
@@ -68,7 +68,7 @@ function figuresOf<T>(
   });
 }
 
-/** Percentiles of several cannot be added up: the middle by weight, and the worst of the slowest. */
+/** Percentiles cannot be added up: the weighted mean of the p50s, and the highest p99. */
 function percentiles<T extends Rate>(rates: readonly T[], weightOf: (rate: T) => number) {
   const weights = sum(rates.map(weightOf));
   const middle = sum(rates.map((rate) => rate.p50Ms * weightOf(rate)));
@@ -80,7 +80,7 @@ function percentiles<T extends Rate>(rates: readonly T[], weightOf: (rate: T) =>
 
 const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
 
-/** What the database takes, by family and by partition, as the API tells it. */
+/** The size of the database by family and by partition for the API. */
 export function sumStorage({ databaseBytes, defaultRows, partitions }: StorageSize): Storage {
   return {
     database_bytes: databaseBytes,

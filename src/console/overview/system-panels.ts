@@ -1,36 +1,35 @@
-import { formatBytes, formatCount, formatDuration } from '../../units.ts';
 import { MAX_DEFAULT_COUNT } from '../../store/storage-size.ts';
+import { countOf, formatBytes, formatCount, formatDuration, formatMilliseconds } from '../../units.ts';
 import { html } from '../html/html.ts';
 import type { Content } from '../html/html.ts';
 import { tableOf } from '../html/table.ts';
 import type { Column } from '../html/table.ts';
-import { badge, timeOf } from '../html/values.ts';
+import { badge, factsOf, timeOf } from '../html/values.ts';
 import type { Overview, ProcessLine, Storage } from './overview-schemas.ts';
-import { facts, partOf, sinceOf } from './part.ts';
+import { partOf, sinceOf } from './part.ts';
 
-/** How fast deliveries are answered. */
+/** The rate and latency of answers to deliveries. */
 export function answersPanel(overview: Overview): Content {
   return html`
-    <h2>Answers to senders</h2>
+    <h2>Ingest</h2>
     ${partOf(
       overview,
       'processes',
       overview.answers,
       (answers) => html`
         <p class="figure">${rateOf(answers.per_second)}<span class="unit"> deliveries/s</span></p>
-        ${facts([
-          ['half within', millisecondsOf(answers.p50_ms)],
-          ['99 % within', millisecondsOf(answers.p99_ms)],
-          ['refused', `${rateOf(answers.refused_per_second)}/s`],
+        ${factsOf([
+          ['latency', latencyOf(answers)],
+          ['rejected', `${rateOf(answers.refused_per_second)}/s`],
           ['processes', formatCount(answers.processes)],
         ])}
       `,
-      'No process that takes deliveries has reported.',
+      'No ingest process has reported.',
     )}
   `;
 }
 
-/** What waits to be stored, in the queue and on disks. */
+/** The jobs in the queue, and the deliveries in the spool. */
 export function queuePanel(overview: Overview): Content {
   return html`
     <h2>Queue and spool</h2>
@@ -40,10 +39,15 @@ export function queuePanel(overview: Overview): Content {
       overview.queue,
       (queue) => html`
         <p class="figure">${formatCount(queue.waiting)}<span class="unit"> jobs waiting</span></p>
-        ${facts([
-          ['oldest', secondsOf(queue.oldest_waiting_seconds, 'none waits')],
-          ['being stored', formatCount(queue.active)],
-          ['after a failure', `${formatCount(queue.delayed)} rest, ${formatCount(queue.failed)} given up`],
+        ${factsOf([
+          [
+            'oldest',
+            queue.oldest_waiting_seconds === null
+              ? 'queue empty'
+              : formatDuration(queue.oldest_waiting_seconds),
+          ],
+          ['active', formatCount(queue.active)],
+          ['after errors', `${formatCount(queue.delayed)} delayed, ${formatCount(queue.failed)} failed`],
         ])}
       `,
     )}
@@ -52,12 +56,12 @@ export function queuePanel(overview: Overview): Content {
       'processes',
       overview.spool,
       ({ bytes, segments, oldest_seconds: oldest }) =>
-        facts([
+        factsOf([
           [
-            'in the spool',
+            'spool',
             segments === 0
-              ? 'nothing'
-              : `${formatBytes(bytes)} in ${formatCount(segments)} files, the oldest for ${formatDuration(oldest)}`,
+              ? 'empty'
+              : `${formatBytes(bytes)} in ${countOf(segments, 'file')}, oldest ${formatDuration(oldest)}`,
           ],
         ]),
       'No process has a spool.',
@@ -65,7 +69,7 @@ export function queuePanel(overview: Overview): Content {
   `;
 }
 
-/** How fast events are stored. */
+/** The rate and latency of storing events. */
 export function storingPanel(overview: Overview): Content {
   return html`
     <h2>Storing</h2>
@@ -75,15 +79,12 @@ export function storingPanel(overview: Overview): Content {
       overview.storing,
       (storing) => html`
         <p class="figure">${rateOf(storing.events_per_second)}<span class="unit"> events/s</span></p>
-        ${facts([
-          [
-            'transactions',
-            `half within ${millisecondsOf(storing.p50_ms)}, 99 % within ${millisecondsOf(storing.p99_ms)}`,
-          ],
+        ${factsOf([
+          ['transactions', latencyOf(storing)],
           ['processes', formatCount(storing.processes)],
         ])}
       `,
-      'No process that stores has reported.',
+      'No worker process has reported.',
     )}
   `;
 }
@@ -98,7 +99,7 @@ export function processesPanel(overview: Overview): Content {
     },
     {
       heading: 'State',
-      cell: ({ is_alive: isAlive }) => (isAlive ? badge('good', 'alive') : badge('bad', 'no sign of life')),
+      cell: ({ is_alive: isAlive }) => (isAlive ? badge('good', 'running') : badge('bad', 'not reporting')),
     },
     { heading: 'Version', cell: ({ version }) => version },
     { heading: 'Memory', kind: 'number', cell: (line) => known(line.memory_bytes, formatBytes) },
@@ -107,9 +108,13 @@ export function processesPanel(overview: Overview): Content {
       kind: 'number',
       cell: (line) => known(line.cpu_percent, (cpu) => `${Math.round(cpu)} %`),
     },
-    { heading: 'Lag', kind: 'number', cell: (line) => known(line.event_loop_delay_p99_ms, millisecondsOf) },
+    {
+      heading: 'Event loop p99',
+      kind: 'number',
+      cell: (line) => known(line.event_loop_delay_p99_ms, formatMilliseconds),
+    },
     { heading: 'Started (UTC)', cell: (line) => timeOf(line.started_at) },
-    { heading: 'Last sign of life (UTC)', cell: (line) => sinceOf(overview, line.seen_at) },
+    { heading: 'Last report (UTC)', cell: (line) => sinceOf(overview, line.seen_at) },
   ];
   return html`
     <h2>Processes</h2>
@@ -122,20 +127,19 @@ export function processesPanel(overview: Overview): Content {
 }
 
 const known = (value: number | null, show: (value: number) => string): Content =>
-  value === null ? html`<span class="dim">not known</span>` : show(value);
+  value === null ? html`<span class="dim">unknown</span>` : show(value);
 
 const rateOf = (perSecond: number) => formatCount(Number(perSecond.toPrecision(perSecond >= 100 ? 3 : 2)));
 
-const millisecondsOf = (ms: number) => `${formatCount(Number(ms.toPrecision(ms >= 100 ? 3 : 2)))} ms`;
+const latencyOf = ({ p50_ms: p50, p99_ms: p99 }: { readonly p50_ms: number; readonly p99_ms: number }) =>
+  `p50 ${formatMilliseconds(p50)}, p99 ${formatMilliseconds(p99)}`;
 
-const secondsOf = (seconds: number | null, none: string) => (seconds === null ? none : formatDuration(seconds));
-
-/** What the database takes, by family and by month, and what the disk has left. */
+/** The size of the database by family and month, and the free disk space. */
 export function storagePanel(overview: Overview): Content {
   return html`
     <h2>Database and disk</h2>
     ${partOf(overview, 'disk', overview.free_disk_bytes, (free) =>
-      facts([['free on the disk', formatBytes(free)]]),
+      factsOf([['free disk space', formatBytes(free)]]),
     )}
     ${partOf(overview, 'storage', overview.storage, describeStorage)}
   `;
@@ -148,18 +152,15 @@ function describeStorage({
   partitions,
 }: Storage): Content {
   return html`
-    ${facts([
+    ${factsOf([
       ['database', formatBytes(bytes)],
-      [
-        'outside every month',
-        outside === 0 ? 'no event' : `${outsideOf(outside)} events, in default partitions`,
-      ],
+      ['default partition', outside === 0 ? 'empty' : outsideOf(outside)],
     ])}
     ${tableOf(
-      'The tables of events',
+      'Event tables by family',
       [
         { heading: 'Family', cell: ({ family }) => family },
-        { heading: 'Rows, about', kind: 'number', cell: ({ rows }) => rowsOf(rows) },
+        { heading: 'Rows (estimate)', kind: 'number', cell: ({ rows }) => rowsOf(rows) },
         { heading: 'Size', kind: 'number', cell: (line) => formatBytes(line.bytes) },
         { heading: 'Oldest month', cell: (line) => line.oldest_month ?? 'none' },
         { heading: 'Newest month', cell: (line) => line.newest_month ?? 'none' },
@@ -167,13 +168,13 @@ function describeStorage({
       families,
     )}
     <details>
-      <summary>${formatCount(partitions.length)} partitions</summary>
+      <summary>${countOf(partitions.length, 'partition')}</summary>
       ${tableOf(
         'Partitions',
         [
           { heading: 'Partition', cell: ({ partition }) => partition },
           {
-            heading: 'Rows, about',
+            heading: 'Rows (estimate)',
             kind: 'number',
             cell: ({ rows }) => rowsOf(rows),
           },
@@ -185,7 +186,7 @@ function describeStorage({
   `;
 }
 
-const rowsOf = (rows: number | null) => (rows === null ? 'not known yet' : formatCount(rows));
+const rowsOf = (rows: number | null) => (rows === null ? 'unknown yet' : formatCount(rows));
 
 const outsideOf = (rows: number) =>
-  rows > MAX_DEFAULT_COUNT ? `more than ${formatCount(MAX_DEFAULT_COUNT)}` : formatCount(rows);
+  rows > MAX_DEFAULT_COUNT ? `over ${countOf(MAX_DEFAULT_COUNT, 'event')}` : countOf(rows, 'event');

@@ -1,10 +1,10 @@
-import { countOf } from '../../units.ts';
 import type { Request } from 'express';
 import { z } from 'zod';
 import { parseMacAddress } from '../../mac-address.ts';
 import type { Db } from '../../store/database.ts';
 import { summarizeClient, summarizeUser } from '../../store/timeline.ts';
 import type { ClientSummary, UserSummary } from '../../store/timeline.ts';
+import { countOf } from '../../units.ts';
 import { clientAddress, userAddress } from '../addresses.ts';
 import { queryOf, readQuery, textOf } from '../api/query.ts';
 import { userName } from '../events/conditions.ts';
@@ -67,9 +67,7 @@ async function found(db: Db, q: string): Promise<Content> {
   if (panels.length > 0) return html`<div class="panels found">${panels}</div>`;
   return html`
     <div class="empty">
-      <p>
-        No events of ${mac === undefined ? `user ${q}` : `client ${mac}`} in the last ${DAYS} days.
-      </p>
+      <p>No events of ${mac === undefined ? `user ${q}` : `client ${mac}`} in the last ${DAYS} days.</p>
       <p>
         User names are case-sensitive. To search a longer range:${' '}
         <a

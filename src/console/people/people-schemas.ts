@@ -96,7 +96,9 @@ export const positionsSchema = z.object({
         name: z.string().nullable(),
         x: z.number(),
         y: z.number(),
-        observations: z.number().meta({ description: 'number of observations that the estimate is based on' }),
+        observations: z
+          .number()
+          .meta({ description: 'number of observations that the estimate is based on' }),
       }),
     )
     .meta({ description: 'estimated positions of the access points that received the client' }),

@@ -1,4 +1,3 @@
-import { formatCount } from '../../units.ts';
 import type { Request } from 'express';
 import { MESSAGE_TYPES } from '../../domain.ts';
 import { accessPointNames } from '../../store/access-point-names.ts';
@@ -6,12 +5,13 @@ import type { Db } from '../../store/database.ts';
 import type { StoredEvent } from '../../store/read-events.ts';
 import { summarizeClient, summarizeUser } from '../../store/timeline.ts';
 import type { ClientSummary, SeenWith, UserSummary } from '../../store/timeline.ts';
+import { formatCount } from '../../units.ts';
 import { addressOf, clientAddress, eventAddress, searchAddress, userAddress } from '../addresses.ts';
 import type { Query } from '../addresses.ts';
+import type { PageOf } from '../api/paging.ts';
 import { queryOf, readQuery, textOf, withBeginning } from '../api/query.ts';
 import type { Problems, Written } from '../api/query.ts';
 import { readEvents } from '../events/conditions.ts';
-import type { PageOf } from '../api/paging.ts';
 import { GENERAL_COLUMNS } from '../events/event-table.ts';
 import { rangeFields, rangeLinks, typeSelect } from '../html/form.ts';
 import { html } from '../html/html.ts';
@@ -63,7 +63,10 @@ export async function renderUser(db: Db, request: Request): Promise<Page> {
           ${seenWithPanel('Access points', summary.accessPoints, (mac) => accessPointName(mac, names))}
         </div>
         <h2>Timeline</h2>
-        <p><a href=${searchAddress({ ...inRange, user: name })}>Search these events</a> to filter or export them.</p>
+        <p>
+          <a href=${searchAddress({ ...inRange, user: name })}>Search these events</a> to filter or export
+          them.
+        </p>
       `,
       timelineOf(USER_PATH, written, page),
     ],
@@ -139,7 +142,7 @@ function refuse(written: Written, problems: ReadonlyMap<string, string>): Page {
 }
 
 /** The form above a timeline: range and type. `subject` is the parameter that names the user or client. */
-export function timelineForm(path: string, subject: string, written: Written, problems: Problems): Content {
+function timelineForm(path: string, subject: string, written: Written, problems: Problems): Content {
   return html`
     <form method="get" action=${path} aria-label="Range and types">
       <input type="hidden" name=${subject} value=${written[subject]} />
@@ -166,7 +169,7 @@ const COLUMNS: readonly Column<StoredEvent>[] = [
 ];
 
 /** Events by day, newest first. */
-export function timelineOf(path: string, written: Written, page: PageOf<StoredEvent>): Content {
+function timelineOf(path: string, written: Written, page: PageOf<StoredEvent>): Content {
   if (page.items.length === 0) {
     return html`<p class="empty">No events in this range. Choose a longer range or all types.</p>`;
   }
@@ -185,7 +188,7 @@ export function timelineOf(path: string, written: Written, page: PageOf<StoredEv
 }
 
 /** First and last seen in a range, and the number of events of each type; a type links to its events. */
-export function seenPanel(
+function seenPanel(
   { firstSeen, lastSeen, countsByType, isComplete }: UserSummary | ClientSummary,
   path: string,
   query: Query,
@@ -211,14 +214,16 @@ export function seenPanel(
       )}
       ${
         !isComplete &&
-        html`<p class="note warn">Part of the data is missing because the query took too long. Choose a shorter range.</p>`
+        html`<p class="note warn">
+          Part of the data is missing because the query took too long. Choose a shorter range.
+        </p>`
       }
     </section>
   `;
 }
 
 /** The users, clients, access points or SSIDs seen together with a user or client. */
-export function seenWithPanel(
+function seenWithPanel(
   title: string,
   seen: readonly SeenWith[],
   nameOf: (name: string) => Content,

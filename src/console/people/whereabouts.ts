@@ -1,9 +1,9 @@
-import { formatCount } from '../../units.ts';
 import type { VNode } from 'preact';
 import { accessPointNames } from '../../store/access-point-names.ts';
 import type { Db } from '../../store/database.ts';
 import { accessPointPositions, clientPositions } from '../../store/timeline.ts';
 import type { ClientPosition } from '../../store/timeline.ts';
+import { formatCount } from '../../units.ts';
 import { searchAddress } from '../addresses.ts';
 import { html } from '../html/html.ts';
 import type { Content } from '../html/html.ts';
@@ -27,7 +27,9 @@ export function whereaboutsOf(mac: string, clientPlaces: ClientPlaces, limit: nu
   if (places.length === 0) {
     return [
       note,
-      html`<p>The records of this range contain no positions (x and y). These access points received the client:</p>`,
+      html`<p>
+        The records of this range contain no positions (x and y). These access points received the client:
+      </p>`,
       staysTable(clientPlaces),
     ];
   }
@@ -36,8 +38,8 @@ export function whereaboutsOf(mac: string, clientPlaces: ClientPlaces, limit: nu
     mapOf(`Map of the positions of ${mac}`, places, accessPoints),
     html`
       <p class="dim">
-        Dots are positions of the client, connected in time order; older ones are fainter. Squares are
-        access points at estimated positions. All floors are on one plan. Units are assumed to be metres.
+        Dots are positions of the client, connected in time order; older ones are fainter. Squares are access
+        points at estimated positions. All floors are on one plan. Units are assumed to be metres.
       </p>
       <details>
         <summary>Show as table</summary>
@@ -83,7 +85,7 @@ export function accessPointName(mac: string | null, names: ReadonlyMap<string, s
 }
 
 /** An access point on a map. */
-export interface PlacedAccessPoint {
+interface PlacedAccessPoint {
   readonly mac: string;
   readonly name: string | undefined;
   readonly x: number;
@@ -120,7 +122,7 @@ export async function readPlaces(
 }
 
 /** The position of a client at one time, whichever number of access points reported it. */
-export interface Place {
+interface Place {
   readonly occurredAt: Date;
   readonly x: number;
   readonly y: number;
@@ -131,14 +133,14 @@ export interface Place {
 }
 
 /** The positions of observations that have x and y, oldest first. */
-export function placesOf(positions: readonly ClientPosition[]): readonly Place[] {
+function placesOf(positions: readonly ClientPosition[]): readonly Place[] {
   return strongestOfEachTime(positions)
     .flatMap(({ x, y, ...others }) => (x === null || y === null ? [] : [{ ...others, x, y }]))
     .toReversed();
 }
 
 /** A period in which one access point had the strongest signal of a client. */
-export interface Stay {
+interface Stay {
   readonly apMac: string | null;
   readonly from: Date;
   readonly to: Date;
@@ -146,7 +148,7 @@ export interface Stay {
 }
 
 /** The access points that a client was at, newest first. */
-export function staysOf(positions: readonly ClientPosition[]): readonly Stay[] {
+function staysOf(positions: readonly ClientPosition[]): readonly Stay[] {
   const stays: Stay[] = [];
   for (const { apMac, occurredAt } of strongestOfEachTime(positions)) {
     const last = stays.at(-1);
@@ -178,7 +180,7 @@ const FAINTEST = 0.2;
  * A plan of positions, oldest first, connected by lines that fade with age, and of access points. All floors are on one
  * plan because the records do not name the floor.
  */
-export function mapOf(
+function mapOf(
   title: string,
   places: readonly Place[],
   accessPoints: readonly PlacedAccessPoint[],

@@ -82,7 +82,10 @@ const oneRoute = (db: Db) =>
     summary: 'get one quarantined item and the result of its replay',
     asks: oneQuarantined,
     answer: quarantinedSchema.extend({
-      replay_of: z.string().nullable().meta({ description: 'id of the item whose replay quarantined this one' }),
+      replay_of: z
+        .string()
+        .nullable()
+        .meta({ description: 'id of the item whose replay quarantined this one' }),
       again: z
         .array(z.object({ quarantine_id: z.string(), reason: z.string() }))
         .meta({ description: 'records that its replay quarantined again' }),
@@ -120,7 +123,8 @@ const replayRoute = ({ db, replay }: QuarantineOptions) =>
     path: '/quarantine/replay',
     tag: 'quarantine',
     summary: 'replay the chosen items',
-    description: 'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
+    description:
+      'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
     asks: z.object({ body: chosenBody }),
     answer: z.object({ results: z.array(replaySchema), next_cursor: next }),
     async work({ body }, { operator, signal }) {
@@ -147,7 +151,8 @@ const discardRoute = (db: Db) =>
     path: '/quarantine/discard',
     tag: 'quarantine',
     summary: 'delete the content of the chosen open items; the record of them stays',
-    description: 'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
+    description:
+      'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
     asks: z.object({ body: chosenBody }),
     answer: z.object({ discarded: z.number().int(), next_cursor: next }),
     async work({ body }, { operator }) {

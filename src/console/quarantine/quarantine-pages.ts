@@ -1,4 +1,3 @@
-import { countOf, formatBytes, formatCount } from '../../units.ts';
 import type { Request } from 'express';
 import type { VNode } from 'preact';
 import { z } from 'zod';
@@ -6,7 +5,8 @@ import { asText, showBytes } from '../../show-bytes.ts';
 import type { Db } from '../../store/database.ts';
 import { QUARANTINE_STATES } from '../../store/quarantine-state.ts';
 import type { Quarantined } from '../../store/search-quarantine.ts';
-import { deliveryAddress } from '../addresses.ts';
+import { countOf, formatBytes, formatCount } from '../../units.ts';
+import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
 import { only, queryOf, textOf } from '../api/query.ts';
 import type { Written } from '../api/query.ts';
 import { readAsked } from '../api/route.ts';
@@ -83,7 +83,10 @@ function chooser({ items, total }: PageOfQuarantine, state: string, written: Wri
   return html`
     <form id="chosen" data-matching=${matchingOf(written)} data-total=${isOpen ? total : 0}>
       <div class="row apart">
-        <p>${formatCount(total)} ${state === 'all' ? '' : `${state} `}${total === 1 ? 'item' : 'items'}, ${formatCount(items.length)} on this page.</p>
+        <p>
+          ${formatCount(total)} ${state === 'all' ? '' : `${state} `}${total === 1 ? 'item' : 'items'},
+          ${formatCount(items.length)} on this page.
+        </p>
         ${
           items.some((item) => item.resolution === null) &&
           html`
@@ -91,7 +94,9 @@ function chooser({ items, total }: PageOfQuarantine, state: string, written: Wri
               <label><input type="checkbox" name="page" /> Select this page</label>
               ${
                 isOpen &&
-                html`<label><input type="checkbox" name="all" /> Select all ${formatCount(total)} matching</label>`
+                html`<label
+                  ><input type="checkbox" name="all" /> Select all ${formatCount(total)} matching</label
+                >`
               }
               <button type="button" name="replay">Replay</button>
               <button type="button" name="discard" class="danger">Discard</button>
@@ -132,10 +137,7 @@ function quarantinedFacts({ item, replayOf, account }: DescribedQuarantined): Co
       ['Source', item.source],
       ['Type', item.message_type],
       ['Size', `${formatBytes(item.bytes)}${item.encoding === null ? '' : `, encoded as ${item.encoding}`}`],
-      [
-        'Delivery',
-        html`<a class="mono" href=${deliveryAddress(item.delivery_id)}>${item.delivery_id}</a>`,
-      ],
+      ['Delivery', html`<a class="mono" href=${deliveryAddress(item.delivery_id)}>${item.delivery_id}</a>`],
       ['Item ID', html`<code>${item.quarantine_id}</code>`],
       replayOf !== undefined && ['Quarantined by the replay of', linkTo(replayOf)],
       replayId !== null && [
@@ -148,12 +150,10 @@ function quarantinedFacts({ item, replayOf, account }: DescribedQuarantined): Co
           }
         `,
       ],
-      ...(account?.again ?? []).map(
-        ({ quarantineId, reason }): Fact => [
-          'Quarantined again',
-          html`${linkTo(quarantineId)}: ${reason}`,
-        ],
-      ),
+      ...(account?.again ?? []).map(({ quarantineId, reason }): Fact => [
+        'Quarantined again',
+        html`${linkTo(quarantineId)}: ${reason}`,
+      ]),
     ],
     'panel',
   );
@@ -194,9 +194,6 @@ function bytes({ item }: DescribedQuarantined, content: Buffer): Content {
     ${text.length > MAX_SHOWN && html`<p>${formatCount(text.length - MAX_SHOWN)} more characters are in the download.</p>`}
   `;
 }
-
-/** The address of a quarantined item. */
-export const quarantinedAddress = (id: string) => `/quarantine/${id}`;
 
 /** The state of a quarantined item. */
 function stateBadge({ resolution }: Pick<Quarantined, 'resolution'>): VNode {
