@@ -127,7 +127,7 @@ describe('the stream of events', () => {
     await Promise.all([watch(), watch()]);
     const { response, text } = await watch();
     expect(response.status).toBe(503);
-    await waitFor(() => text().includes('3 pages watch already'));
+    await waitFor(() => text().includes('the limit of 3 live views'));
     early.abort();
     await waitFor(async () => (await watch()).response.ok);
   });

@@ -45,7 +45,7 @@ export function readQuery<Schema extends z.ZodType>(
 
 const DAY_MS = 86_400_000;
 
-/** Adds the start of the range if it is missing: so many days before its end, or before now. */
+/** Adds the start of the range if it is missing: this number of days before its end, or before now. */
 export function withBeginning(written: Written, days: number): Written {
   if (written['since'] !== undefined) return written;
   const until = moment.safeParse(written['until']).data;

@@ -176,7 +176,7 @@ function Result({ outcomes, unfinished }) {
 /** @param {{ held: Held[] }} props */
 function HeldList({ held }) {
   return html`
-    <h3>What the cloud holds</h3>
+    <h3>Subscriptions in the cloud</h3>
     ${
       held.length === 0
         ? html`<p class="empty">No subscriptions. Apply the plan to create them.</p>`

@@ -42,7 +42,7 @@ type Outcome = z.input<typeof forwardingSchema>['outcome'];
 
 /** Whether a destination received an event, in a word. */
 export function outcomeOf({ hasPassed, rejectedAt, replayedAt }: EventForwarding): Outcome {
-  if (rejectedAt !== null) return replayedAt === null ? 'refused' : 'sent again';
+  if (rejectedAt !== null) return replayedAt === null ? 'rejected' : 'resent';
   return hasPassed ? 'passed' : 'waiting';
 }
 

@@ -158,9 +158,9 @@ function outcomeBadge(one: EventForwarding): Content {
   const outcome = outcomeOf(one);
   switch (outcome) {
     case 'passed':
-    case 'sent again':
-      return badge('good', outcome === 'passed' ? 'passed' : 'resent');
-    case 'refused':
+    case 'resent':
+      return badge('good', outcome);
+    case 'rejected':
       return badge('bad', 'rejected by the destination');
     case 'waiting':
       return one.state === 'running' ? badge('plain', 'not yet') : badge('warn', `not yet: ${one.state}`);

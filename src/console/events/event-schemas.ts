@@ -86,9 +86,9 @@ export const histogramSchema = z
 export const forwardingSchema = z
   .object({
     destination: z.string(),
-    outcome: z.enum(['passed', 'waiting', 'refused', 'sent again']).meta({
+    outcome: z.enum(['passed', 'waiting', 'rejected', 'resent']).meta({
       description:
-        'passed: sent, unless the filter excludes it or the destination started after it; waiting: not reached yet; refused: rejected by the destination; sent again: rejected first, then resent',
+        'passed: sent, unless the filter excludes it or the destination started after it; waiting: not reached yet; rejected: by the destination, because of its content; resent: rejected first, then sent',
     }),
     state: z.enum(['running', 'paused', 'refused']).meta({ description: 'current state of the destination' }),
     reason: z.string().nullable().meta({ description: 'why it was rejected' }),

@@ -38,7 +38,7 @@ interface QueueFigures {
   readonly oldestWaitingSeconds: number | undefined;
 }
 
-/** How unusual it is that nothing arrives of a source and message type. */
+/** Whether the silence of a source and message type is unusual. */
 export interface SilenceLine {
   readonly source: string;
   readonly messageType: MessageType;
