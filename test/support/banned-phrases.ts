@@ -5,7 +5,7 @@ interface BannedPhrase {
 }
 
 /** The left column of docs/style.md, and other phrases that were found and rewritten. Matched whatever their case. */
-export const BANNED_PHRASES: readonly BannedPhrase[] = (
+const BANNED_PHRASES: readonly BannedPhrase[] = (
   [
     [/tell how to use it/, 'show help for a command'],
     [/follow them, or take them out/, 'search, follow and export'],
@@ -85,7 +85,7 @@ export const BANNED_PHRASES: readonly BannedPhrase[] = (
 ).map(([{ source }, instead]) => ({ phrase: new RegExp(source, 'i'), instead }));
 
 /** A banned phrase in a text. */
-export interface Found {
+interface Found {
   readonly phrase: string;
   readonly instead: string;
   /** The phrase with the text around it. */

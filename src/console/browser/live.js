@@ -132,9 +132,8 @@ function watch(place, address) {
       ${
         hasGap &&
         html`<p class="note warn">
-          Too many events arrived while disconnected; some are missing here.
-          <a href="/events">Search events</a>
-          to see all of them.
+          Too many events arrived while disconnected; some are missing here.${' '}
+          <a href="/events">Search events</a> to see them.
         </p>`
       }
       ${

@@ -23,7 +23,7 @@ async function refresh() {
     if (fresh === undefined) return;
     for (const part of document.querySelectorAll('[data-live]')) {
       const like = fresh.getElementById(part.id);
-      if (like !== null) Idiomorph.morph(part, like, { callbacks: { beforeAttributeUpdated: isOurs } });
+      if (like !== null) void Idiomorph.morph(part, like, { callbacks: { beforeAttributeUpdated: isOurs } });
     }
     showFresh(fresh.querySelector('#freshness')?.textContent ?? '');
     document.dispatchEvent(new CustomEvent('overview-refreshed'));

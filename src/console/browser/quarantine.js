@@ -183,7 +183,7 @@ function describe({ outcome, delivery_id: delivery, events, duplicates, again, r
     ${countOf(duplicates, 'duplicate')}
     ${again.map(
       (one) =>
-        html`; quarantined again as
+        html`; quarantined again as${' '}
           <a class="mono" href=${`/quarantine/${one.quarantine_id}`}>${one.quarantine_id}</a>: ${one.reason}`,
     )}
   `;

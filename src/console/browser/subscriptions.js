@@ -163,7 +163,7 @@ function Result({ outcomes, unfinished }) {
         ${outcomes.map(
           ({ step, error }) =>
             html`<li>
-              <${Action} action=${step.action} /> ${step.message_type}:
+              <${Action} action=${step.action} /> ${step.message_type}:${' '}
               ${error === null ? 'accepted' : `failed: ${error}`}
             </li>`,
         )}

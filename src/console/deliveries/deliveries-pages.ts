@@ -89,8 +89,8 @@ function listOf({ items, lookedBackTo }: PageOfDeliveries): Content {
   return [
     stopped,
     html`<p class="empty">
-      No deliveries match. Remove conditions, or send a delivery: the <a href="/">overview</a> shows how, and
-      <a href="/subscriptions">Subscriptions</a> shows what the cloud sends.
+      No deliveries match. Remove conditions, or send a delivery: the <a href="/">overview</a> shows how,
+      and${' '} <a href="/subscriptions">Subscriptions</a> shows what the cloud sends.
     </p>`,
   ];
 }
@@ -152,13 +152,13 @@ function eventsOf({ delivery, events }: DescribedDelivery): Content {
   if (events === undefined) {
     return html`<p class="note warn">
       Not all events of this delivery were found in time (${formatCount(delivery.event_count)} stored). They
-      occurred long before the delivery, or retention has dropped their month.
+      occurred long before the delivery, or retention has dropped their month.${' '}
       <a href="/events">Search events</a> by their own time.
     </p>`;
   }
   if (events.length === 0) {
     return html`<p class="empty">
-      This delivery added no events.
+      This delivery added no events.${' '}
       ${
         delivery.duplicate_count > 0
           ? 'All of its events had been stored before.'

@@ -32,11 +32,7 @@ function stateOf({ state, last_error: lastError }: DescribedDestination): VNode 
 }
 
 /** The backlog of a destination: events, and the age of the oldest. */
-function behindOf({
-  behind,
-  behind_is_least: isLeast,
-  behind_since: since,
-}: DescribedDestination): string {
+function behindOf({ behind, behind_is_least: isLeast, behind_since: since }: DescribedDestination): string {
   if (behind === null) return 'unknown';
   if (behind === 0) return 'none';
   const age = since === null ? '' : ` (${formatDuration((Date.now() - since.getTime()) / 1_000)})`;
@@ -123,8 +119,8 @@ export async function destinationsPage({ db, configured }: DestinationsPageOptio
 
 const EMPTY = html`
   <p class="empty">
-    No destinations are configured. Set <code>FORWARD_TO</code>, for example to
-    <code> syslog+tls://siem.example:6514?format=cef</code>, and restart. docs/forwarding.md describes all
+    No destinations are configured. Set <code>FORWARD_TO</code>, for example to${' '}
+    <code>syslog+tls://siem.example:6514?format=cef</code>, and restart. docs/forwarding.md describes all
     types of destinations.
   </p>
 `;

@@ -60,11 +60,7 @@ export function selectOf({ name, label, value, options, problem }: SelectOptions
 }
 
 /** The choice of one message type, or all of them. */
-export const typeSelect = (
-  types: readonly string[],
-  value: string | undefined,
-  problem?: string | undefined,
-): VNode =>
+export const typeSelect = (types: readonly string[], value: string | undefined, problem?: string): VNode =>
   selectOf({
     name: 'type',
     label: 'Type',

@@ -223,11 +223,7 @@ function seenPanel(
 }
 
 /** The users, clients, access points or SSIDs seen together with a user or client. */
-function seenWithPanel(
-  title: string,
-  seen: readonly SeenWith[],
-  nameOf: (name: string) => Content,
-): Content {
+function seenWithPanel(title: string, seen: readonly SeenWith[], nameOf: (name: string) => Content): Content {
   return html`
     <section class="panel">
       <h2>${title}</h2>

@@ -16,8 +16,8 @@ export function whereaboutsOf(mac: string, clientPlaces: ClientPlaces, limit: nu
   const { positions, accessPoints, names } = clientPlaces;
   if (positions.length === 0) {
     return html`<p class="empty">
-      No access point reported this client in this range. Locations are in the message types
-      <code> LOCATION_AP_CENTRIC</code> and <code>LOCATION_CLIENT_CENTRIC</code>.
+      No access point reported this client in this range. Locations are in the message types${' '}
+      <code>LOCATION_AP_CENTRIC</code> and <code>LOCATION_CLIENT_CENTRIC</code>.
     </p>`;
   }
   const places = placesOf(positions);
@@ -180,11 +180,7 @@ const FAINTEST = 0.2;
  * A plan of positions, oldest first, connected by lines that fade with age, and of access points. All floors are on one
  * plan because the records do not name the floor.
  */
-function mapOf(
-  title: string,
-  places: readonly Place[],
-  accessPoints: readonly PlacedAccessPoint[],
-): VNode {
+function mapOf(title: string, places: readonly Place[], accessPoints: readonly PlacedAccessPoint[]): VNode {
   const { height, at } = scaleOf([...places, ...accessPoints]);
   const opacity = (index: number) =>
     (FAINTEST + (1 - FAINTEST) * (places.length < 2 ? 1 : index / (places.length - 1))).toFixed(2);

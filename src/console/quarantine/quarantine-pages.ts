@@ -58,8 +58,8 @@ function emptyState(state: string): Content {
     return html`<p class="empty">No items match. <a href="/quarantine">Show open items</a></p>`;
   }
   return html`<p class="empty">
-    No open items. Earlier items are under <a href="/quarantine?state=replayed">replayed</a> and
-    <a href="/quarantine?state=discarded"> discarded</a>.
+    No open items. Earlier items are under <a href="/quarantine?state=replayed">replayed</a> and${' '}
+    <a href="/quarantine?state=discarded">discarded</a>.
   </p>`;
 }
 
@@ -84,8 +84,8 @@ function chooser({ items, total }: PageOfQuarantine, state: string, written: Wri
     <form id="chosen" data-matching=${matchingOf(written)} data-total=${isOpen ? total : 0}>
       <div class="row apart">
         <p>
-          ${formatCount(total)} ${state === 'all' ? '' : `${state} `}${total === 1 ? 'item' : 'items'},
-          ${formatCount(items.length)} on this page.
+          ${countOf(total, state === 'all' ? 'item' : `${state} item`)}, ${formatCount(items.length)} on this
+          page.
         </p>
         ${
           items.some((item) => item.resolution === null) &&

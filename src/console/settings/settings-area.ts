@@ -28,8 +28,8 @@ export function settingsArea(settings: Readonly<Record<string, unknown>>): Area 
           title: 'Settings',
           content: html`
             <p>
-              The settings of this process. To change one, edit the environment or the file that
-              <code> XIQ_SINK_CONFIG</code> names, and restart.
+              The settings of this process. To change one, edit the environment or the file that${' '}
+              <code>XIQ_SINK_CONFIG</code> names, and restart.
             </p>
             ${factsOf(
               Object.entries(settings).map(([name, value]): Fact => [name, show(value)]),
