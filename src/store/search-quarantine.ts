@@ -1,12 +1,7 @@
 import { sql } from 'kysely';
 import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import type { Db } from './database.ts';
-import type { Resolution } from './tables.ts';
-
-/** Open items, items resolved in one of the ways, or all items. */
-export const QUARANTINE_STATES = ['open', 'replayed', 'discarded', 'all'] as const;
-
-export type QuarantineState = (typeof QUARANTINE_STATES)[number];
+import type { QuarantineState, Resolution } from './tables.ts';
 
 /** Conditions on quarantined items. All conditions that are given must hold. */
 export interface QuarantineFilter {

@@ -4,6 +4,11 @@ import type { MessageType, Origin, SecretForm, UNKNOWN_MESSAGE_TYPE } from '../d
 /** How a quarantined item was resolved. */
 export type Resolution = 'replayed' | 'discarded';
 
+/** Open items, items resolved in one of the ways, or all items. */
+export const QUARANTINE_STATES = ['open', 'replayed', 'discarded', 'all'] as const;
+
+export type QuarantineState = (typeof QUARANTINE_STATES)[number];
+
 /** The state of a destination: `refused` after it rejected our credentials, `paused` by a person. */
 export type DestinationState = 'running' | 'paused' | 'refused';
 

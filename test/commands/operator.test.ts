@@ -125,6 +125,6 @@ test('what is done to a destination is written down, also when it fails', async 
     action: 'destination.pause',
     subject: 'other',
     outcome: 'failed',
-    result: { error: expect.stringContaining('no destination "other"') as unknown },
+    result: { error: expect.stringContaining('no destination is called "other"') as unknown },
   });
 });

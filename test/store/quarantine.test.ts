@@ -11,7 +11,8 @@ import {
   openQuarantine,
   searchQuarantine,
 } from '../../src/store/search-quarantine.ts';
-import type { QuarantineFilter, QuarantineState } from '../../src/store/search-quarantine.ts';
+import type { QuarantineFilter } from '../../src/store/search-quarantine.ts';
+import type { QuarantineState } from '../../src/store/tables.ts';
 import { createOwnedDatabase, unguarded } from '../support/database.ts';
 import type { OwnedDatabase } from '../support/database.ts';
 import { queuedDelivery } from '../support/deliveries.ts';

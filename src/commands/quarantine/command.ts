@@ -1,6 +1,6 @@
 import { Option } from '@commander-js/extra-typings';
 import type { Command } from '@commander-js/extra-typings';
-import { QUARANTINE_STATES } from '../../store/search-quarantine.ts';
+import { QUARANTINE_STATES } from '../../store/tables.ts';
 import {
   examples,
   time,

@@ -8,7 +8,8 @@ import {
   readContent,
   searchQuarantine,
 } from '../../store/search-quarantine.ts';
-import type { Quarantined, QuarantineFilter, QuarantineState } from '../../store/search-quarantine.ts';
+import type { Quarantined, QuarantineFilter } from '../../store/search-quarantine.ts';
+import type { QuarantineState } from '../../store/tables.ts';
 import { formatCount } from '../../units.ts';
 import { note, oneLine, print, printJson, printTable } from '../shared/output.ts';
 import { checkIds } from './chosen.ts';

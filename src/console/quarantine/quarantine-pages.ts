@@ -3,7 +3,7 @@ import type { VNode } from 'preact';
 import { z } from 'zod';
 import { asText, showBytes } from '../../show-bytes.ts';
 import type { Db } from '../../store/database.ts';
-import { QUARANTINE_STATES } from '../../store/search-quarantine.ts';
+import { QUARANTINE_STATES } from '../../store/tables.ts';
 import type { Quarantined } from '../../store/search-quarantine.ts';
 import { countOf, formatBytes, formatCount } from '../../units.ts';
 import { deliveryAddress, quarantinedAddress } from '../addresses.ts';

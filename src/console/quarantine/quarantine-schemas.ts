@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { QUARANTINE_STATES } from '../../store/search-quarantine.ts';
+import { QUARANTINE_STATES } from '../../store/tables.ts';
 import type { Replay } from '../../store/quarantine.ts';
 import type { QuarantineFilter, Quarantined } from '../../store/search-quarantine.ts';
 import { cursorOf } from '../api/paging.ts';
