@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { findBanned } from './support/banned-phrases.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');
@@ -80,4 +81,9 @@ describe('the map of the project', () => {
       .map(({ name }) => `src/${name}/`);
     expect(rooms.filter((room) => !map.includes(room))).toEqual([]);
   });
+});
+
+// docs/style.md quotes the phrases that it replaces.
+it.each(PAGES.filter((page) => page !== 'docs/style.md'))('%s is in plain words', (page) => {
+  expect(findBanned(read(page))).toEqual([]);
 });

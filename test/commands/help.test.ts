@@ -2,6 +2,7 @@ import type { CommandUnknownOpts } from '@commander-js/extra-typings';
 import { describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { defineProgram } from '../../src/commands/program.ts';
+import { findBanned } from '../support/banned-phrases.ts';
 import { endOfProgram } from '../support/program.ts';
 
 function leavesOf(command: CommandUnknownOpts): CommandUnknownOpts[] {
@@ -10,6 +11,12 @@ function leavesOf(command: CommandUnknownOpts): CommandUnknownOpts[] {
 
 const nameOf = (command: CommandUnknownOpts): string =>
   command.parent === null ? command.name() : `${nameOf(command.parent)} ${command.name()}`;
+
+/** A command with all commands below it. */
+const withSubcommands = (command: CommandUnknownOpts): CommandUnknownOpts[] => [
+  command,
+  ...command.commands.flatMap(withSubcommands),
+];
 
 /** What `--help` prints. */
 function helpOf(command: CommandUnknownOpts): string {
@@ -64,6 +71,13 @@ describe('the help of', () => {
     expect(examples.length).toBeGreaterThan(0);
     for (const words of examples) expect(await parse(words)).toBe(name);
   });
+
+  it.each(withSubcommands(defineProgram({})).map((command) => ({ name: nameOf(command), command })))(
+    '$name is in plain words',
+    ({ command }) => {
+      expect(findBanned(helpOf(command))).toEqual([]);
+    },
+  );
 
   it('the program groups its commands, ends with examples that work, and says where the documentation is', async () => {
     const help = helpOf(defineProgram({}));

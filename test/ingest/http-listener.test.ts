@@ -39,7 +39,7 @@ describe('the listener', () => {
     expect(sender.received()).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  it('takes no more than so many connections, and another once one has ended', async () => {
+  it('accepts no connections beyond the limit, and another after one has ended', async () => {
     const port = await listen({ maxConnections: 3 });
     const served = async () => {
       const sender = connectRaw(port, head('Content-Length: 0'));

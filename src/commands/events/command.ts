@@ -75,8 +75,8 @@ export function defineEvents(program: Command, settings: Settings): void {
   /** A command on the events of a time range. */
   function rangeCommand(name: string, description: string) {
     return eventsCommand(name, description)
-      .option('--since <time>', `events from this time on: ${TIME_FORMS}`, time)
-      .option('--until <time>', 'events before this time', time)
+      .option('--since <time>', `start of the range: ${TIME_FORMS}`, time)
+      .option('--until <time>', 'end of the range, exclusive', time)
       .addOption(zoneOption());
   }
 
