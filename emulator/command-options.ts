@@ -42,3 +42,8 @@ export const EMULATOR_OPTIONS: readonly EmulatorOption[] = [
     meaning: `how a delivery carries the secret: ${SECRET_FORMS.join(', ')}`,
   },
 ];
+
+/** The flag of an option: `--secret-form` for `secretForm`. */
+export function flagOf(name: string): string {
+  return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}

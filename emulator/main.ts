@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { Command } from 'commander';
-import { EMULATOR_OPTIONS } from './command-options.ts';
+import { EMULATOR_OPTIONS, flagOf } from './command-options.ts';
 import { emulatorOptionsSchema, runEmulator, startedScreen } from './run-emulator.ts';
 
 // The emulator as a program of its own: `node emulator/main.ts --rate 20`.
@@ -27,9 +27,4 @@ try {
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
-}
-
-/** The flag of an option: `--secret-form` for `secretForm`. */
-function flagOf(name: string): string {
-  return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }

@@ -54,5 +54,5 @@ it('an owner who is no superuser makes the reading role where there is none, and
   cleanUps.push(() => postgres.stop());
   const owned = await ownedDatabase(postgres.databaseUrl);
   const settings = await expectServed(owned);
-  expect(await runProgram(settings, 'sql', '--csv', 'select count(*) from audit_log')).toBe('count\r\n1\n');
+  expect(await runProgram(settings, 'sql', '--csv', 'select count(*) from audit_log')).toBe('count\r\n1\r\n');
 });

@@ -152,7 +152,7 @@ describe('doctor', () => {
       certificate: like(/^fail .*expired on/),
       'public address': like(/^fail .*ECONNREFUSED/),
       'cloud clock': like(/^ok /),
-      api: like(/^fail .*Wrong username or password/),
+      api: like(/^fail .*Invalid user name or password/),
       subscriptions: 'skipped needs api',
       conservation: like(/^fail does not add up: default AUDIT_LOG_ALL/),
       partitions: like(/^warn .*1 event in audit_events_default/),
