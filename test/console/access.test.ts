@@ -323,14 +323,25 @@ describe('without a token', () => {
     expect((await change(link)).status).toBe(403);
   });
 
-  it.each(['Via', 'Forwarded', 'X-Forwarded-For', 'X-Forwarded-Host', 'X-Forwarded-Proto'])(
-    'what a proxy on this machine brings is refused: %s',
-    async (name) => {
-      const { status, text } = await get('/api/v1/thing', { [name]: '192.0.2.7' });
-      expect(status).toBe(403);
-      expect(text).toContain('ADMIN_TOKEN');
-    },
-  );
+  it.each([
+    'Via',
+    'Forwarded',
+    'X-Forwarded-For',
+    'X-Forwarded-Host',
+    'X-Forwarded-Proto',
+    'X-Forwarded-Anything',
+    'CDN-Loop',
+    'X-Real-IP',
+    'CF-Connecting-IP',
+    'True-Client-IP',
+    'X-Client-IP',
+    'X-Cluster-Client-IP',
+    'Fastly-Client-IP',
+  ])('what a proxy on this machine brings is refused: %s', async (name) => {
+    const { status, text } = await get('/api/v1/thing', { [name]: '192.0.2.7' });
+    expect(status).toBe(403);
+    expect(text).toContain('ADMIN_TOKEN');
+  });
 
   it('there is nothing to log in to', async () => {
     expect((await getPage('/login')).status).toBe(404);

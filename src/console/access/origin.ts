@@ -48,11 +48,23 @@ export function refuseOtherNames({ headers: { host } }: AskedRequest): void {
 }
 
 /** What proxies say of themselves (RFC 9110, section 7.6.3; RFC 7239; and what came before it). */
-const PROXY_HEADERS = ['via', 'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto'];
+const PROXY_HEADERS = new Set([
+  'via',
+  'forwarded',
+  'cdn-loop',
+  'x-real-ip',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'true-client-ip',
+  'cf-connecting-ip',
+  'fastly-client-ip',
+]);
 
 /** A proxy on this machine asks from here for people who are not. Throws HttpError 403. */
 export function refuseProxies({ headers }: AskedRequest): void {
-  const sign = PROXY_HEADERS.find((name) => headers[name] !== undefined);
+  const sign = Object.keys(headers).find(
+    (name) => PROXY_HEADERS.has(name) || name.startsWith('x-forwarded-'),
+  );
   if (sign === undefined) return;
   const message = `behind a proxy ADMIN_TOKEN has to be set (the request carries ${sign})`;
   throw new HttpError(403, 'PROXY', message);
