@@ -20,6 +20,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts', 'emulator/test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...skipped],
     globalSetup: 'test/support/global-setup.ts',
+    setupFiles: 'test/support/fast-check-seed.ts',
     // Most of the long tests wait for a program or for an outage to end, not for the processor.
     maxWorkers: 3,
     // Patience for a busy machine, which costs nothing on an idle one: the slowest tests start the whole program, again

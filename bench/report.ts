@@ -1,6 +1,6 @@
-import { formatTable } from '../src/commands/table.ts';
-import { countOf, formatCount } from '../src/units.ts';
 import type { Backlog } from './backlog.ts';
+import { formatTable } from '../src/commands/shared/output.ts';
+import { countOf, formatCount } from '../src/units.ts';
 import type { Forwarded } from './forward.ts';
 import type { Machine } from './machine.ts';
 import type { Measurement } from './measure.ts';

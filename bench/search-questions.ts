@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Db } from '../src/store/database.ts';
+import type { EventFilter } from '../src/store/event-filter.ts';
 import { eventHistogram } from '../src/store/event-histogram.ts';
+import type { EventPosition } from '../src/store/event-pages.ts';
 import { searchEvents } from '../src/store/search-events.ts';
-import type { EventFilter, EventPosition } from '../src/store/search-events.ts';
 import { summarizeClient, summarizeUser } from '../src/store/timeline.ts';
 import type { Seeded } from './seed-events.ts';
 import { SEEDED_DAYS } from './seed-events.ts';

@@ -1,28 +1,44 @@
-import { DEFAULT_RATE, DEFAULT_SCALE, DEFAULT_SECRET_FORM, DEFAULT_SEED } from './defaults.ts';
-import type { EmulatorOptionName } from './run-emulator.ts';
-import { SECRET_FORMS } from './secret-forms.ts';
+import { SECRET_FORMS } from './sending/secret-forms.ts';
 
-/** One option of the command: its name without dashes, its default as it would be typed, and what it means. */
-export interface EmulatorOption {
-  name: EmulatorOptionName;
+/** The defaults of the options, typed as on the command line; an emulator made in code has the same. */
+export const DEFAULTS = {
+  port: 8090,
+  host: '127.0.0.1',
+  seed: 1,
+  scale: { devices: 50, clients: 200, users: 100 },
+  rate: 5,
+  secretForm: 'basic',
+} as const;
+
+/** One option: its name without dashes, its default as typed on the command line, and its meaning. */
+interface EmulatorOption {
+  name: keyof typeof DEFAULTS;
   default: string;
   meaning: string;
 }
 
-/** The options of `xiq-sink emulator`. */
+/** The options of `xiq-sink emulator` and of `node emulator/main.ts`. */
 export const EMULATOR_OPTIONS: readonly EmulatorOption[] = [
-  { name: 'port', default: '8090', meaning: 'port of the API' },
-  { name: 'host', default: '127.0.0.1', meaning: 'address to listen on; nothing protects it off loopback' },
-  { name: 'seed', default: String(DEFAULT_SEED), meaning: 'same seed, same network' },
+  { name: 'port', default: String(DEFAULTS.port), meaning: 'port of the API' },
+  {
+    name: 'host',
+    default: DEFAULTS.host,
+    meaning: 'listen address; keep it on loopback, access is not restricted',
+  },
+  {
+    name: 'seed',
+    default: String(DEFAULTS.seed),
+    meaning: 'the same seed gives the same network and events',
+  },
   {
     name: 'scale',
-    default: `${DEFAULT_SCALE.devices},${DEFAULT_SCALE.clients},${DEFAULT_SCALE.users}`,
-    meaning: 'how many devices, clients and users: DEVICES[,CLIENTS[,USERS]]',
+    default: Object.values(DEFAULTS.scale).join(','),
+    meaning: 'size of the network: DEVICES[,CLIENTS[,USERS]]',
   },
-  { name: 'rate', default: String(DEFAULT_RATE), meaning: 'deliveries a second in total' },
+  { name: 'rate', default: String(DEFAULTS.rate), meaning: 'deliveries per second, over all subscriptions' },
   {
     name: 'secretForm',
-    default: DEFAULT_SECRET_FORM,
-    meaning: `how a delivery carries its secret: ${SECRET_FORMS.join(', ')}`,
+    default: DEFAULTS.secretForm,
+    meaning: `how a delivery carries the secret: ${SECRET_FORMS.join(', ')}`,
   },
 ];

@@ -1,47 +1,44 @@
 import { createHash } from 'node:crypto';
 import express from 'express';
 import type { Express } from 'express';
+import { systemClock } from '../src/clock.ts';
+import type { Clock } from '../src/clock.ts';
 import { LOG_KINDS } from '../src/cloud/contract/logs.ts';
-import { createRoutes } from './all-routes.ts';
-import { systemClock } from './clock.ts';
-import type { Clock } from './clock.ts';
-import { DEFAULT_RATE, DEFAULT_SCALE, DEFAULT_SECRET_FORM, DEFAULT_SEED } from './defaults.ts';
-import { createEndUsers } from './end-users.ts';
-import { writeDigits } from './exact-json.ts';
-import { createFaultSwitch } from './faults.ts';
-import type { FaultSwitch } from './faults.ts';
-import { handleErrors, unknownAddress } from './handle-errors.ts';
-import type { EmulatorLogger } from './handle-errors.ts';
-import { hardenAnswers } from './harden-answers.ts';
-import { createJournal } from './journal.ts';
-import { createListener } from './listener.ts';
-import { createNetwork } from './network.ts';
-import { describeApi } from './openapi.ts';
-import { createOperations, OPERATION_TIMES } from './operations.ts';
-import type { OperationTimes } from './operations.ts';
-import { createOutbox } from './outbox.ts';
-import { createQuota } from './quota.ts';
+import { createTokens } from './access/tokens.ts';
+import { DEFAULTS } from './command-options.ts';
+import { createEndUsers } from './events/end-users.ts';
+import { createJournal } from './events/journal.ts';
+import { createNetwork } from './events/network.ts';
+import { handleErrors, unknownAddress } from './http/errors.ts';
+import type { EmulatorLogger } from './http/errors.ts';
+import { createListener } from './http/listener.ts';
+import { describeApi } from './http/openapi.ts';
+import { createOperations, OPERATION_TIMES } from './http/operations.ts';
+import type { OperationTimes } from './http/operations.ts';
+import { hardenAnswers, serveRoutes } from './http/serve-routes.ts';
 import { createRandom } from './random.ts';
-import type { EmulatedSecretForm } from './secret-forms.ts';
-import { createSender } from './sender.ts';
-import { serveRoutes } from './serve-routes.ts';
-import type { EmulatorStatus } from './status.ts';
-import { createSubscriptionStore } from './subscriptions.ts';
-import { createTally } from './tally.ts';
-import { createTokens } from './tokens.ts';
-import { createWorld } from './world.ts';
-import type { Scale } from './world.ts';
+import { createRoutes } from './routes/all-routes.ts';
+import type { EmulatorStatus } from './routes/control.ts';
+import { createFaultSwitch } from './sending/faults.ts';
+import type { FaultSwitch } from './sending/faults.ts';
+import { createOutbox } from './sending/outbox.ts';
+import type { EmulatedSecretForm } from './sending/secret-forms.ts';
+import { createSender } from './sending/sender.ts';
+import { createSubscriptionStore } from './sending/subscriptions.ts';
+import { createTally } from './sending/tally.ts';
+import type { Scale } from './world/seeding.ts';
+import { createWorld } from './world/world.ts';
 
-/** How an emulator is set up; what is left out is as by the constants below. */
+/** The setup of an emulator. Members that are left out have their defaults. */
 export interface EmulatorSetup {
   seed?: number;
   scale?: Scale;
-  /** Deliveries a second in total; 0 sends nothing, and nothing happens on the network by itself. */
+  /** Deliveries per second over all subscriptions. 0 sends nothing and stops all activity on the network. */
   rate?: number;
   secretForm?: EmulatedSecretForm;
   clock?: Clock;
   operationTimes?: OperationTimes;
-  /** API calls an hour. */
+  /** API calls per hour. */
   quota?: number;
   /** Whether the account has the HIQ feature. */
   isHiq?: boolean;
@@ -51,24 +48,21 @@ export interface EmulatorSetup {
 /** The quota of the published interface. */
 const DEFAULT_QUOTA = 7500;
 
-/** A stand-in for the cloud. */
+/** A stand-in for the cloud: REST API and webhooks. */
 export interface Emulator {
   app: Express;
-  /**
-   * Serves the API and begins to send. Port 0 takes a free one. Resolves with the base address; rejects where it
-   * cannot listen.
-   */
+  /** Serves the API and starts to send. Port 0 means any free port. Resolves with the base address. */
   listen(port: number, host?: string): Promise<string>;
-  /** Sets out nothing more, waits for what is under way, stops serving. */
+  /** Stops to send, waits for the deliveries in flight, stops to serve. */
   close(): Promise<void>;
   faults: Pick<FaultSwitch, 'current' | 'change' | 'reset'>;
   status(): EmulatorStatus;
 }
 
-/** Creates an emulator, all of whose state is in memory; the same seed and scale give the same world and events. */
+/** Creates an emulator with all its state in memory. The same seed and scale give the same world and events. */
 export function createEmulator(setup: EmulatorSetup = {}): Emulator {
-  const { seed = DEFAULT_SEED, scale = DEFAULT_SCALE, rate = DEFAULT_RATE, clock = systemClock } = setup;
-  const { secretForm = DEFAULT_SECRET_FORM, isHiq = true, quota = DEFAULT_QUOTA } = setup;
+  const { seed, scale, rate, secretForm } = { ...DEFAULTS, ...setup };
+  const { clock = systemClock, isHiq = true, quota = DEFAULT_QUOTA } = setup;
 
   const world = createWorld(seed, scale, clock);
   const journal = createJournal();
@@ -112,12 +106,12 @@ export function createEmulator(setup: EmulatorSetup = {}): Emulator {
   });
 
   const app = express();
-  app.disable('x-powered-by').disable('etag').set('json replacer', writeDigits);
+  app.disable('x-powered-by').disable('etag');
   app.use(hardenAnswers);
   app.get('/openapi.json', (_req, res) => {
     res.json(describeApi(routes));
   });
-  app.use(serveRoutes(routes, { tokens, faults, operations, quota: createQuota(quota, clock) }));
+  app.use(serveRoutes(routes, { tokens, faults, operations, clock, quota }));
   app.use(unknownAddress, handleErrors(setup.logger));
   const listener = createListener(app);
 
@@ -137,7 +131,7 @@ export function createEmulator(setup: EmulatorSetup = {}): Emulator {
   };
 }
 
-/** The key tokens are signed with: no secret, for it can be worked out from the seed. */
+/** The key that signs tokens. It is not secret: it can be derived from the seed. */
 function signingKey(seed: number): string {
   return createHash('sha256').update(`xiq-emulator ${seed}`).digest('hex');
 }

@@ -1,20 +1,20 @@
-/** A list with something in it. */
+/** A list of at least one item. */
 export type NonEmpty<T> = readonly [T, ...T[]];
 
-/** Chance that repeats itself: the same seed and stream give the same choices in the same order. */
+/** Reproducible chance: the same seed and stream give the same choices in the same order. */
 export interface Random {
-  /** A whole number from `min` to `max`, both included. */
+  /** A whole number from `min` to `max`, both inclusive. */
   int(min: number, max: number): number;
-  /** True in this share of the cases, 0 to 1. */
+  /** True with this probability, 0 to 1. */
   chance(share: number): boolean;
   pick<T>(items: NonEmpty<T>): T;
-  /** One of the items, undefined where there are none. */
+  /** One of the items, undefined if there are none. */
   pickAny<T>(items: readonly T[]): T | undefined;
-  /** So many hexadecimal digits, upper case. */
+  /** Upper-case hexadecimal digits, as many as given. */
   hex(digits: number): string;
 }
 
-/** Creates the source of chance for one purpose; purposes (streams) do not disturb each other. */
+/** Creates the source of chance for one purpose. Purposes (streams) do not influence each other. */
 export function createRandom(seed: number, stream: string): Random {
   const next = mulberry32(fnv1a(`${seed}:${stream}`));
   const int = (min: number, max: number) => min + Math.floor(next() * (max - min + 1));
@@ -27,7 +27,7 @@ export function createRandom(seed: number, stream: string): Random {
   };
 }
 
-/** Tommy Ettinger's generator of 32 bits of state (public domain): numbers from 0 up to, not including, 1. */
+/** Tommy Ettinger's generator with 32 bits of state (public domain): numbers from 0 (inclusive) to 1 (exclusive). */
 function mulberry32(state: number): () => number {
   return () => {
     state = (state + 0x6d2b79f5) | 0;

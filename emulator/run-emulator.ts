@@ -1,40 +1,42 @@
 import { once } from 'node:events';
+import { styleText } from 'node:util';
 import { z } from 'zod';
 import { EMULATOR_LOGINS } from './accounts.ts';
 import type { EmulatorLogin } from './accounts.ts';
 import { createEmulator } from './emulator.ts';
-import type { EmulatorLogger } from './handle-errors.ts';
-import { SECRET_FORMS } from './secret-forms.ts';
+import type { EmulatorLogger } from './http/errors.ts';
+import { SECRET_FORMS } from './sending/secret-forms.ts';
 
-const wholeNumber = z.string().regex(/^\d+$/, 'expected a whole number').transform(Number);
+const wholeNumber = z
+  .string()
+  .regex(/^\d+$/, 'must be a whole number')
+  .transform(Number)
+  .pipe(z.int('must be below 2^53'));
 
 const scale = z
   .string()
-  .regex(/^\d+(,\d+){0,2}$/, 'expected DEVICES[,CLIENTS[,USERS]]')
+  .regex(/^\d+(,\d+){0,2}$/, 'must be DEVICES[,CLIENTS[,USERS]]')
   .transform((text) => {
     const [devices = 1, clients = devices * 4, users = devices * 2] = text.split(',').map(Number);
     return { devices, clients, users };
   });
 
-/** Reads the options as typed; each message says what the option takes. */
+/** Reads the options as typed on the command line. Each message states the values that the option accepts. */
 export const emulatorOptionsSchema = z.object({
-  port: wholeNumber.pipe(z.int().max(65_535)),
-  host: z.string().min(1),
-  seed: wholeNumber.pipe(z.int()),
+  port: wholeNumber.refine((port) => port <= 65_535, 'must be at most 65535'),
+  host: z.string().min(1, 'must not be empty'),
+  seed: wholeNumber,
   scale,
   rate: z
     .string()
-    .regex(/^\d+(\.\d+)?$/, 'expected a number of deliveries a second')
+    .regex(/^\d+(\.\d+)?$/, 'must be a number of deliveries per second')
     .transform(Number),
   secretForm: z.enum(SECRET_FORMS),
 });
 
 export type EmulatorOptions = z.output<typeof emulatorOptionsSchema>;
 
-/** The names of the options, without dashes. */
-export type EmulatorOptionName = keyof z.input<typeof emulatorOptionsSchema>;
-
-/** What a start-up screen shows. */
+/** A running emulator: the base address of its API, and the accounts that can log in. */
 export interface EmulatorStarted {
   url: string;
   logins: readonly EmulatorLogin[];
@@ -47,7 +49,7 @@ interface RunContext {
   logger?: EmulatorLogger;
 }
 
-/** Runs an emulator until the signal aborts; rejects where it cannot listen. */
+/** Runs an emulator until the signal aborts. Rejects if it cannot listen. */
 export async function runEmulator(
   { port, host, ...setup }: EmulatorOptions,
   { signal, onStarted, logger }: RunContext,
@@ -60,4 +62,22 @@ export async function runEmulator(
   } finally {
     await emulator.close();
   }
+}
+
+/** The text that a terminal shows after the start. */
+export function startedScreen({ url, logins }: EmulatorStarted): string {
+  return [
+    styleText('bold', `Cloud emulator running at ${url}`),
+    '',
+    'Accounts (user name, password, role):',
+    ...logins.map(({ username, password, role }) => `  ${username}  ${password}  ${role}`),
+    '',
+    'Subscribe xiq-sink to it, in another terminal:',
+    `  export CLOUD_API_URL=${url} CLOUD_USERNAME=${logins[0]?.username} CLOUD_PASSWORD=${logins[0]?.password}`,
+    '  PUBLIC_URL=http://localhost:8080 SUBSCRIBE=auto bin/xiq-sink serve',
+    '',
+    `Delivery counts: curl ${url}/emulator/status`,
+    `API description: ${url}/openapi.json`,
+    '',
+  ].join('\n');
 }

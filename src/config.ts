@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { destinationNames, readForwarding } from './config/destinations.ts';
+import { destinationNames, gatherForwarding } from './config/destinations.ts';
 import type { ForwardingSettings } from './config/destinations.ts';
 import { readEnvironment } from './config/environment.ts';
 import type { Environment } from './config/environment.ts';
@@ -8,13 +8,13 @@ import { mergeSources } from './config/sources.ts';
 import type { SourceConfig } from './config/sources.ts';
 import { FAMILIES } from './domain.ts';
 import type { Family } from './domain.ts';
-import { UsageError } from './errors.ts';
+import { SettingsError } from './errors.ts';
 import { isLoopback, isLoopbackHost } from './loopback.ts';
+import { countOf, formatBytes } from './units.ts';
 
-export { destinationNames };
 export type { SourceConfig };
 
-/** Everything the settings decide, checked and frozen. */
+/** All settings, checked and frozen. */
 export interface Config {
   /** Undefined: the embedded Postgres under `dataDir`. */
   readonly databaseUrl: string | undefined;
@@ -25,45 +25,48 @@ export interface Config {
   readonly host: string;
   readonly port: number;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
-  /** Where console, API and metrics are; undefined token: everybody on this machine may. */
+  /** The listener of console, API and metrics. Undefined token: anyone on this machine has access. */
   readonly admin: { readonly host: string; readonly port: number; readonly token: string | undefined };
   readonly sources: readonly SourceConfig[];
-  /** The address that the cloud reaches us at, without a trailing slash; may have a path prefix. */
+  /** The address at which the cloud reaches this program, without a trailing slash; may have a path prefix. */
   readonly publicUrl: string | undefined;
-  /** What `serve` does about subscriptions that are not as these settings say. */
+  /** What `serve` does about subscriptions that differ from these settings. */
   readonly subscribe: Environment['SUBSCRIBE'];
-  /** `strict`: every delivery is in the spool until its rows are committed. */
+  /** `strict`: every delivery is spooled until its rows are committed. */
   readonly durability: Environment['DURABILITY'];
-  /** Of the disk spool, which is in `dataDir`. */
+  /** Limits of the disk spool in `dataDir`. */
   readonly spool: { readonly maxBytes: number; readonly minFreeBytes: number };
   readonly maxBodyBytes: number;
-  /** Bytes of deliveries in hand above which no further one is let in. */
+  /** Bytes of deliveries in progress above which further ones are refused. */
   readonly maxBytesInFlight: number;
-  /** The proxies whose word about a sender's address is taken: how many there are, or which. Undefined: none. */
+  /** The proxies whose X-Forwarded-For is trusted: how many, or their addresses. Undefined: none. */
   readonly trustedProxies: number | readonly string[] | undefined;
-  /** Months an event is kept, by family; undefined keeps all. */
+  /** Months that events are kept, by family. Undefined: for ever. */
   readonly retentionMonths: Readonly<Record<Family, number | undefined>>;
   readonly forwarding: ForwardingSettings;
-  /** Where traces go, and the share of deliveries that is traced. Undefined: nowhere. */
+  /** Where traces are sent, and the share of deliveries that is traced. Undefined: no traces. */
   readonly traces:
     { readonly endpoint: string; readonly serviceName: string; readonly ratio: number } | undefined;
   readonly logLevel: string;
 }
 
 /**
- * Reads the settings from the environment and from the file that `XIQ_SINK_CONFIG` names.
- * Throws one UsageError that lists every wrong setting with what it got and what it takes.
+ * Reads the settings from the environment and from the file that `XIQ_SINK_CONFIG` names. Throws one SettingsError that
+ * lists every wrong setting with its value and what it must be. `check` may add to the list: it checks the destinations
+ * by throwing a SettingsError of its own.
  */
-export function loadConfig(env: Readonly<Record<string, string | undefined>>): Config {
+export function loadConfig(
+  env: Readonly<Record<string, string | undefined>>,
+  check: (forwarding: ForwardingSettings) => void = () => undefined,
+): Config {
   const problems: string[] = [];
   const settings = readEnvironment(env, problems);
-  const file = readSettingsFile(env['XIQ_SINK_CONFIG'] || undefined, problems);
+  const file = readSettingsFile(env['XIQ_SINK_CONFIG'] || undefined, env, problems);
   const sources = mergeSources(settings, file, problems);
-  const forwarding = readForwarding(settings, file, env, problems);
+  const forwarding = gatherForwarding(env, file);
   if (settings !== undefined) problems.push(...contradictions(settings, sources));
-  if (settings === undefined || problems.length > 0) {
-    throw new UsageError(`wrong settings:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
-  }
+  problems.push(...problemsOf(() => check(forwarding)));
+  if (settings === undefined || problems.length > 0) throw new SettingsError(problems);
   return Object.freeze({
     databaseUrl: settings.DATABASE_URL,
     redisUrl: settings.REDIS_URL,
@@ -101,6 +104,16 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   });
 }
 
+function problemsOf(check: () => void): readonly string[] {
+  try {
+    check();
+    return [];
+  } catch (error) {
+    if (!(error instanceof SettingsError)) throw error;
+    return error.problems;
+  }
+}
+
 /** The settings as they may be shown: no secret, no token, no password of a URL. */
 export function maskConfig(config: Config): Record<string, unknown> {
   const kept = FAMILIES.map((family) => `${family}: ${config.retentionMonths[family] ?? 'all'}`).join(', ');
@@ -109,12 +122,12 @@ export function maskConfig(config: Config): Record<string, unknown> {
     queue: config.redisUrl === undefined ? 'in Postgres' : maskUrl(config.redisUrl),
     dataDir: config.dataDir,
     listen: `${config.tls === undefined ? 'http' : 'https'}://${config.host}:${config.port}`,
-    admin: `${config.admin.host}:${config.admin.port}, ${config.admin.token === undefined ? 'for this machine' : 'by token'}`,
+    admin: `${config.admin.host}:${config.admin.port}, ${config.admin.token === undefined ? 'this machine only' : 'with token'}`,
     publicUrl: config.publicUrl,
     sources: config.sources.map(describeSource),
     subscribe: config.subscribe,
     durability: config.durability,
-    spool: `at most ${config.spool.maxBytes} bytes, ${config.spool.minFreeBytes} left free`,
+    spool: `at most ${formatBytes(config.spool.maxBytes)}, ${formatBytes(config.spool.minFreeBytes)} left free`,
     maxBodyBytes: config.maxBodyBytes,
     maxBytesInFlight: config.maxBytesInFlight,
     trustedProxies: config.trustedProxies,
@@ -126,9 +139,9 @@ export function maskConfig(config: Config): Record<string, unknown> {
 }
 
 function describeSource({ name, secrets, cloud, messageTypes }: SourceConfig): string {
-  const access = cloud !== undefined && 'apiToken' in cloud.credentials ? 'API token' : 'login';
-  const api = cloud === undefined ? 'no API' : `${cloud.apiUrl} by ${access}`;
-  return `${name} (${secrets.length} secrets, ${messageTypes.length} message types, ${api})`;
+  const access = cloud !== undefined && 'apiToken' in cloud.credentials ? 'API token' : 'user name';
+  const api = cloud === undefined ? 'no API' : `${cloud.apiUrl} with ${access}`;
+  return `${name} (${countOf(secrets.length, 'secret')}, ${countOf(messageTypes.length, 'message type')}, ${api})`;
 }
 
 function maskUrl(text: string): string {
@@ -138,7 +151,7 @@ function maskUrl(text: string): string {
   return url.href;
 }
 
-/** What is wrong with settings that are right one by one. */
+/** Settings that are right one by one and contradict each other. */
 function contradictions(settings: Environment, sources: readonly SourceConfig[]): string[] {
   const { PUBLIC_URL: publicUrl, SUBSCRIBE: subscribe } = settings;
   const apis = sources.flatMap(({ cloud }) => (cloud === undefined ? [] : [cloud.apiUrl]));
@@ -146,14 +159,24 @@ function contradictions(settings: Environment, sources: readonly SourceConfig[])
   return [
     publicUrl?.startsWith('http:') === true &&
       !isAllHere &&
-      `PUBLIC_URL takes an https:// address, since the cloud is not on this machine (got "${publicUrl}")`,
+      `PUBLIC_URL must be an https:// address, since the cloud is not on this machine (got "${publicUrl}")`,
     subscribe === 'auto' &&
       (publicUrl === undefined || apis.length === 0) &&
-      'SUBSCRIBE auto needs PUBLIC_URL and CLOUD_API_URL',
+      'SUBSCRIBE=auto needs PUBLIC_URL and CLOUD_API_URL',
     settings.ADMIN_TOKEN === undefined &&
       !isLoopbackHost(settings.ADMIN_HOST) &&
-      `ADMIN_HOST off this machine needs ADMIN_TOKEN (got "${settings.ADMIN_HOST}"; try: openssl rand -hex 32)`,
+      `ADMIN_HOST needs ADMIN_TOKEN if it is not this machine (got "${settings.ADMIN_HOST}"; try: openssl rand -hex 32)`,
     settings.MAX_BYTES_IN_FLIGHT < settings.MAX_BODY_BYTES &&
-      `MAX_BYTES_IN_FLIGHT (${settings.MAX_BYTES_IN_FLIGHT}) is less than one body may have, MAX_BODY_BYTES (${settings.MAX_BODY_BYTES})`,
+      `MAX_BYTES_IN_FLIGHT (${settings.MAX_BYTES_IN_FLIGHT}) must be at least MAX_BODY_BYTES (${settings.MAX_BODY_BYTES})`,
+    settings.PORT !== 0 &&
+      settings.PORT === settings.ADMIN_PORT &&
+      overlap(settings.HOST, settings.ADMIN_HOST) &&
+      `PORT and ADMIN_PORT must differ (both are ${settings.PORT})`,
   ].filter((problem) => problem !== false);
+}
+
+/** Whether listeners on these hosts share an address. */
+function overlap(host: string, other: string): boolean {
+  const isEverywhere = [host, other].some((one) => one === '0.0.0.0' || one === '::');
+  return isEverywhere || host === other || (isLoopbackHost(host) && isLoopbackHost(other));
 }

@@ -1,11 +1,11 @@
 import { validate as isUuid } from 'uuid';
 
-/** The text of an event's place in pages, as `events search --after` and the console's cursors have it. */
+/** The text of an event's position in pages, for `events search --after` and the console's cursors. */
 export function formatPosition(event: { readonly occurredAt: string; readonly eventId: string }): string {
   return `${event.occurredAt},${event.eventId}`;
 }
 
-/** Reads what `formatPosition` wrote. Undefined when it is nothing of the kind. */
+/** Parses the text that `formatPosition` returns. Undefined when the text is not a position. */
 export function parsePosition(
   text: string,
 ): { readonly occurredAt: Date; readonly eventId: string } | undefined {

@@ -4,10 +4,10 @@ import pretty from 'pino-pretty';
 import type { PrettyOptions } from 'pino-pretty';
 import { describeError } from './errors.ts';
 
-/** Members that must not reach a log line, wherever an object carries them. */
+/** Members that must not appear in a log line, at any depth that pino redacts. */
 const SECRET_MEMBERS = ['secret', 'secrets', 'password', 'token', 'authorization', 'databaseUrl', 'redisUrl'];
 
-/** How members of a line are shown to a person on one line: enough to recognise things by. */
+/** The short forms of members on a terminal, where a log entry is one line. */
 const PRETTIFIERS = {
   job: (id: string | object) => (typeof id === 'string' ? id.slice(0, 8) : JSON.stringify(id)),
   deliveryIds: (ids: string | object) => (Array.isArray(ids) ? firstInWords(ids) : JSON.stringify(ids)),
@@ -27,8 +27,8 @@ function countsInWords(counts: string | object): string {
 }
 
 /**
- * The log: JSON lines on a pipe, a readable form on a terminal, always on standard error, so that standard
- * output stays free for what a command prints.
+ * Creates the log: JSON lines in a pipe, a readable form on a terminal. It goes to standard error, because standard output
+ * is for the results of commands.
  */
 export function createLogger(level: string): Logger {
   const redact = SECRET_MEMBERS.flatMap((member) => [member, `*.${member}`, `*.*.${member}`]);
@@ -52,7 +52,7 @@ export function createLogger(level: string): Logger {
   );
 }
 
-/** An error without what clients hang on it (sockets, connection parameters): its messages, code and stack. */
+/** Messages, code and stack of an error, without what clients attach to it (sockets, connection parameters). */
 function describeForLog(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) };
   const code = 'code' in error ? { code: error.code } : {};

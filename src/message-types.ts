@@ -2,9 +2,8 @@ import { FAMILY_OF } from './domain.ts';
 import type { Family, MessageType } from './domain.ts';
 
 /**
- * What a typed column holds. `key` is text that an index holds, so it is short (an index entry of
- * Postgres ends at 2,704 bytes); a value that does not fit its kind leaves the column null and stays
- * in `payload`.
+ * The type of a column. `key` is text in an index, so it is short (an index entry of Postgres has at most 2,704 bytes).
+ * A value that does not fit the kind leaves the column null and stays in `payload`.
  */
 export type FieldKind =
   | 'text'
@@ -18,30 +17,30 @@ export type FieldKind =
   | 'macaddr'
   | 'jsonb';
 
-/** One typed column of a message type: where its value comes from and what it becomes. */
+/** One typed column of a message type, and the members that its value is read from. */
 export interface Field {
   readonly column: string;
   readonly kind: FieldKind;
-  /** Members that may carry the value; the first that does wins. */
+  /** Members that may have the value; the first one that does is used. */
   readonly members: readonly string[];
 }
 
 const camelCase = (snake: string) =>
   snake.replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
-/** A field read from the column's own name, in snake_case and camelCase, then from further names. */
+/** A field that is read from the column's own name, in camelCase and snake_case, then from further names. */
 function field(column: string, kind: FieldKind, ...further: string[]): Field {
   const members = [column, ...further].flatMap((name) => [camelCase(name), name]);
   return { column, kind, members: [...new Set(members)] };
 }
 
-/** Members every record may carry beside its own: specification, "Webhook audit-log delivery record". */
+/** Members that every record may have (specification, "Webhook audit-log delivery record"). */
 export const OWNER_ID = field('owner_id', 'bigint');
 export const ORG_ID = field('org_id', 'bigint');
 
 /**
- * Where a record's own time stands, best first: `timeStamp` is epoch milliseconds; a location
- * observation carries `seenEpoch` (milliseconds) and `seenTime` (ISO 8601), nearer to it than the record's.
+ * The members with a record's own time, best first. `timeStamp` is in epoch milliseconds. A location observation has
+ * `seenEpoch` (milliseconds) and `seenTime` (ISO 8601), which are more exact than the record's time.
  */
 export const OCCURRED_AT: Readonly<Record<Family, Field>> = {
   audit: field('occurred_at', 'timestamptz', 'time_stamp', 'timestamp'),
@@ -111,7 +110,7 @@ const ACCESS = [
   field('vhm_id', 'text'),
   field('called_station_id', 'text'),
   field('calling_station_id', 'text'),
-  // A station id starts with the MAC address, the access point's with ":SSID" behind it (RFC 3580, 3.20 and 3.21).
+  // A station id starts with the MAC address; an access point's continues with ":SSID" (RFC 3580, 3.20 and 3.21).
   field('client_mac', 'macaddr', 'calling_station_id'),
   field('ap_mac', 'macaddr', 'called_station_id'),
   field('device_serial_number', 'key', 'sn'),
@@ -192,12 +191,12 @@ export const FIELDS: Readonly<Record<MessageType, readonly Field[]>> = {
   SMS_LOG_ALL: SMS,
 };
 
-/** The table each family's events are stored in. */
+/** The table that contains each family's events. */
 export const TABLE_OF: Readonly<Record<Family, 'audit_events' | 'location_observations' | 'log_entries'>> = {
   audit: 'audit_events',
   location: 'location_observations',
   log: 'log_entries',
 };
 
-/** The table a message type's events are stored in. */
+/** The table that contains a message type's events. */
 export const tableOf = (messageType: MessageType) => TABLE_OF[FAMILY_OF[messageType]];

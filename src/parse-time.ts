@@ -1,17 +1,84 @@
+const MINUTE_MS = 60_000;
+
 const UNITS: ReadonlyMap<string, number> = new Map([
   ['s', 1_000],
-  ['m', 60_000],
-  ['h', 3_600_000],
-  ['d', 86_400_000],
+  ['m', MINUTE_MS],
+  ['h', 60 * MINUTE_MS],
+  ['d', 24 * 60 * MINUTE_MS],
+  ['w', 7 * 24 * 60 * MINUTE_MS],
 ]);
 
-const ISO_TIME = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?$/;
+const RELATIVE = /^(\d+)([smhdw])$/;
 
-/** Reads a point in time: a date, a time of ISO 8601, or how long before `now` (90m, 12h, 7d). Undefined when it is none. */
-export function parseTime(text: string, now: Date): Date | undefined {
-  const [, amount, unit = ''] = /^(\d+)([smhd])$/.exec(text) ?? [];
-  const milliseconds = UNITS.get(unit);
-  const time = ISO_TIME.test(text) ? Date.parse(text) : now.getTime() - Number(amount) * Number(milliseconds);
+const WRITTEN =
+  /^(?<date>\d{4}-\d\d-\d\d)(?:[T ](?<clock>\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?<offset>Z|[+-]\d\d:\d\d)?)?$/;
+
+/**
+ * Reads a point in time that a person writes: a date, an ISO 8601 date and time (with `T` or a blank), `now`, or how long
+ * ago (90m, 24h, 7d, 2w). Without an offset it is local time in `zone`, an IANA name. A local time that the clocks skip is
+ * moved forward by as much as they are; of one that occurs twice the first counts. Undefined if it is no time.
+ */
+export function parseTime(text: string, now: Date, zone = 'UTC'): Date | undefined {
+  if (text === 'now') return now;
+  const [, amount, unit = ''] = RELATIVE.exec(text) ?? [];
+  const unitMs = UNITS.get(unit);
+  if (unitMs !== undefined) return validDate(now.getTime() - Number(amount) * unitMs);
+  const { date, clock = '00:00', offset } = WRITTEN.exec(text)?.groups ?? {};
+  if (date === undefined) return undefined;
+  const local = Date.parse(`${date}T${clock}Z`);
+  // Date.parse reads 30 February as 2 March.
+  if (Number.isNaN(local) || !startsWithDate(local, date, clock)) return undefined;
+  if (offset !== undefined) return validDate(Date.parse(`${date}T${clock}${offset}`));
+  return validDate(fromLocal(local, zone));
+}
+
+/** Whether `zone` is a time zone that `parseTime` knows, such as Europe/Berlin. */
+export function isTimeZone(zone: string): boolean {
+  try {
+    return formatterOf(zone) !== undefined;
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+}
+
+function startsWithDate(time: number, date: string, clock: string): boolean {
+  // 24:00 is the beginning of the next day.
+  const day = clock.startsWith('24') ? time - 1 : time;
+  return new Date(day).toISOString().startsWith(date);
+}
+
+function validDate(time: number): Date | undefined {
   const date = new Date(time);
   return Number.isNaN(date.getTime()) ? undefined : date;
+}
+
+const DAY_MS = 24 * 60 * MINUTE_MS;
+
+/** The instant of a local time, which is given as if it were UTC (epoch milliseconds). */
+function fromLocal(local: number, zone: string): number {
+  if (zone === 'UTC') return local;
+  const before = offsetAt(local - DAY_MS, zone);
+  const after = offsetAt(local + DAY_MS, zone);
+  const instant = [local - before, local - after].find((time) => time + offsetAt(time, zone) === local);
+  return instant ?? local - before;
+}
+
+/** How far the clocks of a zone are ahead of UTC at an instant, in milliseconds. */
+function offsetAt(time: number, zone: string): number {
+  const parts = formatterOf(zone).formatToParts(time);
+  const name = parts.find(({ type }) => type === 'timeZoneName')?.value ?? '';
+  const [, sign, hours = 0, minutes = 0, seconds = 0] = /([+-])(\d+):(\d+)(?::(\d+))?/.exec(name) ?? [];
+  const offset = (Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds)) * 1_000;
+  return sign === '-' ? -offset : offset;
+}
+
+const formatters = new Map<string, Intl.DateTimeFormat>();
+
+function formatterOf(timeZone: string): Intl.DateTimeFormat {
+  const known = formatters.get(timeZone);
+  if (known !== undefined) return known;
+  const formatter = new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' });
+  formatters.set(timeZone, formatter);
+  return formatter;
 }

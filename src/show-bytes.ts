@@ -1,11 +1,11 @@
-/** So much of bytes that are no text is shown. */
+/** The limit of a hexadecimal dump. */
 const MAX_DUMPED_BYTES = 4_096;
 
 const BYTES_A_LINE = 16;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Bytes as text, when they are UTF-8. */
+/** The bytes as text; undefined when they are not UTF-8. */
 export function asText(bytes: Buffer): string | undefined {
   try {
     return utf8.decode(bytes);
@@ -15,8 +15,8 @@ export function asText(bytes: Buffer): string | undefined {
 }
 
 /**
- * Bytes for a person: text, without what could steer a terminal, else a dump in hexadecimal digits, which ends after
- * 4 KiB and then says how to have the rest.
+ * Bytes for a person: text without terminal control characters, otherwise a hexadecimal dump of at most 4 KiB. `rest`
+ * completes the line after a shortened dump: how to get all bytes.
  */
 export function showBytes(bytes: Buffer, rest: string): string {
   return asText(bytes)?.replaceAll(/[^\P{Cc}\n\t]/gu, '\uFFFD') ?? hexDump(bytes, rest);

@@ -139,65 +139,68 @@ describe('each setting', () => {
   });
 
   it.each([
-    [{ PORT: '65536' }, 'PORT takes a whole number from 0 to 65535 (got "65536")'],
-    [{ PORT: '-1' }, 'PORT takes a whole number from 0 to 65535 (got "-1")'],
-    [{ PORT: '80.5' }, 'PORT takes a whole number from 0 to 65535 (got "80.5")'],
-    [{ PORT: '1e3' }, 'PORT takes a whole number from 0 to 65535 (got "1e3")'],
-    [{ PORT: ' 80' }, 'PORT takes a whole number from 0 to 65535 (got " 80")'],
-    [{ PORT: '٨٠' }, 'PORT takes a whole number from 0 to 65535 (got "٨٠")'],
-    [{ MAX_BODY_BYTES: '1023' }, 'MAX_BODY_BYTES takes a whole number from 1024 to 67108864 (got "1023")'],
+    [{ PORT: '65536' }, 'PORT must be a whole number from 0 to 65535 (got "65536")'],
+    [{ PORT: '-1' }, 'PORT must be a whole number from 0 to 65535 (got "-1")'],
+    [{ PORT: '80.5' }, 'PORT must be a whole number from 0 to 65535 (got "80.5")'],
+    [{ PORT: '1e3' }, 'PORT must be a whole number from 0 to 65535 (got "1e3")'],
+    [{ PORT: ' 80' }, 'PORT must be a whole number from 0 to 65535 (got " 80")'],
+    [{ PORT: '٨٠' }, 'PORT must be a whole number from 0 to 65535 (got "٨٠")'],
+    [{ MAX_BODY_BYTES: '1023' }, 'MAX_BODY_BYTES must be a whole number from 1024 to 67108864 (got "1023")'],
     [
       { MAX_BODY_BYTES: '67108865' },
-      'MAX_BODY_BYTES takes a whole number from 1024 to 67108864 (got "67108865")',
+      'MAX_BODY_BYTES must be a whole number from 1024 to 67108864 (got "67108865")',
     ],
-    [{ DURABILITY: 'always' }, 'DURABILITY takes one of normal, strict (got "always")'],
+    [{ DURABILITY: 'always' }, 'DURABILITY must be one of normal, strict (got "always")'],
     [
       { MAX_BYTES_IN_FLIGHT: '1048575' },
-      'MAX_BYTES_IN_FLIGHT takes a whole number from 1048576 to 4294967296 (got "1048575")',
+      'MAX_BYTES_IN_FLIGHT must be a whole number from 1048576 to 4294967296 (got "1048575")',
     ],
     [
       { MAX_BYTES_IN_FLIGHT: '10485759' },
-      'MAX_BYTES_IN_FLIGHT (10485759) is less than one body may have, MAX_BODY_BYTES (10485760)',
+      'MAX_BYTES_IN_FLIGHT (10485759) must be at least MAX_BODY_BYTES (10485760)',
     ],
-    [{ RETENTION_AUDIT_MONTHS: '0' }, 'RETENTION_AUDIT_MONTHS takes a whole number from 1 to 1200 (got "0")'],
+    [
+      { RETENTION_AUDIT_MONTHS: '0' },
+      'RETENTION_AUDIT_MONTHS must be a whole number from 1 to 1200 (got "0")',
+    ],
     [
       { RETENTION_LOCATION_MONTHS: 'all' },
-      'RETENTION_LOCATION_MONTHS takes a whole number from 1 to 1200 (got "all")',
+      'RETENTION_LOCATION_MONTHS must be a whole number from 1 to 1200 (got "all")',
     ],
     [
       { RETENTION_LOG_MONTHS: '1201' },
-      'RETENTION_LOG_MONTHS takes a whole number from 1 to 1200 (got "1201")',
+      'RETENTION_LOG_MONTHS must be a whole number from 1 to 1200 (got "1201")',
     ],
-    [{ OTEL_TRACES_SAMPLER_ARG: '1.5' }, 'OTEL_TRACES_SAMPLER_ARG takes a number from 0 to 1 (got "1.5")'],
+    [{ OTEL_TRACES_SAMPLER_ARG: '1.5' }, 'OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1 (got "1.5")'],
     [
       { LOG_LEVEL: 'loud' },
-      'LOG_LEVEL takes one of trace, debug, info, warn, error, fatal, silent (got "loud")',
+      'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent (got "loud")',
     ],
-    [{ DATABASE_URL: 'db' }, 'DATABASE_URL takes a URL that begins with postgres:// or postgresql://'],
+    [{ DATABASE_URL: 'db' }, 'DATABASE_URL must be a URL that begins with postgres:// or postgresql://'],
     [
       { DATABASE_URL: 'mysql://db' },
-      'DATABASE_URL takes a URL that begins with postgres:// or postgresql://',
+      'DATABASE_URL must be a URL that begins with postgres:// or postgresql://',
     ],
-    [{ REDIS_URL: 'http://cache' }, 'REDIS_URL takes a URL that begins with redis:// or rediss://'],
+    [{ REDIS_URL: 'http://cache' }, 'REDIS_URL must be a URL that begins with redis:// or rediss://'],
     [{ TLS_CERT_FILE: 'c.pem' }, 'TLS_CERT_FILE and TLS_KEY_FILE: set both or neither'],
     [{ TLS_KEY_FILE: 'k.pem' }, 'TLS_CERT_FILE and TLS_KEY_FILE: set both or neither'],
     [
       { WEBHOOK_SECRET: 'only-15-letters' },
-      'WEBHOOK_SECRET takes secrets of at least 16 characters (try: openssl rand -hex 32)',
+      'WEBHOOK_SECRET must be at least 16 characters (try: openssl rand -hex 32)',
     ],
     [
       { WEBHOOK_SECRET: `${SECRET},` },
-      'WEBHOOK_SECRET takes secrets of at least 16 characters (try: openssl rand -hex 32)',
+      'WEBHOOK_SECRET must be at least 16 characters (try: openssl rand -hex 32)',
     ],
     [
       { WEBHOOK_SECRET: 'with a space in it' },
-      'WEBHOOK_SECRET takes secrets of printable ASCII characters without spaces',
+      'WEBHOOK_SECRET must be printable ASCII characters without spaces',
     ],
     [
       { WEBHOOK_SECRET: 'ein-schönes-geheimnis' },
-      'WEBHOOK_SECRET takes secrets of printable ASCII characters without spaces',
+      'WEBHOOK_SECRET must be printable ASCII characters without spaces',
     ],
-  ])('%o is refused, and the message says what it takes', (env, problem) => {
+  ])('%o is refused, and the message says what it must be', (env, problem) => {
     expect(problemsOf(env)).toContain(problem);
   });
 });
@@ -216,7 +219,7 @@ it.each([
   '10.0.0.1,',
 ])('refuses to trust %j as a proxy', (TRUST_PROXY) => {
   expect(problemsOf({ TRUST_PROXY })).toEqual([
-    `TRUST_PROXY takes how many proxies are in front (1 to 16), or their addresses and networks, comma separated (also loopback, linklocal, uniquelocal) (got "${TRUST_PROXY}")`,
+    `TRUST_PROXY must be the number of proxies in front (1 to 16), or their addresses and networks, comma separated (also loopback, linklocal, uniquelocal) (got "${TRUST_PROXY}")`,
   ]);
 });
 
@@ -224,12 +227,12 @@ it('names every problem at once, of the environment and of the file', () => {
   const file = settingsFile('sources:\n  - name: Shop\n    webhook_secrets: []\n');
   const wrong = { PORT: 'x', LOG_LEVEL: 'y', DATABASE_URL: 'z', TLS_KEY_FILE: 'k', XIQ_SINK_CONFIG: file };
   expect(problemsOf(wrong)).toEqual([
-    'DATABASE_URL takes a URL that begins with postgres:// or postgresql://',
-    'PORT takes a whole number from 0 to 65535 (got "x")',
-    'LOG_LEVEL takes one of trace, debug, info, warn, error, fatal, silent (got "y")',
+    'DATABASE_URL must be a URL that begins with postgres:// or postgresql://',
+    'PORT must be a whole number from 0 to 65535 (got "x")',
+    'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent (got "y")',
     'TLS_CERT_FILE and TLS_KEY_FILE: set both or neither',
-    `XIQ_SINK_CONFIG ${file}: sources.0.name: takes lower-case letters, digits, - and _ (it stands in the URL)`,
-    `XIQ_SINK_CONFIG ${file}: sources.0.webhook_secrets: takes at least one secret`,
+    `XIQ_SINK_CONFIG ${file}: sources.0.name: must be lower-case letters, digits, - and _ (it is part of the URL)`,
+    `XIQ_SINK_CONFIG ${file}: sources.0.webhook_secrets: must contain at least one secret`,
   ]);
 });
 
@@ -273,7 +276,7 @@ describe('the settings file', () => {
       const text = `sources:\n  - name: ${JSON.stringify(name)}\n    webhook_secrets: [${SECRET}]\n`;
       expect(problems(text)).toEqual([
         expect.stringMatching(
-          /sources\.0\.name: takes lower-case letters, digits, - and _ \(it stands in the URL\)$/,
+          /sources\.0\.name: must be lower-case letters, digits, - and _ \(it is part of the URL\)$/,
         ),
       ]);
     },
@@ -363,12 +366,12 @@ describe('secrets', () => {
       queue: 'rediss://:***@cache:6380/2?password=***',
       dataDir: '/d',
       listen: 'https://0.0.0.0:8080',
-      admin: '127.0.0.1:8081, for this machine',
+      admin: '127.0.0.1:8081, this machine only',
       publicUrl: undefined,
       sources: ['default (2 secrets, 9 message types, no API)'],
       subscribe: 'report',
       durability: 'normal',
-      spool: 'at most 10737418240 bytes, 536870912 left free',
+      spool: 'at most 10 GiB, 512 MiB left free',
       maxBodyBytes: 10 * 1024 * 1024,
       maxBytesInFlight: 64 * 1024 * 1024,
       trustedProxies: undefined,
@@ -390,4 +393,110 @@ describe('secrets', () => {
 
 it('gives settings that nobody can change', () => {
   expect(Object.isFrozen(loadConfig({}))).toBe(true);
+});
+
+describe('a name that looks like a setting', () => {
+  it.each([
+    ['WEBHOOK_SECRETS', 'WEBHOOK_SECRET'],
+    ['DATABSE_URL', 'DATABASE_URL'],
+    ['DATABASE_URI', 'DATABASE_URL'],
+    ['RETENTION_AUDIT_MONTH', 'RETENTION_AUDIT_MONTHS'],
+    ['RETENTION_LOGS_MONTHS', 'RETENTION_LOG_MONTHS'],
+    ['DATADIR', 'DATA_DIR'],
+    ['ADMIN_PROT', 'ADMIN_PORT'],
+    ['LOGLEVEL', 'LOG_LEVEL'],
+    ['MESSAGE_TYPE', 'MESSAGE_TYPES'],
+    ['XIQ_SINK_CONF', 'XIQ_SINK_CONFIG'],
+    ['public_url', 'PUBLIC_URL'],
+  ])('%s is an error that suggests %s', (name, meant) => {
+    expect(problemsOf({ [name]: 'x' })).toContain(`${name} is not a setting: did you mean ${meant}?`);
+  });
+
+  it('with a prefix of its own is an error that lists the settings with that prefix', () => {
+    expect(problemsOf({ RETENTION_DAYS: '7' })).toEqual([
+      'RETENTION_DAYS is not a setting: there are RETENTION_AUDIT_MONTHS, RETENTION_LOCATION_MONTHS, RETENTION_LOG_MONTHS',
+    ]);
+    expect(problemsOf({ SPOOL_DIR: '/x' })).toEqual([expect.stringContaining('SPOOL_MAX_BYTES')]);
+  });
+
+  it('is ignored if it belongs to another program', () => {
+    const foreign =
+      'HOSTNAME HOME PATH PWD SHELL TERM USER LANG TZ EDITOR POST HOSTS PORTS LOG_FORMAT LOG_FILE DEBUG ' +
+      'NODE_ENV NODE_OPTIONS NODE_EXTRA_CA_CERTS SSL_CERT_FILE SSL_CERT_DIR PGHOST PGPORT PGUSER PGPASSWORD PGDATABASE ' +
+      'POSTGRES_PASSWORD POSTGRES_USER POSTGRES_DB DATABASE_NAME DATABASE_HOST DATABASE_USER DB_URL REDIS_HOST REDIS_PORT ' +
+      'REDIS_PASSWORD REDIS_TLS_URL ADMIN_USER ADMIN_EMAIL ADMIN_PASSWORD BASE_URL WEBHOOK_URL CLOUD_RUN_JOB CLOUD_PROVIDER ' +
+      'OTEL_EXPORTER_OTLP_HEADERS OTEL_EXPORTER_OTLP_PROTOCOL OTEL_TRACES_SAMPLER OTEL_TRACES_EXPORTER OTEL_LOG_LEVEL ' +
+      'OTEL_RESOURCE_ATTRIBUTES OTEL_EXPORTER_OTLP_TRACES_ENDPOINT KUBERNETES_PORT KUBERNETES_SERVICE_HOST ' +
+      'XIQ_SINK_PORT XIQ_SINK_SERVICE_HOST XIQ_SINK_SERVICE_PORT XIQ_SINK_PORT_8080_TCP HTTP_PROXY HTTPS_PROXY NO_PROXY ' +
+      'INVOCATION_ID JOURNAL_STREAM XDG_DATA_DIRS XDG_DATA_HOME SSH_AUTH_SOCK npm_config_port';
+    const env = Object.fromEntries(foreign.split(' ').map((name) => [name, 'x']));
+    expect(problemsOf(env)).toEqual([]);
+  });
+
+  it('in the file is an error that suggests the setting', () => {
+    const file = settingsFile(
+      `source: []\nsources:\n  - name: a\n    webhook_secret: x\n    webhook_secrets: [${SECRET}]\n    cloud: {api_ulr: x}\n`,
+    );
+    expect(problemsOf({ XIQ_SINK_CONFIG: file }).join('\n')).toMatch(
+      /unknown setting "source": did you mean "sources"\?[\s\S]*"api_ulr": did you mean "api_url"\?[\s\S]*"webhook_secret": did you mean "webhook_secrets"\?/,
+    );
+  });
+});
+
+describe('PORT and ADMIN_PORT', () => {
+  it.each([
+    { PORT: '9000', ADMIN_PORT: '9000' },
+    { PORT: '9000', ADMIN_PORT: '9000', HOST: '::' },
+    { PORT: '9000', ADMIN_PORT: '9000', HOST: 'localhost' },
+    { ADMIN_PORT: '8080' },
+  ])('%o is refused', (env) => {
+    expect(problemsOf(env)).toEqual([expect.stringMatching(/^PORT and ADMIN_PORT must differ/)]);
+  });
+
+  it.each([
+    { PORT: '0', ADMIN_PORT: '0' },
+    { PORT: '9000', ADMIN_PORT: '9000', HOST: '10.0.0.1' },
+  ])('%o is accepted', (env) => {
+    expect(problemsOf(env)).toEqual([]);
+  });
+});
+
+describe('references in the file', () => {
+  const yaml = (secret: string, token: string) =>
+    `sources:\n  - name: north\n    webhook_secrets: [${secret}]\n    cloud: {api_url: https://cloud.test, api_token: ${token}}\n`;
+  const load = (text: string, env = {}) => loadConfig({ ...env, XIQ_SINK_CONFIG: settingsFile(text) });
+
+  it('give secrets and credentials of a source from the environment and from files', () => {
+    const tokenFile = path.join(directory, 'token');
+    writeFileSync(tokenFile, 'a-token-of-a-file\n');
+    const config = load(yaml('{ env: NORTH_SECRET }', `{ file: ${tokenFile} }`), { NORTH_SECRET: SECRET });
+    expect(config.sources).toEqual([
+      {
+        ...source('north', SECRET),
+        cloud: { apiUrl: 'https://cloud.test', credentials: { apiToken: 'a-token-of-a-file' } },
+      },
+    ]);
+    const login = `sources:\n  - name: a\n    webhook_secrets: [${SECRET}]\n    cloud: {api_url: https://cloud.test, username: {env: U}, password: {env: P}}\n`;
+    expect(load(login, { U: 'user', P: 'pass' }).sources[0]?.cloud?.credentials).toEqual({
+      username: 'user',
+      password: 'pass',
+    });
+  });
+
+  it('that lead nowhere are reported once, where they stand', () => {
+    const file = settingsFile(yaml('{ env: NOT_SET }', '{ file: /nowhere/token }'));
+    expect(problemsOf({ XIQ_SINK_CONFIG: file })).toEqual([
+      `XIQ_SINK_CONFIG ${file}: sources.0.webhook_secrets.0: the environment variable NOT_SET is not set`,
+      `XIQ_SINK_CONFIG ${file}: sources.0.cloud.api_token: /nowhere/token cannot be read: ENOENT`,
+    ]);
+  });
+
+  it('to a wrong value do not quote it', () => {
+    const file = settingsFile(yaml('{ env: SHORT }', 'token'));
+    const problems = problemsOf({ XIQ_SINK_CONFIG: file, SHORT: 'hunter2' });
+    expect(problems).toEqual([
+      expect.stringContaining('sources.0.webhook_secrets.0: must be at least 16 characters'),
+    ]);
+    expect(problems.join('')).not.toContain('hunter2');
+  });
 });

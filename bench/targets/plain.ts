@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../../src/embedded/free-port.ts';
+import { freePort } from '../../test/support/free-port.ts';
 import { checkAnswers, startChild } from './child.ts';
 import { connectDatabase, startPostgres } from './postgres.ts';
 import { startRedis } from './redis.ts';

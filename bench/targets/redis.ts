@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
-import { freePort } from '../../src/embedded/free-port.ts';
+import { freePort } from '../../test/support/free-port.ts';
 import { startChild } from './child.ts';
 import type { Place } from './target.ts';
 

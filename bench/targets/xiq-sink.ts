@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { tableOf } from '../../src/message-types.ts';
 import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
-import { freePort } from '../../src/embedded/free-port.ts';
+import { freePort } from '../../test/support/free-port.ts';
 import { checkAnswers, startChild } from './child.ts';
 import { connectDatabase, dataDirOf, startPostgres, stopPostgresWith } from './postgres.ts';
 import { startRedis } from './redis.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { statusSchema } from '../status.ts';
+import { statusSchema } from '../routes/control.ts';
 import {
   createCall,
   errorCode,

@@ -4,12 +4,12 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { EMULATOR_LOGINS } from '../accounts.ts';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../src/clock.ts';
 import { createEmulator } from '../emulator.ts';
 import type { EmulatorSetup } from '../emulator.ts';
 import { MESSAGE_TYPES } from '../../src/domain.ts';
 
-/** A clock that stands still until it is moved. */
+/** A clock that stands still until it is moved. As of any clock, a sleep rejects when its signal aborts. */
 export interface ManualClock extends Clock {
   /** Moves time on, waking every sleeper at its own moment. */
   advance(ms: number): Promise<void>;
@@ -21,10 +21,12 @@ export function manualClock(start = Date.UTC(2026, 0, 15, 12)): ManualClock {
   return {
     now: () => now,
     sleep(ms, signal) {
-      const { promise, resolve } = Promise.withResolvers<undefined>();
+      const { promise, resolve, reject } = Promise.withResolvers<undefined>();
       const sleeper = { at: now + ms, wake: resolve.bind(null, undefined) };
       sleepers.add(sleeper);
-      signal.addEventListener('abort', sleeper.wake, { once: true });
+      signal?.addEventListener('abort', () => reject(new Error('aborted', { cause: signal.reason })), {
+        once: true,
+      });
       return promise.finally(() => sleepers.delete(sleeper));
     },
     async advance(ms) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createJournal } from '../journal.ts';
-import type { Entry } from '../journal.ts';
+import { createJournal } from '../events/journal.ts';
+import type { Entry } from '../events/journal.ts';
 import { logIn, manualClock, startEmulator } from './harness.ts';
 
 const DAY_MS = 86_400_000;

@@ -14,9 +14,16 @@ const operationSchema = z.object({
   tags: z.array(z.string()).min(1),
   summary: z.string().min(1),
   security: z.array(z.object({ bearer: z.array(z.string()).length(1) })),
-  parameters: z.array(
-    z.object({ name: z.string(), in: z.enum(['path', 'query']), required: z.boolean(), schema: jsonSchema }),
-  ),
+  parameters: z
+    .array(
+      z.object({
+        name: z.string(),
+        in: z.enum(['path', 'query']),
+        required: z.boolean().default(false),
+        schema: jsonSchema,
+      }),
+    )
+    .default([]),
   requestBody: z.object({ required: z.boolean(), content: contentSchema }).optional(),
   responses: z.record(
     z.string().regex(/^[2-5]\d\d$/),

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { createOperations, OPERATION_TIMES } from '../operations.ts';
-import type { Operations } from '../operations.ts';
+import { createOperations, OPERATION_TIMES } from '../http/operations.ts';
+import type { Operations } from '../http/operations.ts';
 import { manualClock } from './harness.ts';
 
 it('moves only along the table, whatever is asked of it and when', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { operationSchema } from '../../src/cloud/contract/operation.ts';
-import type { OperationTimes } from '../operations.ts';
+import type { OperationTimes } from '../http/operations.ts';
 import type { Call } from './harness.ts';
 import { errorCode, idsOf, manualClock, onlineDevice, startEmulator } from './harness.ts';
 

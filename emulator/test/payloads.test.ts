@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { LOG_RECORD_SCHEMAS } from '../../src/cloud/contract/logs.ts';
-import { LOG_OF } from '../journal.ts';
+import { LOG_OF } from '../events/journal.ts';
 import { live, setUp, typeOf } from './sending-harness.ts';
 
 /** An emulator that has sent some hundred deliveries, and their records by message type. */
@@ -102,6 +102,22 @@ describe('the payload', () => {
     expect(records.get('LOCATION_CLIENT_CENTRIC')?.map((record) => CLIENT_CENTRIC.parse(record))).not.toEqual(
       [],
     );
+  });
+
+  it.each([1, 2, 3, 4, 5])('of audit events is mostly a log-in or log-out, with seed %d', async (seed) => {
+    const setup = await setUp({ seed, rate: 500 }, 'secret', [
+      'AUDIT_LOG_ALL',
+      'EMAIL_LOG_ALL',
+      'SMS_LOG_ALL',
+    ]);
+    await live(setup, 4000);
+    const audit = setup.receiver.received.filter((delivery) => typeOf(delivery) === 'AUDIT_LOG_ALL');
+    const codes = audit.flatMap(({ records }) => records.map((record) => AUDIT.parse(record).code));
+    const sessions = codes.filter((code) => code === 10001 || code === 10002);
+    expect(codes.length).toBeGreaterThan(500);
+    expect(sessions.length / codes.length).toBeGreaterThan(0.6);
+    expect(sessions.length / codes.length).toBeLessThan(0.8);
+    expect(new Set(codes)).toEqual(new Set([10001, 10002, 40001, 40003]));
   });
 
   it('of logs has owner, organization, time and the published members in camelCase', async () => {

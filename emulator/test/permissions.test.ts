@@ -1,11 +1,11 @@
-import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { permissionCheckResponseSchema, permissionListSchema } from '../../src/cloud/contract/auth.ts';
-import { expandPattern, grants } from '../grants.ts';
-import { PERMISSION_NAMES } from '../permissions.ts';
+import { expandPattern, grants, PERMISSION_NAMES } from '../access/permissions.ts';
 import type { Call } from './harness.ts';
-import { createCall, logIn, startEmulator } from './harness.ts';
+import { createCall, errorCode, logIn, startEmulator } from './harness.ts';
+
+import * as fc from 'fast-check';
 
 const anyPermission = fc.constantFrom(...PERMISSION_NAMES);
 
@@ -63,6 +63,20 @@ describe('a pattern of permissions', () => {
   });
 });
 
+const listSchema = z.object({ data: z.array(z.looseObject({ id: z.int() })) });
+
+/** The body of a refusal that names the permissions of which one is missing. */
+function denial(...permissions: string[]) {
+  return {
+    status: 403,
+    body: {
+      error_code: 'PERMISSION_DENIED',
+      error_id: expect.any(String) as unknown,
+      error_message: `This call needs one of the permissions ${permissions.join(', ')}`,
+    },
+  };
+}
+
 async function tokenWith(call: Call, permissions: string[]): Promise<string> {
   const answer = await call('POST', '/auth/apitoken', { body: { permissions } });
   return z.object({ access_token: z.string() }).parse(answer.body).access_token;
@@ -75,19 +89,25 @@ describe('a token limited to permissions', () => {
     const full = await tokenWith(call, ['subscriptions-webhook']);
     const body = [{ application: 'a', url: 'http://127.0.0.1:9/', secret: 's', message_type: 'SMS_LOG_ALL' }];
     const path = '/subscriptions/webhook';
-    expect((await call('GET', path, { token: reading })).status).toBe(200);
-    expect((await call('POST', path, { token: reading, body })).status).toBe(403);
-    expect((await call('GET', path, { token: full })).status).toBe(200);
-    expect((await call('POST', path, { token: full, body })).status).toBe(200);
+    const held = async (token: string) => listSchema.parse((await call('GET', path, { token })).body).data;
+    expect(await call('POST', path, { token: reading, body })).toMatchObject(denial('subscriptions-webhook'));
+    expect(await held(reading)).toEqual([]);
+    expect(await call('POST', path, { token: full, body })).toMatchObject({ status: 200, body });
+    expect(await held(full)).toMatchObject(body);
+    expect(await held(reading)).toEqual(await held(full));
   });
 
   it('does what its wildcard stands for, and nothing else', async () => {
     const { call } = await startEmulator();
     const token = await tokenWith(call, ['write*:ssid']);
-    expect((await call('GET', '/ssids', { token })).status).toBe(200);
-    expect((await call('PUT', '/ssids/1/mode/open', { token })).status).toBe(404);
-    expect((await call('GET', '/devices', { token })).status).toBe(403);
-    expect((await call('POST', '/logout', { token })).status).toBe(403);
+    const [ssid] = listSchema.parse((await call('GET', '/ssids', { token })).body).data;
+    const opened = await call('PUT', `/ssids/${ssid?.id}/mode/open`, { token });
+    expect(opened.body).toMatchObject({ id: ssid?.id, mode: 'open' });
+    expect(listSchema.parse((await call('GET', '/ssids')).body).data[0]).toEqual(opened.body);
+    expect(await call('GET', '/devices', { token })).toMatchObject(denial('device:list', 'device:r'));
+    expect(await call('POST', '/logout', { token })).toMatchObject(denial('logout'));
+    // The refused logout revoked nothing.
+    expect((await call('GET', '/ssids', { token })).body).toMatchObject({ pagination: { total: 3 } });
   });
 });
 
@@ -123,13 +143,16 @@ describe('the permissions asked for', () => {
     expect(told).toEqual(roles);
   });
 
-  it('for an operation that is not there answer 404', async () => {
+  it('of an operation that does not exist are NOT_FOUND, with the operation named', async () => {
     const { call } = await startEmulator();
     const body = { uri: '/nothing', method: 'get' };
-    expect((await call('POST', '/auth/permissions/:check', { body })).status).toBe(404);
+    expect(await call('POST', '/auth/permissions/:check', { body })).toMatchObject({
+      status: 404,
+      body: { error_code: 'NOT_FOUND', error_message: 'No operation get /nothing' },
+    });
   });
 
-  it('are enough and needed: a token with one of those told may call, a token with all others may not', async () => {
+  it('are sufficient and necessary: a token with any one of them may call, a token with all others may not', async () => {
     const { call } = await startEmulator();
     const calls = [
       ['GET', '/devices'],
@@ -141,14 +164,18 @@ describe('the permissions asked for', () => {
     for (const [method, path] of calls) {
       const answer = await call('POST', '/auth/permissions/:check', { body: { uri: path, method } });
       const told = permissionCheckResponseSchema.parse(answer.body).permissions.map(({ name }) => name);
+      const expected = await call(method, path);
+      expect(expected.status).toBe(200);
       for (const name of told) {
-        expect((await call(method, path, { token: await tokenWith(call, [name]) })).status).toBe(200);
+        const { status, body } = await call(method, path, { token: await tokenWith(call, [name]) });
+        expect({ status, body }).toEqual({ status: 200, body: expected.body });
       }
       const others = await tokenWith(
         call,
         PERMISSION_NAMES.filter((name) => !told.includes(name)),
       );
-      expect((await call(method, path, { token: others })).status).toBe(403);
+      const refused = await call(method, path, { token: others });
+      expect([refused.status, errorCode(refused)]).toEqual([403, 'PERMISSION_DENIED']);
     }
   });
 });
@@ -171,5 +198,7 @@ it('every permission a described operation asks for is one that exists', async (
 it('an operator may log out', async () => {
   const { url } = await startEmulator();
   const call = createCall(url, await logIn(url, 'operator'));
-  expect((await call('POST', '/logout')).status).toBe(200);
+  expect(await call('POST', '/logout')).toMatchObject({ status: 200, text: '' });
+  const after = await call('GET', '/users/me');
+  expect([after.status, errorCode(after)]).toEqual([401, 'AUTH_TOKEN_REVOKED']);
 });

@@ -84,6 +84,6 @@ describe('a run', () => {
   it('says what to do when the port is taken', async () => {
     const { url } = await startEmulator();
     const { ended } = run({ port: new URL(url).port });
-    await expect(ended).rejects.toThrow(/cannot listen on 127\.0\.0\.1:\d+: choose another port/);
+    await expect(ended).rejects.toThrow(/cannot listen on 127\.0\.0\.1:\d+\. Choose another port/);
   });
 });

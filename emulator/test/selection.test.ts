@@ -1,10 +1,11 @@
-import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { CLIENT_VIEWS } from '../../src/cloud/contract/client.ts';
 import { DEVICE_VIEWS } from '../../src/cloud/contract/device.ts';
-import { createSelection } from '../selection.ts';
+import { createSelection } from '../http/query.ts';
 import { idsOf, onlineDevice, startEmulator } from './harness.ts';
+
+import * as fc from 'fast-check';
 
 const listSchema = z.object({ data: z.array(z.record(z.string(), z.unknown())).min(1) });
 

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { MESSAGE_TYPES } from '../../src/domain.ts';
-import type { EmulatedSecretForm } from '../secret-forms.ts';
+import type { EmulatedSecretForm } from '../sending/secret-forms.ts';
 import type { Received } from './harness.ts';
 import { manualClock, startEmulator, startReceiver, subscriptionsTo } from './harness.ts';
 import { live, setUp, typeOf } from './sending-harness.ts';

@@ -1,10 +1,11 @@
-import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { readJwt, signJwt } from '../jwt.ts';
-import { createdApiTokenSchema, tokenInfoSchema } from '../../src/cloud/contract/auth.ts';
+import { readJwt, signJwt } from '../access/tokens.ts';
+import { tokenInfoSchema, createdApiTokenSchema } from '../../src/cloud/contract/auth.ts';
 import { createCall, errorCode, logIn, manualClock, startEmulator } from './harness.ts';
 import type { Call } from './harness.ts';
+
+import * as fc from 'fast-check';
 
 async function apiToken(call: Call, body: unknown) {
   const answer = await call('POST', '/auth/apitoken', { body });

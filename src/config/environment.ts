@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { closestName } from './closest-name.ts';
 import {
   baseUrl,
   bearerToken,
@@ -14,12 +15,12 @@ import {
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
-/** What `serve` does about subscriptions that are not as the settings say: report them, or repair them as well. */
+/** What `serve` does about subscriptions that differ from the settings: report them, or repair them too. */
 const SUBSCRIBE_MODES = ['report', 'auto'] as const;
 
 /**
- * How long the disk spool keeps a delivery: until the queue has taken it, and only when the queue is away; or, always,
- * until its rows are committed.
+ * When the disk spool keeps a delivery: `normal`, only while the queue is unavailable; `strict`, every delivery until its
+ * rows are committed.
  */
 const DURABILITIES = ['normal', 'strict'] as const;
 
@@ -27,7 +28,7 @@ const MIB = 1024 * 1024;
 
 const retention = integer(1, 1200).optional();
 
-/** The settings that the environment may hold. */
+/** The settings of the environment. */
 const environmentSchema = z.object({
   DATABASE_URL: urlOf('postgres:', 'postgresql:').optional(),
   REDIS_URL: urlOf('redis:', 'rediss:').optional(),
@@ -46,11 +47,11 @@ const environmentSchema = z.object({
   CLOUD_USERNAME: z.string().optional(),
   CLOUD_PASSWORD: z.string().optional(),
   MESSAGE_TYPES: commaSeparated.pipe(messageTypes).optional(),
-  SUBSCRIBE: z.enum(SUBSCRIBE_MODES, `takes one of ${SUBSCRIBE_MODES.join(', ')}`).default('report'),
-  DURABILITY: z.enum(DURABILITIES, `takes one of ${DURABILITIES.join(', ')}`).default('normal'),
+  SUBSCRIBE: z.enum(SUBSCRIBE_MODES, `must be one of ${SUBSCRIBE_MODES.join(', ')}`).default('report'),
+  DURABILITY: z.enum(DURABILITIES, `must be one of ${DURABILITIES.join(', ')}`).default('normal'),
   SPOOL_MAX_BYTES: integer(1024 * 1024, 2 ** 50).default(10 * 1024 ** 3),
   SPOOL_MIN_FREE_BYTES: integer(0, 2 ** 50).default(512 * 1024 ** 2),
-  // A body becomes part of one text, in which each of its characters may take two: V8 has none beyond 512 Mi.
+  // A body becomes part of one string, in which each of its characters may need two: V8 allows at most 512 Mi.
   MAX_BODY_BYTES: integer(1024, 64 * MIB).default(10 * MIB),
   MAX_BYTES_IN_FLIGHT: integer(MIB, 4096 * MIB).default(64 * MIB),
   TRUST_PROXY: trustedProxies.optional(),
@@ -62,13 +63,13 @@ const environmentSchema = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: baseUrl.optional(),
   OTEL_SERVICE_NAME: z.string().default('xiq-sink'),
   OTEL_TRACES_SAMPLER_ARG: share.default(1),
-  LOG_LEVEL: z.enum(LOG_LEVELS, `takes one of ${LOG_LEVELS.join(', ')}`).default('info'),
+  LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
   XIQ_SINK_CONFIG: z.string().optional(),
 });
 
 export type Environment = z.output<typeof environmentSchema>;
 
-/** Settings whose value is itself secret: a problem with one never shows what it got. */
+/** Settings with a secret value: a problem never shows it. */
 const SECRET_SETTINGS = new Set([
   'WEBHOOK_SECRET',
   'ADMIN_TOKEN',
@@ -80,9 +81,18 @@ const SECRET_SETTINGS = new Set([
   'FORWARD_TOKEN',
 ]);
 
+/** Every setting of the environment, by the name of its variable. */
+export const SETTING_NAMES: readonly string[] = Object.keys(environmentSchema.shape);
+
+/** No other program uses variables that begin so. (`XIQ_SINK_` does not count: Kubernetes sets variables for a service of that name.) */
+const OWN_PREFIXES = ['CLOUD_API_', 'RETENTION_', 'SPOOL_'];
+
+/** Variables of other programs that resemble a setting. */
+const FOREIGN = new Set(['SSL_CERT_FILE']);
+
 /**
- * Reads the settings of an environment; one that is set to nothing counts as not set. Undefined when any is wrong:
- * then `problems` has gained a line for each, with what it got and what it takes.
+ * Reads the settings of an environment; an empty one counts as not set. Undefined if any is wrong: `problems` has then
+ * gained a line for each, with its value and what it must be. A misspelled name gains a line, too.
  */
 export function readEnvironment(
   env: Readonly<Record<string, string | undefined>>,
@@ -98,10 +108,23 @@ export function readEnvironment(
   if ((set['TLS_CERT_FILE'] === undefined) !== (set['TLS_KEY_FILE'] === undefined)) {
     problems.push('TLS_CERT_FILE and TLS_KEY_FILE: set both or neither');
   }
+  problems.push(...Object.keys(set).flatMap(describeMisspelling));
   return data;
 }
 
-/** A wrong value as it may be shown: an address may hold a password before its last @, or a token in its query. */
+/** A line for a variable that is no setting but looks like one. */
+function describeMisspelling(name: string): string[] {
+  if (SETTING_NAMES.includes(name) || FOREIGN.has(name)) return [];
+  const meant = closestName(name.toUpperCase(), SETTING_NAMES);
+  if (meant !== undefined) return [`${name} is not a setting: did you mean ${meant}?`];
+  const prefix = OWN_PREFIXES.find((own) => name.startsWith(own));
+  if (prefix === undefined) return [];
+  return [
+    `${name} is not a setting: there are ${SETTING_NAMES.filter((own) => own.startsWith(prefix)).join(', ')}`,
+  ];
+}
+
+/** A wrong value as it may be shown: an address may contain a password before its last @, or a token in its query. */
 function shown(value: string): string {
   return value.replace(/^.*@/s, '…@').replace(/([?#]).*$/s, '$1…');
 }

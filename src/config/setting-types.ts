@@ -1,22 +1,42 @@
 import { z } from 'zod';
 import { MESSAGE_TYPES } from '../domain.ts';
 import { isPrivate } from '../loopback.ts';
+import { closestName } from './closest-name.ts';
 
-/** A secret shorter than this can be guessed by trying. */
+/** Shorter secrets can be guessed by brute force. */
 const MIN_SECRET_LENGTH = 16;
+
+/**
+ * An object of the settings file. An unknown member is an error, which names the known one that it may be a
+ * misspelling of.
+ */
+export const strictSettings = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  z.strictObject(shape, {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys' ? unknownMembers(issue.keys, Object.keys(shape)) : undefined,
+  });
+
+function unknownMembers(unknown: readonly string[], known: readonly string[]): string {
+  return unknown
+    .map((name) => {
+      const meant = closestName(name, known);
+      return `unknown setting "${name}"${meant === undefined ? ` (known: ${known.join(', ')})` : `: did you mean "${meant}"?`}`;
+    })
+    .join('; ');
+}
 
 /** A whole number in a text. */
 export const integer = (min: number, max: number) =>
   z
     .string()
-    .regex(/^\d+$/, `takes a whole number from ${min} to ${max}`)
+    .regex(/^\d+$/, `must be a whole number from ${min} to ${max}`)
     .transform(Number)
-    .refine((value) => value >= min && value <= max, `takes a whole number from ${min} to ${max}`);
+    .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`);
 
 /** A share of a whole. */
 export const share = z
   .string()
-  .regex(/^(?:0?\.\d+|0|1(?:\.0+)?)$/, 'takes a number from 0 to 1')
+  .regex(/^(?:0?\.\d+|0|1(?:\.0+)?)$/, 'must be a number from 0 to 1')
   .transform(Number);
 
 /** A URL of one of these protocols, each with its colon. */
@@ -25,19 +45,19 @@ export const urlOf = (...protocols: string[]) =>
     .string()
     .refine(
       (text) => protocols.includes(URL.parse(text)?.protocol ?? ''),
-      `takes a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
+      `must be a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
     );
 
-/** An http(s) address that paths are appended to: host and perhaps a path prefix, read without its last slash. */
+/** An http(s) address that paths are appended to: a host and an optional path prefix, without a trailing slash. */
 export const baseUrl = z
   .string()
-  .refine(isBaseUrl, 'takes an address such as https://host/prefix, without user name, query or fragment')
+  .refine(isBaseUrl, 'must be an address such as https://host/prefix, without user name, query or fragment')
   .transform((text) => new URL(text).href.replace(/\/+$/, ''));
 
-/** The address of the cloud's API. Credentials go there, so what is between must not be able to read them. */
+/** The address of the cloud's API. Credentials are sent there, so nobody on the way may read them. */
 export const cloudApiUrl = baseUrl.refine(
   (text) => isPrivate(new URL(text)),
-  'takes an https:// address, or http:// on this machine',
+  'must be an https:// address, or http:// on this machine',
 );
 
 function isBaseUrl(text: string): boolean {
@@ -45,24 +65,21 @@ function isBaseUrl(text: string): boolean {
   return url !== null && /^https?:$/.test(url.protocol) && url.href === url.origin + url.pathname;
 }
 
-/** A secret that deliveries carry. */
+/** A webhook secret. */
 export const webhookSecret = z
   .string()
-  .min(
-    MIN_SECRET_LENGTH,
-    `takes secrets of at least ${MIN_SECRET_LENGTH} characters (try: openssl rand -hex 32)`,
-  )
-  .regex(/^[\u0021-\u007e]+$/, 'takes secrets of printable ASCII characters without spaces');
+  .min(MIN_SECRET_LENGTH, `must be at least ${MIN_SECRET_LENGTH} characters (try: openssl rand -hex 32)`)
+  .regex(/^[\u0021-\u007e]+$/, 'must be printable ASCII characters without spaces');
 
 /** A bearer token: what an HTTP header can carry. */
 export const bearerToken = z
   .string()
-  .regex(/^[\u0021-\u007e]+$/, 'takes a token of printable ASCII characters without spaces');
+  .regex(/^[\u0021-\u007e]+$/, 'must be printable ASCII characters without spaces');
 
 /** Message types, each once. */
 export const messageTypes = z
-  .array(z.enum(MESSAGE_TYPES, `takes message types out of ${MESSAGE_TYPES.join(', ')}`))
-  .min(1, 'takes at least one message type')
+  .array(z.enum(MESSAGE_TYPES, `must be message types: any of ${MESSAGE_TYPES.join(', ')}`))
+  .min(1, 'must contain at least one message type')
   .transform((types) => [...new Set(types)]);
 
 /** The parts of a comma separated text, without the spaces around them. */
@@ -70,18 +87,18 @@ export const commaSeparated = z.string().transform((text) => text.split(',').map
 
 const MAX_PROXIES = 16;
 
-/** Names of Express for the private networks. */
+/** Express's names for the private networks. */
 const PROXY_NETWORKS = ['loopback', 'linklocal', 'uniquelocal'];
 
 const proxyAddress = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6(), z.enum(PROXY_NETWORKS)]);
 
-/** The proxies in front of us: how many, or their addresses. Everybody (`/0`) is no proxy. */
+/** The proxies in front of this program: how many, or their addresses. A network of all addresses (`/0`) is refused. */
 export const trustedProxies = commaSeparated
   .refine(
     (parts) =>
       isProxyCount(parts) ||
       parts.every((part) => proxyAddress.safeParse(part).success && !/\/0+$/.test(part)),
-    `takes how many proxies are in front (1 to ${MAX_PROXIES}), or their addresses and networks, comma separated (also ${PROXY_NETWORKS.join(', ')})`,
+    `must be the number of proxies in front (1 to ${MAX_PROXIES}), or their addresses and networks, comma separated (also ${PROXY_NETWORKS.join(', ')})`,
   )
   .transform((parts) => (isProxyCount(parts) ? Number(parts[0]) : parts));
 

@@ -2,65 +2,103 @@ import { readFileSync } from 'node:fs';
 import { parse as parseYaml, YAMLParseError } from 'yaml';
 import { z } from 'zod';
 import { describeError } from '../errors.ts';
-import { bearerToken, cloudApiUrl, messageTypes, webhookSecret } from './setting-types.ts';
+import { resolveReferences } from './references.ts';
+import { bearerToken, cloudApiUrl, messageTypes, strictSettings, webhookSecret } from './setting-types.ts';
 
-const settingsFileSchema = z.strictObject({
-  sources: z
-    .array(
-      z.strictObject({
-        name: z
-          .string()
-          .regex(
-            /^[a-z0-9][a-z0-9_-]{0,62}$/,
-            'takes lower-case letters, digits, - and _ (it stands in the URL)',
-          ),
-        webhook_secrets: z.array(webhookSecret).min(1, 'takes at least one secret'),
-        cloud: z
-          .strictObject({
-            api_url: cloudApiUrl,
-            api_token: bearerToken.optional(),
-            username: z.string().optional(),
-            password: z.string().optional(),
-          })
-          .optional(),
-        message_types: messageTypes.optional(),
-      }),
-    )
-    .default([]),
-  /** What else a destination may say depends on its type, which the forwarder knows. */
-  destinations: z
-    .array(
-      z.looseObject({
-        name: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, 'takes lower-case letters, digits, - and _'),
-      }),
-    )
-    .default([]),
+/** The members of the file; each is checked by itself, so that all that is wrong is reported at once. */
+const fileSchema = strictSettings({
+  sources: z.unknown().optional(),
+  destinations: z.unknown().optional(),
   redaction: z.unknown().optional(),
 });
 
-export type SettingsFile = z.output<typeof settingsFileSchema>;
+const sourcesSchema = z
+  .array(
+    strictSettings({
+      name: z
+        .string()
+        .regex(
+          /^[a-z0-9][a-z0-9_-]{0,62}$/,
+          'must be lower-case letters, digits, - and _ (it is part of the URL)',
+        ),
+      webhook_secrets: z.array(webhookSecret).min(1, 'must contain at least one secret'),
+      cloud: strictSettings({
+        api_url: cloudApiUrl,
+        api_token: bearerToken.optional(),
+        username: z.string().optional(),
+        password: z.string().optional(),
+      }).optional(),
+      message_types: messageTypes.optional(),
+    }),
+  )
+  .default([]);
+
+/** The other options of a destination depend on its type, which the forwarder knows. */
+const destinationsSchema = z
+  .array(
+    z.looseObject({
+      name: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, 'must be lower-case letters, digits, - and _'),
+    }),
+  )
+  .default([]);
+
+/** The settings file, with the texts that its references refer to. */
+export interface SettingsFile {
+  readonly sources: z.output<typeof sourcesSchema>;
+  readonly destinations: z.output<typeof destinationsSchema>;
+  readonly redaction: unknown;
+}
 
 /**
- * Reads the YAML file of several sources and destinations. Empty when there is none, and when it is wrong: then `problems` has gained
- * a line for each fault, which says where it is and never quotes the file, since it holds secrets.
+ * Reads the YAML file of sources and destinations. A part that is missing or wrong is empty; `problems` gains a line for
+ * each fault, which says where it is. The lines quote nothing of the file, since it contains secrets.
  */
-export function readSettingsFile(file: string | undefined, problems: string[]): SettingsFile {
+export function readSettingsFile(
+  file: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+  problems: string[],
+): SettingsFile {
   const empty: SettingsFile = { sources: [], destinations: [], redaction: undefined };
   if (file === undefined) return empty;
+  const report = (path: readonly PropertyKey[], message: string) =>
+    problems.push(`XIQ_SINK_CONFIG ${file}: ${path.join('.') || 'the file'}: ${message}`);
+
+  /** Checks one part of the file. Undefined if anything in it is wrong, which is reported once. */
+  function check<T>(name: string, schema: z.ZodType<T>, given: unknown): T | undefined {
+    const missing = new Set<string>();
+    const resolved = resolveReferences(given, env, (path, reason) => {
+      missing.add(path.join('.'));
+      report([name, ...path], reason);
+    });
+    const { data, error } = schema.safeParse(resolved);
+    for (const { path, message } of error?.issues ?? []) {
+      if (!missing.has(path.join('.'))) report([name, ...path], message);
+    }
+    return missing.size === 0 ? data : undefined;
+  }
+
   try {
     const content: unknown = parseYaml(readFileSync(file, 'utf8'), { logLevel: 'error' });
-    const { data, error } = settingsFileSchema.safeParse(content ?? {});
-    for (const { path, message } of error?.issues ?? []) {
-      problems.push(`XIQ_SINK_CONFIG ${file}: ${path.join('.') || 'the file'}: ${message}`);
-    }
-    return data ?? empty;
+    const { data, error } = fileSchema.safeParse(content ?? {});
+    for (const { path, message } of error?.issues ?? []) report(path, message);
+    const given = data ?? knownMembers(content);
+    return {
+      sources: check('sources', sourcesSchema, given.sources) ?? [],
+      destinations: check('destinations', destinationsSchema, given.destinations) ?? [],
+      redaction: given.redaction,
+    };
   } catch (error) {
     problems.push(`XIQ_SINK_CONFIG ${file}: cannot be read as YAML: ${describeUnread(error)}`);
     return empty;
   }
 }
 
-/** Where the mistake is and of which kind. The parser's own message quotes the text around it, secrets and all. */
+/** The members of a file that also has unknown ones; none if it is no mapping. */
+function knownMembers(content: unknown): z.output<typeof fileSchema> {
+  return z.object(fileSchema.shape).catch({}).parse(content);
+}
+
+/** Where the mistake is and of which kind. The parser's own message quotes the text around it, secrets included. */
 function describeUnread(error: unknown): string {
   if (error instanceof YAMLParseError) {
     const { line, col } = error.linePos?.[0] ?? { line: '?', col: '?' };

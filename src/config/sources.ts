@@ -3,7 +3,7 @@ import type { MessageType } from '../domain.ts';
 import type { Environment } from './environment.ts';
 import type { SettingsFile } from './settings-file.ts';
 
-/** Where the API of a source's cloud is, and what to prove ourselves with. */
+/** The API of a source's cloud, and the credentials for it. */
 interface CloudAccess {
   /** Without a trailing slash; may have a path prefix. */
   readonly apiUrl: string;
@@ -11,23 +11,23 @@ interface CloudAccess {
     { readonly apiToken: string } | { readonly username: string; readonly password: string };
 }
 
-/** A cloud account that sends to us, with the secrets its deliveries may carry. */
+/** A cloud account that sends to this program, with the secrets of its deliveries. */
 export interface SourceConfig {
   readonly name: string;
-  /** Every one is accepted, the first is registered. Empty only before the default source's own was generated. */
+  /** All are accepted, the first is registered. Empty only until the default source's secret is generated. */
   readonly secrets: readonly string[];
-  /** Undefined: its subscriptions are somebody else's business. */
+  /** Undefined: its subscriptions are managed elsewhere. */
   readonly cloud: CloudAccess | undefined;
   /** What to subscribe to; deliveries of any type are accepted. */
   readonly messageTypes: readonly MessageType[];
 }
 
-/** The source that the environment's own settings belong to. */
+/** The source of the environment's settings. */
 const DEFAULT_SOURCE = 'default';
 
 /**
- * The sources of the file, and the default one of the environment, unless the file alone tells of sources. Where
- * they contradict each other `problems` gains a line.
+ * The sources of the file, and the default one of the environment unless only the file defines sources. `problems` gains
+ * a line if they contradict each other.
  */
 export function mergeSources(
   environment: Environment | undefined,
@@ -56,7 +56,7 @@ export function mergeSources(
   if (secrets === undefined && sources.length > 0) {
     if (cloud !== undefined) {
       problems.push(
-        `CLOUD_API_URL: it belongs to the source "${DEFAULT_SOURCE}", which the file does not have; give its sources a cloud each`,
+        `CLOUD_API_URL belongs to the source "${DEFAULT_SOURCE}", which the file does not define: set a cloud for each source of the file`,
       );
     }
     return sources;
@@ -67,7 +67,7 @@ export function mergeSources(
 const twice = (setting: string, what: string) =>
   `${setting}: the file's source "${DEFAULT_SOURCE}" has ${what} of its own; set one of the two`;
 
-/** What is given of a cloud, with the name of each setting for the problems with it. */
+/** The settings of a cloud, each with its name for error messages. */
 type GivenCloud = Readonly<
   Record<'url' | 'token' | 'username' | 'password', { name: string; value: string | undefined }>
 >;
@@ -107,7 +107,7 @@ function cloudAccess(
     problems.push(text);
     return undefined;
   };
-  if (url.value === undefined) return problem(`${url.name}: is needed beside the credentials`);
+  if (url.value === undefined) return problem(`${url.name} is required with the credentials`);
   if (token.value !== undefined) {
     if (username.value !== undefined || password.value !== undefined) {
       return problem(`${token.name}: set it, or ${username.name} and ${password.name}, not both`);

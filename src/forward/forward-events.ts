@@ -8,16 +8,15 @@ import { checkpoint, recordFailure, releaseLease, takeLease } from '../store/des
 import type { Lease } from '../store/destinations.ts';
 import { readStretch } from '../store/read-events.ts';
 import type { Stretch } from '../store/read-events.ts';
-import type { StoredPosition } from '../store/search-events.ts';
+import type { StoredPosition } from '../store/stored-event.ts';
 import { createBackoff } from './backoff.ts';
 import { createBatcher } from './batch-events.ts';
 import type { BatchLimits } from './batch-events.ts';
-import { familiesOf } from './destination-filter.ts';
+import { messageTypesOf } from './destination-filter.ts';
 import type { DestinationFilter } from './destination-filter.ts';
 import { sendBisecting } from './send-bisecting.ts';
 import { EndpointRefusedError, RetryLaterError } from './sender.ts';
-import type { Sender } from './sender.ts';
-import type { Format } from './stored-event.ts';
+import type { Sender, Format } from './sender.ts';
 
 /** A destination that is ready to receive events. */
 export interface Forwarding {
@@ -161,10 +160,10 @@ async function forwardFrom(
 ): Promise<boolean> {
   const { name, sender, limits } = forwarding;
   const guard = { name, holder, generation: lease.generation };
-  const families = familiesOf(forwarding.filter);
+  const wanted = { messageTypes: messageTypesOf(forwarding.filter) };
   const toBatches = createBatcher(forwarding);
   const stretchEvents = Math.max(STRETCH_EVENTS, limits.events);
-  const read = (position: StoredPosition) => readStretch(db, position, stretchEvents, families);
+  const read = (position: StoredPosition) => readStretch(db, position, stretchEvents, wanted);
 
   let next: Promise<Stretch> = read(lease.position);
   while (!signal.aborted) {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DEFAULT_DESTINATION, destinationNames } from '../config/destinations.ts';
 import type { ForwardingSettings } from '../config/destinations.ts';
-import { UsageError } from '../errors.ts';
+import { SettingsError, UsageError } from '../errors.ts';
 import { DEFAULT_LIMITS } from './batch-events.ts';
 import type { BatchLimits } from './batch-events.ts';
 import { destinationFilterSchema } from './destination-filter.ts';
@@ -11,9 +11,8 @@ import type { FormatName } from './formats/formats.ts';
 import { destinationOfUrl } from './forward-to.ts';
 import { DEFAULT_REDACTION_RULES, redactionRulesSchema } from './redaction-rules.ts';
 import type { RedactionRules } from './redaction-rules.ts';
-import type { Sender } from './sender.ts';
+import type { Sender, Format } from './sender.ts';
 import { SENDER_TYPES } from './senders/sender-types.ts';
-import type { Format } from './stored-event.ts';
 
 /** A destination from the settings, validated. */
 export interface Destination {
@@ -50,8 +49,8 @@ const commonSchema = z.object({
 });
 
 /**
- * Reads the destinations from the settings. Throws one UsageError that lists all problems of all destinations by name
- * and option. It quotes no value, because many are secret.
+ * The destinations of the settings. Throws one SettingsError that lists everything wrong with any of them, by name and
+ * option, and quotes no value, since many are secret.
  */
 export function parseDestinations(settings: ForwardingSettings): readonly Destination[] {
   const problems: string[] = [];
@@ -66,10 +65,18 @@ export function parseDestinations(settings: ForwardingSettings): readonly Destin
     if (given !== undefined) destinations.push(parseDestination(DEFAULT_DESTINATION, given, rules, report));
   } else if (forwardToken !== undefined) problems.push('FORWARD_TOKEN is set without FORWARD_TO');
   problems.push(...duplicates(settings));
-  if (problems.length > 0) {
-    throw new UsageError(`wrong settings:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
-  }
+  if (problems.length > 0) throw new SettingsError(problems);
   return destinations.filter((destination) => destination !== undefined);
+}
+
+/** The destination of this name. Throws a UsageError that lists the configured names when there is none. */
+export function findDestination(configured: readonly Destination[], name: string): Destination {
+  const destination = configured.find((one) => one.name === name);
+  if (destination !== undefined) return destination;
+  const names = configured.map((one) => one.name).join(', ');
+  throw new UsageError(
+    `There is no destination "${name}". Configured destinations: ${names === '' ? 'none' : names}.`,
+  );
 }
 
 type Report = (path: readonly PropertyKey[], message: string) => void;

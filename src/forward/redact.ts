@@ -3,7 +3,7 @@ import type { JsonObject } from '../exact-json.ts';
 import { createTextRedaction, REDACTED } from './redact-text.ts';
 import { secretNameTest } from './redaction-rules.ts';
 import type { RedactionRules } from './redaction-rules.ts';
-import type { StoredEvent } from './stored-event.ts';
+import type { StoredEvent } from '../store/stored-event.ts';
 
 /** A delivery nests at most 200 levels; JSON inside texts may add some. Anything deeper is hidden unread. */
 const MAX_DEPTH = 256;

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { Destination } from './parse-destinations.ts';
 import { sendBisecting } from './send-bisecting.ts';
 import type { Sender } from './sender.ts';
-import type { StoredEvent } from './stored-event.ts';
+import type { StoredEvent } from '../store/stored-event.ts';
 import type { Db } from '../store/database.ts';
-import { markReplayed } from '../store/destinations.ts';
-import type { Rejected } from '../store/destinations.ts';
-import { readEvent } from '../store/read-events.ts';
+import { markReplayed } from '../store/rejected-events.ts';
+import type { Rejected } from '../store/rejected-events.ts';
+import { findEvent } from '../store/search-events.ts';
 
 /** The result of a test event. */
 export interface TestResult {
@@ -84,7 +84,7 @@ async function resendOne(
   rejected: Rejected,
 ): Promise<string | undefined> {
   const { message_type: messageType, occurred_at: occurredAt, event_id: eventId } = rejected;
-  const event = await readEvent(db, messageType, occurredAt, eventId);
+  const event = await findEvent(db, eventId, occurredAt, messageType);
   if (event === undefined) return 'the event is no longer stored: its retention period is over';
   const reason = await sendOne(sender, destination, event);
   if (reason === undefined) await markReplayed(db, destination.name, eventId);

@@ -1,4 +1,7 @@
-import type { StoredEvent } from './stored-event.ts';
+import type { StoredEvent } from '../store/stored-event.ts';
+
+/** Writes an event in the format of a SIEM: one message, without the framing of the transport. */
+export type Format = (event: StoredEvent) => string;
 
 /** An event in the destination's format. */
 export interface Message {

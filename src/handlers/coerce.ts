@@ -4,8 +4,8 @@ import type { JsonObject } from '../exact-json.ts';
 import type { Field, FieldKind } from '../message-types.ts';
 
 /**
- * Reads a field from the first object and member that carry a value of the field's kind, in the text form that
- * Postgres reads for it. Null when none does: the record itself stays whole in `payload`.
+ * Reads a field from the first object and member with a value of the field's kind, in the text form that Postgres
+ * reads for it. Null without such a value; the record itself stays whole in `payload`.
  */
 export function readField(objects: readonly JsonObject[], { members, kind }: Field): string | null {
   for (const object of objects) {
@@ -58,11 +58,15 @@ function toKey(value: unknown): string | null {
   return text !== null && text.length <= MAX_KEY_LENGTH ? text : null;
 }
 
-/** An array whose every element is of the kind, as an array literal of Postgres. One value alone is an array of one. */
+/**
+ * An array literal of Postgres, of the elements that are not null. Null when an element is of another kind. A single
+ * value is an array of one.
+ */
 function toArray(value: unknown, toElement: (element: unknown) => string | null): string | null {
   const elements: unknown[] = Array.isArray(value) ? value : [value];
   const literals: string[] = [];
   for (const element of elements) {
+    if (element === null) continue;
     const text = toElement(element);
     if (text === null) return null;
     literals.push(`"${text.replaceAll(/["\\]/g, '\\$&')}"`);
@@ -78,7 +82,7 @@ const SCIENTIFIC = /^[+-]?\d+(?:\.\d*)?e\+?\d+$/i;
 function toBigint(value: unknown): string | null {
   if (Number.isSafeInteger(value)) return String(value);
   const text = toText(value)?.trim() ?? '';
-  // Java prints a whole double as "12.0", and from ten million on as "1.2345678E7".
+  // Java prints a whole double as "12.0", and from ten million up as "1.2345678E7".
   const digits = /^([+-]?\d{1,19})(?:\.0+)?$/.exec(text)?.[1];
   if (digits === undefined) return SCIENTIFIC.test(text) ? toSafeInteger(Number(text)) : null;
   const integer = BigInt(digits);
@@ -94,12 +98,12 @@ function toDouble(value: unknown): string | null {
   return Number.isFinite(number) ? String(number) : null;
 }
 
-/** As milliseconds these are 1973 to 9999. A smaller number, down to 1973 in seconds, can only be seconds. */
+/** In milliseconds, the years 1973 to 9999. A smaller number, down to 1973 in seconds, can only be seconds. */
 const MIN_MILLISECONDS = 100_000_000_000;
 const MAX_MILLISECONDS = 253_402_300_799_999;
 const MIN_SECONDS = 100_000_000;
 
-/** The year 1, before which `toISOString` prints what Postgres does not read. */
+/** The year 1. Of earlier times, Postgres cannot read what `toISOString` prints. */
 const FIRST_YEAR = Date.parse('0001-01-01T00:00:00Z');
 
 function toTimestamp(value: unknown): string | null {
@@ -115,7 +119,7 @@ function toTimestamp(value: unknown): string | null {
   return isDay(date) ? printTime(milliseconds, FIRST_YEAR) : null;
 }
 
-/** Whether the calendar has that day: `Date` reads February 30 as March 2. */
+/** Whether the calendar has the day: `Date` reads February 30 as March 2. */
 function isDay(date = ''): boolean {
   const start = Date.parse(`${date}T00:00:00Z`);
   return !Number.isNaN(start) && new Date(start).toISOString().startsWith(date);
@@ -137,7 +141,7 @@ function toInet(value: unknown): string | null {
   return isIP(address) === 0 ? null : address;
 }
 
-/** A MAC address in any notation, also at the head of a station id ("AA-BB-CC-DD-EE-FF:SSID"). */
+/** A MAC address in any notation, also at the start of a station id ("AA-BB-CC-DD-EE-FF:SSID"). */
 function toMac(value: unknown): string | null {
   if (typeof value !== 'string') return null;
   const mac = /^\s*([0-9a-f]{2}(?:[-:. ]?[0-9a-f]{2}){5})(?![0-9a-f])/i.exec(value)?.[1];
@@ -145,17 +149,17 @@ function toMac(value: unknown): string | null {
 }
 
 /**
- * A record that Postgres can hold: neither text nor jsonb takes U+0000 or half a surrogate pair, and both
- * become U+FFFD, the replacement character. Nearly every record comes back as it is.
+ * The record in a form that Postgres can store: text and jsonb accept neither U+0000 nor half a surrogate pair, so both
+ * become U+FFFD, the replacement character. Nearly every record is returned unchanged.
  */
 export function makeStorable(record: JsonObject): JsonObject {
-  // JSON text shows both as escapes; a match may also be a backslash the sender wrote, which costs time only.
+  // JSON text has both as escapes. A match may also be a backslash of the sender, which only costs time.
   if (!/\\u(?:0000|d[89a-f])/i.test(JSON.stringify(record))) return record;
   const replaced = replaceInside(record);
   return isJsonObject(replaced) ? replaced : record;
 }
 
-/** A text that Postgres can hold: U+0000 and each half of a surrogate pair become U+FFFD. */
+/** The text in a form that Postgres can store: U+0000 and half surrogate pairs become U+FFFD. */
 export function replaceUnstorable(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\uFFFD');
 }

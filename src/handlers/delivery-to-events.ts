@@ -3,39 +3,38 @@ import { describeError } from '../errors.ts';
 import { canonicalJson, isJsonObject, parseElements } from '../exact-json.ts';
 import { FIELDS, OCCURRED_AT, ORG_ID, OWNER_ID } from '../message-types.ts';
 import type { QueuedDelivery, ReadDelivery } from '../queue/delivery-batch.ts';
-import type { EventRow } from '../store/insert-events.ts';
 import { makeStorable, readField } from './coerce.ts';
-import { HANDLERS } from './families.ts';
+import { EVENT_OVERHEAD, HANDLERS } from './families.ts';
 import type { RecordPart } from './families.ts';
 import { eventId } from './identity.ts';
-import { EVENT_OVERHEAD } from './location.ts';
+import type { EventRow } from '../store/insert-events.ts';
 
 /**
  * Each observation is stored with its record's other members, so a hostile body of some kilobytes could become
- * gigabytes of events. A delivery may grow this many times, and by a little more when it is small.
+ * gigabytes of events. The events of a delivery may be this many times as large as the delivery, plus some room.
  */
 const MAX_GROWTH = 16;
 const MIN_ROOM_CHARACTERS = 256 * 1024;
 
-/** Something of a delivery that becomes no event: why, and its bytes as they came. */
+/** A part of a delivery that cannot become an event: the reason, and the original bytes. */
 export interface SetAside {
   readonly reason: string;
   readonly content: Buffer;
-  /** Content-Encoding of the bytes, of a whole body. */
+  /** Content-Encoding of the bytes if they are a whole body. */
   readonly encoding?: string | null;
 }
 
-/** What a delivery comes to, part by part: an event to store, or something to set aside. */
+/** A part of a delivery: an event to store, or bytes to quarantine. */
 export type DeliveryPart = { readonly event: EventRow } | { readonly setAside: SetAside };
 
-/** A delivery cannot be read by this program, which is to blame: nothing of it may count as converted. */
+/** A defect of this program keeps it from reading a delivery: nothing of the delivery counts as converted. */
 export class ConversionError extends Error {
   override readonly name = 'ConversionError';
 }
 
 /**
- * Turns a delivery into parts, one at a time, so that a large one is never in memory as rows. It is pure: running the
- * job again gives the same parts. Throws ConversionError.
+ * Converts a delivery part by part, so that a large one is never in memory as rows. The conversion is pure: running the
+ * job again yields the same parts. Throws ConversionError.
  */
 export function* convertDelivery(delivery: ReadDelivery): Generator<DeliveryPart> {
   try {
@@ -48,7 +47,7 @@ export function* convertDelivery(delivery: ReadDelivery): Generator<DeliveryPart
   }
 }
 
-/** The same delivery as something to set aside whole: the text of its records, and what was unreadable before. */
+/** The same delivery with all of its records unreadable, so that it is quarantined whole. */
 export function setAsideWhole(delivery: ReadDelivery, reason: string): ReadDelivery {
   const content = Buffer.from(delivery.records).toString('base64');
   return { ...delivery, records: '[]', unreadable: [{ reason, content }, ...delivery.unreadable] };
@@ -104,8 +103,8 @@ const readValues = (columns: RecordPart['columns'], messageType: QueuedDelivery[
   FIELDS[messageType].map((field) => readField(columns, field));
 
 /**
- * Numbers the identical contents of one delivery, told by a text that the same ones share: the first is 0, but of a
- * replayed record what it was before.
+ * Creates the function that numbers identical contents of one delivery from 0 on. For a replayed record, numbering
+ * starts at its number in the first delivery.
  */
 export function createTwinNumbers({ twinsBefore = 0 }: ReadDelivery): (content: string) => number {
   const seen = new Map<string, number>();

@@ -1,16 +1,16 @@
 import type { FailureKind } from '../store/failure.ts';
 
 /**
- * Everything that can keep a job from being done, and what is done about it. No rule ends a job: its deliveries are
- * stored, or lie in quarantine with the reason, or the job comes back. A test walks this table.
+ * Every failure of a job, and its remedy. No rule drops a job: its deliveries are stored, or quarantined with the
+ * reason, or the job comes back. A test covers each rule of this table.
  */
 
 /**
- * `again`: the same transaction after a short random pause. `wait`: the same after a pause that grows to 5 s, as often
- * as it takes, the job in hand. `isolate records`: the transaction again, each refused row to quarantine.
- * `isolate deliveries`: each delivery in a transaction of its own; one that fails alone three times goes to quarantine
- * whole. `quarantine`: at once. `delay`: the job rests in the queue and is offered again. `come back`: BullMQ, or its
- * client, hands the job out again by itself.
+ * `again`: repeat the transaction after a short random pause. `wait`: repeat it after a pause that grows to 5 s, as
+ * often as needed, while the worker keeps the job. `isolate records`: repeat it and quarantine each refused row.
+ * `isolate deliveries`: a transaction for each delivery; one that fails alone three times is quarantined whole.
+ * `quarantine`: at once. `delay`: return the job to the queue, to be offered later. `come back`: BullMQ, or its client,
+ * offers the job again by itself.
  */
 type Remedy =
   'again' | 'wait' | 'isolate records' | 'isolate deliveries' | 'quarantine' | 'delay' | 'come back';
@@ -18,15 +18,15 @@ type Remedy =
 export interface FailureRule {
   readonly remedy: Remedy;
   readonly reason: string;
-  /** What carries the rule out, where that is not the batch store. */
+  /** What applies the rule, if not the batch store. */
   readonly by?: string;
 }
 
-/** Of a job's own data. */
+/** Failures caused by a job's own data, or by a shut-down. */
 type JobFailure =
   'conversion defect' | 'malformed data' | 'data of a newer version' | 'shut-down in an outage';
 
-/** Of the worker's process and of the queue. */
+/** Failures of the worker's process and of the queue. */
 type QueueFailure =
   | 'worker killed'
   | 'job fetched and never begun'
@@ -39,107 +39,107 @@ type QueueFailure =
   | 'unforeseen error';
 
 export const FAILURE_RULES: Readonly<Record<FailureKind | JobFailure | QueueFailure, FailureRule>> = {
-  deadlock: { remedy: 'again', reason: 'the other transaction goes through, and then so does this one' },
+  deadlock: { remedy: 'again', reason: 'the other transaction commits, and then so does this one' },
   'serialization failure': {
     remedy: 'again',
     reason: 'the same transaction succeeds once the other is over',
   },
   'stored meanwhile': {
     remedy: 'again',
-    reason: 'another worker had the same delivery: the next look finds it stored',
+    reason: 'another worker stored the same delivery: the next attempt finds it',
   },
 
   'connection lost': { remedy: 'wait', reason: 'a restart or a failover ends within seconds to minutes' },
   'database read-only': {
     remedy: 'wait',
     reason:
-      'after a failover a connection may still lead to the old primary: none is used for more than half a minute',
+      'after a failover a connection may still lead to the old primary: none is used for more than 30 s',
   },
   'disk full': {
     remedy: 'wait',
-    reason: 'somebody makes room; until then the queue holds what was answered',
+    reason: 'until somebody frees space, the queue keeps the acknowledged deliveries',
   },
-  'too many connections': { remedy: 'wait', reason: 'others will let go of theirs' },
+  'too many connections': { remedy: 'wait', reason: 'other clients will release theirs' },
   'statement time-out': {
     remedy: 'wait',
-    reason: 'somebody holds a lock on the table; a statement of ours takes seconds at most',
+    reason: 'another session holds a lock on the table; our own statements take seconds at most',
   },
   'unknown SQLSTATE': {
     remedy: 'wait',
-    reason: 'a missing right or table, a broken index: the data is not to blame and must not be judged by it',
+    reason: 'a missing permission or table, a broken index: the data is not to blame',
   },
 
   'row refused': {
     remedy: 'isolate records',
-    reason: 'Postgres will never take this value; everything else it will',
+    reason: 'Postgres will never accept this value, but everything else',
   },
   defect: {
     remedy: 'isolate deliveries',
-    reason: 'a mistake in this program may concern one delivery, and must not hold up the others',
+    reason: 'a defect of this program may concern one delivery, and must not block the others',
   },
   'conversion defect': {
     remedy: 'quarantine',
-    reason: 'conversion is pure: what fails once fails always, until the program is mended',
+    reason: 'conversion is pure: it fails every time, until the program is fixed',
   },
   'malformed data': {
     remedy: 'quarantine',
     by: 'readBatch',
-    reason: 'what can be read of the job is stored, the rest is kept as it is',
+    reason: 'the readable part of the job is stored, the rest is kept unchanged',
   },
   'data of a newer version': {
     remedy: 'delay',
     by: 'readBatch, moveToDelayed',
-    reason: 'during an upgrade a newer worker will take it; after a downgrade, the next upgrade',
+    reason: 'during an upgrade a newer worker processes it; after a downgrade, the next upgrade does',
   },
   'shut-down in an outage': {
     remedy: 'delay',
     by: 'OutageError, moveToDelayed',
-    reason: 'the process must end; the job is for the next one',
+    reason: 'the process must end; the next one processes the job',
   },
 
   'worker killed': {
     remedy: 'come back',
     by: 'lockDuration, stalledInterval, maxStalledCount',
-    reason: 'nobody renews the lock of its jobs; storing one twice changes nothing',
+    reason: 'nobody renews the locks of its jobs; storing a job twice changes nothing',
   },
   'job fetched and never begun': {
     remedy: 'come back',
     by: 'lockDuration, stalledInterval',
-    reason: 'it is active under a lock that nobody renews',
+    reason: 'the job is active under a lock that nobody renews',
   },
   'lock lost': {
     remedy: 'come back',
     by: 'findStoredDeliveries',
-    reason: 'another worker has taken the job and finds its deliveries stored',
+    reason: 'another worker takes the job and finds its deliveries stored',
   },
   'queue restarted with its data': {
     remedy: 'come back',
     by: 'maxRetriesPerRequest: null',
-    reason: 'the client connects again and says again what had no answer',
+    reason: 'the client reconnects and repeats the commands without an answer',
   },
   'queue lost its data': {
     remedy: 'come back',
     by: 'the batch in hand',
-    reason: 'jobs in hand are stored from memory; the worker takes what comes next',
+    reason: 'current jobs are stored from memory; then the worker takes new ones',
   },
   'queue silent': {
     remedy: 'come back',
     by: 'socketTimeout, query_timeout, keepAlive',
-    reason: 'a network that drops packets would hold a command for a quarter of an hour',
+    reason: 'a network that drops packets would block a command for 15 minutes',
   },
   'database silent': {
     remedy: 'wait',
     by: "openDatabase's silence limit",
-    reason: 'likewise; the next attempt takes another connection',
+    reason: 'a network that drops packets would block a statement; the next attempt uses another connection',
   },
   'job in the failed set': {
     remedy: 'come back',
     by: 'startFailedJobSweep',
-    reason: 'BullMQ may judge by rules of its own; nobody looks for events there',
+    reason: 'BullMQ may fail a job by its own rules; nobody looks for events there',
   },
   'unforeseen error': {
     remedy: 'delay',
     by: 'moveToDelayed, else attempts and backoff',
-    reason: 'it comes back until somebody mends it',
+    reason: 'the job comes back until the cause is fixed',
   },
 };

@@ -2,9 +2,9 @@ import { hash } from 'node:crypto';
 import type { MessageType } from '../domain.ts';
 
 /**
- * The id of an event, made from what it says, because the cloud gives it none: a UUIDv8 (RFC 9562, section 5.8)
- * of the SHA-256 over source, message type, canonical JSON and the ordinal among identical records of the same
- * delivery. The same event delivered again gets the same id; genuine twins in one body get two.
+ * The id of an event, made from its content, because the cloud assigns none: a UUIDv8 (RFC 9562, section 5.8) of the
+ * SHA-256 over source, message type, canonical JSON and the ordinal among identical records of the same delivery. The
+ * same event delivered again gets the same id; identical records in one body get different ids.
  */
 export function eventId(
   source: string,
@@ -16,12 +16,12 @@ export function eventId(
   return toUuid8(digest);
 }
 
-/** The id of something set aside from a delivery: running the job again gives the same. */
+/** The id of a quarantined item of a delivery. Running the job again yields the same id. */
 export function quarantineId(deliveryId: string, ordinal: number): string {
   return toUuid8(hash('sha256', `${deliveryId}\n${ordinal}`, 'hex'));
 }
 
-/** The id of the delivery that a replay of something quarantined makes: replaying it again gives the same. */
+/** The id of the delivery that a replay of an item makes. Replaying the item again yields the same id. */
 export function replayDeliveryId(quarantineId: string): string {
   return toUuid8(hash('sha256', `replay\n${quarantineId}`, 'hex'));
 }

@@ -1,20 +1,39 @@
 import type { Logger } from 'pino';
+import { describeError } from '../errors.ts';
 import { weighDelivery } from '../queue/delivery-batch.ts';
 import type { ReadDelivery } from '../queue/delivery-batch.ts';
 import type { StoreBatch } from '../queue/delivery-worker.ts';
 import { createGroupCommit } from '../queue/group-commit.ts';
 import type { Db } from '../store/database.ts';
-import { summarize } from './account.ts';
-import { storeGroup } from './store-group.ts';
-import type { OnStored } from './store-group.ts';
+import type { NewDelivery } from '../store/deliveries.ts';
+import { setAsideWhole } from './delivery-to-events.ts';
+import { summarize } from './delivery-tally.ts';
+import { FAILURE_RULES } from './failure-rules.ts';
+import { GaveUpError, kindOf, MIN_PAUSE_MS, pause, runTransaction } from './run-transaction.ts';
+import type { TransactionContext } from './run-transaction.ts';
+import { storeDeliveries } from './store-deliveries.ts';
+
+/** Called after every transaction with the rows of the deliveries that it stored, and its duration. */
+export type OnStored = (rows: readonly NewDelivery[], seconds: number) => void;
+
+/** Where deliveries are stored, when to stop waiting for it, and who is informed. */
+export interface StoringContext extends TransactionContext {
+  readonly onStored?: OnStored | undefined;
+}
 
 /**
- * One transaction: the batches of at most so many jobs, or so many characters of records. Larger ones gain nothing
- * and hold up answers: with 20 records a delivery, 4 MiB made the slowest percent of them wait for 220 ms.
+ * One transaction: the batches of at most so many jobs, or so many characters of records. Larger transactions gain
+ * nothing and delay answers: with 20 records per delivery, at 4 MiB the slowest percent waited for 220 ms.
  */
 const TRANSACTION_BOUNDS = { maxItems: 16, maxBytes: 1024 * 1024 };
 
-/** Stores batches, those that arrive during one transaction together in the next. Failures go by the failure rules. */
+/** A delivery is tried alone so often before it is quarantined as the one that cannot be stored. */
+const ATTEMPTS_ALONE = 3;
+
+/**
+ * Creates the function that stores batches: those that arrive during one transaction go into the next together.
+ * Failures are handled by the failure rules.
+ */
 export function createBatchStore(
   db: Db,
   logger: Logger,
@@ -31,4 +50,74 @@ export function createBatchStore(
     const rows = await transactions.add(deliveries, weight);
     return summarize(deliveries.flatMap(({ deliveryId }) => rows.get(deliveryId) ?? []));
   };
+}
+
+/**
+ * Stores deliveries in one transaction. If a defect prevents that, each delivery gets its own transaction, and one
+ * that fails even alone is quarantined whole. Resolves once all are stored, with the rows of those that were not
+ * stored before. Throws OutageError when `giveUp` fires during an outage, and an AggregateError when deliveries cannot
+ * even be quarantined.
+ */
+export async function storeGroup(
+  context: StoringContext,
+  deliveries: readonly ReadDelivery[],
+): Promise<readonly NewDelivery[]> {
+  try {
+    return await storeTogether(context, deliveries);
+  } catch (error) {
+    if (error instanceof GaveUpError) throw error;
+    context.logger.error(
+      { err: error, deliveries: deliveries.length },
+      'deliveries could not be stored together; storing them one by one',
+    );
+  }
+  const failures: unknown[] = [];
+  const rows: NewDelivery[] = [];
+  for (const delivery of deliveries) {
+    try {
+      rows.push(...(await storeAlone(context, delivery)));
+    } catch (error) {
+      if (error instanceof GaveUpError) throw error;
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) {
+    throw new AggregateError(
+      failures,
+      `deliveries that could neither be stored nor quarantined: ${failures.length}`,
+    );
+  }
+  return rows;
+}
+
+async function storeAlone(context: StoringContext, delivery: ReadDelivery): Promise<readonly NewDelivery[]> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await storeTogether(context, [delivery]);
+    } catch (error) {
+      if (error instanceof GaveUpError) throw error;
+      const isFinal = FAILURE_RULES[kindOf(error)].remedy === 'quarantine';
+      if (isFinal || attempt === ATTEMPTS_ALONE) {
+        const { deliveryId, source, messageType } = delivery;
+        context.logger.error(
+          { err: error, deliveryId, source, messageType },
+          'a delivery could not be stored and is quarantined whole',
+        );
+        return await storeTogether(context, [setAsideWhole(delivery, describeError(error))]);
+      }
+      await pause(context, MIN_PAUSE_MS, error);
+    }
+  }
+}
+
+async function storeTogether(
+  context: StoringContext,
+  deliveries: readonly ReadDelivery[],
+): Promise<readonly NewDelivery[]> {
+  const began = performance.now();
+  const rows = await runTransaction(context, (trx, isolate) => storeDeliveries(trx, deliveries, isolate));
+  const ms = performance.now() - began;
+  context.onStored?.(rows, ms / 1000);
+  context.logger.debug({ ...summarize(rows), ms: Math.round(ms) }, 'transaction committed');
+  return rows;
 }

@@ -1,5 +1,5 @@
 import type { Db } from '../store/database.ts';
-import { readArrivalHours, readLastArrivals } from '../store/rhythm.ts';
+import { readArrivalHours, readLastArrivals } from '../store/read-arrivals.ts';
 import { HISTORY_MS, learnPattern } from './arrival-pattern.ts';
 import type { ArrivalPattern } from './arrival-pattern.ts';
 import type { Gap } from './weekly-rates.ts';

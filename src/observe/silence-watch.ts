@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Db } from '../store/database.ts';
-import { isCatchingUp } from '../store/rhythm.ts';
+import { isCatchingUp } from '../store/read-arrivals.ts';
 import { formatDuration } from '../units.ts';
 import { assessSilences, learnPatterns } from './assess-silences.ts';
 import type { ArrivalPatterns } from './assess-silences.ts';

@@ -21,7 +21,7 @@ export interface DeliveryWorker {
 }
 
 /** The outcome of storing one batch. */
-interface StoredBatch {
+export interface StoredBatch {
   /** The deliveries that were not stored before. */
   readonly deliveries: number;
   readonly events: number;
@@ -129,7 +129,8 @@ export function startDeliveryWorker(
     ready,
     close: async () => {
       stopSweep();
-      await worker.bullmq.close();
+      // Without a connection BullMQ would wait for one: jobs in progress go to another worker instead.
+      await worker.bullmq.close(!worker.isConnected());
       await worker.disconnect();
     },
   };

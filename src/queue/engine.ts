@@ -10,9 +10,12 @@ export type QueueLocation =
 interface Connected<T> {
   readonly bullmq: T & {
     on(event: 'error', listener: OnError): unknown;
-    close(): Promise<void>;
+    /** Forced, it does not wait for the engine or for jobs in progress. */
+    close(force?: boolean): Promise<void>;
   };
-  /** Sends a request to the server; rejects if it does not answer. */
+  /** Whether the engine can be reached now, as far as the connection knows without asking. */
+  isConnected(): boolean;
+  /** Asks the engine for an answer; rejects when it has none. */
   ping(): Promise<unknown>;
   /** Ends the underlying connection, after BullMQ has closed. */
   disconnect(): Promise<void>;

@@ -34,6 +34,7 @@ export function createRedisEngine(url: string): Engine {
       const bullmq = new Queue<DeliveryBatch>(name, { ...options, connection: redis });
       return {
         bullmq,
+        isConnected: () => redis.status === 'ready',
         ping: () => redis.ping(),
         findOldest: async () => (await bullmq.getJobs(['wait'], 0, 0, true))[0],
         weaknesses: () => findWeaknesses(redis),
@@ -44,7 +45,12 @@ export function createRedisEngine(url: string): Engine {
       const redis = new Redis(url, WORKER_CONNECTION);
       redis.on('error', onError);
       const bullmq = new Worker<DeliveryBatch>(name, processor, { ...options, connection: redis });
-      return { bullmq, ping: () => redis.ping(), disconnect: async () => redis.disconnect() };
+      return {
+        bullmq,
+        isConnected: () => redis.status === 'ready',
+        ping: () => redis.ping(),
+        disconnect: async () => redis.disconnect(),
+      };
     },
   };
 }

@@ -1,65 +1,85 @@
 import type { Logger } from 'pino';
 import { isMessageType } from '../domain.ts';
-import { HttpError } from '../errors.ts';
+import { describeError, HttpError, OutageError } from '../errors.ts';
 import { replayDeliveryId } from '../handlers/identity.ts';
-import { createBatchStore } from '../handlers/store-batch.ts';
+import { runTransaction } from '../handlers/run-transaction.ts';
+import { storeDeliveries } from '../handlers/store-deliveries.ts';
 import { normalizeSent } from '../ingest/normalize.ts';
 import { chooseDecoder } from '../ingest/read-body.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
-import type { Db } from '../store/database.ts';
-import type { Replay } from '../store/replay-outcome.ts';
-import { findAccounts, lockQuarantined, resolveAsReplayed } from '../store/resolve-quarantine.ts';
-import type { LockedQuarantined } from '../store/resolve-quarantine.ts';
+import type { Db, Trx } from '../store/database.ts';
+import { findReplayTallies, lockQuarantined, resolveAsReplayed } from '../store/quarantine.ts';
+import type { LockedQuarantined, Replay } from '../store/quarantine.ts';
+import type { Quarantined } from '../store/search-quarantine.ts';
 
-/** What a replay works with. */
+/** What a replay needs. */
 export interface ReplayContext {
   readonly db: Db;
   readonly logger: Logger;
-  /** What a body may inflate to. */
+  /** The largest size that a body may inflate to. */
   readonly maxBodyBytes: number;
   /** Ends the wait for a database that is away; the replay then throws OutageError. */
   readonly giveUp: AbortSignal;
 }
 
 /**
- * Replays what has these ids, all in memory at once, in the way of a new delivery: read as records, stored in one
- * transaction. Each becomes a delivery whose id is made from its own: a replay that dies before it is remembered
- * and is run again stores nothing twice. What cannot be read again is set aside anew, and the old one is resolved.
+ * Replays the items with these ids, all of them in memory at once, as new deliveries: each is read as records, stored
+ * and marked as replayed in one transaction, on one connection. The id of an item's delivery is made from the item's
+ * own, so no replay stores an event twice. What cannot be read again is quarantined anew, and the old item counts as
+ * replayed. An item that causes an unforeseen error stays open.
  */
 export async function replayQuarantined(context: ReplayContext, ids: readonly string[]): Promise<Replay[]> {
-  const { db, logger, maxBodyBytes, giveUp } = context;
-  return db.transaction().execute(async (trx) => {
-    const outcomes = new Map<string, Replay>(
-      ids.map((quarantineId) => [quarantineId, { kind: 'unknown', quarantineId }]),
-    );
-    const replays: { quarantineId: string; delivery: QueuedDelivery }[] = [];
-    for (const item of await lockQuarantined(trx, ids)) {
-      const quarantineId = item.quarantine_id;
-      const known = resolvedBefore(item);
-      const read = known ?? (await readAgain(item, maxBodyBytes));
-      if ('kind' in read) outcomes.set(quarantineId, read);
-      else replays.push({ quarantineId, delivery: read });
+  try {
+    return await runTransaction(context, (trx, isolate) => replayWithin(trx, context, ids, isolate));
+  } catch (error) {
+    if (error instanceof OutageError) throw error;
+    context.logger.error({ err: error, ids }, 'quarantined items could not be replayed together');
+    const [id, ...others] = ids;
+    if (id !== undefined && others.length === 0) {
+      return [{ kind: 'refused', quarantineId: id, reason: describeError(error) }];
     }
-    if (replays.length === 0) return [...outcomes.values()];
+  }
+  const replays: Replay[] = [];
+  for (const id of ids) replays.push(...(await replayQuarantined(context, [id])));
+  return replays;
+}
 
-    const deliveries = replays.map(({ delivery }) => delivery);
-    await createBatchStore(db, logger, giveUp)({ deliveries });
-    await resolveAsReplayed(
-      trx,
-      replays.map(({ quarantineId, delivery }) => ({ quarantineId, deliveryId: delivery.deliveryId })),
-    );
-    const accounts = await findAccounts(
-      trx,
-      deliveries.map(({ deliveryId }) => deliveryId),
-    );
-    for (const { quarantineId, delivery } of replays) {
-      const { deliveryId } = delivery;
-      const account = accounts.get(deliveryId);
-      if (account === undefined) throw new Error(`replay ${deliveryId} was stored and is not there`);
-      outcomes.set(quarantineId, { kind: 'replayed', quarantineId, deliveryId, ...account });
-    }
-    return [...outcomes.values()];
-  });
+/** The transaction must hold no second connection: concurrent replays would wait for each other's. */
+async function replayWithin(
+  trx: Trx,
+  { maxBodyBytes }: ReplayContext,
+  ids: readonly string[],
+  isolate: boolean,
+): Promise<Replay[]> {
+  const outcomes = new Map<string, Replay>(
+    ids.map((quarantineId) => [quarantineId, { kind: 'unknown', quarantineId }]),
+  );
+  const replays: { quarantineId: string; delivery: QueuedDelivery; deliveryId: string }[] = [];
+  for (const item of await lockQuarantined(trx, ids)) {
+    const quarantineId = item.quarantine_id;
+    const read = resolvedBefore(item) ?? (await readAgain(item, maxBodyBytes));
+    if ('kind' in read) outcomes.set(quarantineId, read);
+    else replays.push({ quarantineId, delivery: read, deliveryId: read.deliveryId });
+  }
+  if (replays.length === 0) return [...outcomes.values()];
+
+  await storeDeliveries(
+    trx,
+    replays.map(({ delivery }) => delivery),
+    isolate,
+  );
+  await resolveAsReplayed(trx, replays);
+  const tallies = await findReplayTallies(
+    trx,
+    replays.map(({ deliveryId }) => deliveryId),
+  );
+  for (const { quarantineId, deliveryId } of replays) {
+    const tally = tallies.get(deliveryId);
+    if (tally === undefined)
+      throw new Error(`delivery ${deliveryId} of a replay is missing after it was stored`);
+    outcomes.set(quarantineId, { kind: 'replayed', quarantineId, deliveryId, ...tally });
+  }
+  return [...outcomes.values()];
 }
 
 function resolvedBefore(item: LockedQuarantined): Replay | undefined {
@@ -68,11 +88,11 @@ function resolvedBefore(item: LockedQuarantined): Replay | undefined {
   return { kind: 'resolved', quarantineId, resolution, resolvedAt, deliveryId: replay_delivery_id };
 }
 
-/** The delivery that a new one of the same bytes would be, at the time and from where the first one came. */
+/** The delivery that these bytes make now, with the time and the origin of the first delivery. */
 async function readAgain(item: LockedQuarantined, maxBodyBytes: number): Promise<QueuedDelivery | Replay> {
   const { quarantine_id: quarantineId, message_type: messageType, content } = item;
   if (!isMessageType(messageType)) {
-    return { kind: 'refused', quarantineId, reason: 'what it is of, its message type, is not known' };
+    return { kind: 'refused', quarantineId, reason: 'its message type is unknown' };
   }
   const encoding = item.encoding ?? undefined;
   try {
@@ -92,4 +112,24 @@ async function readAgain(item: LockedQuarantined, maxBodyBytes: number): Promise
     if (!(error instanceof HttpError)) throw error;
     return { kind: 'refused', quarantineId, reason: error.message };
   }
+}
+
+/** Bytes replayed in one transaction; a larger item goes alone. More gains nothing (see `createBatchStore`). */
+const BATCH_BYTES = 1024 * 1024;
+
+/** The ids of a page in groups to be replayed together: as many as need no more than 1 MiB once they are inflated. */
+export function* groupByBytes(page: readonly Quarantined[], maxBodyBytes: number): Generator<string[]> {
+  let group: string[] = [];
+  let size = 0;
+  for (const { quarantine_id, bytes, encoding } of page) {
+    const inflated = encoding === null ? bytes : maxBodyBytes;
+    if (group.length > 0 && size + inflated > BATCH_BYTES) {
+      yield group;
+      group = [];
+      size = 0;
+    }
+    group.push(quarantine_id);
+    size += inflated;
+  }
+  if (group.length > 0) yield group;
 }

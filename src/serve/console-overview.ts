@@ -1,41 +1,50 @@
-import { statfs } from 'node:fs/promises';
 import type { Config } from '../config.ts';
 import type { OverviewOptions, ReadinessReport, SilenceLine } from '../console/overview/overview-options.ts';
 import { assessSilences, learnPatterns } from '../observe/assess-silences.ts';
+import { freeBytes } from '../free-bytes.ts';
 import { cached } from '../observe/cached.ts';
 import { describeSilence } from '../observe/silence.ts';
 import type { TypeSilence } from '../observe/silence.ts';
 import type { QueueMeasure } from '../queue/batch-queue.ts';
 import type { Db } from '../store/database.ts';
 import { formatDuration } from '../units.ts';
-import { firstDeliveryLine } from './first-delivery.ts';
+import { sampleCommand } from './sample-delivery.ts';
 
-/** What the overview shows of this process, beside what the database knows. */
+/** The figures of this process that the overview shows beside those of the database. */
 export interface OverviewParts {
   readonly readiness: () => Promise<ReadinessReport>;
   readonly queue: () => Promise<QueueMeasure>;
-  /** What this process's own watch found last; undefined in a process that has none. */
+  /** The last findings of this process's silence watch. Undefined in a process without one. */
   readonly watched: (() => readonly TypeSilence[]) | undefined;
+  readonly usualRange: OverviewOptions['usualRange'];
+  /** The file of the generated secret, if the first source uses it. */
+  readonly secretFile: string | undefined;
 }
 
-/** Puts together what the overview asks. */
+/** Gathers the sources of the overview's figures. */
 export function overviewOptions(config: Config, db: Db, parts: OverviewParts): OverviewOptions {
-  const findSilences = createSilencesQuestion(db, parts.watched);
+  const { sources, publicUrl, tls, port, dataDir } = config;
+  const findSilences = createSilenceReader(db, parts.watched);
   return {
     db,
+    usualRange: parts.usualRange,
     readiness: parts.readiness,
     queue: parts.queue,
-    silences: async () => (await findSilences()).map(tellSilence),
-    freeDisk: () => freeBytes(config.dataDir),
-    firstDelivery: firstDeliveryLine(config),
+    silences: async () => (await findSilences()).map(describeLine),
+    freeDisk: () => freeBytes(dataDir),
+    firstDelivery: sampleCommand({
+      baseUrl: publicUrl ?? `${tls === undefined ? 'http' : 'https'}://localhost:${port}`,
+      source: sources[0]?.name ?? '',
+      secretFile: parts.secretFile,
+    }),
   };
 }
 
 /** What is usual is learnt every hour: it takes a second where much arrives. */
 const PATTERNS_CACHE = { keepMs: 60 * 60 * 1000, timeoutMs: 30_000 };
 
-/** What the watch of this process has found; where it has none, or has not looked yet, what the database tells. */
-function createSilencesQuestion(
+/** The findings of this process's watch; of the database if there is no watch, or if it has found nothing yet. */
+function createSilenceReader(
   db: Db,
   watched: OverviewParts['watched'],
 ): () => Promise<readonly TypeSilence[]> {
@@ -47,7 +56,7 @@ function createSilencesQuestion(
   };
 }
 
-function tellSilence(silence: TypeSilence): SilenceLine {
+function describeLine(silence: TypeSilence): SilenceLine {
   const { source, messageType, lastReceivedAt, state } = silence;
   return { source, messageType, lastReceivedAt, state, sentence: sentenceOf(silence) };
 }
@@ -59,14 +68,8 @@ function sentenceOf(silence: TypeSilence): string {
     case 'usual':
       return `nothing for ${formatDuration(silence.silentSeconds)}, which is usual at this time of the week`;
     case 'unknown':
-      return 'too little has arrived to know what is usual, or nothing for four weeks';
+      return 'not enough history yet (needs four weeks)';
     case 'never':
-      return 'nothing ever arrived, though a subscription asks for it';
+      return 'nothing has ever arrived, although a subscription exists';
   }
-}
-
-/** Bytes that this user may still write where the data directory is. */
-async function freeBytes(directory: string): Promise<number> {
-  const { bavail, bsize } = await statfs(directory);
-  return bavail * bsize;
 }

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import { maskConfig } from '../config.ts';
-import type { Config, SourceConfig } from '../config.ts';
 import type { ConsoleOptions } from '../console/admin-app.ts';
 import { deliveriesArea } from '../console/deliveries/deliveries-area.ts';
 import { destinationsArea } from '../console/destinations/destinations-area.ts';
@@ -12,33 +11,29 @@ import { peopleArea } from '../console/people/people-area.ts';
 import { quarantineArea } from '../console/quarantine/quarantine-area.ts';
 import { settingsArea } from '../console/settings/settings-area.ts';
 import { subscriptionsArea } from '../console/subscriptions/subscriptions-area.ts';
-import { parseDestinations } from '../forward/parse-destinations.ts';
 import { openConsoleDatabase } from '../store/database.ts';
-import { filteredBy, sendingOf } from './console-destinations.ts';
+import { closing } from './closing.ts';
+import { filteredBy, replayerOf, sendingOf, subscriptionsOf } from './console-actions.ts';
 import { overviewOptions } from './console-overview.ts';
 import type { OverviewParts } from './console-overview.ts';
-import { replayerOf } from './console-quarantine.ts';
-import { subscriptionsOf } from './console-subscriptions.ts';
+import type { ServiceConfig } from './load-settings.ts';
 import { logLostConnections } from './open-store.ts';
-import type { Opened } from './opened.ts';
 
-/** What the console needs of the process that it runs in. */
+/** What the console needs of its process. */
 export interface ConsoleNeeds extends OverviewParts {
-  readonly config: Config;
-  /** With the secrets that deliveries are to carry, also where this program has made one itself. */
-  readonly sources: readonly SourceConfig[];
+  readonly config: ServiceConfig;
   readonly databaseUrl: string;
   readonly logger: Logger;
 }
 
-/** Puts the console together: each area with what it asks and what it can do, in the order of the navigation. */
+/** Composes the console: each area with its data and its actions, in the order of the navigation. */
 export function createConsole(
-  { config, sources, databaseUrl, logger, ...parts }: ConsoleNeeds,
-  opened: Opened,
+  { config, databaseUrl, logger, ...parts }: ConsoleNeeds,
+  opened: AsyncDisposableStack,
 ): ConsoleOptions {
+  const { sources, publicUrl, destinations } = config;
   const db = openConsoleDatabase(databaseUrl, logLostConnections(logger));
-  opened.push('database of the console', () => db.destroy());
-  const destinations = parseDestinations(config.forwarding);
+  opened.defer(closing(logger, 'database of the console', () => db.destroy()));
   return {
     db,
     areas: [
@@ -49,7 +44,7 @@ export function createConsole(
       deliveriesArea({ db }),
       quarantineArea({ db, replay: replayerOf(db, config, logger) }),
       destinationsArea({ db, ...sendingOf(db, destinations) }),
-      subscriptionsArea(subscriptionsOf({ db, sources, publicUrl: config.publicUrl, logger, opened })),
+      subscriptionsArea(subscriptionsOf({ db, sources, publicUrl, logger, opened })),
       settingsArea(maskConfig(config)),
       operatorLogArea({ db }),
     ],

@@ -4,11 +4,11 @@ import type { ForwardObserver } from '../forward/forward-events.ts';
 import type { Destination } from '../forward/parse-destinations.ts';
 import { openForwardingDatabase } from '../store/database.ts';
 import { addDestination } from '../store/destinations.ts';
-import { endOfEvents } from '../store/search-events.ts';
+import { endOfEvents } from '../store/read-events.ts';
+import { closing } from './closing.ts';
 import { logLostConnections } from './open-store.ts';
-import type { Opened } from './opened.ts';
 
-/** What forwarding needs: where the events are, and where they go. */
+/** The events to forward, and their destinations. */
 export interface ForwardingOptions {
   readonly databaseUrl: string;
   readonly destinations: readonly Destination[];
@@ -17,17 +17,20 @@ export interface ForwardingOptions {
 }
 
 /**
- * Forwards to every destination, each for itself: what happens to one concerns no other. One that is new begins with
- * the events that are stored from now on. The tables must be up to date.
+ * Forwards to every destination independently of the others. A new one begins with the events stored from now on. The
+ * tables must be up to date.
  */
-export async function startForwardings(options: ForwardingOptions, started: Opened): Promise<void> {
+export async function startForwardings(
+  options: ForwardingOptions,
+  started: AsyncDisposableStack,
+): Promise<void> {
   const { databaseUrl, destinations, observation, logger } = options;
   if (destinations.length === 0) {
-    logger.info('no destinations are set: nothing is forwarded');
+    logger.info('no destinations are configured: nothing is forwarded');
     return;
   }
   const db = openForwardingDatabase(databaseUrl, logLostConnections(logger));
-  started.push('database of the forwarder', () => db.destroy());
+  started.defer(closing(logger, 'database of the forwarder', () => db.destroy()));
   const start = await endOfEvents(db);
   for (const { name } of destinations) await addDestination(db, name, start);
   const forwardings = destinations.map((destination) =>
@@ -38,11 +41,12 @@ export async function startForwardings(options: ForwardingOptions, started: Open
       observation.forwarding,
     ),
   );
-  started.push('forwarding', async () => {
-    // All at once, so that each has the whole time to finish the batch that it has in hand.
+  const stop = async () => {
+    // All at the same time, so that each has the whole time to finish its current batch.
     const ends = await Promise.allSettled(forwardings.map((forwarding) => forwarding.stop()));
     const failures = ends.filter((end) => end.status === 'rejected').map(({ reason }): unknown => reason);
-    if (failures.length > 0) throw new AggregateError(failures, 'not every destination was left in order');
-  });
+    if (failures.length > 0) throw new AggregateError(failures, 'not every destination stopped cleanly');
+  };
+  started.defer(closing(logger, 'forwarding', stop));
   logger.info({ destinations: destinations.map(({ name }) => name) }, 'forwarding');
 }

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import os from 'node:os';
 import type { Logger } from 'pino';
+import packageJson from '../../package.json' with { type: 'json' };
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import type { ForwardObserver } from '../forward/forward-events.ts';
-import type { OnStored } from '../handlers/store-group.ts';
+import type { OnStored } from '../handlers/store-batch.ts';
 import type { IngestObserver } from '../ingest/receive-delivery.ts';
 import { cached } from '../observe/cached.ts';
 import { createForwardingMetrics } from '../observe/forwarding-metrics.ts';
@@ -27,31 +28,30 @@ import type { DeliveryQueue, OnCommitted } from '../queue/delivery-queue.ts';
 import { openReportingDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { listDestinations } from '../store/destinations.ts';
-import type { Opened } from './opened.ts';
+import { closing } from './closing.ts';
 import { forwardsIn, receivesIn, storesIn } from './roles.ts';
 import type { Role } from './roles.ts';
-import { VERSION } from './version.ts';
 
-/** What the parts of a process are given so that it can be seen how they do. */
+/** The observers that the parts of a process report to, and the figures that they add up to. */
 export interface Observation {
   readonly metrics: Metrics;
-  /** Undefined unless traces are wanted. */
+  /** Undefined unless traces are configured. */
   readonly traces: Traces | undefined;
   readonly ingest: IngestObserver;
   readonly onCommitted: OnCommitted;
   readonly onStored: OnStored;
   readonly forwarding: ForwardObserver;
   readonly onSubscriptionsChecked: (source: string, changes: number) => void;
-  /** How the destinations that are set are; asked of the database now and then. */
+  /** The state of the configured destinations, read from the database every few seconds at most. */
   readonly askDestinations: AskDestinations;
-  /** When events last came; empty until somebody watches. */
+  /** The last arrivals; empty until the silence watch runs. */
   readonly arrivals: () => readonly TypeSilence[];
-  /** Takes what the silence watch knows, once it runs. */
+  /** Follows the silence watch, once it runs. */
   followArrivals(latest: () => readonly TypeSilence[]): void;
   /** Adds the figures of the queue, once it is open. */
   followQueue(queue: DeliveryQueue): void;
-  /** Writes down in the database that this process lives, until everything is closed. */
-  startReport(databaseUrl: string, opened: Opened): void;
+  /** Reports in the database that this process is alive, until everything is closed. */
+  startReport(databaseUrl: string, opened: AsyncDisposableStack): void;
 }
 
 export interface ObservationOptions {
@@ -66,12 +66,15 @@ export interface ObservationOptions {
 /** Counting what a destination has not had yet reads up to 100,000 rows of an index. */
 const DESTINATIONS_CACHE = { keepMs: 10_000, timeoutMs: 2_000 };
 
-/** Starts what observes this process: metrics of the parts that its role runs, and traces where they are wanted. */
-export async function startObserving(options: ObservationOptions, opened: Opened): Promise<Observation> {
+/** Starts to observe this process: metrics of the parts that its role runs, and traces if configured. */
+export async function startObserving(
+  options: ObservationOptions,
+  opened: AsyncDisposableStack,
+): Promise<Observation> {
   const { config, role, logger } = options;
-  const metrics = createMetrics({ version: VERSION, role });
+  const metrics = createMetrics({ version: packageJson.version, role });
   const traces = await openTraces(config.traces, role, logger, opened);
-  const askDestinations = createDestinationsQuestion(options);
+  const askDestinations = createDestinationReader(options);
   let queue: DeliveryQueue | undefined;
   let latest: () => readonly TypeSilence[] = () => [];
   const arrivals = () => latest();
@@ -80,7 +83,7 @@ export async function startObserving(options: ObservationOptions, opened: Opened
     stores: storesIn(role),
     queueState: () => queue?.state(),
   });
-  opened.push('figures of the process', async () => gauge.close());
+  opened.defer(() => gauge.close());
   return {
     metrics,
     traces,
@@ -97,18 +100,18 @@ export async function startObserving(options: ObservationOptions, opened: Opened
     startReport(databaseUrl, toClose) {
       const report = startProcessReport({
         db: openReportingDatabase(databaseUrl, (error) =>
-          logger.debug(`the connection of the report was lost: ${describeError(error)}`),
+          logger.debug(`the connection of the process report was lost: ${describeError(error)}`),
         ),
         identity: identify(role),
         figures: () => gauge.figures(),
         logger,
       });
-      toClose.push('report of the process', () => report.stop());
+      toClose.defer(closing(logger, 'report of the process', () => report.stop()));
     },
   };
 }
 
-/** The metrics of the parts that the role runs, as what those parts are given. */
+/** The observers of the parts that the role runs. */
 function observeParts(
   { config, role }: ObservationOptions,
   { registry }: Metrics,
@@ -152,15 +155,15 @@ async function openTraces(
   wanted: Config['traces'],
   role: Role,
   logger: Logger,
-  opened: Opened,
+  opened: AsyncDisposableStack,
 ): Promise<Traces | undefined> {
   if (wanted === undefined) return undefined;
-  const traces = await startTraces({ ...wanted, version: VERSION, role, logger });
-  opened.push('traces', () => traces.stop());
+  const traces = await startTraces({ ...wanted, version: packageJson.version, role, logger });
+  opened.defer(closing(logger, 'traces', () => traces.stop()));
   return traces;
 }
 
-function createDestinationsQuestion({ db, destinations }: ObservationOptions): AskDestinations {
+function createDestinationReader({ db, destinations }: ObservationOptions): AskDestinations {
   const names = new Set(destinations.map(({ name }) => name));
   if (db === undefined || names.size === 0) return async () => [];
   const ask = async () => (await listDestinations(db)).filter(({ name }) => names.has(name));
@@ -172,6 +175,6 @@ const identify = (role: Role) => ({
   role,
   host: os.hostname(),
   pid: process.pid,
-  version: VERSION,
+  version: packageJson.version,
   startedAt: new Date(Date.now() - process.uptime() * 1000),
 });

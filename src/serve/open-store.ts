@@ -1,23 +1,40 @@
+import path from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
-import { describeError } from '../errors.ts';
+import { hasCluster } from '../embedded/cluster.ts';
+import { allowReaderLogin, startEmbeddedPostgres } from '../embedded/embedded-postgres.ts';
+import { commandName } from '../command-name.ts';
+import { describeError, UsageError } from '../errors.ts';
+import { serverName } from '../postgres.ts';
 import type { QueueLocation } from '../queue/engine.ts';
 import { migrateQueue } from '../queue/postgres-engine.ts';
 import { openDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
-import { allowReaderLogin, startEmbeddedPostgres } from '../embedded/embedded-postgres.ts';
-import { takeInstanceLock } from '../embedded/instance-lock.ts';
-import { migrateStore } from '../store/migrate.ts';
+import { classifyFailure } from '../store/failure.ts';
+import { migrateStore, readMigrationState } from '../store/migrate.ts';
 
-/** Where the database of these settings is, running. */
+/** A running database server, and how to leave it. */
 interface DatabaseLocation {
   readonly databaseUrl: string;
-  /** Ends what `locateDatabase` has started, unless something else uses it by now. */
+  /** Stops the server if `locateDatabase` started it and no `serve` uses it by now. */
   close(): Promise<void>;
 }
 
-/** Finds the database: the configured server, else the embedded one, which is started unless it runs. */
-export async function locateDatabase({ databaseUrl, dataDir }: Config): Promise<DatabaseLocation> {
+/**
+ * Finds the database: the configured server, or else the embedded one, which is started unless it runs. Throws a
+ * UsageError if no embedded database was ever created.
+ */
+export async function locateDatabase(config: Config): Promise<DatabaseLocation> {
+  const { databaseUrl, dataDir } = config;
+  if (databaseUrl === undefined && !(await hasCluster(dataDir))) {
+    throw new UsageError(
+      `There is no database in ${path.join(dataDir, 'postgres')}. Set DATA_DIR or DATABASE_URL to the ones that serve uses, or create a database with: ${commandName()} serve`,
+    );
+  }
+  return locateOrCreate(config);
+}
+
+async function locateOrCreate({ databaseUrl, dataDir }: Config): Promise<DatabaseLocation> {
   if (databaseUrl !== undefined) return { databaseUrl, close: async () => undefined };
   const embedded = await startEmbeddedPostgres(dataDir);
   return {
@@ -25,7 +42,7 @@ export async function locateDatabase({ databaseUrl, dataDir }: Config): Promise<
     close: async () => {
       if (!embedded.started) return;
       // A `serve` may have taken the server over while this command ran.
-      const lock = await takeInstanceLock(embedded.databaseUrl);
+      const lock = await embedded.lock();
       if (lock === undefined) return;
       await lock.release();
       await embedded.stop();
@@ -33,7 +50,7 @@ export async function locateDatabase({ databaseUrl, dataDir }: Config): Promise<
   };
 }
 
-/** Tells of connections that broke between two queries: the next query makes another one. */
+/** Logs connections that broke between two queries: the next query opens a new one. */
 export const logLostConnections = (logger: Logger) => (error: Error) =>
   logger.warn(`a database connection was lost: ${describeError(error)}`);
 
@@ -42,7 +59,7 @@ export function locateQueue({ redisUrl }: Config, databaseUrl: string): QueueLoc
   return redisUrl === undefined ? { kind: 'postgres', databaseUrl } : { kind: 'redis', url: redisUrl };
 }
 
-/** Brings every table up to date: ours, and BullMQ's when the queue is in Postgres. Returns what was applied now. */
+/** Brings every table up to date: ours, and BullMQ's if the queue is in Postgres. Returns the migrations applied now. */
 export async function migrateAll(config: Config, databaseUrl: string, db: Db): Promise<string[]> {
   const applied = await migrateStore(db);
   if (config.redisUrl === undefined) await migrateQueue(databaseUrl);
@@ -50,26 +67,102 @@ export async function migrateAll(config: Config, databaseUrl: string, db: Db): P
   return applied;
 }
 
-/** A command's database, with its tables up to date. */
+/** A command's database. Its tables are those of this version. */
 export interface CommandStore {
   readonly db: Db;
   readonly databaseUrl: string;
 }
 
-/** Runs a command's work on the database, and cleans up behind it. The work is told which migrations were applied now. */
+/**
+ * Runs a command's work on the existing database and closes it afterwards. Creates and migrates nothing: throws a
+ * UsageError if there is no database, or if its tables are not those of this version, and an error of one line if
+ * the server cannot be reached.
+ */
 export async function withStore(
   config: Config,
   logger: Logger,
-  work: (store: CommandStore, applied: readonly string[]) => Promise<void>,
+  work: (store: CommandStore) => Promise<void>,
 ): Promise<void> {
-  const location = await locateDatabase(config);
+  await withLocation(await locateDatabase(config), logger, async (store) => {
+    const state = await asOutage(store.databaseUrl, () => readMigrationState(store.db));
+    checkTables(state, config.databaseUrl === undefined ? config.dataDir : serverName(store.databaseUrl));
+    await work(store);
+  });
+}
+
+/**
+ * Creates the database unless it exists, and brings its tables up to date. Returns the migrations applied now. Throws an
+ * error of one line if the server cannot be reached.
+ */
+export async function prepareStore(config: Config, logger: Logger): Promise<readonly string[]> {
+  let applied: readonly string[] = [];
+  await withLocation(await locateOrCreate(config), logger, async ({ db, databaseUrl }) => {
+    await asOutage(databaseUrl, () => readMigrationState(db));
+    applied = await migrateAll(config, databaseUrl, db);
+  });
+  return applied;
+}
+
+async function withLocation(
+  location: DatabaseLocation,
+  logger: Logger,
+  work: (store: CommandStore) => Promise<void>,
+): Promise<void> {
   const { databaseUrl } = location;
   const db = openDatabase(databaseUrl, logLostConnections(logger));
   try {
-    const applied = await migrateAll(config, databaseUrl, db);
-    await work({ db, databaseUrl }, applied);
+    await work({ db, databaseUrl });
   } finally {
     await db.destroy();
     await location.close();
   }
+}
+
+function checkTables(
+  { applied, pending, unknown }: Awaited<ReturnType<typeof readMigrationState>>,
+  where: string,
+): void {
+  if (unknown.length > 0) {
+    throw new UsageError(
+      `The database at ${where} belongs to a newer version of xiq-sink, which applied ${unknown.join(', ')}. Use that version.`,
+    );
+  }
+  if (applied.length === 0) {
+    throw new UsageError(
+      `The database at ${where} has no tables of xiq-sink. Check DATABASE_URL and DATA_DIR, or create the tables with: ${commandName()} migrate`,
+    );
+  }
+  if (pending.length > 0) {
+    throw new UsageError(
+      `The database at ${where} belongs to an older version of xiq-sink. Update its tables with: ${commandName()} migrate`,
+    );
+  }
+}
+
+/** What the first query of a command throws, in one line, if it is the connection that failed. */
+async function asOutage<T>(databaseUrl: string, query: () => Promise<T>): Promise<T> {
+  try {
+    return await query();
+  } catch (error) {
+    if (classifyFailure(error) !== 'connection lost') throw error;
+    throw new Error(
+      `Can't reach the database at ${serverName(databaseUrl)} (${reasonOf(error)}). Check DATABASE_URL.`,
+      { cause: error },
+    );
+  }
+}
+
+const REASONS: ReadonlyMap<unknown, string> = new Map([
+  ['ECONNREFUSED', 'connection refused'],
+  ['ENOTFOUND', 'host not found'],
+  ['EAI_AGAIN', 'host name lookup failed'],
+  ['ECONNRESET', 'connection reset'],
+  ['EHOSTUNREACH', 'no route to the host'],
+  ['ENETUNREACH', 'no route to the network'],
+  ['ETIMEDOUT', 'timed out'],
+]);
+
+function reasonOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return REASONS.get(code) ?? describeError(error);
 }

@@ -4,6 +4,7 @@ import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import { checkDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import type { DestinationStatus } from '../store/destinations.ts';
+import { countOf, formatBytes } from '../units.ts';
 import { forwardsIn, storesIn } from './roles.ts';
 import type { Role } from './roles.ts';
 import type { Observation } from './observation.ts';
@@ -11,19 +12,19 @@ import type { Observation } from './observation.ts';
 export interface CheckedParts {
   readonly role: Role;
   readonly db: Db | undefined;
-  /** Of a process that takes deliveries. */
+  /** Undefined in a process that accepts no deliveries. */
   readonly queue: DeliveryQueue | undefined;
   readonly observation: Pick<Observation, 'askDestinations'> & {
     readonly arrivals: () => readonly Arrival[];
   };
 }
 
-/** A destination that has waited for an event for so long is behind: polls and pauses are over by then. */
+/** A destination counts as behind if its oldest unsent event is older than this: polls and retries are over by then. */
 const BEHIND_AFTER_MS = 5 * 60 * 1000;
 
 /**
- * What a process of this role depends on, and what a person should know about. Forwarding and silence never make it
- * unavailable: deliveries are taken all the same.
+ * The readiness checks of a process of this role. Forwarding and silence never make it unavailable: deliveries are
+ * accepted all the same.
  */
 export function checksOf({ role, db, queue, observation }: CheckedParts): Checks {
   return {
@@ -34,7 +35,7 @@ export function checksOf({ role, db, queue, observation }: CheckedParts): Checks
   };
 }
 
-/** Deliveries are taken while there is a queue or a spool to take them, whether or not they can be stored now. */
+/** Deliveries are accepted while the queue or the spool is available, even if they cannot be stored now. */
 function queueCheck(queue: DeliveryQueue): Check {
   const ask = async (): Promise<Finding> => {
     if ((await queue.check()) === 'queued') return { state: 'ok' };
@@ -48,7 +49,10 @@ function spoolCheck(queue: DeliveryQueue): Check {
     const { state, bytesLeft } = await queue.spoolRoom();
     const { bytes, segments } = queue.state().spool;
     if (segments === 0 && state === 'ok') return { state };
-    return { state, why: `${bytes} bytes in ${segments} files, room for ${bytesLeft} more` };
+    return {
+      state,
+      why: `${formatBytes(bytes)} in ${countOf(segments, 'file')}, room for ${formatBytes(bytesLeft)} more`,
+    };
   };
   return { ask, isNeeded: false };
 }
@@ -64,7 +68,7 @@ function databaseCheck(db: Db, role: Role): Check {
 function forwardingCheck({ askDestinations }: CheckedParts['observation']): Check {
   const ask = async (): Promise<Finding> => {
     const destinations = await askDestinations();
-    if (destinations === undefined) return { state: 'unknown', why: 'the database does not say' };
+    if (destinations === undefined) return { state: 'unknown', why: 'the database does not answer' };
     return worstOf(destinations.map(describeDestination), ['refused', 'behind']);
   };
   return { ask, isNeeded: false };
@@ -72,7 +76,7 @@ function forwardingCheck({ askDestinations }: CheckedParts['observation']): Chec
 
 function describeDestination(status: DestinationStatus) {
   const { name, state, behind_count: count, behind_since: since, last_error: error } = status;
-  const lag = since === null ? '' : `${count} events to send, the oldest of ${since.toISOString()}`;
+  const lag = since === null ? '' : `${countOf(count, 'event')} to send, oldest: ${since.toISOString()}`;
   const why = [state === 'running' ? '' : state, lag, error ?? ''].filter((part) => part !== '').join('; ');
   if (state === 'refused') return { name, state: 'refused' as const, why };
   const isBehind = state === 'running' && since !== null && Date.now() - since.getTime() > BEHIND_AFTER_MS;
@@ -91,7 +95,7 @@ function silenceCheck({ arrivals }: CheckedParts['observation']): Check {
   return { ask, isNeeded: false };
 }
 
-/** The state of the whole: the first of these, worst first, that any part is in. */
+/** The worst state that any part is in, of these states (worst first); else ok. */
 function worstOf(parts: NonNullable<Finding['parts']>, worstFirst: readonly State[]): Finding {
   const state = worstFirst.find((bad) => parts.some((part) => part.state === bad)) ?? 'ok';
   return { state, parts };

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Work that is done again and again. */
+/** Work that is repeated until it is stopped. */
 export interface Repetition {
-  /** Waits for the round that is under way; no other begins. */
+  /** Waits for the current round; no other begins. */
   stop(): Promise<void>;
 }
 
 /**
- * Does something now, and again so many milliseconds after it ended; at once when it resolves with `more`. What it
- * throws goes to `onError`, and it is tried again.
+ * Runs work now, and again `everyMs` after it ended, or at once if it resolves with `more`. Errors go to `onError`, and
+ * the work is tried again.
  */
 export function repeat(
   everyMs: number,

@@ -1,10 +1,10 @@
-/** The parts that `serve` can run by themselves, and all of them. */
+/** The parts of `serve`, and `all` of them in one process. */
 export const ROLES = ['all', 'ingest', 'worker', 'forward', 'console'] as const;
 
-/** Which parts one process runs; a larger set-up runs many of each on one queue and one database. */
+/** Which parts a process runs. A large installation runs several of each on one queue and one database. */
 export type Role = (typeof ROLES)[number];
 
-/** Whether a role takes deliveries. */
+/** Whether a role accepts deliveries. */
 export const receivesIn = (role: Role) => role === 'all' || role === 'ingest';
 
 /** Whether a role stores deliveries. */

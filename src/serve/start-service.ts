@@ -3,8 +3,10 @@ import type { Logger } from 'pino';
 import { systemClock } from '../clock.ts';
 import { maskConfig } from '../config.ts';
 import type { Config, SourceConfig } from '../config.ts';
+import type { OverviewOptions } from '../console/overview/overview-options.ts';
+import { startEmbeddedPostgres } from '../embedded/embedded-postgres.ts';
+import type { EmbeddedPostgres } from '../embedded/embedded-postgres.ts';
 import { UsageError } from '../errors.ts';
-import { parseDestinations } from '../forward/parse-destinations.ts';
 import { createAdmission } from '../ingest/admission.ts';
 import { createFailedSecrets } from '../ingest/failed-secrets.ts';
 import type { HttpListener } from '../ingest/http-listener.ts';
@@ -21,16 +23,11 @@ import type { QueueLocation } from '../queue/engine.ts';
 import { openDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { findStoredDeliveries } from '../store/deliveries.ts';
-import { startEmbeddedPostgres } from '../embedded/embedded-postgres.ts';
-import { takeInstanceLock } from '../embedded/instance-lock.ts';
 import { watchSubscriptions } from '../subscribe/watch.ts';
 import { createConsole } from './console.ts';
 import { locateQueue, logLostConnections, migrateAll } from './open-store.ts';
-import { createOpened } from './opened.ts';
-import type { Opened } from './opened.ts';
 import { forwardsIn, receivesIn, storesIn } from './roles.ts';
 import type { Role } from './roles.ts';
-import { startAdmin } from './admin-listener.ts';
 import { startForwardings } from './forwarding.ts';
 import type { ForwardingOptions } from './forwarding.ts';
 import { checksOf } from './readiness-checks.ts';
@@ -38,61 +35,83 @@ import { startObserving } from './observation.ts';
 import type { Observation } from './observation.ts';
 import { startStoring } from './storing.ts';
 import type { StoringOptions } from './storing.ts';
-import { followCertificate } from './follow-certificate.ts';
 import { startWithDatabase } from './start-with-database.ts';
 import type { Start } from './start-with-database.ts';
 import { createSubscribers } from '../subscribe/create-subscribers.ts';
-import { completeSecrets } from './webhook-secret.ts';
+import { closing } from './closing.ts';
+import { startAdminListener, startListener } from './listeners.ts';
+import type { ServiceConfig } from './load-settings.ts';
+import { completeSecrets, readSecrets } from './webhook-secret.ts';
 import type { SourceSecrets } from './webhook-secret.ts';
 
 /** The running service. */
 export interface Service {
-  /** What deliveries must carry; none in a role that takes no deliveries. */
+  /** The sources that deliveries come from, with their secrets. */
+  readonly sources: readonly SourceConfig[];
+  /** The generated secret, if a source uses it. Undefined in a role that accepts no deliveries. */
   readonly secrets: SourceSecrets | undefined;
-  /** Where it listens: for deliveries, or for questions about its health alone. */
+  /** The port for deliveries, or for health checks alone. */
   readonly port: number;
-  /** Where console, API and metrics are. */
+  /** The port of console, API and metrics. */
   readonly adminPort: number;
-  /** What a person gives to psql; only of the embedded database. */
+  /** The argument for psql. Undefined unless the database is the embedded one. */
   readonly readerUrl: string | undefined;
-  /** Takes nothing new, finishes what was taken, closes. */
+  /** Accepts no more deliveries, finishes those in progress, closes everything. */
   stop(): Promise<void>;
 }
 
-/** Starts the service. Resolves once it works; when it cannot start, it closes what it had opened. */
-export async function startService(config: Config, role: Role, logger: Logger): Promise<Service> {
-  logger.info({ ...maskConfig(config), role }, 'starting');
-  const opened = createOpened(logger);
-  try {
-    const started = await startParts(config, role, logger, opened);
-    return { ...started, stop: () => opened.closeAll() };
-  } catch (error) {
-    await opened.closeAll();
-    throw error;
-  }
+interface StartOptions {
+  /** The range that the console's overview opens with. Default: the last day. */
+  readonly overviewRange?: OverviewOptions['usualRange'];
+  /** Called with the embedded database as soon as it is starting, so that it can be stopped whatever happens. */
+  readonly onEmbedded?: (server: Promise<EmbeddedPostgres>) => void;
 }
 
 /**
- * Starts what the role needs. Deliveries are taken first of all, whether or not queue and database answer: what
- * nobody can take is kept in the spool. What stores is closed last, so that it finishes what was taken.
+ * Starts the service. Resolves once it runs. If it cannot start, it closes everything that it opened; the error is a
+ * UsageError if a person has to change something.
  */
-async function startParts(
-  config: Config,
+export async function startService(
+  given: ServiceConfig,
   role: Role,
   logger: Logger,
-  opened: Opened,
-): Promise<Omit<Service, 'stop'>> {
-  if (role === 'ingest' && config.durability === 'strict' && config.databaseUrl === undefined) {
+  options: StartOptions = {},
+): Promise<Service> {
+  if (role === 'ingest' && given.durability === 'strict' && given.databaseUrl === undefined) {
     throw new UsageError(
-      'DURABILITY strict needs DATABASE_URL: deliveries are kept until their rows are there',
+      'DURABILITY=strict needs DATABASE_URL: deliveries are kept until they are stored there',
     );
   }
-  const destinations = parseDestinations(config.forwarding);
-  const database = needsDatabase(config, role) ? await openServer(config, logger, opened) : undefined;
-  const working = createOpened(logger);
-  opened.push('what works on the database', () => working.closeAll());
+  const secrets = receivesIn(role) ? await completeSecrets(given) : undefined;
+  const config = { ...given, sources: secrets?.sources ?? (await readSecrets(given)) };
+  logger.info({ ...maskConfig(config), role }, 'starting');
+  await using opened = new AsyncDisposableStack();
+  const started = await startParts({ config, secrets, role, logger, ...options }, opened);
+  const running = opened.move();
+  return { ...started, sources: config.sources, secrets, stop: () => running.disposeAsync() };
+}
+
+interface Starting extends StartOptions {
+  /** With the secrets of all sources. */
+  readonly config: ServiceConfig;
+  readonly secrets: SourceSecrets | undefined;
+  readonly role: Role;
+  readonly logger: Logger;
+}
+
+/**
+ * Starts what the role needs. Deliveries are accepted before everything else, even if queue and database are down: they
+ * are spooled then. Storing is closed last, so that it finishes what was accepted.
+ */
+async function startParts(
+  starting: Starting,
+  opened: AsyncDisposableStack,
+): Promise<Pick<Service, 'port' | 'adminPort' | 'readerUrl'>> {
+  const { config, secrets, role, logger } = starting;
+  const { destinations } = config;
+  const database = needsDatabase(config, role) ? await openServer(starting, opened) : undefined;
+  const working = opened.use(new AsyncDisposableStack());
   const queueLocation = locateQueue(config, database?.databaseUrl ?? '');
-  const secrets = receivesIn(role) ? await completeSecrets(config) : undefined;
   const db = database?.db;
   const observation = await startObserving({ config, role, db, destinations, logger }, opened);
   const queue = receivesIn(role)
@@ -105,49 +124,41 @@ async function startParts(
     tls: config.tls === undefined ? undefined : readTlsFiles(config.tls),
     logger,
   };
-  const server =
-    secrets === undefined || queue === undefined
-      ? createHealthServer(health)
-      : createIngest(config, secrets, queue, observation, health);
-  const port = await listen(config, server, logger, opened);
+  const listener =
+    queue === undefined ? createHealthServer(health) : createIngest(config, queue, observation, health);
+  const port = await startListener(config, listener, logger, opened);
   const hasConsole = role === 'all' || role === 'console';
-  const adminPort = await startAdmin(
-    config,
-    {
-      metrics: () => observation.metrics.render(),
-      console:
-        hasConsole && database !== undefined
-          ? createConsole(
-              {
-                config,
-                sources: secrets?.sources ?? config.sources,
-                databaseUrl: database.databaseUrl,
-                logger,
-                readiness: () => readiness.describe(),
-                queue: measureOf(queue, queueLocation, logger, opened),
-                watched: storesIn(role) ? observation.arrivals : undefined,
-              },
-              opened,
-            )
-          : undefined,
-    },
-    logger,
-    opened,
-  );
+  const console =
+    hasConsole && database !== undefined
+      ? createConsole(
+          {
+            config,
+            databaseUrl: database.databaseUrl,
+            logger,
+            readiness: () => readiness.describe(),
+            queue: measureOf(queue, queueLocation, logger, opened),
+            watched: storesIn(role) ? observation.arrivals : undefined,
+            secretFile: secrets?.secretFile,
+            usualRange: starting.overviewRange,
+          },
+          opened,
+        )
+      : undefined;
+  const metrics = () => observation.metrics.render();
+  const adminPort = await startAdminListener(config, { metrics, console }, logger, opened);
   if (role !== 'ingest' && database !== undefined) {
     const start = startOf(role, { config, ...database, queueLocation, destinations, observation, logger });
     await startWithDatabase(start, logger, working);
   }
   if (storesIn(role) && database !== undefined) {
-    const sources = secrets?.sources ?? config.sources;
-    startSubscriptionWatch({ config, sources, db: database.db, observation, logger }, opened);
+    startSubscriptionWatch({ config, db: database.db, observation, logger }, opened);
   }
   const reportingUrl = database?.databaseUrl ?? config.databaseUrl;
   if (reportingUrl !== undefined) observation.startReport(reportingUrl, opened);
-  return { secrets, port, adminPort, readerUrl: database?.readerUrl };
+  return { port, adminPort, readerUrl: database?.readerUrl };
 }
 
-/** What a role does on the database: brings the tables up to date first, and forwards what is stored. */
+/** The parts of a role that need the database. They bring its tables up to date first. */
 function startOf(role: Role, options: StoringOptions & ForwardingOptions): Start {
   const { config, databaseUrl, db, logger } = options;
   return async (started) => {
@@ -161,20 +172,20 @@ function startOf(role: Role, options: StoringOptions & ForwardingOptions): Start
   };
 }
 
-/** Asks the queue how full it is: by the way in that this process has, or by one of its own. */
+/** Measures the queue: over the connection of this process, or over one of the console's own. */
 function measureOf(
   queue: DeliveryQueue | undefined,
   location: QueueLocation,
   logger: Logger,
-  opened: Opened,
+  opened: AsyncDisposableStack,
 ): () => Promise<QueueMeasure> {
   if (queue !== undefined) return () => queue.measure();
   const own = openBatchQueue(location, logger);
-  opened.push('queue of the console', () => own.close());
+  opened.defer(closing(logger, 'queue of the console', () => own.close()));
   return () => own.measure();
 }
 
-/** An ingest process needs none, unless its queue is there or it keeps deliveries until their rows are committed. */
+/** An ingest process needs a database only for the queue, or to keep deliveries until their rows are committed. */
 function needsDatabase({ redisUrl, durability }: Config, role: Role): boolean {
   return role !== 'ingest' || redisUrl === undefined || durability === 'strict';
 }
@@ -185,27 +196,38 @@ interface OpenServer {
   readonly readerUrl: string | undefined;
 }
 
-async function openServer(config: Config, logger: Logger, opened: Opened): Promise<OpenServer> {
+async function openServer(starting: Starting, opened: AsyncDisposableStack): Promise<OpenServer> {
+  const { config, logger } = starting;
   const { databaseUrl, readerUrl } =
     config.databaseUrl === undefined
-      ? await startEmbedded(config, opened)
+      ? await startEmbedded(starting, opened)
       : { databaseUrl: config.databaseUrl, readerUrl: undefined };
   const db = openDatabase(databaseUrl, logLostConnections(logger));
-  opened.push('database', () => db.destroy());
+  opened.defer(closing(logger, 'database', () => db.destroy()));
   return { db, databaseUrl, readerUrl };
 }
 
-async function startEmbedded({ dataDir }: Config, opened: Opened): Promise<Omit<OpenServer, 'db'>> {
+async function startEmbedded(
+  { config: { dataDir }, logger, onEmbedded }: Starting,
+  opened: AsyncDisposableStack,
+): Promise<EmbeddedPostgres> {
+  const locking = lockEmbedded(dataDir);
+  onEmbedded?.(locking.then(({ embedded }) => embedded));
+  const { embedded, lock } = await locking;
+  opened.defer(closing(logger, 'embedded Postgres', () => embedded.stop()));
+  opened.defer(closing(logger, 'instance lock', () => lock.release()));
+  return embedded;
+}
+
+async function lockEmbedded(dataDir: string) {
   const embedded = await startEmbeddedPostgres(dataDir);
-  const lock = await takeInstanceLock(embedded.databaseUrl);
+  const lock = await embedded.lock();
   if (lock === undefined) {
     throw new UsageError(
-      `another xiq-sink serves on ${dataDir} already: stop it first, or set DATA_DIR to a directory of its own`,
+      `Another xiq-sink serves on ${dataDir} already. Stop it first, or set DATA_DIR to another directory.`,
     );
   }
-  opened.push('embedded Postgres', () => embedded.stop());
-  opened.push('instance lock', () => lock.release());
-  return embedded;
+  return { embedded, lock };
 }
 
 interface QueueNeeds {
@@ -216,7 +238,10 @@ interface QueueNeeds {
   readonly logger: Logger;
 }
 
-function openQueue({ config, location, db, observation, logger }: QueueNeeds, opened: Opened): DeliveryQueue {
+function openQueue(
+  { config, location, db, observation, logger }: QueueNeeds,
+  opened: AsyncDisposableStack,
+): DeliveryQueue {
   const { dataDir, durability, spool } = config;
   const findStored =
     durability === 'strict' && db !== undefined
@@ -231,21 +256,20 @@ function openQueue({ config, location, db, observation, logger }: QueueNeeds, op
     tracing: observation.traces,
     logger,
   });
-  opened.push('queue', () => queue.close());
+  opened.defer(closing(logger, 'queue', () => queue.close()));
   observation.followQueue(queue);
   return queue;
 }
 
 function createIngest(
   config: Config,
-  secrets: SourceSecrets,
   queue: DeliveryQueue,
   { traces }: Observation,
   health: HealthOptions,
 ): HttpListener {
   return createIngestServer({
     ...health,
-    verifier: createSecretVerifier(secrets.sources),
+    verifier: createSecretVerifier(config.sources),
     failedSecrets: createFailedSecrets(),
     admission: createAdmission({ ...config, logger: health.logger }),
     trustedProxies: config.trustedProxies,
@@ -257,23 +281,19 @@ function createIngest(
   });
 }
 
-/** Watches the subscriptions of the sources that have an API: last of all, for the cloud then begins to send. */
+interface WatchNeeds {
+  readonly config: Config;
+  readonly db: Db;
+  readonly observation: Observation;
+  readonly logger: Logger;
+}
+
+/** Watches the subscriptions of the sources that have an API. Started last: the cloud begins to send then. */
 function startSubscriptionWatch(
-  {
-    config: { publicUrl, subscribe },
-    sources,
-    db,
-    observation,
-    logger,
-  }: {
-    readonly config: Config;
-    readonly sources: readonly SourceConfig[];
-    readonly db: Db;
-    readonly observation: Observation;
-    readonly logger: Logger;
-  },
-  opened: Opened,
+  { config, db, observation, logger }: WatchNeeds,
+  opened: AsyncDisposableStack,
 ): void {
+  const { sources, publicUrl, subscribe } = config;
   if (sources.every(({ cloud }) => cloud === undefined)) return;
   if (publicUrl === undefined) {
     logger.info('PUBLIC_URL is not set: the subscriptions in the cloud are not checked');
@@ -286,12 +306,5 @@ function startSubscriptionWatch(
     clock: systemClock,
     onChecked: observation.onSubscriptionsChecked,
   });
-  opened.push('subscription watch', () => watch.stop());
-}
-
-async function listen(config: Config, server: HttpListener, logger: Logger, opened: Opened): Promise<number> {
-  const port = await server.listen(config.port, config.host);
-  opened.push('listener', () => server.close());
-  if (config.tls !== undefined) followCertificate(config.tls, server, logger, opened);
-  return port;
+  opened.defer(closing(logger, 'subscription watch', () => watch.stop()));
 }

@@ -3,40 +3,45 @@ import type { Logger } from 'pino';
 import { describeError } from '../errors.ts';
 import { classifyFailure } from '../store/failure.ts';
 import type { FailureKind } from '../store/failure.ts';
-import { createOpened } from './opened.ts';
-import type { Opened } from './opened.ts';
 
-/** What is started as soon as the database answers; what it has opened is closed when it throws. */
-export type Start = (started: Opened) => Promise<void>;
+/** Starts the parts that need the database, and defers their closing. */
+export type Start = (started: AsyncDisposableStack) => Promise<void>;
 
 /** A database that is away at the start is tried again this often. */
 const RETRY_INTERVAL_MS = 2_000;
 
 /**
- * Starts what works on the database. A database that is away is waited for, in the background, because deliveries
- * must be taken meanwhile: then this resolves before anything has started. Throws when the database answers and
- * refuses, which no waiting mends.
+ * Starts the parts that need the database. While the database is away this waits for it in the background and resolves
+ * at once, because deliveries must be accepted meanwhile. Throws if the database answers and refuses: waiting does not
+ * help then.
  */
-export async function startWithDatabase(start: Start, logger: Logger, opened: Opened): Promise<void> {
-  const started = createOpened(logger);
+export async function startWithDatabase(
+  start: Start,
+  logger: Logger,
+  opened: AsyncDisposableStack,
+): Promise<void> {
+  const started = opened.use(new AsyncDisposableStack());
+  if (await tryToStart(start, logger, started)) return;
   const stopping = new AbortController();
-  let background = Promise.resolve();
-  opened.push('what works on the database', async () => {
+  const background = keepTrying(start, logger, started, stopping.signal);
+  opened.defer(async () => {
     stopping.abort();
     await background;
-    await started.closeAll();
   });
-  if (await tryToStart(start, logger, started)) return;
-  background = keepTrying(start, logger, started, stopping.signal);
 }
 
-async function keepTrying(start: Start, logger: Logger, started: Opened, signal: AbortSignal): Promise<void> {
+async function keepTrying(
+  start: Start,
+  logger: Logger,
+  started: AsyncDisposableStack,
+  signal: AbortSignal,
+): Promise<void> {
   while (!signal.aborted) {
     await sleep(RETRY_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return;
     try {
       if (!(await tryToStart(start, logger, started))) continue;
-      logger.info('the database answers: work has begun');
+      logger.info('the database is available: storing and forwarding have started');
       return;
     } catch (error) {
       logger.error({ err: error }, `the database refuses: ${describeError(error)}`);
@@ -44,20 +49,21 @@ async function keepTrying(start: Start, logger: Logger, started: Opened, signal:
   }
 }
 
-/** False when the database is away. */
-async function tryToStart(start: Start, logger: Logger, started: Opened): Promise<boolean> {
+/** False if the database is away: whatever was started is closed then. */
+async function tryToStart(start: Start, logger: Logger, started: AsyncDisposableStack): Promise<boolean> {
+  await using attempt = new AsyncDisposableStack();
   try {
-    await start(started);
-    return true;
+    await start(attempt);
   } catch (error) {
-    await started.closeAll();
     if (!isAway(error)) throw error;
-    logger.warn(`the database is away and waited for: ${describeError(error)}`);
+    logger.warn(`waiting for the database: ${describeError(error)}`);
     return false;
   }
+  started.use(attempt.move());
+  return true;
 }
 
-/** What time or somebody else mends. A refusal (credentials, name, rights) is for the person who starts this. */
+/** Failures that pass. A refusal (credentials, name, privileges) is for the person who starts this program. */
 const AWAY: ReadonlySet<FailureKind> = new Set([
   'connection lost',
   'database read-only',
@@ -66,7 +72,7 @@ const AWAY: ReadonlySet<FailureKind> = new Set([
   'statement time-out',
 ]);
 
-/** The migrator and BullMQ wrap what the connection reported. */
+/** The migrator and BullMQ wrap the error of the connection. */
 function isAway(error: unknown): boolean {
   if (AWAY.has(classifyFailure(error))) return true;
   return error instanceof Error && error.cause !== undefined && isAway(error.cause);

@@ -1,22 +1,24 @@
 import type { Logger } from 'pino';
-import { destinationNames } from '../config.ts';
+import { destinationNames } from '../config/destinations.ts';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import { createBatchStore } from '../handlers/store-batch.ts';
 import { startDeliveryWorker } from '../queue/delivery-worker.ts';
 import type { DeliveryWorker, StoreBatch } from '../queue/delivery-worker.ts';
 import type { QueueLocation } from '../queue/engine.ts';
+import { createSilenceWatch } from '../observe/silence-watch.ts';
 import type { SilenceWatch } from '../observe/silence-watch.ts';
-import { compactArrivals } from '../store/arrivals.ts';
+import { compactArrivals, rollUpArrivals } from '../store/roll-up-arrivals.ts';
 import { openStoringDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { maintainPartitions } from '../store/partitions.ts';
+import { countOf } from '../units.ts';
+import { closing } from './closing.ts';
 import { logLostConnections } from './open-store.ts';
-import type { Opened } from './opened.ts';
-import { startArrivals } from './arrivals.ts';
 import type { Observation } from './observation.ts';
+import { repeat } from './repeat.ts';
 
-/** What storing needs: the database as the tables are in it, and where the batches come from. */
+/** The database to store in, and the queue that batches come from. */
 export interface StoringOptions {
   readonly config: Config;
   readonly databaseUrl: string;
@@ -26,11 +28,19 @@ export interface StoringOptions {
   readonly logger: Logger;
 }
 
-/** Months are created, retention is applied and old minutes of arrivals become hours this often. */
+/** How often months are created, retention is applied and old minutes of arrivals become hours. */
 const MAINTENANCE_INTERVAL_MS = 60 * 60 * 1000;
 
-/** Maintains the tables and starts to store. They must be up to date. Returns the watch for silences. */
-export async function startStoring(options: StoringOptions, started: Opened): Promise<SilenceWatch> {
+/** Charts are at most this much behind. */
+const ROLL_UP_INTERVAL_MS = 5_000;
+
+const SILENCE_INTERVAL_MS = 60_000;
+
+/** Starts to maintain the tables and to store. The tables must be up to date. Returns the silence watch. */
+export async function startStoring(
+  options: StoringOptions,
+  started: AsyncDisposableStack,
+): Promise<SilenceWatch> {
   await startMaintenance(options, started);
   const watch = startArrivals(options, started);
   const worker = startWorker(options, started);
@@ -40,46 +50,53 @@ export async function startStoring(options: StoringOptions, started: Opened): Pr
 
 function startWorker(
   { databaseUrl, queueLocation, observation, logger }: StoringOptions,
-  started: Opened,
+  started: AsyncDisposableStack,
 ): DeliveryWorker {
   const giveUp = new AbortController();
   const db = openStoringDatabase(databaseUrl, logLostConnections(logger));
-  started.push('database of the worker', () => db.destroy());
+  started.defer(closing(logger, 'database of the worker', () => db.destroy()));
   const { onStored, traces } = observation;
   const store = createBatchStore(db, logger, giveUp.signal, onStored);
   const storeTraced: StoreBatch =
     traces === undefined ? store : (batch) => traces.store(batch.deliveries, () => store(batch));
   const worker = startDeliveryWorker(queueLocation, storeTraced, logger, traces?.telemetry);
-  started.push('worker', () => {
+  const close = () => {
     giveUp.abort();
     return worker.close();
-  });
+  };
+  started.defer(closing(logger, 'worker', close));
   return worker;
 }
 
-/** Maintains the tables now, so that the first row finds its month, and from then on every hour. */
-async function startMaintenance({ config, db, logger }: StoringOptions, started: Opened): Promise<void> {
+/** Maintains the tables now, so that the first row finds its month, and then every hour. */
+async function startMaintenance(
+  { config, db, logger }: StoringOptions,
+  started: AsyncDisposableStack,
+): Promise<void> {
   const maintain = async () => {
     const destinations = destinationNames(config.forwarding);
     const { retentionMonths } = config;
     const report = await maintainPartitions(db, new Date(), retentionMonths, destinations);
     const { created, dropped, held, missed, inDefault } = report;
-    if (created.length > 0) logger.info(`${created.length} month partitions created`);
+    if (created.length > 0) logger.info(`${countOf(created.length, 'month partition')} created`);
     if (dropped.length > 0) logger.info({ dropped }, 'retention dropped partitions');
     for (const behind of held) {
       logger.warn(
         behind,
-        `retention waits: destination ${behind.destination} has not had all of ${behind.partition}`,
+        `retention waits: destination ${behind.destination} has not received all of ${behind.partition}`,
       );
     }
     for (const behind of missed) {
       logger.warn(
         behind,
-        `retention dropped ${behind.partition}, of which ${behind.destination} has not had all`,
+        `retention dropped ${behind.partition} before destination ${behind.destination} received all of it`,
       );
     }
     for (const { partition, rows } of inDefault) {
-      logger.warn({ partition, rows }, 'events lie outside every month that has a partition');
+      logger.warn(
+        { partition, rows },
+        'events are in the default partition: their month has none of its own',
+      );
     }
     await compactArrivals(db, new Date());
   };
@@ -90,8 +107,32 @@ async function startMaintenance({ config, db, logger }: StoringOptions, started:
       logger.error({ err: error }, `partitions were not maintained: ${describeError(error)}`);
     });
   }, MAINTENANCE_INTERVAL_MS);
-  started.push('maintenance', async () => {
+  const stop = async () => {
     clearInterval(timer);
     await running;
+  };
+  started.defer(closing(logger, 'maintenance', stop));
+}
+
+/** Counts arrivals from now on, and watches for silences. Returns the watch. */
+function startArrivals(
+  { db, logger }: Pick<StoringOptions, 'db' | 'logger'>,
+  started: AsyncDisposableStack,
+): SilenceWatch {
+  const rollUp = async () => ((await rollUpArrivals(db))?.isBehind === true ? 'more' : 'done');
+  const counting = repeat(ROLL_UP_INTERVAL_MS, rollUp, (error) => {
+    logger.warn({ err: error }, `arrivals were not counted: ${describeError(error)}`);
   });
+  started.defer(closing(logger, 'counting of arrivals', () => counting.stop()));
+
+  const watch = createSilenceWatch({ db, logger });
+  const look = async () => {
+    await watch.look(new Date());
+    return 'done' as const;
+  };
+  const watching = repeat(SILENCE_INTERVAL_MS, look, (error) => {
+    logger.warn({ err: error }, `silences were not checked: ${describeError(error)}`);
+  });
+  started.defer(closing(logger, 'silence watch', () => watching.stop()));
+  return watch;
 }

@@ -3,15 +3,15 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Config, SourceConfig } from '../config.ts';
 
-/** The sources with all their secrets, and the file of the secret that this program made itself, if it did. */
+/** The sources with all their secrets, and the file of the generated secret, if any source uses it. */
 export interface SourceSecrets {
   readonly sources: readonly SourceConfig[];
   readonly secretFile: string | undefined;
-  /** Set when the secret was generated just now: the one time it is shown. */
+  /** The secret, if it was generated just now: the only time it is shown. */
   readonly generated: string | undefined;
 }
 
-/** Completes the sources: one that has no secret gets the data directory's, which is generated the first time. */
+/** Completes the sources: one without a secret uses the one in the data directory, which is generated if missing. */
 export async function completeSecrets({ sources, dataDir }: Config): Promise<SourceSecrets> {
   if (sources.every(({ secrets }) => secrets.length > 0)) {
     return { sources, secretFile: undefined, generated: undefined };
@@ -24,16 +24,22 @@ export async function completeSecrets({ sources, dataDir }: Config): Promise<Sou
     await writeFile(secretFile, generated, { mode: 0o600, flag: 'wx' });
   }
   const secret = generated ?? kept?.trim() ?? '';
-  if (secret === '')
-    throw new Error(`${secretFile} is empty: delete it, and the next start makes a new secret`);
-  return {
-    sources: sources.map((source) => (source.secrets.length > 0 ? source : { ...source, secrets: [secret] })),
-    secretFile,
-    generated,
-  };
+  if (secret === '') {
+    throw new Error(`${secretFile} is empty: delete it, and the next start generates a new secret`);
+  }
+  return { sources: withSecret(sources, secret), secretFile, generated };
 }
 
-/** The secret that was generated the first time; undefined before. */
+/** Completes the sources with the secret in the data directory, if it was generated before. */
+export async function readSecrets({ sources, dataDir }: Config): Promise<readonly SourceConfig[]> {
+  const kept = (await readKeptSecret(dataDir))?.trim() ?? '';
+  return kept === '' ? sources : withSecret(sources, kept);
+}
+
+const withSecret = (sources: readonly SourceConfig[], secret: string) =>
+  sources.map((source) => (source.secrets.length > 0 ? source : { ...source, secrets: [secret] }));
+
+/** The generated secret. Undefined if there is none yet. */
 export async function readKeptSecret(dataDir: string): Promise<string | undefined> {
   return readFile(secretFileOf(dataDir), 'utf8').catch(() => undefined);
 }

@@ -1,23 +1,23 @@
-import { HttpError } from '../errors.ts';
+import { ConflictError, NotFoundError } from '../errors.ts';
 import type { Db } from './database.ts';
 import { addDestination, forgetDestination, moveCursor, setState } from './destinations.ts';
 import { recordAction } from './operator-log.ts';
-import type { Operator, OperatorActionName } from './operator-log.ts';
-import { positionBefore } from './read-events.ts';
-import { endOfEvents } from './search-events.ts';
+import type { Operator } from './operator-log.ts';
+import { endOfEvents, positionBefore } from './read-events.ts';
+import type { OperatorActionName } from './tables.ts';
 
-/** Which destination a person changes. Every change is in the operator log. */
+/** The destination that an operator changes. Every change is recorded in the operator log. */
 export interface DestinationChange {
   readonly db: Db;
   readonly operator: Operator;
-  /** The names of the destinations in the settings. */
+  /** The names of the configured destinations. */
   readonly configured: readonly string[];
   readonly name: string;
 }
 
 /**
- * Pauses or resumes: whoever forwards stops behind the batch in hand, or goes on within a second, also where the
- * destination had refused us. Throws HttpError 404 when neither settings nor database know the name.
+ * Pauses or resumes a destination: forwarding stops after the current batch, or goes on within a second, also after
+ * the destination refused our credentials. Throws NotFoundError when neither settings nor database contain the name.
  */
 export async function changeDestinationState(
   change: DestinationChange,
@@ -31,8 +31,8 @@ export async function changeDestinationState(
 }
 
 /**
- * Forwards again, or for the first time, what was received from a time on; undefined is now. Throws HttpError 404
- * when neither settings nor database know the name.
+ * Moves the position of a destination to the first event received at or after a time, or to the end when the time is
+ * undefined. Throws NotFoundError when neither settings nor database contain the name.
  */
 export async function rewindDestination(change: DestinationChange, time: Date | undefined): Promise<void> {
   const { db, name } = change;
@@ -43,18 +43,21 @@ export async function rewindDestination(change: DestinationChange, time: Date | 
 }
 
 /**
- * Removes what is remembered of a destination that the settings no longer have, and what it has refused. Throws
- * HttpError 409 when they still have it, 404 when nothing is remembered of it.
+ * Deletes the state of a removed destination, with its rejected events. Throws ConflictError when the destination is
+ * still configured, and NotFoundError when the database has no state of it.
  */
 export async function forgetUnconfigured(change: DestinationChange): Promise<void> {
   const { db, configured, name } = change;
   if (configured.includes(name)) {
-    throw new HttpError(409, 'STILL_CONFIGURED', `"${name}" is still in the settings: take it out first`);
+    throw new ConflictError(
+      'STILL_CONFIGURED',
+      `destination "${name}" is still configured: remove it from the settings first`,
+    );
   }
   await record(change, 'destination.forget', {}, () => forgetDestination(db, name));
 }
 
-/** `work` says whether there was such a destination. */
+/** `work` resolves with whether the destination exists. */
 async function record(
   { db, operator, name }: DestinationChange,
   action: OperatorActionName,
@@ -63,16 +66,15 @@ async function record(
 ): Promise<void> {
   await recordAction(db, { operator, action, subject: name, details }, async () => {
     if (!(await work())) {
-      throw new HttpError(
-        404,
+      throw new NotFoundError(
         'UNKNOWN_DESTINATION',
-        `there is no destination "${name}": the list of destinations has all names`,
+        `no destination is called "${name}": the list of destinations shows all names`,
       );
     }
   });
 }
 
-/** One that was never forwarded to is written down, so that it can be changed before. */
+/** Adds the row of a configured destination that has not started yet, so that it can be changed before. */
 async function addConfigured({ db, configured, name }: DestinationChange): Promise<void> {
   if (configured.includes(name)) await addDestination(db, name, await endOfEvents(db));
 }

@@ -1,163 +1,45 @@
 import { Socket } from 'node:net';
 import { Kysely, PostgresDialect, sql } from 'kysely';
-import type { ColumnType, Generated, GeneratedAlways, Transaction } from 'kysely';
-import { Pool } from 'pg';
-import type { PoolConfig } from 'pg';
-import type { MessageType, Origin, SecretForm, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
+import type { Transaction } from 'kysely';
 import { OutageError } from '../errors.ts';
-import type { OperatorActionName } from './operator-log.ts';
-
-/** What became of something quarantined. */
-export type Resolution = 'replayed' | 'discarded';
-
-/** Rows as Postgres gives them: bigint as text (no digit is lost), time as Date. */
-export interface Database {
-  deliveries: {
-    delivery_id: string;
-    received_at: Date;
-    stored_at: Generated<Date>;
-    body_bytes: number;
-    record_count: number;
-    expected_count: number;
-    event_count: number;
-    duplicate_count: number;
-    quarantined_count: number;
-    source: string;
-    message_type: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
-    origin: Origin;
-    secret_form: SecretForm | null;
-    xid: Generated<string | null>;
-  };
-  quarantine: {
-    quarantine_id: string;
-    delivery_id: string;
-    received_at: Date;
-    source: string;
-    message_type: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
-    reason: string;
-    content: Buffer;
-    encoding: string | null;
-    twins_before: number;
-    resolution: Resolution | null;
-    resolved_at: Date | null;
-    replay_delivery_id: string | null;
-    discarded_bytes: number | null;
-  };
-  subscriptions: {
-    id: GeneratedAlways<string>;
-    subscription_id: string | null;
-    source: string;
-    message_type: string;
-    url: string;
-    application: string;
-    status: string;
-    secret_digest: string | null;
-    created_at: Generated<Date>;
-    updated_at: Generated<Date>;
-  };
-  destinations: {
-    name: string;
-    state: Generated<'running' | 'paused' | 'refused'>;
-    cursor_xid: string;
-    cursor_id: string;
-    generation: Generated<string>;
-    sent_count: Generated<string>;
-    lease_holder: string | null;
-    lease_until: Date | null;
-    last_sent_at: Date | null;
-    last_error: string | null;
-    last_error_at: Date | null;
-    created_at: Generated<Date>;
-  };
-  rejected_events: {
-    destination: string;
-    event_id: string;
-    occurred_at: Date;
-    message_type: MessageType;
-    reason: string;
-    rejected_at: Generated<Date>;
-    replayed_at: Date | null;
-  };
-  operator_log: {
-    id: GeneratedAlways<string>;
-    began_at: Generated<Date>;
-    operator: string;
-    via: 'console' | 'api' | 'command';
-    action: OperatorActionName;
-    subject: string | null;
-    details: ColumnType<Readonly<Record<string, unknown>>, string, never>;
-    ended_at: Date | null;
-    outcome: 'done' | 'failed' | null;
-    result: ColumnType<Readonly<Record<string, unknown>> | null, string | null, string>;
-  };
-  processes: {
-    process_id: string;
-    role: string;
-    host: string;
-    pid: number;
-    version: string;
-    started_at: Date;
-    seen_at: Generated<Date>;
-    /** As the process that wrote it saw fit. */
-    figures: ColumnType<unknown, string, string>;
-  };
-  /** The view over the three families' tables. */
-  events: {
-    id: string;
-    event_id: string;
-    delivery_id: string;
-    source: string;
-    message_type: MessageType;
-    occurred_at: Date;
-    received_at: Date;
-    owner_id: string | null;
-    org_id: string | null;
-    origin: Origin;
-    family: string;
-    user_name: string | null;
-    code: string | null;
-    client_mac: string | null;
-    ap_mac: string | null;
-    description: string | null;
-    payload: unknown;
-    xid: string;
-  };
-}
+import { CONNECTION_LIFETIME_SECONDS, createPool } from '../postgres.ts';
+import type { PoolOptions } from '../postgres.ts';
+import type { Tables } from './tables.ts';
 
 /** The database, or one transaction in it. */
-export type Db = Kysely<Database>;
-export type Trx = Transaction<Database>;
+export type Db = Kysely<Tables>;
+export type Trx = Transaction<Tables>;
 
+/** Receives the errors of connections that no query is using. */
 type OnError = (error: Error) => void;
 
-/** Opens the database. Connections are made when they are needed; `destroy()` closes them. */
+/** Opens the database. Connections are opened when they are needed; `destroy()` closes them. */
 export function openDatabase(databaseUrl: string, onError: OnError): Db {
   return openPool({ connectionString: databaseUrl, max: 5 }, onError);
 }
 
-/** When a worker gives a connection up, in milliseconds. */
+/** When a connection is given up, in milliseconds. */
 export interface StoringLimits {
-  /** The server ends a statement that takes longer: somebody holds a lock. */
+  /** The server cancels a statement that takes longer, for example because another session holds a lock. */
   readonly statementMs: number;
-  /** Nothing was heard for so long, not even that: the network drops packets, which TCP bears for a quarter of an hour. */
+  /** The socket is closed after so long without a byte: a network that drops packets would block TCP for 15 minutes. */
   readonly silenceMs: number;
 }
 
 const STORING_LIMITS: StoringLimits = { statementMs: 45_000, silenceMs: 60_000 };
 
-/** What storing and forwarding each take of the server's connections. */
+/** The report of a process is given up early: the next one follows soon. */
+const REPORTING_LIMITS: StoringLimits = { statementMs: 5_000, silenceMs: 20_000 };
+
+/** Connections of each pool. Console requests share theirs, exports included. */
 const STORING_CONNECTIONS = 2;
 const FORWARDING_CONNECTIONS = 4;
-
-/** What the console takes: exports and people who look at the same time share them. */
 const CONSOLE_CONNECTIONS = 6;
-
-/** Enough for questions that are asked side by side. */
 const INSPECTING_CONNECTIONS = 4;
 
 /**
- * Opens the database for storing, which can always be done again: nothing waits for longer than these limits. Not
- * for migrations and the maintenance of partitions, which may take long.
+ * Opens the database for storing, which can always be repeated: nothing waits longer than these limits. Not for
+ * migrations and partition maintenance, which may take long.
  */
 export function openStoringDatabase(
   databaseUrl: string,
@@ -167,25 +49,22 @@ export function openStoringDatabase(
   return openLimited(databaseUrl, onError, STORING_CONNECTIONS, limits);
 }
 
-/** Opens the database for forwarding, under the limits of storing: it, too, can always be done again. */
+/** Opens the database for forwarding, under the limits of storing: forwarding, too, can always be repeated. */
 export function openForwardingDatabase(databaseUrl: string, onError: OnError): Db {
   return openLimited(databaseUrl, onError, FORWARDING_CONNECTIONS, STORING_LIMITS);
 }
-
-/** When a report that a process lives is given up: the next one follows soon. */
-const REPORTING_LIMITS: StoringLimits = { statementMs: 5_000, silenceMs: 20_000 };
 
 /** Opens the database for the reports of a process: one connection, which nothing else waits for. */
 export function openReportingDatabase(databaseUrl: string, onError: OnError): Db {
   return openLimited(databaseUrl, onError, 1, REPORTING_LIMITS);
 }
 
-/** Opens the database for the console, under the limits of storing: no page waits for longer. */
+/** Opens the database for the console, under the limits of storing: no page waits longer. */
 export function openConsoleDatabase(databaseUrl: string, onError: OnError): Db {
   return openLimited(databaseUrl, onError, CONSOLE_CONNECTIONS, STORING_LIMITS);
 }
 
-/** Opens the database for a person who waits for the answer: a query takes no longer than this, in milliseconds. */
+/** Opens the database for inspection by a person. No query takes longer than `limitMs`. */
 export function openInspectingDatabase(databaseUrl: string, onError: OnError, limitMs: number): Db {
   return openLimited(databaseUrl, onError, INSPECTING_CONNECTIONS, {
     statementMs: limitMs,
@@ -199,43 +78,110 @@ function openLimited(
   max: number,
   { statementMs, silenceMs }: StoringLimits,
 ): Db {
-  const config = {
+  const options = {
     connectionString: databaseUrl,
     max,
     statement_timeout: statementMs,
-    // The server, too, lets go of the rows of a worker that it does not hear from.
+    // The server also releases the row locks of a session that it no longer hears from.
     idle_in_transaction_session_timeout: silenceMs,
-    // A server that became a standby keeps its connections: the next ones find the one that took over.
-    maxLifetimeSeconds: 30,
+    maxLifetimeSeconds: CONNECTION_LIFETIME_SECONDS,
     stream: () => createSocket(silenceMs),
   };
-  return openPool(config, onError);
+  return openPool(options, onError);
 }
 
-/** A socket that ends once nothing has passed for so long: all that waits for an answer on it fails. */
+/** A socket that is destroyed after so long without traffic: every query that waits for an answer on it fails. */
 function createSocket(silenceMs: number): Socket {
   const socket = new Socket();
   socket.setTimeout(silenceMs, () => {
-    socket.destroy(new OutageError(`the database was silent for ${silenceMs} ms`));
+    socket.destroy(new OutageError(`the database sent nothing for ${silenceMs} ms`));
   });
   return socket;
 }
 
-function openPool(config: PoolConfig, onError: OnError): Db {
-  const pool = new Pool({
-    ...config,
-    application_name: 'xiq-sink',
-    connectionTimeoutMillis: 10_000,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
-  });
-  // A connection that breaks between two queries has nobody to tell; without listeners it would end the program.
-  pool.on('error', onError);
-  pool.on('connect', (client) => client.on('error', onError));
-  return new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
+function openPool(options: PoolOptions, onError: OnError): Db {
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: createPool(options, onError) }) });
+}
+
+/** SQLSTATE query_canceled: how a statement ends that runs into the statement time-out. */
+const QUERY_CANCELED = '57014';
+
+/**
+ * Runs queries in a read-only transaction of their own, each for at most `milliseconds`. Undefined when the server
+ * cancelled one of them for taking longer.
+ */
+export async function withinTime<T>(
+  db: Db,
+  milliseconds: number,
+  work: (trx: Trx) => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await db
+      .transaction()
+      .setAccessMode('read only')
+      .execute(async (trx) => {
+        await sql`select set_config('statement_timeout', ${String(Math.ceil(milliseconds))}, true)`.execute(
+          trx,
+        );
+        return work(trx);
+      });
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === QUERY_CANCELED) return undefined;
+    throw error;
+  }
+}
+
+/** Runs work in a savepoint: when it throws, its changes are undone, and the transaction can go on. */
+export async function inSavepoint<T>(trx: Trx, work: () => Promise<T>): Promise<T> {
+  await sql`savepoint work`.execute(trx);
+  try {
+    const result = await work();
+    await sql`release savepoint work`.execute(trx);
+    return result;
+  } catch (error) {
+    // On a lost connection this fails too, and the first error is the one that says why.
+    await sql`rollback to savepoint work`.execute(trx).catch(() => undefined);
+    await sql`release savepoint work`.execute(trx).catch(() => undefined);
+    throw error;
+  }
 }
 
 /** Rejects when the database does not answer. */
 export async function checkDatabase(db: Db): Promise<void> {
   await sql`select 1`.execute(db);
+}
+
+/** The version and the state of a database server. */
+export interface ServerFacts {
+  /** Such as 17 of "17.4". */
+  readonly majorVersion: number;
+  readonly version: string;
+  /** Nothing can be stored: the server is a standby, or is set to read-only. */
+  readonly isReadOnly: boolean;
+  /** Size of the database on the server's disk, in bytes. */
+  readonly bytes: number;
+}
+
+/** Reads the version and the state of the server. */
+export async function readServerFacts(db: Db): Promise<ServerFacts> {
+  const { rows } = await sql<{ number: string; version: string; readOnly: boolean; bytes: string }>`
+    select current_setting('server_version_num') as number, current_setting('server_version') as version,
+      pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as "readOnly",
+      pg_database_size(current_database()) as bytes`.execute(db);
+  const [row] = rows;
+  if (row === undefined) throw new Error('the database returned no row for its version and size');
+  return {
+    majorVersion: Math.floor(Number(row.number) / 10_000),
+    version: row.version,
+    isReadOnly: row.readOnly,
+    bytes: Number(row.bytes),
+  };
+}
+
+/** The server's clock, in epoch milliseconds. */
+export async function readServerTime(db: Db): Promise<number> {
+  const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(db);
+  const [row] = rows;
+  if (row === undefined) throw new Error('the database returned no row for its time');
+  return row.now.getTime();
 }

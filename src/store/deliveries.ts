@@ -5,7 +5,7 @@ import { StoredMeanwhileError } from './failure.ts';
 import { arrayLiteral, insertRows, insertStatement } from './insert-rows.ts';
 import type { Column } from './insert-rows.ts';
 
-/** A delivery with its account: what it must come to, and what it came to. */
+/** A delivery with its counts: of the rows it must account for, and of what became of them. */
 export interface NewDelivery {
   readonly deliveryId: string;
   readonly source: string;
@@ -22,7 +22,7 @@ export interface NewDelivery {
   readonly quarantinedCount: number;
 }
 
-/** Which of these deliveries are in the tables. */
+/** Those of these deliveries that are stored already. */
 export async function findStoredDeliveries(db: Db, deliveryIds: readonly string[]): Promise<Set<string>> {
   const { rows } = await sql<{ delivery_id: string }>`
     select delivery_id from deliveries where delivery_id = any(${arrayLiteral(deliveryIds)}::uuid[])`.execute(
@@ -49,8 +49,8 @@ const COLUMNS: readonly Column<NewDelivery>[] = [
 const STATEMENT = insertStatement('deliveries', COLUMNS, 'returning delivery_id');
 
 /**
- * Inserts deliveries. Throws StoredMeanwhileError when another transaction has stored one since it was looked for:
- * what this one wrote for it must not stay.
+ * Inserts deliveries. Throws StoredMeanwhileError when another transaction has stored one of them since
+ * `findStoredDeliveries`: this transaction must be rolled back.
  */
 export async function insertDeliveries(trx: Trx, deliveries: readonly NewDelivery[]): Promise<void> {
   if (deliveries.length === 0) return;

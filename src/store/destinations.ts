@@ -1,28 +1,28 @@
 import { sql } from 'kysely';
 import type { Selectable } from 'kysely';
-import type { MessageType } from '../domain.ts';
-import type { Database, Db } from './database.ts';
-import type { StoredPosition } from './search-events.ts';
+import type { Db } from './database.ts';
+import { insertRejected } from './rejected-events.ts';
+import type { RejectedEvent } from './rejected-events.ts';
+import type { StoredPosition } from './stored-event.ts';
+import type { DestinationState, Tables } from './tables.ts';
 
-export type DestinationState = 'running' | 'paused' | 'refused';
-
-/** What the sending process works from: where to go on, and whether. */
+/** The state that forwarding starts from. */
 export interface Lease {
   readonly state: DestinationState;
   readonly position: StoredPosition;
-  /** A checkpoint holds only while this is unchanged. */
+  /** A checkpoint is valid only while this is unchanged. */
   readonly generation: string;
 }
 
-/** Writes a destination down that is not yet; one that is keeps its place. */
+/** Adds the row of a destination. An existing row keeps its position. */
 export async function addDestination(db: Db, name: string, start: StoredPosition): Promise<void> {
   await sql`insert into destinations (name, cursor_xid, cursor_id)
     values (${name}, ${start.xid}::xid8, ${start.id}::bigint) on conflict do nothing`.execute(db);
 }
 
 /**
- * Takes the lease of a destination, or renews it, for so many seconds of the database's clock. Undefined while
- * another process has it: one sends, however many run.
+ * Takes or renews the lease of a destination, for so many seconds of the database's clock. Undefined while another
+ * process has it: one process forwards, however many run.
  */
 export async function takeLease(
   db: Db,
@@ -38,21 +38,13 @@ export async function takeLease(
   return row && { state: row.state, position: { xid: row.xid, id: row.id }, generation: row.generation };
 }
 
-/** Gives the lease back, so that another process goes on at once. */
+/** Releases the lease, so that another process can go on at once. */
 export async function releaseLease(db: Db, name: string, holder: string): Promise<void> {
   await sql`update destinations set lease_holder = null, lease_until = null
     where name = ${name} and lease_holder = ${holder}::uuid`.execute(db);
 }
 
-/** An event that a destination has refused for what it says. */
-export interface RejectedEvent {
-  readonly eventId: string;
-  readonly occurredAt: string;
-  readonly messageType: MessageType;
-  readonly reason: string;
-}
-
-/** Who writes a checkpoint, and of which move of the cursor. */
+/** The lease under which a checkpoint is written. */
 export interface CheckpointGuard {
   readonly name: string;
   readonly holder: string;
@@ -60,9 +52,9 @@ export interface CheckpointGuard {
 }
 
 /**
- * Moves the cursor behind what was sent, and sets aside what was refused, both or neither. False when sending must
- * not go on: the destination was paused meanwhile, or, with nothing written, the lease is no longer ours or
- * somebody moved the cursor.
+ * Moves the cursor past the events that were sent and records the rejected ones, both or neither. False when
+ * forwarding must stop: the destination was paused meanwhile, or, with nothing written, the lease was lost or somebody
+ * moved the cursor.
  */
 export async function checkpoint(
   db: Db,
@@ -96,29 +88,7 @@ async function advance(
   return rows[0]?.state;
 }
 
-async function insertRejected(
-  db: Db,
-  destination: string,
-  { eventId, occurredAt, messageType, reason }: RejectedEvent,
-): Promise<void> {
-  await db
-    .insertInto('rejected_events')
-    .values({
-      destination,
-      event_id: eventId,
-      occurred_at: new Date(occurredAt),
-      message_type: messageType,
-      reason,
-    })
-    .onConflict((conflict) =>
-      conflict
-        .columns(['destination', 'event_id', 'occurred_at'])
-        .doUpdateSet({ reason, rejected_at: sql<Date>`now()`, replayed_at: null }),
-    )
-    .execute();
-}
-
-/** Remembers why sending failed. */
+/** Records why sending failed. */
 export async function recordFailure(
   db: Db,
   name: string,
@@ -131,7 +101,7 @@ export async function recordFailure(
     where name = ${name} and lease_holder = ${holder}::uuid`.execute(db);
 }
 
-/** A person's decision. False when there is no such destination. */
+/** Pauses or resumes a destination. False when it does not exist. */
 export async function setState(db: Db, name: string, state: 'running' | 'paused'): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('destinations')
@@ -141,7 +111,7 @@ export async function setState(db: Db, name: string, state: 'running' | 'paused'
   return numUpdatedRows === 1n;
 }
 
-/** Moves the cursor of a destination, whoever sends to it. False when there is no such destination. */
+/** Moves the cursor of a destination, also while a process forwards. False when it does not exist. */
 export async function moveCursor(db: Db, name: string, position: StoredPosition): Promise<boolean> {
   const { numAffectedRows } = await sql`
     update destinations set cursor_xid = ${position.xid}::xid8, cursor_id = ${position.id}::bigint,
@@ -150,7 +120,7 @@ export async function moveCursor(db: Db, name: string, position: StoredPosition)
   return numAffectedRows === 1n;
 }
 
-/** Removes a destination and what it has refused. False when there is no such destination. */
+/** Deletes a destination and its rejected events. False when it does not exist. */
 export async function forgetDestination(db: Db, name: string): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
     await trx.deleteFrom('rejected_events').where('destination', '=', name).execute();
@@ -162,19 +132,19 @@ export async function forgetDestination(db: Db, name: string): Promise<boolean> 
   });
 }
 
-/** A destination as it is. */
-export interface DestinationStatus extends Selectable<Database['destinations']> {
-  /** Stored events that it has not passed yet, those that its filter leaves out among them; counted up to a limit. */
+/** The present state of a destination. */
+export interface DestinationStatus extends Selectable<Tables['destinations']> {
+  /** Stored events after the cursor, including those that the filter leaves out; counted up to a limit. */
   readonly behind_count: number;
   /** When the oldest of them was received; null when there is none. */
   readonly behind_since: Date | null;
   readonly rejected_count: number;
 }
 
-/** Counting on costs as much as sending, and nobody reads more digits. */
+/** Counting further would cost as much as sending. */
 export const MAX_BEHIND_COUNT = 100_000;
 
-/** All destinations that were ever set up, by name, with how far behind they are, counted to one more than `most`. */
+/** All destinations ever started, by name, with their backlog, counted up to `most` + 1. */
 export async function listDestinations(db: Db, most = MAX_BEHIND_COUNT): Promise<DestinationStatus[]> {
   const { rows } = await sql<DestinationStatus>`
     select destinations.*, cursor_xid::text as cursor_xid, behind.behind_count, behind.behind_since,
@@ -192,7 +162,7 @@ export async function listDestinations(db: Db, most = MAX_BEHIND_COUNT): Promise
   return rows;
 }
 
-/** The destinations that have not passed all events of a table or partition yet. */
+/** The destinations whose cursor has not passed all events of a table or partition. */
 export async function destinationsBehind(
   db: Db,
   table: string,
@@ -205,74 +175,58 @@ export async function destinationsBehind(
   return rows;
 }
 
-/** An event that a destination has refused, and what became of it. */
-export type Rejected = Selectable<Database['rejected_events']>;
-
-/** Events that a destination has refused and that were not sent again, oldest first. */
-export async function listRejected(db: Db, destination: string, limit: number): Promise<Rejected[]> {
-  return openRejectedOf(db, destination).orderBy('rejected_at').orderBy('event_id').limit(limit).execute();
+/** A destination in the settings. */
+export interface ConfiguredDestination {
+  readonly name: string;
+  readonly type: string;
+  readonly formatName: string;
 }
 
-/** All events that a destination has refused and that were not sent again, in the order of their ids, read by pages. */
-export async function* openRejected(db: Db, destination: string, pageSize: number): AsyncGenerator<Rejected> {
-  let page = await pageOfRejected(db, destination, pageSize);
-  for (;;) {
-    yield* page;
-    const last = page.at(-1);
-    if (last === undefined || page.length < pageSize) return;
-    page = await pageOfRejected(db, destination, pageSize, last.event_id);
-  }
+/** Settings and state of a destination. A field is null if it is unknown: not started, or not configured. */
+export interface DescribedDestination {
+  readonly name: string;
+  readonly type: string | null;
+  readonly format: string | null;
+  readonly state: DestinationStatus['state'] | 'not configured' | 'not started';
+  readonly behind: number | null;
+  /** Whether counting ended at `behind`, so that it is a minimum. */
+  readonly behind_is_least: boolean;
+  readonly behind_since: Date | null;
+  readonly sent: string | null;
+  readonly last_sent_at: Date | null;
+  readonly rejected: number | null;
+  readonly last_error: string | null;
+  readonly last_error_at: Date | null;
 }
 
-/** One page of what a destination has refused and was not sent again, in the order of their ids, behind an id. */
-export async function pageOfRejected(
+/** The configured destinations and the removed ones that still have state, by name. */
+export async function describeDestinations(
   db: Db,
-  destination: string,
-  limit: number,
-  after?: string,
-): Promise<Rejected[]> {
-  const query = openRejectedOf(db, destination).orderBy('event_id').limit(limit);
-  return (after === undefined ? query : query.where('event_id', '>', after)).execute();
+  configured: readonly ConfiguredDestination[],
+): Promise<readonly DescribedDestination[]> {
+  const stored = new Map((await listDestinations(db)).map((status) => [status.name, status]));
+  const names = new Set([...configured.map(({ name }) => name), ...stored.keys()]);
+  return [...names].toSorted().map((name) => describe(name, configured, stored.get(name)));
 }
 
-/** How many events a destination has refused that were not sent again. */
-export async function countRejected(db: Db, destination: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('rejected_events')
-    .select(({ fn }) => fn.countAll<string>().as('count'))
-    .where('destination', '=', destination)
-    .where('replayed_at', 'is', null)
-    .executeTakeFirstOrThrow();
-  return Number(count);
-}
-
-/** Those of these events that a destination has refused, sent again or not. */
-export async function findRejected(
-  db: Db,
-  destination: string,
-  eventIds: readonly string[],
-): Promise<Rejected[]> {
-  return db
-    .selectFrom('rejected_events')
-    .selectAll()
-    .where('destination', '=', destination)
-    .where('event_id', 'in', eventIds)
-    .execute();
-}
-
-const openRejectedOf = (db: Db, destination: string) =>
-  db
-    .selectFrom('rejected_events')
-    .selectAll()
-    .where('destination', '=', destination)
-    .where('replayed_at', 'is', null);
-
-/** Remembers that a refused event was sent after all. */
-export async function markReplayed(db: Db, destination: string, eventId: string): Promise<void> {
-  await db
-    .updateTable('rejected_events')
-    .set({ replayed_at: sql<Date>`now()` })
-    .where('destination', '=', destination)
-    .where('event_id', '=', eventId)
-    .execute();
+function describe(
+  name: string,
+  configured: readonly ConfiguredDestination[],
+  status: DestinationStatus | undefined,
+): DescribedDestination {
+  const destination = configured.find((one) => one.name === name);
+  return {
+    name,
+    type: destination?.type ?? null,
+    format: destination?.formatName ?? null,
+    state: destination === undefined ? 'not configured' : (status?.state ?? 'not started'),
+    behind: status === undefined ? null : Math.min(status.behind_count, MAX_BEHIND_COUNT),
+    behind_is_least: status !== undefined && status.behind_count > MAX_BEHIND_COUNT,
+    behind_since: status?.behind_since ?? null,
+    sent: status?.sent_count ?? null,
+    last_sent_at: status?.last_sent_at ?? null,
+    rejected: status?.rejected_count ?? null,
+    last_error: status?.last_error ?? null,
+    last_error_at: status?.last_error_at ?? null,
+  };
 }

@@ -3,9 +3,9 @@ import type { RawBuilder } from 'kysely';
 import { FAMILIES, FAMILY_OF, MESSAGE_TYPES } from '../domain.ts';
 import type { Family, MessageType } from '../domain.ts';
 
-/** What to look for; every condition that is given must hold. */
+/** Conditions on events. All conditions that are given must hold. */
 export interface EventFilter {
-  /** One of these; an empty list is no condition. */
+  /** One of these types. An empty list is no condition. */
   readonly messageTypes?: readonly MessageType[] | undefined;
   readonly source?: string | undefined;
   /** User name, exactly. */
@@ -14,13 +14,13 @@ export interface EventFilter {
   readonly code?: string | undefined;
   /** Organization. */
   readonly orgId?: string | undefined;
-  /** MAC address of a client or an access point, in any notation of Postgres. */
+  /** MAC address of a client or an access point, in any notation that Postgres accepts. */
   readonly mac?: string | undefined;
   /** MAC address of the access point only. */
   readonly accessPoint?: string | undefined;
   /** A device's serial number, host name or id, exactly. */
   readonly device?: string | undefined;
-  /** Any part of the record's text (JSON as Postgres prints it), whatever its case. */
+  /** Part of the record's text (JSON as Postgres prints it), in any case. */
   readonly text?: string | undefined;
   /** Inclusive. */
   readonly since?: Date | undefined;
@@ -28,25 +28,25 @@ export interface EventFilter {
   readonly until?: Date | undefined;
 }
 
-/** A condition, in SQL about the columns of one family's table. */
+/** An SQL condition on the columns of one family's table. */
 export type Condition = RawBuilder<unknown>;
 
-/** The rows of one family's table that a filter is about: those of all branches, of which no two have a row in common. */
+/** The rows of one family's table that match a filter: those of all branches. No row is in two branches. */
 export interface FamilyQuery {
   readonly family: Family;
-  /** Hold in every branch. */
+  /** Apply to every branch. */
   readonly conditions: readonly Condition[];
   readonly branches: readonly Branch[];
 }
 
-/** Rows that one index finds. */
+/** Rows that one index can find. */
 interface Branch {
   readonly condition: Condition;
-  /** Whether it is read in the order of time, by an index that gives it so, and no further than a page needs. */
+  /** Whether an index returns the rows in order of time, so that no more are read than a page needs. */
   readonly isOrdered: boolean;
 }
 
-/** What to ask of which table, the times of the filter left out. A family on which a condition cannot hold is missing. */
+/** The query for each table, without the filter's time range. A family that cannot match is left out. */
 export function familyQueries(filter: EventFilter): readonly FamilyQuery[] {
   return FAMILIES.flatMap((family) => {
     const types = typesOf(family, filter.messageTypes);
@@ -58,7 +58,7 @@ export function familyQueries(filter: EventFilter): readonly FamilyQuery[] {
   });
 }
 
-/** Whether an index finds the rows of one of the conditions. */
+/** Whether the filter has a condition that an index serves. */
 export const isIndexed = ({ user, code, mac, accessPoint, device }: EventFilter): boolean =>
   [user, code, mac, accessPoint, device].some((condition) => condition !== undefined);
 
@@ -90,7 +90,7 @@ function typesOf(
   return types.length === TYPES_OF[family].length ? 'all' : types;
 }
 
-/** Where the user's name stands; observations have none. */
+/** The column of the user name; observations have none. */
 const USER_COLUMN: Readonly<Record<Family, 'user_name' | 'username' | undefined>> = {
   audit: 'user_name',
   location: undefined,
@@ -115,8 +115,8 @@ function* columnConditions(family: Family, filter: EventFilter): Generator<Condi
 }
 
 /**
- * A text of ASCII is looked for byte by byte, which spares the rules of a language and, where it has no letters, a
- * second text: the outcome is the same, but that only for those rules the Kelvin sign is a K.
+ * ASCII text is compared byte by byte, which avoids the rules of a language and, without letters, the conversion to
+ * lower case. The result is the same, except that only those rules treat the Kelvin sign as a K.
  */
 function contains(text: string): Condition {
   const isAscii = Buffer.byteLength(text) === text.length;
@@ -127,8 +127,8 @@ function contains(text: string): Condition {
 }
 
 /**
- * Where nothing but a text is looked for, a stretch of time is read whole, in the order in which its rows lie on the
- * disk: against that order, newest first, a day that was not in memory took 3 to 5 times as long.
+ * A search for text alone reads a stretch of time completely, in the order of its rows on disk: newest first, against
+ * that order, a day that was not in memory took 3 to 5 times as long.
  */
 const isReadWhole = (filter: EventFilter): boolean => filter.text !== undefined && !isIndexed(filter);
 

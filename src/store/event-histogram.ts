@@ -4,32 +4,32 @@ import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
 import { allOf, familyQueries, timeConditions } from './event-filter.ts';
 import type { Condition, EventFilter, FamilyQuery } from './event-filter.ts';
-import { withinTime } from './timed-query.ts';
+import { withinTime } from './database.ts';
 
-/** How many events there were in each stretch of a time range. */
+/** The number of events in each bar of a time range. */
 export interface EventHistogram {
   /** Width of a bar. */
   readonly bucketSeconds: number;
-  /** Every bar of the range, in the order of time, those without events included. */
+  /** All bars of the range in order of time, including empty ones. */
   readonly bars: readonly EventBar[];
-  /** Whether everything was counted. */
+  /** Whether all events were counted; otherwise the counts are estimates. */
   readonly isComplete: boolean;
 }
 
-/** One bar: from its start to the next one's, as far as the range goes. */
+/** One bar, from its start to the start of the next, within the range. */
 interface EventBar {
   readonly start: Date;
   readonly counts: Readonly<Partial<Record<MessageType, number>>>;
 }
 
-/** A filter whose time range has two ends. */
+/** A filter with both ends of the time range. */
 export type RangeFilter = EventFilter & { readonly since: Date; readonly until: Date };
 
-/** So long everything is counted, then so long a part of it. */
+/** The limits for counting everything, and then for counting samples. */
 const COUNT_TIMEOUT_MS = 1_000;
 const SAMPLE_TIMEOUT_MS = 500;
 
-/** Of each bar so many stretches are counted, which together are one part of so many. */
+/** The number of samples per bar, and the part of the bar that they cover together (1/64). */
 const SAMPLES_A_BAR = 4;
 const SAMPLED_PART = 64;
 
@@ -50,13 +50,13 @@ const STEPS = [
   WEEK,
 ];
 
-/** A Monday at midnight in UTC, which every bar starts some whole steps from. */
+/** A Monday at midnight UTC: every bar starts a whole number of steps from it. */
 const ORIGIN = Date.parse('1970-01-05T00:00:00Z');
 
 /**
- * Counts the events that match by time and type, in at most so many bars (two at least). It takes 1.5 seconds at most:
- * when they are too many to count in one, the bars are estimates, from a few stretches of each; when even those are
- * too many, as those of a rare text may be, all bars are empty.
+ * Counts the matching events by time and type, in at most `maxBars` bars (at least two), within 1.5 seconds. If
+ * counting takes longer than one second, the bars are estimated from a few samples each. If even that takes too long,
+ * as it may for a rare text, all bars are empty.
  */
 export async function eventHistogram(db: Db, filter: RangeFilter, maxBars: number): Promise<EventHistogram> {
   const { bucketSeconds, starts } = divide(filter, maxBars);
@@ -72,7 +72,7 @@ export async function eventHistogram(db: Db, filter: RangeFilter, maxBars: numbe
   return { bucketSeconds, bars: toBars(starts, sampled ?? []), isComplete: false };
 }
 
-/** The narrowest step that needs no more bars than these, and where its bars start. */
+/** The narrowest step that needs no more than `maxBars`, and the starts of its bars. */
 function divide({ since, until }: RangeFilter, maxBars: number): { bucketSeconds: number; starts: number[] } {
   const wanted = Math.max(2, maxBars);
   let bucketSeconds = STEPS.find((step) => countBars(since, until, step) <= wanted) ?? WEEK;
@@ -112,14 +112,14 @@ async function count(
   return rows;
 }
 
-/** A stretch of a bar. */
+/** A part of a bar whose events are counted. */
 interface Sample {
   readonly start: Date;
   readonly since: Date;
   readonly until: Date;
 }
 
-/** Draws stretches from each bar, as far as it lies within the range: one from each quarter. */
+/** Draws the samples: one from each quarter of a bar, within the range. */
 function drawSamples(
   { since, until }: RangeFilter,
   starts: readonly number[],
@@ -140,7 +140,7 @@ function drawSamples(
   });
 }
 
-/** Counts what lies in samples, and says how much that makes of the whole. */
+/** Counts the events in the samples and scales the counts up to the bars. */
 async function sample(
   db: Db,
   queries: readonly FamilyQuery[],
@@ -161,7 +161,7 @@ async function sample(
   return rows;
 }
 
-/** Type and time of each event, under these conditions as well. */
+/** Type and time of each matching event that meets these conditions too. */
 function timesOf(queries: readonly FamilyQuery[], conditions: readonly Condition[]) {
   const parts = queries.flatMap(({ family, conditions: own, branches }) =>
     branches.map(

@@ -6,41 +6,38 @@ import type { Condition, EventFilter, FamilyQuery } from './event-filter.ts';
 import { selectRows } from './event-rows.ts';
 import type { StoredRow } from './event-rows.ts';
 import { INDEXED, SCANNED, timeStretches } from './time-stretches.ts';
-import type { TimeRange } from './time-stretches.ts';
+import type { EventOrder, TimeRange } from './time-stretches.ts';
 
-/** Where a page ended: the next one begins behind it. Times are stored to the millisecond. */
+/** The last event of a page, after which the next page begins. Times are stored to the millisecond. */
 export interface EventPosition {
   readonly occurredAt: Date;
   readonly eventId: string;
 }
 
-/** The order of a page: by time, then by event id. */
-export type EventOrder = 'newest' | 'oldest';
-
-/** Which part of the events that match. */
+/** A page of the matching events. */
 export interface EventPage {
   readonly limit: number;
-  /** The page begins behind this place. */
+  /** The page begins after this position. */
   readonly after?: EventPosition | undefined;
-  /** What comes first; the newest when it is not said. */
+  /** The default is newest first. */
   readonly order?: EventOrder | undefined;
 }
 
-/** Compares two rows by their places in pages: two ids of Postgres compare as their texts do. */
+/** Compares two rows by their positions in pages. UUIDs compare in Postgres as their texts do. */
 export const byTime = (order: EventOrder) => (a: StoredRow, b: StoredRow) => {
   if (a.eventId === b.eventId && a.occurredAt === b.occurredAt) return 0;
   const isBefore = a.occurredAt === b.occurredAt ? a.eventId < b.eventId : a.occurredAt < b.occurredAt;
   return isBefore === (order === 'oldest') ? -1 : 1;
 };
 
-/** A page whose order is said. */
+/** A page with an explicit order. */
 export type OrderedPage = EventPage & {
   readonly order: EventOrder;
-  /** The typed columns that are wanted; all when it is not said. */
+  /** The typed columns to read; the default is all. */
   readonly columns?: ReadonlySet<string> | undefined;
 };
 
-/** The stretches of time in which to look for a page, in its order. */
+/** The stretches of time to search for a page, in its order. */
 export function stretchesOf(
   db: Db,
   queries: readonly FamilyQuery[],
@@ -51,7 +48,7 @@ export function stretchesOf(
   return timeStretches(db, queries, range, order, isIndexed(filter) ? INDEXED : SCANNED);
 }
 
-/** What is left of a time range behind a position: partitions and indexes by time are told no more than that. */
+/** The rest of a time range after a position, so that only its partitions and index entries are read. */
 function behind({ since, until }: TimeRange, after: EventPosition | undefined, order: EventOrder): TimeRange {
   if (after === undefined) return { since, until };
   const { occurredAt } = after;
@@ -60,7 +57,7 @@ function behind({ since, until }: TimeRange, after: EventPosition | undefined, o
   return { since, until: until && until < end ? until : end };
 }
 
-/** The rows of one family that match, one page. */
+/** One page of the matching rows of one family. */
 export function selectPage(
   db: Db,
   { family, conditions, branches }: FamilyQuery,
@@ -71,7 +68,7 @@ export function selectPage(
   const ordered = sql`order by ${orderColumns(order)} limit ${limit}`;
   const parts = branches.map(({ condition, isOrdered }) => {
     const rows = sql`select * from ${sql.table(TABLE_OF[family])} where ${allOf([...always, condition])}`;
-    // Without the offset Postgres might walk all of the time range in its order, and filter.
+    // Without the offset, Postgres might read the whole time range in order, and filter.
     return isOrdered
       ? sql`(${rows} ${ordered})`
       : sql`(select * from (${rows} offset 0) as found ${ordered})`;

@@ -6,9 +6,9 @@ import { isJsonObject, parseExactJson } from '../exact-json.ts';
 import { FIELDS } from '../message-types.ts';
 import type { Field } from '../message-types.ts';
 import type { Db } from './database.ts';
-import type { StoredEvent } from './read-events.ts';
+import type { StoredEvent } from './stored-event.ts';
 
-/** An event as its row says it: every value text, nothing parsed. */
+/** The row of an event: every value as text, nothing parsed. */
 export interface StoredRow extends Omit<StoredEvent, 'columns' | 'payload' | 'family'> {
   /** JSON text. */
   readonly payload: string;
@@ -17,8 +17,8 @@ export interface StoredRow extends Omit<StoredEvent, 'columns' | 'payload' | 'fa
 }
 
 /**
- * Reads rows of a family's table; `from` is what stands behind that word, and names the table's columns. When some
- * typed columns only are wanted, the others are left out.
+ * Reads rows of a family's table. `from` is the SQL after that keyword, with the table's column names. `wanted` limits
+ * the typed columns that are read.
  */
 export async function selectRows(
   db: Db,
@@ -45,7 +45,7 @@ function asText({ column, kind }: Field): RawBuilder<unknown> {
     case 'timestamptz':
       return isoTime(column);
     case 'inet':
-      // A cast to text would write the mask of a single host, too.
+      // A cast to text would also print the mask of a single host.
       return sql`abbrev(${sql.ref(column)})`;
     case 'key[]':
     case 'bigint[]':
@@ -75,7 +75,7 @@ function columnsOf(family: Family): readonly Field[] {
   return [...new Map(fields.map((field) => [field.column, field])).values()];
 }
 
-/** Where the columns of a message type stand among those of its family. */
+/** The positions of a message type's columns among those of its family. */
 const PLACES: ReadonlyMap<MessageType, readonly (readonly [string, `c${number}`])[]> = new Map(
   MESSAGE_TYPES.map((type) => {
     const names = COLUMNS_OF[FAMILY_OF[type]].map(({ column }) => column);
@@ -90,7 +90,7 @@ export function columnsOfRow(row: StoredRow): StoredEvent['columns'] {
   return columns;
 }
 
-/** The event of a row. Throws a TypeError when its payload is no JSON object, which is never stored. */
+/** The event of a row. Throws a TypeError when the payload is not a JSON object; such a row is never stored. */
 export function toEvent(row: StoredRow): StoredEvent {
   const payload = parseExactJson(row.payload);
   if (!isJsonObject(payload)) throw new TypeError(`event ${row.eventId}: its payload is not a JSON object`);

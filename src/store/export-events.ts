@@ -8,20 +8,17 @@ import { createFormat } from './export-format.ts';
 import type { ExportFormat } from './export-format.ts';
 import type { TimeRange } from './time-stretches.ts';
 
-export { countEventsUpTo } from './count-matching.ts';
-export type { ExportFormat } from './export-format.ts';
-
-/** Rows of a family that are read at once, and held twice at most. */
+/** Rows of a family read at once. At most two such pages are in memory. */
 const ROWS_AT_ONCE = 1_000;
 
-/** Rows that make one piece of text. */
+/** Rows in one piece of text. */
 const ROWS_A_PIECE = 500;
 
 /**
- * Every event that matches, newest first, as the text of a file: pieces of whole lines, the header of CSV first. The
- * file shows one moment: what was committed when it began, for what is stored never changes. Only retention, which
- * drops whole months, can take away what is not yet read. No transaction stays open between two pieces, so a slow
- * reader holds nothing up, and some thousand rows at most are in memory. `onRows` is told how many each piece has.
+ * All matching events, newest first, as the text of a file: pieces of whole lines, the CSV header first. The file
+ * contains the events committed when the export began; stored events never change. Only retention, which drops whole
+ * months, can remove events that are not read yet. No transaction stays open between two pieces, so a slow reader
+ * blocks nothing, and at most some thousand rows are in memory. `onRows` receives the number of rows of each piece.
  * Throws the signal's reason once it has fired.
  */
 export async function* exportLines(
@@ -47,13 +44,13 @@ export async function* exportLines(
   }
 }
 
-/** What has been committed by now, as Postgres writes it down. */
+/** The present snapshot, in Postgres' text form. */
 async function currentSnapshot(db: Db): Promise<string> {
   const { rows } = await sql<{ snapshot: string }>`select pg_current_snapshot()::text as snapshot`.execute(
     db,
   );
   const [row] = rows;
-  if (row === undefined) throw new TypeError('there is always a snapshot');
+  if (row === undefined) throw new TypeError('the query for the snapshot returned no row');
   return row.snapshot;
 }
 
@@ -70,7 +67,7 @@ async function* rowsOf(
   }
 }
 
-/** The rows of a stretch; the next ones are read while these are used. */
+/** The rows of a stretch. The next page is read while the present one is used. */
 async function* pagesOf(
   db: Db,
   query: FamilyQuery,
@@ -88,7 +85,7 @@ async function* pagesOf(
     const isLast = rows.length < ROWS_AT_ONCE;
     if (!isLast) {
       next = read(rows.at(-1));
-      // What fails meanwhile is told when it is waited for.
+      // A failure shows when the page is awaited.
       next.catch(() => undefined);
     }
     if (rows.length > 0) yield rows;
@@ -96,14 +93,14 @@ async function* pagesOf(
   }
 }
 
-/** Rows of one family that wait for those of the others. */
+/** Rows of one family that wait to be merged with the others. */
 interface Waiting {
   readonly source: AsyncGenerator<readonly StoredRow[]>;
   readonly rows: readonly StoredRow[];
   readonly isAtEnd: boolean;
 }
 
-/** Brings the rows of all families into one order, some at a time. */
+/** Merges the rows of all families into one order, some at a time. */
 async function* mergeNewest(
   sources: readonly AsyncGenerator<readonly StoredRow[]>[],
 ): AsyncGenerator<readonly StoredRow[]> {
@@ -111,7 +108,7 @@ async function* mergeNewest(
   let waiting = sources.map((source): Waiting => ({ source, rows: [], isAtEnd: false }));
   for (;;) {
     waiting = await Promise.all(waiting.map(refill));
-    // Behind the first last row, rows of its family may be missing.
+    // After the first last row, rows of that family may be missing.
     const [end] = waiting
       .filter(({ isAtEnd }) => !isAtEnd)
       .flatMap(({ rows }) => rows.slice(-1))

@@ -1,27 +1,29 @@
+import { csvLine, guardFormula } from '../csv.ts';
 import { FAMILY_OF } from '../domain.ts';
 import type { MessageType } from '../domain.ts';
 import { FIELDS } from '../message-types.ts';
 import { columnsOfRow } from './event-rows.ts';
 import type { StoredRow } from './event-rows.ts';
-import { viewColumns } from './event-view.ts';
-import type { StoredEvent } from './read-events.ts';
+import { viewColumns } from './stored-event.ts';
+import type { StoredEvent } from './stored-event.ts';
 
-/** What an export is written as: CSV (RFC 4180), or one JSON object a line. */
+/** The format of an export: CSV (RFC 4180), or one JSON object per line. */
 export type ExportFormat = 'csv' | 'ndjson';
 
-/** How rows become text. */
+/** Turns rows into text. */
 interface RowFormat {
-  /** What stands before the first row; may be empty. */
+  /** The text before the first row; may be empty. */
   readonly header: string;
-  /** The typed columns that a row must have. */
+  /** The typed columns that the format needs. */
   readonly needs: ReadonlySet<string>;
   /** One row, with the end of its line. */
   line(row: StoredRow): string;
 }
 
 /**
- * NDJSON: the columns of the view `events`, and the payload with every digit. CSV: the same columns, or of one message
- * type its envelope and typed columns; null is an empty cell, an empty text is "", a list is a JSON array.
+ * Creates a format. NDJSON has the columns of the view `events`, and the payload with every digit. CSV has the same
+ * columns, or, for a single message type, the envelope and the type's own columns. In CSV, null is an empty cell, an
+ * empty text is "", and a list is a JSON array.
  */
 export function createFormat(format: ExportFormat, messageType: MessageType | undefined): RowFormat {
   if (format === 'ndjson') return { header: '', needs: VIEW_NEEDS, line: toJsonLine };
@@ -39,7 +41,7 @@ function toJsonLine(row: StoredRow): string {
 
 interface CsvColumn {
   readonly name: string;
-  /** Whether a stranger may have written the cell: of numbers, times and addresses, a sign in front is no formula. */
+  /** Whether a stranger may have written the cell. A sign before a number, a time or an address is no formula. */
   readonly isText: boolean;
 }
 
@@ -68,7 +70,7 @@ const VIEW_COLUMNS: readonly CsvColumn[] = [
   { name: 'description', isText: true },
 ];
 
-/** The typed columns behind those of the view. */
+/** The typed columns that the view's columns are read from. */
 const VIEW_NEEDS: ReadonlySet<string> = new Set([...VIEW_COLUMNS.map(({ name }) => name), 'username']);
 
 function columnsOf(messageType: MessageType): readonly CsvColumn[] {
@@ -83,26 +85,18 @@ const typedOf = (row: StoredRow): Columns => ({ ...viewOf(row), ...columnsOfRow(
 
 function csvOf(columns: readonly CsvColumn[], valuesOf: (row: StoredRow) => Columns): RowFormat {
   return {
-    header: `${[...columns.map(({ name }) => name), 'payload'].join(',')}\r\n`,
+    header: csvLine([...columns.map(({ name }) => name), 'payload']),
     needs: new Set([...VIEW_NEEDS, ...columns.map(({ name }) => name)]),
     line(row) {
       const values = valuesOf(row);
       const cells = columns.map(({ name, isText }) => toCell(values[name] ?? null, isText));
-      return `${cells.join(',')},${quote(row.payload)}\r\n`;
+      return csvLine([...cells, row.payload]);
     },
   };
 }
 
-/** A spreadsheet runs such a cell as a formula. */
-const FORMULA = /^[=+\-@\t\r]/;
-
-const MUST_BE_QUOTED = /[",\r\n]|^$/;
-
-function toCell(value: Columns[string], isText: boolean): string {
-  if (value === null) return '';
+function toCell(value: Columns[string], isText: boolean): string | null {
+  if (value === null) return null;
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  const safe = isText && FORMULA.test(text) ? `'${text}` : text;
-  return MUST_BE_QUOTED.test(safe) ? quote(safe) : safe;
+  return isText ? guardFormula(text) : text;
 }
-
-const quote = (text: string) => `"${text.replaceAll('"', '""')}"`;

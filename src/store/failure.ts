@@ -1,7 +1,7 @@
 import { DatabaseError } from 'pg';
 import { OutageError } from '../errors.ts';
 
-/** What went wrong with a statement or a transaction. What is done about each stands in the failure rules. */
+/** Why a statement or a transaction failed. The failure rules define the remedy for each. */
 export type FailureKind =
   | 'row refused'
   | 'deadlock'
@@ -15,16 +15,16 @@ export type FailureKind =
   | 'unknown SQLSTATE'
   | 'defect';
 
-/** Another transaction has stored one of these deliveries since this one looked: nothing was written. */
+/** Another transaction has stored one of these deliveries since this one checked: nothing was written. */
 export class StoredMeanwhileError extends Error {
   override readonly name = 'StoredMeanwhileError';
 }
 
-/** PostgreSQL manual, appendix A: a whole code, or the class that its first characters name. */
+/** PostgreSQL manual, appendix A: a full code, or the first characters of a class of codes. */
 const KIND_OF_SQLSTATE: ReadonlyMap<string, FailureKind> = new Map([
-  // Data exception, integrity constraint, with check option, program limit, raised by somebody's trigger.
+  // Data exception, integrity constraint, with check option, program limit, raised by a trigger.
   ...['22', '23', '44', '54', 'P0'].map((code) => [code, 'row refused'] as const),
-  // Connection exception; shut-down, crash, start-up and dropped database; an idle session that was ended.
+  // Connection exception; shut-down, crash, start-up and dropped database; an idle session that was terminated.
   ...['08', '57P', '25P03'].map((code) => [code, 'connection lost'] as const),
   ['40P01', 'deadlock'],
   ['40001', 'serialization failure'],
@@ -34,15 +34,15 @@ const KIND_OF_SQLSTATE: ReadonlyMap<string, FailureKind> = new Map([
   ['57014', 'statement time-out'],
 ]);
 
-/** What pg says of a connection that broke or could not be had, where the operating system gave no code. */
+/** The messages of pg for a broken or unavailable connection without an error code of the operating system. */
 const CONNECTION_MESSAGE =
   /Connection terminated|timeout exceeded when trying to connect|Client has encountered/;
 
-/** Reads what went wrong from what a database call threw (SQLSTATE; Node.js system errors). */
+/** Classifies an error that a database call threw (SQLSTATE; Node.js system errors). */
 export function classifyFailure(error: unknown): FailureKind {
   if (error instanceof DatabaseError) return kindOfSqlState(error.code ?? '');
   if (error instanceof StoredMeanwhileError) return 'stored meanwhile';
-  // Values that together make a longer text than V8 can hold: fewer of them fit.
+  // The values together exceed V8's longest string: fewer of them fit.
   if (error instanceof RangeError) return 'row refused';
   return isConnectionFailure(error) ? 'connection lost' : 'defect';
 }

@@ -5,7 +5,7 @@ import type { Trx } from './database.ts';
 import { insertRows, insertStatement } from './insert-rows.ts';
 import type { Column } from './insert-rows.ts';
 
-/** One event, ready to be stored: every value in the text form that Postgres reads for its type. */
+/** One event to be stored: every value in the text form that Postgres reads for its type. */
 export interface EventRow {
   readonly eventId: string;
   readonly deliveryId: string;
@@ -40,7 +40,7 @@ interface Insert {
   readonly statement: string;
 }
 
-/** How the events of each message type are inserted. */
+/** The insert statement of each message type. */
 const INSERTS = new Map<MessageType, Insert>(
   MESSAGE_TYPES.map((messageType) => {
     const typed = FIELDS[messageType].map(({ column, kind }, index): Column<EventRow> => ({
@@ -57,8 +57,8 @@ const INSERTS = new Map<MessageType, Insert>(
 );
 
 /**
- * Inserts events of one message type by one statement, whatever their number. An event that is there already
- * stays as it is. Returns the delivery id of each row written.
+ * Inserts any number of events of one message type by one statement. An event that is stored already is skipped.
+ * Resolves with the delivery id of each row written.
  */
 export async function insertEvents(
   trx: Trx,
@@ -67,7 +67,7 @@ export async function insertEvents(
 ): Promise<string[]> {
   const insert = INSERTS.get(messageType);
   if (insert === undefined) throw new Error(`no table for ${messageType}`);
-  // All transactions insert in one order, so that two that bring the same events cannot deadlock.
+  // All transactions insert in the same order, so that two with the same events cannot deadlock.
   const ordered = rows.toSorted((a, b) => (a.eventId < b.eventId ? -1 : 1));
   const written = await insertRows<EventRow, { delivery_id: string }>(
     trx,

@@ -1,7 +1,7 @@
 import { CompiledQuery } from 'kysely';
 import type { Trx } from './database.ts';
 
-/** One column to insert: its SQL type, and its value in a row, in the text form that Postgres reads for the type. */
+/** One column to insert: its SQL type, and the value in a row, in the text form that Postgres reads for the type. */
 export interface Column<Row> {
   readonly name: string;
   readonly type: string;
@@ -9,12 +9,12 @@ export interface Column<Row> {
 }
 
 /**
- * The statement that inserts any number of rows: a column travels as one array, because a statement has 65,535
- * parameters at most and one with few is planned once for all sizes. A row whose key is there already stays.
+ * The statement that inserts any number of rows. Each column is one array parameter: a statement has at most 65,535
+ * parameters, and with few of them it is planned once for all sizes. An existing row with the same key is kept.
  */
 export function insertStatement<Row>(table: string, columns: readonly Column<Row>[], returning = ''): string {
   const names = columns.map(({ name }) => name).join(', ');
-  // Arrays of arrays would be flattened by unnest, so an array value travels as text.
+  // unnest would flatten arrays of arrays, so an array value is sent as text.
   const isArray = (type: string) => type.endsWith('[]');
   const arrays = columns.map(({ type }, index) => `$${index + 1}::${isArray(type) ? 'text' : type}[]`);
   const selected = columns.map(({ name, type }) => (isArray(type) ? `${name}::${type}` : name));
@@ -23,7 +23,7 @@ export function insertStatement<Row>(table: string, columns: readonly Column<Row
     on conflict do nothing ${returning}`;
 }
 
-/** Runs an insert statement for these rows. Gives what it returns. */
+/** Runs an insert statement for these rows. Resolves with the rows that the statement returns. */
 export async function insertRows<Row, Returned>(
   trx: Trx,
   statement: string,
@@ -38,8 +38,8 @@ export async function insertRows<Row, Returned>(
 const SPECIAL = /["\\]/;
 
 /**
- * An array as Postgres reads it (manual, "Array Value Input Syntax"). pg writes one as well, but escapes each
- * element whether it needs it or not: 3.5 us for the columns of an audit event, where this takes 1.7.
+ * An array literal (PostgreSQL manual, "Array Value Input Syntax"). pg writes one too, but escapes every element, needed
+ * or not: 3.5 us for the columns of an audit event, where this takes 1.7 us.
  */
 export function arrayLiteral(values: readonly (string | number | null)[]): string {
   const elements = values.map((value) => {

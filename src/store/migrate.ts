@@ -7,30 +7,30 @@ import type { Db } from './database.ts';
 const MIGRATIONS = path.resolve(import.meta.dirname, '../../migrations');
 
 /**
- * Brings the tables up to date, under a lock of the migrator's own: many processes may start at once.
- * Returns the names of the migrations that were applied now. Throws with the failed migration's name.
+ * Applies the pending migrations under a lock, so that several processes may start at once. Resolves with the names of
+ * the migrations applied. Throws an error that names the failed migration.
  */
 export async function migrateStore(db: Db): Promise<string[]> {
   const { error, results = [] } = await migratorOf(db).migrateToLatest();
   if (error !== undefined) {
     const failed = results.find(({ status }) => status === 'Error')?.migrationName;
-    throw new Error(`migration ${failed ?? '(none started)'} failed; the database is as it was before`, {
+    throw new Error(`migration ${failed ?? '(none started)'} failed; the database is unchanged`, {
       cause: error,
     });
   }
   return results.map(({ migrationName }) => migrationName);
 }
 
-/** Which migrations a database has had. */
+/** The migrations of a database. */
 export interface MigrationState {
   readonly applied: readonly string[];
-  /** Those of this program that are still to be applied. */
+  /** Migrations of this program that are not applied yet. */
   readonly pending: readonly string[];
-  /** Those that a newer version of this program has applied. */
+  /** Migrations applied by a newer version of this program. */
   readonly unknown: readonly string[];
 }
 
-/** Looks which migrations were applied, and applies none. */
+/** Reads which migrations were applied, and applies none. */
 export async function readMigrationState(db: Db): Promise<MigrationState> {
   const known = await migratorOf(db).getMigrations();
   const executed = await executedMigrations(db);

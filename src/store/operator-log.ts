@@ -1,47 +1,29 @@
 import { sql } from 'kysely';
 import type { Selectable } from 'kysely';
 import { describeError } from '../errors.ts';
-import type { Database, Db } from './database.ts';
+import type { Db } from './database.ts';
+import type { OperatorActionName, Tables } from './tables.ts';
 
-/** What a person can do that changes something, or that takes events out. */
-export const OPERATOR_ACTIONS = [
-  'console.login',
-  'console.logout',
-  'events.export',
-  'quarantine.replay',
-  'quarantine.discard',
-  'destination.test',
-  'destination.pause',
-  'destination.resume',
-  'destination.rewind',
-  'destination.forget',
-  'destination.replay',
-  'subscriptions.apply',
-  'subscriptions.remove',
-] as const;
-
-export type OperatorActionName = (typeof OPERATOR_ACTIONS)[number];
-
-/** Who does something, and by which way. */
+/** The person who acts, and the interface used. */
 export interface Operator {
-  /** The name given at log-in, or user and host of the command line. */
+  /** The name given at login, or user and host of the command line. */
   readonly name: string;
   readonly via: 'console' | 'api' | 'command';
 }
 
-/** Something that a person does. */
+/** An action of a person. */
 export interface OperatorAction {
   readonly operator: Operator;
   readonly action: OperatorActionName;
-  /** What it is done to: a destination, an id, a source. */
+  /** The object of the action: a destination, an id, a source. */
   readonly subject?: string | undefined;
-  /** What was asked for; never a secret. */
+  /** The parameters of the action; never a secret. */
   readonly details?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /**
- * Does something that a person asked for, and writes it down: before it is done, so that nothing is done unseen, and
- * how it ended. `resultOf` says what is kept of the result. Throws what the work throws.
+ * Runs an action of a person and records it in the operator log: before it starts, so that nothing happens unrecorded,
+ * and after it ended, with the outcome. `resultOf` returns what is recorded of the result. Throws what the work throws.
  */
 export async function recordAction<T>(
   db: Db,
@@ -71,10 +53,10 @@ export async function recordAction<T>(
   return result;
 }
 
-/** So many ids are written down; `id_count` tells of more. */
+/** The number of ids recorded; `id_count` has the full number. */
 const LOGGED_IDS = 100;
 
-/** Chosen ids, as the details of an action keep them. */
+/** Selected ids, in the form that the details of an action have. */
 export function describeIds(ids: readonly string[]): Readonly<Record<string, unknown>> {
   return { ids: ids.slice(0, LOGGED_IDS), id_count: ids.length };
 }
@@ -93,9 +75,9 @@ async function endAction(
 }
 
 /** One entry of the operator log. */
-export type LoggedAction = Selectable<Database['operator_log']>;
+export type LoggedAction = Selectable<Tables['operator_log']>;
 
-/** What people have done, newest first; behind the entry with the id `before`, if given. */
+/** The recorded actions, newest first; those before the entry with the id `before`, if given. */
 export async function listActions(
   db: Db,
   page: { readonly limit: number; readonly before?: string | undefined },

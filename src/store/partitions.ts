@@ -6,35 +6,35 @@ import { TABLE_OF } from '../message-types.ts';
 import type { Db, Trx } from './database.ts';
 import { destinationsBehind } from './destinations.ts';
 
-/** What one round of maintenance did and saw. */
+/** The result of one round of maintenance. */
 export interface PartitionReport {
   readonly created: readonly string[];
   readonly dropped: readonly string[];
-  /** Partitions that retention has passed and these destinations have not: they stay until then. */
+  /** Expired partitions that are kept because these destinations have not passed them yet. */
   readonly held: readonly PartitionBehind[];
-  /** Partitions that were dropped before these destinations, which do not hold them, had all of their events. */
+  /** Partitions dropped before these destinations, which do not hold them back, had passed all of their events. */
   readonly missed: readonly PartitionBehind[];
-  /** Rows outside every month there is a partition for, by default partition; none when all is well. */
+  /** Default partitions that contain rows, which belong to no month's partition; normally none. */
   readonly inDefault: readonly { readonly partition: string; readonly rows: number }[];
 }
 
-/** A partition, and a destination that has not had all of its events. */
+/** A partition, and a destination that has not passed all of its events. */
 interface PartitionBehind {
   readonly partition: string;
   readonly destination: string;
 }
 
-/** Partitions exist from last month (late events) to three months ahead (a program that does not run). */
+/** Partitions exist from last month (for late events) to three months ahead (in case the program does not run). */
 const MONTHS_BEHIND = 1;
 const MONTHS_AHEAD = 3;
 
-/** Maintenance by several processes at once is done by one: key of the advisory lock. */
+/** Key of the advisory lock under which one process at a time maintains the partitions. */
 const MAINTENANCE_LOCK = 0x78697170;
 
 /**
- * Creates the partitions of the months around `now`, drops those that retention has passed whole, and counts
- * what lies in the default partitions. Rows of a new month that lie in the default partition move into it. A
- * partition waits for these destinations, unless they are paused, to have all of its events.
+ * Creates the partitions of the months around `now`, drops those that have expired, and counts the rows of the default
+ * partitions. Rows of a new month in the default partition move to the month's partition. A partition is kept until
+ * these destinations, unless they are paused, have passed all of its events.
  */
 export async function maintainPartitions(
   db: Db,
@@ -47,7 +47,7 @@ export async function maintainPartitions(
     try {
       const reports: PartitionReport[] = [];
       for (const family of FAMILIES) {
-        // One family at a time: who holds two tables that a batch inserts into could deadlock with it.
+        // One family at a time: with locks on two tables, this could deadlock with a batch that inserts into both.
         const work = (trx: Trx) =>
           maintainTable(trx, TABLE_OF[family], now, retentionMonths[family], destinations);
         reports.push(await connection.transaction().execute(work));
@@ -65,16 +65,16 @@ export async function maintainPartitions(
   });
 }
 
-/** How the partitions are, as the next maintenance will find them. */
+/** The state of the partitions. */
 export interface PartitionState {
-  /** Partitions of the months around now that are not there. */
+  /** Missing partitions of the months around now. */
   readonly missing: readonly string[];
-  /** Partitions that retention has passed and that are still there. */
+  /** Expired partitions that still exist. */
   readonly passed: readonly string[];
   readonly inDefault: PartitionReport['inDefault'];
 }
 
-/** Looks at the partitions, and changes none. */
+/** Reads the state of the partitions, and changes none. */
 export async function readPartitionState(
   db: Db,
   now: Date,
@@ -138,10 +138,10 @@ async function dropPartitions(
   for (const partition of partitions) {
     const behind = await destinationsBehind(trx, partition);
     const holders = behind.filter(({ name, state }) => state !== 'paused' && destinations.includes(name));
-    const told = (list: typeof behind) => list.map(({ name: destination }) => ({ partition, destination }));
-    held.push(...told(holders));
+    const named = (list: typeof behind) => list.map(({ name: destination }) => ({ partition, destination }));
+    held.push(...named(holders));
     if (holders.length > 0) continue;
-    missed.push(...told(behind));
+    missed.push(...named(behind));
     await sql`drop table ${sql.id(partition)}`.execute(trx);
     dropped.push(partition);
   }
@@ -171,8 +171,8 @@ async function createPartition(trx: Trx, table: string, name: string, month: Dat
 }
 
 /**
- * Gives the month its rows by replacing the default partition, because no row may be deleted. It copies the other
- * rows, too, while readers and writers wait; few events ever lie there. A reader sees the tables before or after.
+ * Moves the month's rows out of the default partition by replacing that partition, because no row may be deleted. The
+ * other rows are copied too, while readers and writers wait; the default partition contains few rows.
  */
 async function splitDefault(
   trx: Trx,
@@ -212,7 +212,7 @@ async function countDefault(trx: Db, table: string): Promise<number> {
   return Number(rows[0]?.count ?? 0);
 }
 
-/** The first partition of a table that retention keeps; undefined when it keeps all. */
+/** The first partition of a table that retention keeps; undefined without retention. */
 const oldestKept = (table: string, now: Date, keep: number | undefined) =>
   keep === undefined ? undefined : partitionName(table, addMonths(now, -keep));
 

@@ -1,12 +1,11 @@
 import { sql } from 'kysely';
 import type { Db } from './database.ts';
 import { allOf, timeConditions } from './event-filter.ts';
-import { withinTime } from './timed-query.ts';
+import { withinTime } from './database.ts';
 
 /**
- * Where the cloud placed a client when an access point heard it. No published text says what `x`, `y` and `unc` count;
- * they are taken to be metres on the floor plan of the access point's floor, from the plan's corner, and how far off
- * that may be.
+ * The position of a client when an access point heard it. The units of `x`, `y` and `unc` are not documented; they are
+ * taken to be metres from the corner of the access point's floor plan, and the uncertainty of that.
  */
 export interface ClientPosition {
   readonly occurredAt: Date;
@@ -20,21 +19,21 @@ export interface ClientPosition {
   readonly rssi: number | null;
 }
 
-/** Where an access point probably is on its floor plan. */
+/** The estimated position of an access point on its floor plan. */
 export interface AccessPointPosition {
   readonly apMac: string;
   readonly x: number;
   readonly y: number;
-  /** How many observations say so. */
+  /** The number of observations that the estimate is made from. */
   readonly observations: number;
 }
 
 const TIMEOUT_MS = 1_500;
 
-/** The latest observations of an access point tell as well as all of them where it is. */
+/** The latest observations of an access point give as good an estimate as all of them. */
 const OBSERVATIONS_OF_EACH = 500;
 
-/** Observations of a client from `since` (inclusive) to `until` (exclusive), newest first, in 1.5 seconds or none. */
+/** Observations of a client from `since` (inclusive) to `until` (exclusive), newest first. Empty after 1.5 seconds. */
 export async function clientPositions(
   db: Db,
   mac: string,
@@ -54,9 +53,9 @@ export async function clientPositions(
 }
 
 /**
- * Estimates where access points are: the centre of the clients that each has heard last, weighted by the amplitude
- * of their signals, so that those beside it count most. Nothing tells the true place; an access point without
- * observations that have x, y and rssi is missing, and so are all when it takes longer than 1.5 seconds.
+ * Estimates the positions of access points: the centre of the clients that each heard last, weighted by the amplitude of
+ * their signals, so that the nearest count most. The true positions are not known. An access point without
+ * observations that have x, y and rssi is left out. The result is empty when the query takes longer than 1.5 seconds.
  */
 export async function accessPointPositions(
   db: Db,
@@ -68,7 +67,7 @@ export async function accessPointPositions(
              count(*)::float8 as observations
       from (select distinct unnest(${apMacs}::macaddr[])) as asked (mac),
       lateral (
-        -- An amplitude grows tenfold with 20 dB; readings beyond these bounds are none of a radio.
+        -- The amplitude grows tenfold with 20 dB. Readings beyond these bounds are impossible for a radio.
         select x, y, power(10, least(greatest(rssi, -120), 0) / 20) as weight
         from location_observations
         where ap_mac = asked.mac and x is not null and y is not null and rssi is not null
@@ -78,4 +77,31 @@ export async function accessPointPositions(
     return rows;
   });
   return positions ?? [];
+}
+
+/** The number of latest log entries of an access point that are searched for its name. */
+const ENTRIES_OF_EACH = 100;
+
+/**
+ * Names of access points by MAC address: the latest NAS-Identifier in RADIUS (RFC 2865, section 5.32), which is the host
+ * name unless somebody set another. An access point without one is left out. Empty after 1.5 seconds.
+ */
+export async function accessPointNames(
+  db: Db,
+  apMacs: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const names = await withinTime(db, TIMEOUT_MS, async (trx) => {
+    const { rows } = await sql<{ mac: string; name: string }>`
+      select asked.mac::text as mac, named.name
+      from (select distinct unnest(${apMacs}::macaddr[])) as asked (mac),
+      lateral (
+        select nas_identifier as name from (
+          select nas_identifier, occurred_at from log_entries
+          where ap_mac = asked.mac order by occurred_at desc limit ${ENTRIES_OF_EACH}
+        ) as latest
+        where nas_identifier is not null order by occurred_at desc limit 1
+      ) as named`.execute(trx);
+    return rows.map(({ mac, name }): [string, string] => [mac, name]);
+  });
+  return new Map(names);
 }

@@ -1,28 +1,29 @@
 import { sql } from 'kysely';
 import type { Selectable } from 'kysely';
 import { z } from 'zod';
-import type { Database, Db } from './database.ts';
+import type { Db } from './database.ts';
+import type { Tables } from './tables.ts';
 
-/** What a process says of itself: rates and percentiles over the last minute, the rest as it is now. */
+/** The figures that a process reports: rates and percentiles over the last minute, the others as of now. */
 export const ProcessFigures = z.object({
-  /** Null in a process that takes no deliveries. */
+  /** Null in a process that accepts no deliveries. */
   answers: z
     .object({ perSecond: z.number(), p50Ms: z.number(), p99Ms: z.number(), refusedPerSecond: z.number() })
     .nullable(),
   spool: z.object({ bytes: z.number(), segments: z.number(), oldestSeconds: z.number() }).nullable(),
   queueWorks: z.boolean().nullable(),
-  /** Of transactions; null in a process that stores nothing. */
+  /** Figures of the storing transactions; null in a process that stores nothing. */
   storing: z.object({ eventsPerSecond: z.number(), p50Ms: z.number(), p99Ms: z.number() }).nullable(),
-  /** Resident. */
+  /** Resident memory. */
   memoryBytes: z.number(),
   eventLoopDelayP99Ms: z.number(),
-  /** Of one core. */
+  /** Percent of one core. */
   cpuPercent: z.number(),
 });
 
 export type ProcessFigures = z.infer<typeof ProcessFigures>;
 
-/** Which process it is. */
+/** The identity of a process. */
 export interface ProcessIdentity {
   readonly processId: string;
   readonly role: string;
@@ -32,15 +33,15 @@ export interface ProcessIdentity {
   readonly startedAt: Date;
 }
 
-/** A process as others see it. */
-export type ReportedProcess = Omit<Selectable<Database['processes']>, 'figures'> & {
-  /** Null when another version wrote what this one cannot read. */
+/** A process that has reported. */
+export type ReportedProcess = Omit<Selectable<Tables['processes']>, 'figures'> & {
+  /** Null when another version wrote figures that this version cannot read. */
   readonly figures: ProcessFigures | null;
   /** Whether it has reported in the last 30 s. */
   readonly is_alive: boolean;
 };
 
-/** Writes down that a process lives, and how it is. Forgets those that were not seen for a day. */
+/** Records that a process is alive, and its figures. Deletes processes that have not reported for a day. */
 export async function reportProcess(
   db: Db,
   process: ProcessIdentity,
@@ -59,7 +60,7 @@ export async function reportProcess(
   await sql`delete from processes where seen_at < now() - interval '1 day'`.execute(db);
 }
 
-/** The processes that were seen in the last day, the living first. */
+/** The processes that reported within the last day, live ones first. */
 export async function listProcesses(db: Db): Promise<ReportedProcess[]> {
   const rows = await db
     .selectFrom('processes')
@@ -74,7 +75,7 @@ export async function listProcesses(db: Db): Promise<ReportedProcess[]> {
   return rows.map((row) => ({ ...row, figures: ProcessFigures.safeParse(row.figures).data ?? null }));
 }
 
-/** Removes the row of a process that ends in order. */
+/** Deletes the row of a process that stops normally. */
 export async function removeProcess(db: Db, processId: string): Promise<void> {
   await db.deleteFrom('processes').where('process_id', '=', processId).execute();
 }

@@ -1,9 +1,12 @@
+import { sql } from 'kysely';
+import type { Selectable } from 'kysely';
 import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
-import type { Trx } from './database.ts';
-import { insertRows, insertStatement } from './insert-rows.ts';
+import type { Db, Trx } from './database.ts';
+import { arrayLiteral, insertRows, insertStatement } from './insert-rows.ts';
 import type { Column } from './insert-rows.ts';
+import type { Resolution, Tables } from './tables.ts';
 
-/** Something set aside: where it came from, why, and its bytes as they came. */
+/** An item to be quarantined: its origin, the reason, and the original bytes. */
 export interface NewQuarantined {
   readonly quarantineId: string;
   readonly deliveryId: string;
@@ -13,9 +16,9 @@ export interface NewQuarantined {
   readonly receivedAt: string;
   readonly reason: string;
   readonly content: Buffer;
-  /** Content-Encoding of the bytes, of a whole body. */
+  /** Content-Encoding of the bytes if they are a whole body. */
   readonly encoding: string | null;
-  /** How many identical ones of the same delivery stand before it. */
+  /** The number of identical items before it in the same delivery. */
   readonly twinsBefore: number;
 }
 
@@ -33,7 +36,116 @@ const COLUMNS: readonly Column<NewQuarantined>[] = [
 
 const STATEMENT = insertStatement('quarantine', COLUMNS);
 
-/** Sets bytes or records aside. What another run of the same job has set aside stays as it is. */
+/** Inserts quarantined items. Those that an earlier run of the same job inserted are kept as they are. */
 export async function insertQuarantine(trx: Trx, rows: readonly NewQuarantined[]): Promise<void> {
   if (rows.length > 0) await insertRows(trx, STATEMENT, COLUMNS, rows);
+}
+
+/** A quarantined item with its bytes, and the origin of its delivery. */
+export type LockedQuarantined = Selectable<
+  Tables['quarantine'] & Pick<Tables['deliveries'], 'origin' | 'secret_form'>
+>;
+
+/** Reads the items with these ids, and keeps others from resolving them until the transaction ends. */
+export async function lockQuarantined(trx: Trx, ids: readonly string[]): Promise<LockedQuarantined[]> {
+  return trx
+    .selectFrom('quarantine')
+    .innerJoin('deliveries', 'deliveries.delivery_id', 'quarantine.delivery_id')
+    .selectAll('quarantine')
+    .select(['deliveries.origin', 'deliveries.secret_form'])
+    .where('quarantine_id', 'in', ids)
+    .orderBy('quarantine_id')
+    .forUpdate('quarantine')
+    .execute();
+}
+
+/** Marks items as replayed, each by its new delivery. */
+export async function resolveAsReplayed(
+  trx: Trx,
+  replays: readonly { readonly quarantineId: string; readonly deliveryId: string }[],
+): Promise<void> {
+  const ids = arrayLiteral(replays.map(({ quarantineId }) => quarantineId));
+  const deliveryIds = arrayLiteral(replays.map(({ deliveryId }) => deliveryId));
+  await sql`
+    update quarantine set resolution = 'replayed', resolved_at = now(), replay_delivery_id = replays.delivery_id
+    from unnest(${ids}::uuid[], ${deliveryIds}::uuid[]) as replays (id, delivery_id)
+    where quarantine_id = replays.id`.execute(trx);
+}
+
+/** Deletes the content of the open items with these ids and keeps their rows. Resolves with the number of items. */
+export async function discardQuarantined(db: Db, ids: readonly string[]): Promise<number> {
+  const { numAffectedRows } = await sql`
+    update quarantine
+    set resolution = 'discarded', resolved_at = now(), discarded_bytes = octet_length(content), content = ''
+    where quarantine_id = any(${arrayLiteral(ids)}::uuid[]) and resolution is null`.execute(db);
+  return Number(numAffectedRows ?? 0n);
+}
+
+/** The counts of a replay's delivery. */
+export interface ReplayTally {
+  readonly events: number;
+  readonly duplicates: number;
+  /** Items quarantined again, because they still could not be read or stored. */
+  readonly again: readonly { readonly quarantineId: string; readonly reason: string }[];
+}
+
+/** The counts of these deliveries, by id. */
+export async function findReplayTallies(
+  db: Db,
+  deliveryIds: readonly string[],
+): Promise<ReadonlyMap<string, ReplayTally>> {
+  const { rows } = await sql<{ id: string; tally: ReplayTally }>`
+    select delivery_id as id, jsonb_build_object(
+      'events', event_count, 'duplicates', duplicate_count, 'again', coalesce((
+        select jsonb_agg(jsonb_build_object('quarantineId', quarantine_id, 'reason', reason) order by quarantine_id)
+        from quarantine where quarantine.delivery_id = deliveries.delivery_id
+      ), '[]')
+    ) as tally
+    from deliveries where delivery_id = any(${arrayLiteral(deliveryIds)}::uuid[])`.execute(db);
+  return new Map(rows.map(({ id, tally }) => [id, tally]));
+}
+
+/** The outcome of the replay of one item. */
+export type Replay = { readonly quarantineId: string } & (
+  | ({ readonly kind: 'replayed'; readonly deliveryId: string } & ReplayTally)
+  /** The item was resolved before; nothing was done. */
+  | {
+      readonly kind: 'resolved';
+      readonly resolution: Resolution;
+      readonly resolvedAt: Date;
+      readonly deliveryId: string | null;
+    }
+  /** A new delivery with this content would be refused too, or the replay failed: the item stays open. */
+  | { readonly kind: 'refused'; readonly reason: string }
+  | { readonly kind: 'unknown' }
+);
+
+/** The sums over replays; `left` counts items that stayed open or do not exist. */
+export interface ReplaySums {
+  readonly replayed: number;
+  readonly events: number;
+  readonly duplicates: number;
+  readonly again: number;
+  readonly left: number;
+}
+
+export const NO_REPLAYS: ReplaySums = { replayed: 0, events: 0, duplicates: 0, again: 0, left: 0 };
+
+/** The sums with one more replay. */
+export function addReplay(sums: ReplaySums, replay: Replay): ReplaySums {
+  switch (replay.kind) {
+    case 'replayed':
+      return {
+        replayed: sums.replayed + 1,
+        events: sums.events + replay.events,
+        duplicates: sums.duplicates + replay.duplicates,
+        again: sums.again + replay.again.length,
+        left: sums.left,
+      };
+    case 'refused':
+    case 'unknown':
+      return { ...sums, left: sums.left + 1 };
+    case 'resolved':
+      return sums;
+  }
 }

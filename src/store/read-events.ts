@@ -1,79 +1,93 @@
 import { sql } from 'kysely';
-import { FAMILIES, FAMILY_OF } from '../domain.ts';
-import type { Family, MessageType, Origin } from '../domain.ts';
-import type { JsonObject } from '../exact-json.ts';
+import { FAMILIES } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
+import { allOf, familyQueries, timeConditions } from './event-filter.ts';
+import type { EventFilter, FamilyQuery } from './event-filter.ts';
 import { selectRows, toEvent } from './event-rows.ts';
 import type { StoredRow } from './event-rows.ts';
-import type { StoredPosition } from './search-events.ts';
+import { byPosition } from './stored-event.ts';
+import type { StoredEvent, StoredPosition } from './stored-event.ts';
 
-/** One stored event, whole: the envelope, the typed columns, the record as sent. */
-export interface StoredEvent extends StoredPosition {
-  readonly eventId: string;
-  readonly deliveryId: string;
-  readonly source: string;
-  readonly messageType: MessageType;
-  readonly family: Family;
-  /** ISO 8601 in UTC, with milliseconds. */
-  readonly occurredAt: string;
-  readonly receivedAt: string;
-  readonly ownerId: string | null;
-  readonly orgId: string | null;
-  readonly origin: Origin;
-  /** The message type's typed columns by name, as text (times in ISO 8601); null where the record says nothing. */
-  readonly columns: Readonly<Record<string, string | readonly string[] | null>>;
-  /** The record as sent, every digit kept (exact-json.ts). */
-  readonly payload: JsonObject;
-}
-
-/** A stretch of the stored events: those of the families that were asked for, in order, up to its end. */
+/** A stretch of the stored events: in the order of storing, those that match a filter. */
 export interface Stretch {
-  /** Made one by one as they are asked for: many at a stretch would hold up answers. */
+  /** Can be iterated once. Each event is made when it is asked for: all at once would delay the ingest answers. */
   readonly events: Iterable<StoredEvent>;
-  /** The place of the last event of any family in the stretch; undefined when nothing was stored after the position. */
+  /** The position of the last event of the stretch, matching or not; undefined when the stretch is empty. */
   readonly end: StoredPosition | undefined;
+  /** Whether the stretch is as long as the limit allows: more events may follow at once. */
+  readonly isFull: boolean;
 }
 
 /**
- * The next `limit` events after a position, in the order of storing, below the oldest transaction that is still open:
- * ids are given out before their transactions commit, so a plain "id greater than" would skip rows.
+ * Reads the next `limit` events after a position, in the order of storing, and returns those that match the filter.
+ * Reading goes on at `end`, also when no event matched. Events above the oldest open transaction are left for later:
+ * ids are assigned before their transactions commit, so a plain "id greater than" would miss rows.
  */
 export async function readStretch(
   db: Db,
   position: StoredPosition,
   limit: number,
-  families: readonly Family[],
+  filter: EventFilter = {},
 ): Promise<Stretch> {
-  const end = await endOfStretch(db, position, limit);
-  if (end === undefined) return { events: [], end };
-  const rows = await Promise.all(families.map((family) => readFamily(db, family, position, end)));
-  return { events: toEvents(rows.flat().toSorted(byPosition)), end };
+  // One end for all families: each query reads its own snapshot, and a later one may see more than an earlier one.
+  const { end, count } = await endOfStretch(db, position, limit);
+  if (end === undefined) return { events: [], end, isFull: false };
+  const range = sql`${isAfter(position)} and (xid, id) <= (${end.xid}::xid8, ${end.id}::bigint)`;
+  const rows = await Promise.all(
+    familyQueries(filter).map((query) =>
+      selectRows(
+        db,
+        query.family,
+        sql`${sql.table(TABLE_OF[query.family])}
+        where ${range} and ${allOf([...conditionsOf(query), ...timeConditions(filter)])}`,
+      ),
+    ),
+  );
+  return { events: toEvents(rows.flat().toSorted(byPosition)), end, isFull: count === limit };
 }
 
 function* toEvents(rows: readonly StoredRow[]): Generator<StoredEvent> {
   for (const row of rows) yield toEvent(row);
 }
 
-/** One event by its identity; undefined when retention has dropped it. */
-export async function readEvent(
-  db: Db,
-  messageType: MessageType,
-  occurredAt: Date,
-  eventId: string,
-): Promise<StoredEvent | undefined> {
-  const [row] = await selectRows(
-    db,
-    FAMILY_OF[messageType],
-    // The time is known to the millisecond, and finds the partition.
-    sql`${sql.table(TABLE_OF[FAMILY_OF[messageType]])}
-      where occurred_at >= ${occurredAt} and occurred_at < ${occurredAt}::timestamptz + interval '1 millisecond'
-      and event_id = ${eventId}::uuid`,
+function conditionsOf({ conditions, branches }: FamilyQuery) {
+  const anyBranch = sql.join(
+    branches.map(({ condition }) => sql`(${condition})`),
+    sql` or `,
   );
-  return row && toEvent(row);
+  return [...conditions, sql`(${anyBranch})`];
 }
 
-/** The place just before the first event that was received at or after a time; the end when there is none. */
+async function endOfStretch(
+  db: Db,
+  position: StoredPosition,
+  limit: number,
+): Promise<{ readonly end: StoredPosition | undefined; readonly count: number }> {
+  const places = FAMILIES.map(
+    (family) => sql`(select xid, id from ${sql.table(TABLE_OF[family])}
+      where ${isAfter(position)} and xid < pg_snapshot_xmin(pg_current_snapshot())
+      order by xid, id limit ${limit})`,
+  );
+  const { rows } = await sql<StoredPosition & { count: number }>`
+    with places as (${sql.join(places, sql` union all `)}),
+         stretch as (select * from places order by xid, id limit ${limit})
+    select xid::text, id::text, (select count(*)::int from stretch) as count
+    from stretch order by stretch.xid desc, stretch.id desc limit 1`.execute(db);
+  const [row] = rows;
+  return { end: row && { xid: row.xid, id: row.id }, count: row?.count ?? 0 };
+}
+
+const isAfter = ({ xid, id }: StoredPosition) => sql`(xid, id) > (${xid}::xid8, ${id}::bigint)`;
+
+/** The position after everything stored so far. */
+export async function endOfEvents(db: Db): Promise<StoredPosition> {
+  const { rows } = await sql<{ xid: string }>`
+    select pg_snapshot_xmin(pg_current_snapshot())::text as xid`.execute(db);
+  return { xid: rows[0]?.xid ?? '0', id: '0' };
+}
+
+/** The position just before the first event received at or after a time; the end when there is none. */
 export async function positionBefore(db: Db, time: Date): Promise<StoredPosition> {
   const firsts = FAMILIES.map(
     (family) => sql`(select xid, id from ${sql.table(TABLE_OF[family])}
@@ -84,45 +98,6 @@ export async function positionBefore(db: Db, time: Date): Promise<StoredPosition
          ends as (select * from firsts union all select pg_snapshot_xmin(pg_current_snapshot()), 1::bigint)
     select xid::text, (id - 1)::text as id from ends order by ends.xid, ends.id limit 1`.execute(db);
   const [row] = rows;
-  if (row === undefined) throw new TypeError('the end is always a position');
+  if (row === undefined) throw new TypeError('the query for the end of the events returned no row');
   return row;
 }
-
-async function endOfStretch(
-  db: Db,
-  position: StoredPosition,
-  limit: number,
-): Promise<StoredPosition | undefined> {
-  const places = FAMILIES.map(
-    (family) => sql`(select xid, id from ${sql.table(TABLE_OF[family])}
-      where ${isAfter(position)} and xid < pg_snapshot_xmin(pg_current_snapshot())
-      order by xid, id limit ${limit})`,
-  );
-  const { rows } = await sql<StoredPosition>`
-    with places as (${sql.join(places, sql` union all `)}),
-         stretch as (select * from places order by xid, id limit ${limit})
-    select xid::text, id::text from stretch order by stretch.xid desc, stretch.id desc limit 1`.execute(db);
-  return rows[0];
-}
-
-const isAfter = ({ xid, id }: StoredPosition) => sql`(xid, id) > (${xid}::xid8, ${id}::bigint)`;
-
-function readFamily(
-  db: Db,
-  family: Family,
-  after: StoredPosition,
-  end: StoredPosition,
-): Promise<readonly StoredRow[]> {
-  return selectRows(
-    db,
-    family,
-    sql`${sql.table(TABLE_OF[family])}
-      where ${isAfter(after)} and (xid, id) <= (${end.xid}::xid8, ${end.id}::bigint)`,
-  );
-}
-
-/** The order of storing. */
-export const byPosition = (a: StoredPosition, b: StoredPosition) =>
-  compare(BigInt(a.xid), BigInt(b.xid)) || compare(BigInt(a.id), BigInt(b.id));
-
-const compare = (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,46 +1,53 @@
 import { sql } from 'kysely';
-import type { Selectable } from 'kysely';
+import type { RawBuilder, Selectable } from 'kysely';
+import { FAMILY_OF, isMessageType } from '../domain.ts';
 import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
-import type { Database, Db } from './database.ts';
-import { withinTime } from './timed-query.ts';
+import { TABLE_OF } from '../message-types.ts';
+import { withinTime } from './database.ts';
+import type { Db } from './database.ts';
+import { selectRows, toEvent } from './event-rows.ts';
+import { byPosition } from './stored-event.ts';
+import type { StoredEvent } from './stored-event.ts';
+import type { Tables } from './tables.ts';
 
-/** Which deliveries; every condition that is given must hold. */
+/** Conditions on deliveries. All conditions that are given must hold. */
 export interface DeliveryFilter {
   readonly source?: string | undefined;
   readonly messageType?: MessageType | typeof UNKNOWN_MESSAGE_TYPE | undefined;
-  /** When it was received, inclusive. */
+  /** Time of receipt, inclusive. */
   readonly since?: Date | undefined;
   /** Exclusive. */
   readonly until?: Date | undefined;
-  /** Only those of which something lies, or lay, in quarantine. */
+  /** Only deliveries with items in quarantine, resolved or not. */
   readonly withQuarantined?: boolean | undefined;
-  /** Only those that brought what was stored before. */
+  /** Only deliveries with duplicates. */
   readonly withDuplicates?: boolean | undefined;
 }
 
-/** Where a page ended: the next one begins behind it. */
+/** The last delivery of a page, after which the next page begins. */
 export interface DeliveryPosition {
   readonly receivedAt: Date;
   readonly deliveryId: string;
 }
 
-export type Delivery = Selectable<Database['deliveries']>;
+/** The row of a delivery, with its counts. */
+export type Delivery = Selectable<Tables['deliveries']>;
 
 /** One page of deliveries. */
 export interface FoundDeliveries {
   readonly deliveries: readonly Delivery[];
-  /** Set when it took too long to look further back than to this time. */
+  /** Set when searching further back than this time took too long. */
   readonly lookedBackTo: Date | undefined;
 }
 
-/** So far back from the page's end is looked, step by step: the index by time finds a stretch, and gives no order. */
+/** The search goes back from the page's end in these steps: the index by time finds a stretch, but gives no order. */
 const STRETCH_HOURS = [1, 24, 30 * 24, Number.POSITIVE_INFINITY];
 
 const HOUR_MS = 60 * 60 * 1000;
 
 const STRETCH_TIMEOUT_MS = 3_000;
 
-/** Deliveries that match, newest first, one page. Each stretch is looked through for 3 seconds at most. */
+/** One page of the matching deliveries, newest first. Each step back takes at most 3 seconds. */
 export async function searchDeliveries(
   db: Db,
   filter: DeliveryFilter,
@@ -86,7 +93,7 @@ function selectPage(
   return query.execute();
 }
 
-/** What deliveries came to in all. */
+/** The sums over deliveries. */
 export interface DeliverySums {
   readonly deliveries: number;
   readonly events: number;
@@ -94,7 +101,7 @@ export interface DeliverySums {
   readonly quarantined: number;
 }
 
-/** What the deliveries that match came to. Undefined when that would take longer than 1.5 seconds. */
+/** The sums over the matching deliveries. Undefined when the query takes longer than 1.5 seconds. */
 export async function sumDeliveries(db: Db, filter: DeliveryFilter): Promise<DeliverySums | undefined> {
   return withinTime(db, 1_500, (trx) =>
     matching(trx, filter)
@@ -108,9 +115,66 @@ export async function sumDeliveries(db: Db, filter: DeliveryFilter): Promise<Del
   );
 }
 
-/** One delivery; undefined when there is none of this id. */
+/** One delivery by its id; undefined when it is not stored. */
 export async function findDelivery(db: Db, deliveryId: string): Promise<Delivery | undefined> {
   return db.selectFrom('deliveries').selectAll().where('delivery_id', '=', deliveryId).executeTakeFirst();
+}
+
+const EVENTS_TIMEOUT_MS = 3_000;
+
+const MINUTE_MS = 60_000;
+
+/** Events usually happen shortly before they arrive. For late events and wrong clocks, the search widens to these. */
+const MINUTES_AROUND = [5, 60, 24 * 60, 31 * 24 * 60];
+
+/**
+ * The new events of a delivery, in the order of storing, up to a limit; duplicates are not among them. No index leads
+ * from a delivery to its events, so the search reads the transaction that stored the delivery or, for an old delivery
+ * whose transaction is unknown, the time around its arrival. Undefined when that does not find all of them within
+ * 3 seconds per attempt.
+ */
+export async function eventsOfDelivery(
+  db: Db,
+  delivery: Delivery,
+  limit: number,
+): Promise<readonly StoredEvent[] | undefined> {
+  const expected = Math.min(delivery.event_count, limit);
+  if (expected === 0) return [];
+  if (delivery.xid !== null) {
+    const found = await selectEvents(db, delivery, limit, sql`xid = ${delivery.xid}::xid8`);
+    if (found?.length === expected) return found;
+  }
+  const received = delivery.received_at.getTime();
+  for (const minutes of MINUTES_AROUND) {
+    const from = new Date(received - minutes * MINUTE_MS);
+    const to = new Date(received + minutes * MINUTE_MS);
+    const found = await selectEvents(
+      db,
+      delivery,
+      limit,
+      sql`occurred_at between ${from}::timestamptz and ${to}::timestamptz`,
+    );
+    if (found === undefined || found.length === expected) return found;
+  }
+  return undefined;
+}
+
+async function selectEvents(
+  db: Db,
+  { delivery_id: deliveryId, message_type: messageType }: Delivery,
+  limit: number,
+  where: RawBuilder<unknown>,
+): Promise<readonly StoredEvent[] | undefined> {
+  if (!isMessageType(messageType)) return [];
+  const family = FAMILY_OF[messageType];
+  const rows = await withinTime(db, EVENTS_TIMEOUT_MS, (trx) =>
+    selectRows(
+      trx,
+      family,
+      sql`${sql.table(TABLE_OF[family])} where ${where} and delivery_id = ${deliveryId}::uuid order by id limit ${limit}`,
+    ),
+  );
+  return rows?.toSorted(byPosition).map(toEvent);
 }
 
 function matching(db: Db, filter: DeliveryFilter) {

@@ -1,26 +1,25 @@
 import { sql } from 'kysely';
+import type { RawBuilder } from 'kysely';
+import { FAMILIES, FAMILY_OF } from '../domain.ts';
+import type { Family, MessageType } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
+import { withinTime } from './database.ts';
 import type { Db } from './database.ts';
 import { allOf, familyQueries, timeConditions } from './event-filter.ts';
-import type { EventFilter, FamilyQuery } from './event-filter.ts';
+import type { EventFilter } from './event-filter.ts';
 import { byTime, selectPage, stretchesOf } from './event-pages.ts';
 import type { EventPage } from './event-pages.ts';
 import { selectRows, toEvent } from './event-rows.ts';
 import type { StoredRow } from './event-rows.ts';
-import { byPosition } from './read-events.ts';
-import type { StoredEvent } from './read-events.ts';
+import type { StoredEvent } from './stored-event.ts';
 import { divide } from './time-stretches.ts';
 
-export type { EventFilter } from './event-filter.ts';
-
-export type { EventPage, EventPosition } from './event-pages.ts';
-
-/** A day of text is looked through in this many parts at once, so that it takes all the processors there are. */
+/** A text search divides each stretch into this many parts and queries them in parallel, to use several processors. */
 const PARTS_AT_ONCE = 4;
 
 /**
- * Events that match, one page: it costs the same however far back the position lies. Throws what Postgres says to
- * a code, an organization or a MAC address that is none.
+ * One page of the events that match. A page costs the same however far back it lies. Throws the database's error when
+ * a code, an organization or a MAC address of the filter is invalid.
  */
 export async function searchEvents(db: Db, filter: EventFilter, page: EventPage): Promise<StoredEvent[]> {
   const order = page.order ?? 'newest';
@@ -40,63 +39,70 @@ export async function searchEvents(db: Db, filter: EventFilter, page: EventPage)
   return found.map(toEvent);
 }
 
-/** A place in the order in which events were stored. */
-export interface StoredPosition {
-  /** Transaction, then id within it. */
-  readonly xid: string;
-  readonly id: string;
-}
-
-/** The place behind everything stored so far. */
-export async function endOfEvents(db: Db): Promise<StoredPosition> {
-  const { rows } = await sql<{ xid: string }>`
-    select pg_snapshot_xmin(pg_current_snapshot())::text as xid`.execute(db);
-  return { xid: rows[0]?.xid ?? '0', id: '0' };
-}
+const FIND_TIMEOUT_MS = 5_000;
 
 /**
- * Events stored after a position that match, in the order of storing. It reads only below the oldest transaction
- * that is still open: ids are given out before their transactions commit, so a plain "id greater than" misses rows.
+ * One event by its id. With its time (to the millisecond), one partition is read; the message type spares looking into
+ * the other tables. Without a time all partitions are searched, for at most 5 seconds per table. Undefined when the
+ * event is not stored, or was not found within that time.
  */
-export async function eventsStoredAfter(
+export async function findEvent(
+  db: Db,
+  eventId: string,
+  occurredAt?: Date,
+  messageType?: MessageType,
+): Promise<StoredEvent | undefined> {
+  const isEvent = sql`event_id = ${eventId}::uuid`;
+  for (const family of messageType === undefined ? FAMILIES : [FAMILY_OF[messageType]]) {
+    const rows =
+      occurredAt === undefined
+        ? await withinTime(db, FIND_TIMEOUT_MS, (trx) => selectOne(trx, family, isEvent))
+        : await selectOne(
+            db,
+            family,
+            sql`occurred_at >= ${occurredAt} and occurred_at < ${occurredAt}::timestamptz + interval '1 millisecond'
+              and ${isEvent}`,
+          );
+    const row = rows?.[0];
+    if (row !== undefined) return toEvent(row);
+  }
+  return undefined;
+}
+
+const selectOne = (db: Db, family: Family, condition: RawBuilder<unknown>) =>
+  selectRows(db, family, sql`${sql.table(TABLE_OF[family])} where ${condition} limit 1`);
+
+const COUNT_TIMEOUT_MS = 1_500;
+
+/** The number of events that match, counted up to a limit. Undefined when counting takes longer than 1.5 seconds. */
+export async function countEventsUpTo(
   db: Db,
   filter: EventFilter,
-  position: StoredPosition,
   limit: number,
-): Promise<StoredEvent[]> {
-  // One end for all families: each query sees the tables at a moment of its own, and what a later one saw beyond the
-  // moment of an earlier one would let the next read begin behind rows that nobody has seen.
-  const end = await endOfEvents(db);
-  const rows = await Promise.all(
-    familyQueries(filter).map((query) => selectStored(db, query, filter, { after: position, end, limit })),
+): Promise<number | undefined> {
+  const parts = familyQueries(filter).flatMap(({ family, conditions, branches }) =>
+    branches.map(
+      ({ condition }) => sql`(select from ${sql.table(TABLE_OF[family])}
+        where ${allOf([...conditions, ...timeConditions(filter), condition])} limit ${limit})`,
+    ),
   );
-  return rows.flat().toSorted(byPosition).slice(0, limit).map(toEvent);
+  if (parts.length === 0) return 0;
+  return withinTime(db, COUNT_TIMEOUT_MS, async (trx) => {
+    const { rows } = await sql<{ count: number }>`
+      select count(*)::float8 as count
+      from (select from (${sql.join(parts, sql` union all `)}) as found limit ${limit}) as counted`.execute(
+      trx,
+    );
+    return rows[0]?.count ?? 0;
+  });
 }
 
-interface StoredRange {
-  readonly after: StoredPosition;
-  readonly end: StoredPosition;
-  readonly limit: number;
-}
-
-function selectStored(
-  db: Db,
-  { family, conditions, branches }: FamilyQuery,
-  filter: EventFilter,
-  { after: { xid, id }, end, limit }: StoredRange,
-): Promise<readonly StoredRow[]> {
-  const anyBranch = sql.join(
-    branches.map(({ condition }) => sql`(${condition})`),
-    sql` or `,
-  );
-  return selectRows(
-    db,
-    family,
-    sql`(
-      select * from ${sql.table(TABLE_OF[family])}
-      where ${allOf([...conditions, ...timeConditions(filter)])} and (${anyBranch})
-        and (xid, id) > (${xid}::xid8, ${id}::bigint) and xid < ${end.xid}::xid8
-      order by xid, id limit ${limit}
-    ) as found`,
-  );
+/** The number of stored events of each message type that has any. Reads all events: not for large databases. */
+export async function countEvents(db: Db): Promise<ReadonlyMap<MessageType, number>> {
+  const rows = await db
+    .selectFrom('events')
+    .select(({ fn }) => ['message_type' as const, fn.countAll<string>().as('count')])
+    .groupBy('message_type')
+    .execute();
+  return new Map(rows.map(({ message_type, count }) => [message_type, Number(count)]));
 }

@@ -1,21 +1,26 @@
 import { sql } from 'kysely';
 import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
-import type { Db, Resolution } from './database.ts';
-import type { QuarantineState } from './quarantine-state.ts';
+import type { Db } from './database.ts';
+import type { Resolution } from './tables.ts';
 
-/** What to look for; every condition that is given must hold. */
+/** Open items, items resolved in one of the ways, or all items. */
+export const QUARANTINE_STATES = ['open', 'replayed', 'discarded', 'all'] as const;
+
+export type QuarantineState = (typeof QUARANTINE_STATES)[number];
+
+/** Conditions on quarantined items. All conditions that are given must hold. */
 export interface QuarantineFilter {
   readonly source?: string | undefined;
   readonly messageType?: MessageType | typeof UNKNOWN_MESSAGE_TYPE | undefined;
-  /** Any part of the reason, whatever its case. */
+  /** Part of the reason, in any case. */
   readonly reason?: string | undefined;
-  /** When it was received, inclusive. */
+  /** Time of receipt, inclusive. */
   readonly since?: Date | undefined;
   /** Exclusive. */
   readonly until?: Date | undefined;
 }
 
-/** Something in quarantine, all but its bytes. */
+/** A quarantined item without its bytes. */
 export interface Quarantined {
   readonly quarantine_id: string;
   readonly delivery_id: string;
@@ -24,7 +29,7 @@ export interface Quarantined {
   readonly message_type: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
   readonly reason: string;
   readonly encoding: string | null;
-  /** Size of its bytes, also when they were emptied. */
+  /** Size of the content, also after it was discarded. */
   readonly bytes: number;
   readonly resolution: Resolution | null;
   readonly resolved_at: Date | null;
@@ -45,7 +50,7 @@ const COLUMNS = [
   'replay_delivery_id',
 ] as const;
 
-/** What matches, newest first; behind the one with the id `after`, if given. */
+/** The matching items, newest first; those after the item with the id `after`, if given. */
 export async function searchQuarantine(
   db: Db,
   filter: QuarantineFilter,
@@ -63,7 +68,7 @@ export async function searchQuarantine(
   return query.execute();
 }
 
-/** How much matches. */
+/** The number of matching items. */
 export async function countQuarantine(
   db: Db,
   filter: QuarantineFilter,
@@ -75,12 +80,32 @@ export async function countQuarantine(
   return Number(count);
 }
 
-/** Those with these ids, in no order; an id that is not there is passed over. */
+/** The open items in quarantine. */
+export interface OpenQuarantine {
+  /** Counted up to MAX_OPEN_COUNT + 1. */
+  readonly count: number;
+  readonly oldestReceivedAt: Date | null;
+}
+
+/** Counting further would take long, and a larger number would not change what to do. */
+export const MAX_OPEN_COUNT = 10_000;
+
+/** Counts the open items, up to a limit that keeps the query fast. */
+export async function readOpenQuarantine(db: Db): Promise<OpenQuarantine> {
+  const { rows } = await sql<OpenQuarantine>`
+    select count(*)::int as count, min(received_at) as "oldestReceivedAt" from (
+      select received_at from quarantine where resolution is null
+      order by received_at, quarantine_id limit ${MAX_OPEN_COUNT + 1}
+    ) as open`.execute(db);
+  return rows[0] ?? { count: 0, oldestReceivedAt: null };
+}
+
+/** The items with these ids, in no particular order. An unknown id is skipped. */
 export async function findQuarantined(db: Db, ids: readonly string[]): Promise<Quarantined[]> {
   return db.selectFrom('quarantine').select(COLUMNS).where('quarantine_id', 'in', ids).execute();
 }
 
-/** What a delivery has in quarantine, resolved or not, up to a limit. */
+/** The items of a delivery, resolved or not, up to a limit. */
 export async function quarantinedOf(db: Db, deliveryId: string, limit: number): Promise<Quarantined[]> {
   return db
     .selectFrom('quarantine')
@@ -91,7 +116,7 @@ export async function quarantinedOf(db: Db, deliveryId: string, limit: number): 
     .execute();
 }
 
-/** The id of what was replayed as this delivery; undefined when it is no replay's. */
+/** The id of the item that was replayed as this delivery; undefined when the delivery is not a replay. */
 export async function findReplayed(db: Db, deliveryId: string): Promise<string | undefined> {
   const replayed = await db
     .selectFrom('quarantine')
@@ -101,7 +126,7 @@ export async function findReplayed(db: Db, deliveryId: string): Promise<string |
   return replayed?.quarantine_id;
 }
 
-/** The bytes of one, as they came; empty when it was discarded. */
+/** The original bytes of an item; empty when it was discarded. */
 export async function readContent(db: Db, id: string): Promise<Buffer> {
   const { content } = await db
     .selectFrom('quarantine')
@@ -111,7 +136,7 @@ export async function readContent(db: Db, id: string): Promise<Buffer> {
   return content;
 }
 
-/** What is open and matches, oldest first, a page at a time. What is set aside meanwhile is not among it. */
+/** The open items that match, oldest first, page by page. Items quarantined meanwhile are left out. */
 export async function* openQuarantine(
   db: Db,
   filter: QuarantineFilter,
@@ -125,17 +150,17 @@ export async function* openQuarantine(
   } while (place !== undefined);
 }
 
-/** Where a page of what is open ended. */
+/** The end of a page of open items. */
 export interface OpenPlace {
-  /** When the first page was read, as Postgres writes it. */
+  /** When the first page was read, in Postgres' text form. */
   readonly began: string;
   /** The last id of the page. */
   readonly after: string;
 }
 
 /**
- * One page of what is open and matches, oldest first, behind a place. What was set aside since the first page was read
- * is not among it: a replay that fails sets aside anew, which is not to be replayed in its turn.
+ * One page of the open items that match, oldest first, after a place. Items quarantined since the first page was read
+ * are left out: a replay that fails quarantines anew, and that item must not be replayed in turn.
  */
 export async function pageOfOpen(
   db: Db,
@@ -174,7 +199,7 @@ async function nowOf(db: Db): Promise<string> {
   return rows[0]?.now ?? '';
 }
 
-/** Times of Postgres are finer than those of JavaScript, so the place is looked up by the id. */
+/** Postgres' times are finer than JavaScript's, so the place is looked up by the id. */
 const placeOf = (id: string) =>
   sql`((select received_at from quarantine where quarantine_id = ${id}::uuid), ${id}::uuid)`;
 

@@ -8,29 +8,29 @@ import type { Db } from './database.ts';
 export interface PartitionSize {
   readonly family: Family;
   readonly partition: string;
-  /** `2026-01`, by the time the events occurred; null: the default partition, for what lies outside every month. */
+  /** The month in which the events occurred, `2026-01`; null for the default partition. */
   readonly month: string | null;
-  /** As the planner estimates it; null when it was never analyzed. */
+  /** The planner's estimate; null when the partition was never analyzed. */
   readonly rows: number | null;
-  /** With its indexes and long values. */
+  /** Including indexes and long values (TOAST). */
   readonly bytes: number;
   /** Whether any row was ever written there. */
   readonly isUsed: boolean;
 }
 
-/** What the database takes of its disk. */
+/** The disk space of the database. */
 export interface StorageSize {
   readonly databaseBytes: number;
-  /** By family, then by time; the default partition last. */
+  /** Ordered by family, then by time; the default partition comes last. */
   readonly partitions: readonly PartitionSize[];
-  /** Rows that lie in default partitions: counted, and no further than to MAX_DEFAULT_COUNT + 1. */
+  /** Rows in default partitions, counted up to MAX_DEFAULT_COUNT + 1. */
   readonly defaultRows: number;
 }
 
-/** Whoever has more has the same to do. */
+/** A larger number would not change what to do. */
 export const MAX_DEFAULT_COUNT = 10_000;
 
-/** Measures the database and its partitions. Reads no events but those in default partitions, of which there are few. */
+/** Measures the database and its partitions. Reads no events except in the default partitions, which contain few. */
 export async function measureStorage(db: Db): Promise<StorageSize> {
   const [{ rows: total }, partitions, counts] = await Promise.all([
     sql<{ bytes: number }>`select pg_database_size(current_database())::float8 as bytes`.execute(db),
@@ -55,7 +55,7 @@ interface MeasuredPartition {
 
 async function measurePartitions(db: Db): Promise<PartitionSize[]> {
   const tables = Object.values(TABLE_OF);
-  // The density that was last seen, over the pages that there are now: what the planner does (row estimation).
+  // The last known density times the present number of pages, as the planner estimates rows.
   const { rows } = await sql<MeasuredPartition>`
     select parent.relname as table, child.relname as partition,
       case when pages = 0 then 0 when child.reltuples >= 0 and child.relpages > 0
@@ -84,7 +84,7 @@ async function measurePartitions(db: Db): Promise<PartitionSize[]> {
   );
 }
 
-/** Names end in `_YYYY_MM` or `_default`, which sorts behind them. */
+/** Names end in `_YYYY_MM`, or in `_default`, which sorts last. */
 function monthOf(table: string, partition: string): string | null {
   const ending = partition.slice(table.length + 1);
   return /^\d{4}_\d\d$/.test(ending) ? ending.replace('_', '-') : null;

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Selectable } from 'kysely';
-import type { Database, Db } from './database.ts';
+import type { Db } from './database.ts';
+import type { Tables } from './tables.ts';
 
 const COLUMNS = [
   'subscription_id',
@@ -12,17 +13,17 @@ const COLUMNS = [
   'secret_digest',
 ] as const;
 
-/** A subscription as it is written down; `subscription_id` is null while the cloud has not told it. */
+/** A recorded subscription; `subscription_id` is null until the cloud reports it. */
 export type RecordedSubscription = Readonly<
-  Pick<Selectable<Database['subscriptions']>, (typeof COLUMNS)[number]>
+  Pick<Selectable<Tables['subscriptions']>, (typeof COLUMNS)[number]>
 >;
 
-/** The subscriptions of a source that are written down, oldest first. */
+/** The recorded subscriptions of a source, oldest first. */
 export async function findSubscriptions(db: Db, source: string): Promise<RecordedSubscription[]> {
   return db.selectFrom('subscriptions').select(COLUMNS).where('source', '=', source).orderBy('id').execute();
 }
 
-/** Writes one subscription down, in the place of what was known under its id. One that is as it was keeps its times. */
+/** Records a subscription, replacing the row with the same id. An unchanged row keeps its times. */
 export async function recordSubscription(db: Db, subscription: RecordedSubscription): Promise<void> {
   const members = ['message_type', 'url', 'application', 'status', 'secret_digest'] as const;
   const known = sql.join(members.map((member) => sql.ref(`subscriptions.${member}`)));
@@ -46,7 +47,7 @@ export async function recordSubscription(db: Db, subscription: RecordedSubscript
     .execute();
 }
 
-/** Strikes one subscription out: by its id, or by type and url where the id is not known. */
+/** Deletes the record of a subscription: by its id, or by message type and URL while the id is unknown. */
 export async function forgetSubscription(
   db: Db,
   { source, subscription_id: id, message_type, url }: RecordedSubscription,
@@ -62,7 +63,7 @@ export async function forgetSubscription(
   await one.execute();
 }
 
-/** Makes these, whose ids are all known, the only ones written down of a source. */
+/** Replaces the recorded subscriptions of a source by these, whose ids are all known. */
 export async function replaceSubscriptions(
   db: Db,
   source: string,
@@ -79,10 +80,10 @@ export async function replaceSubscriptions(
   });
 }
 
-/** First key of the advisory lock "somebody changes the subscriptions of a source"; the second is the source's. */
+/** First key of the advisory lock under which the subscriptions of a source are changed; the second is the source's. */
 const SUBSCRIBING_LOCK = 0x78697173;
 
-/** Does the work while no other process that shares this database changes the subscriptions of the source. */
+/** Runs the work while no other process on this database changes the subscriptions of the source. */
 export async function whileSubscribing<T>(db: Db, source: string, work: () => Promise<T>): Promise<T> {
   return db.connection().execute(async (connection) => {
     const keys = sql`${SUBSCRIBING_LOCK}::int, hashtext(${source})`;

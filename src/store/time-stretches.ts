@@ -3,41 +3,43 @@ import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
 import { allOf, timeConditions } from './event-filter.ts';
 import type { EventFilter, FamilyQuery } from './event-filter.ts';
-import type { EventOrder } from './event-pages.ts';
 
-/** Times from `since` (inclusive) to `until` (exclusive); without one of them, to the first or last event. */
+/** Times from `since` (inclusive) to `until` (exclusive). An undefined end means the first or last event. */
 export type TimeRange = Pick<EventFilter, 'since' | 'until'>;
+
+/** The order of a page: by time, then by event id. */
+export type EventOrder = 'newest' | 'oldest';
 
 const HOUR_MS = 3_600_000;
 
-/** How long stretches are, in milliseconds: the first, and none is longer. */
+/** The lengths of stretches in milliseconds: of the first, and of the longest. */
 interface Lengths {
   readonly first: number;
   readonly longest: number;
 }
 
-/** Rows between those that match are read, so the first stretch is short; none reaches over many partitions. */
+/** Without an index, all rows are read: the first stretch is short, and none spans many partitions. */
 export const SCANNED: Lengths = { first: HOUR_MS, longest: 1_024 * HOUR_MS };
 
-/** An index leads to the rows that match: a partition costs little, but not nothing. */
+/** With an index, a partition costs little, but not nothing. */
 export const INDEXED: Lengths = { first: 768 * HOUR_MS, longest: Infinity };
 
-/** Each stretch is so many times as long as the one before it. */
+/** The factor by which each stretch is longer than the one before. */
 const GROWTH = 4;
 
-/** What is left of a range is one stretch if it is not longer than so many of the next. */
+/** The rest of a range becomes one stretch if it is at most this many times as long as the next would be. */
 const REST = 5;
 
-/** Within a range of this length, events are not far. */
+/** A range up to this length is read without looking for its first event. */
 const SHORT_MS = 1_024 * HOUR_MS;
 
-/** No event is stored beyond these times, and Postgres reads no time that is far beyond. */
+/** No event is stored beyond these times, and Postgres rejects times far beyond them. */
 const FIRST_TIME = Date.parse('0001-01-01T00:00:00Z');
 const LAST_TIME = Date.parse('9999-12-31T23:59:59.999Z');
 
 /**
- * Divides a time range into stretches, in order, each begun where there are events: who has found enough stops after a
- * few short ones, and no partition behind them was touched. Gaps, however long, take one query.
+ * Divides a time range into stretches, in order, each beginning at an event. A caller that has enough rows stops after a
+ * few short stretches, without touching the partitions after them. A gap of any length takes one query.
  */
 export async function* timeStretches(
   db: Db,
@@ -53,7 +55,7 @@ export async function* timeStretches(
     const isNewest = order === 'newest';
     const limit: Date | undefined = isNewest ? rest.since : rest.until;
     const end = endOf(edge.getTime(), isNewest ? -length : length, limit);
-    // A time that Postgres keeps to the microsecond is read to the millisecond.
+    // Postgres stores microseconds, and JavaScript reads milliseconds.
     yield isNewest ? { since: end, until: new Date(edge.getTime() + 1) } : { since: edge, until: end };
     if (end === limit) return;
     rest = isNewest ? { since: limit, until: end } : { since: end, until: limit };
@@ -71,14 +73,14 @@ function nearEnd({ since, until }: TimeRange, order: EventOrder): Date | undefin
   return order === 'newest' ? until && new Date(until.getTime() - 1) : since;
 }
 
-/** Where a stretch ends that goes so far from its edge: at the range's other end if that is near. */
+/** The end of a stretch of this length: the range's own end if that is near. */
 function endOf(edge: number, length: number, end: Date | undefined): Date | undefined {
   const reached = edge + length;
   const isNear = end !== undefined && Math.abs(end.getTime() - edge) <= REST * Math.abs(length);
   return isNear || reached < FIRST_TIME || reached > LAST_TIME ? end : new Date(reached);
 }
 
-/** Divides a range that has two ends into equal parts. */
+/** Divides a range with two ends into equal parts. */
 export function divide({ since, until }: TimeRange, parts: number): readonly TimeRange[] {
   if (since === undefined || until === undefined) return [{ since, until }];
   const at = (index: number) =>

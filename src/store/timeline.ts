@@ -3,12 +3,9 @@ import type { RawBuilder } from 'kysely';
 import type { MessageType } from '../domain.ts';
 import type { Db } from './database.ts';
 import { allOf, timeConditions } from './event-filter.ts';
-import { withinTime } from './timed-query.ts';
+import { withinTime } from './database.ts';
 
-export { accessPointPositions, clientPositions } from './positions.ts';
-export type { ClientPosition } from './positions.ts';
-
-/** Something that was seen with a user or a client: how often, and when last. */
+/** A device, user, access point or network seen with a user or a client: how often, and when last. */
 export interface SeenWith {
   /** A MAC address, a user's name, or an SSID. */
   readonly name: string;
@@ -16,40 +13,40 @@ export interface SeenWith {
   readonly lastSeen: Date;
 }
 
-/** What both summaries say. */
+/** The common part of both summaries. */
 interface Summary {
   readonly firstSeen: Date | undefined;
   readonly lastSeen: Date | undefined;
   readonly countsByType: Readonly<Partial<Record<MessageType, number>>>;
-  /** False when a part took too long and was left out. */
+  /** False when a part was left out because its query took too long. */
   readonly isComplete: boolean;
 }
 
 /** A user in a time range. */
 export interface UserSummary extends Summary {
-  /** MAC addresses of the clients that log entries name beside the user, the last seen first. */
+  /** MAC addresses of the clients in the user's log entries, last seen first. */
   readonly devices: readonly SeenWith[];
-  /** MAC addresses of the access points, the most frequent first. */
+  /** MAC addresses of the access points, most frequent first. */
   readonly accessPoints: readonly SeenWith[];
 }
 
 /** A client in a time range. */
 export interface ClientSummary extends Summary {
-  /** Users that log entries name beside the client, the last seen first. */
+  /** Users in the client's log entries, last seen first. */
   readonly users: readonly SeenWith[];
-  /** MAC addresses of the access points, the most frequent first. */
+  /** MAC addresses of the access points, most frequent first. */
   readonly accessPoints: readonly SeenWith[];
-  /** The most frequent first. */
+  /** Most frequent first. */
   readonly ssids: readonly SeenWith[];
 }
 
-/** Each query of a summary may take so long. */
+/** The limit of each query of a summary. */
 const TIMEOUT_MS = 1_500;
 
-/** A list of a summary ends here. */
+/** The longest list in a summary. */
 const LONGEST_LIST = 50;
 
-/** What is known of a user from `since` (inclusive) to `until` (exclusive). Each list ends after 50. */
+/** Summarizes a user's events from `since` (inclusive) to `until` (exclusive). Each list has at most 50 entries. */
 export async function summarizeUser(db: Db, user: string, since: Date, until: Date): Promise<UserSummary> {
   const inRange = allOf(timeConditions({ since, until }));
   const audit = sql`audit_events where user_name = ${user} and ${inRange}`;
@@ -66,7 +63,7 @@ export async function summarizeUser(db: Db, user: string, since: Date, until: Da
   };
 }
 
-/** What is known of a client from `since` (inclusive) to `until` (exclusive). Each list ends after 50. */
+/** Summarizes a client's events from `since` (inclusive) to `until` (exclusive). Each list has at most 50 entries. */
 export async function summarizeClient(db: Db, mac: string, since: Date, until: Date): Promise<ClientSummary> {
   const isClient = allOf([sql`client_mac = ${mac}::macaddr`, ...timeConditions({ since, until })]);
   const location = sql`location_observations where ${isClient}`;

@@ -36,8 +36,6 @@ test('missing rows are distinguished from rows that were still being stored', ()
   const format = (changes: Partial<Measurement>) => formatComparison(compare([{ ...measured, ...changes }]));
   expect(format({})).toContain('all 20,000');
   expect(format({ storedRows: 19_999 })).toContain('19,999 of 20,000, WRONG');
-  expect(format({ storedRows: 19_999, cutShort: true })).toContain(
-    '19,999 of 20,000, out of time',
-  );
+  expect(format({ storedRows: 19_999, cutShort: true })).toContain('19,999 of 20,000, out of time');
   expect(format({ refused: 3, unanswered: 4 })).toContain('3 rejected, 4 unanswered');
 });

@@ -34,6 +34,8 @@ describe('tokens', () => {
       role: 'Administrator',
     });
     await expect(client.logout()).resolves.toBeUndefined();
+    // The next call logs in again, with a new token.
+    expect(await client.authorization.tokenInfo()).toMatchObject({ role: 'Administrator' });
   });
 
   it('are not to be had for a wrong password', async () => {
@@ -52,7 +54,11 @@ describe('tokens', () => {
     expect(await client.authorization.validateToken('nonsense')).toBe(false);
     const limited = clientOf({ apiToken });
     expect((await limited.authorization.tokenInfo()).scopes).toEqual(['auth:r', 'log:r']);
-    await expect(limited.subscriptions.list()).rejects.toMatchObject({ status: 403 });
+    await expect(limited.subscriptions.list()).rejects.toMatchObject({
+      status: 403,
+      errorCode: 'PERMISSION_DENIED',
+      message: expect.stringContaining('subscriptions-webhook:r') as unknown,
+    });
   });
 
   it('that were revoked are replaced by a login, and told apart where there is none', async () => {
@@ -106,7 +112,11 @@ describe('subscriptions', () => {
     });
     await client.subscriptions.remove(id);
     expect(await client.subscriptions.list()).toEqual({ available: true, subscriptions: [] });
-    await expect(client.subscriptions.remove(id)).rejects.toMatchObject({ status: 404 });
+    await expect(client.subscriptions.remove(id)).rejects.toMatchObject({
+      status: 404,
+      errorCode: 'NOT_FOUND',
+      message: expect.stringContaining(`No webhook subscription ${id}`) as unknown,
+    });
   });
 
   it('are listed over several pages', async () => {
@@ -148,7 +158,11 @@ describe('operations', () => {
     expect(seen.at(-1)).toBe('SUCCEEDED');
     expect(await client.operations.get(done.id)).toMatchObject({ done: true });
     await client.operations.remove(done.id);
-    await expect(client.operations.get(done.id)).rejects.toMatchObject({ status: 404 });
+    await expect(client.operations.get(done.id)).rejects.toMatchObject({
+      status: 404,
+      errorCode: 'NOT_FOUND',
+      message: expect.stringContaining(`No operation ${done.id}`) as unknown,
+    });
   });
 
   it('are cancelled, but not removed while they run', async () => {
@@ -159,6 +173,11 @@ describe('operations', () => {
     await client.operations.cancel(id);
     await expect(client.operations.wait(started)).rejects.toThrow('CANCELED');
     await expect(client.operations.cancel(id)).rejects.toMatchObject({ errorCode: 'FAILED_PRECONDITION' });
+    expect(await client.operations.get(id)).toMatchObject({
+      done: true,
+      metadata: { status: 'CANCELED' },
+      error: { error_code: 'CANCELED' },
+    });
   });
 });
 
@@ -175,9 +194,10 @@ describe('logs and account', () => {
     }
   });
 
-  it('the account and its instance are told', async () => {
+  it('the account and its virtual instance are read', async () => {
     const { client } = await start();
-    await expect(client.account.home()).resolves.toBeDefined();
-    await expect(client.account.viq()).resolves.toBeDefined();
+    const home = await client.account.home();
+    expect(home).toMatchObject({ name: 'Emulated Networks', data_center: 'EMULATED_RDC' });
+    expect(await client.account.viq()).toMatchObject({ owner_id: home.id, devices: 250, expired: false });
   });
 });

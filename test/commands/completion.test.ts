@@ -3,8 +3,8 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { printCompletions } from '../../src/commands/completion/completion.ts';
-import { defineProgram } from '../../src/commands/define-program.ts';
+import { printCompletions } from '../../src/commands/completion.ts';
+import { defineProgram } from '../../src/commands/program.ts';
 import { ROLES } from '../../src/serve/roles.ts';
 import { endOfProgram, runProgram, temporaryDirectory } from '../support/program.ts';
 
@@ -38,10 +38,10 @@ async function completeInBash(...words: string[]): Promise<string[]> {
 }
 
 /** What `complete` offers behind these words. */
-function offers(...words: string[]): string[] {
+async function offers(...words: string[]): Promise<string[]> {
   const log = vi.spyOn(console, 'log').mockReturnValue();
   try {
-    printCompletions(defineProgram({}), words);
+    await printCompletions(defineProgram({}), words);
     const lines = log.mock.calls.map(([line]) => String(line));
     return lines.filter((line) => !line.startsWith(':')).map((line) => line.split('\t')[0] ?? '');
   } finally {
@@ -59,12 +59,12 @@ describe.skipIf(!hasBash)('bash', () => {
 });
 
 describe('complete', () => {
-  it('offers the choices of options and arguments', () => {
-    expect(offers('serve', '--role', '')).toEqual([...ROLES]);
-    expect(offers('quarantine', 'list', '--state=')).toContain('discarded');
-    expect(offers('completion', 'f')).toEqual(['fish']);
-    expect(offers('destinations', '')).toContain('rewind');
-    expect(offers('')).not.toContain('complete');
+  it('offers the choices of options and arguments', async () => {
+    expect(await offers('serve', '--role', '')).toEqual([...ROLES]);
+    expect(await offers('quarantine', 'list', '--state=')).toContain('discarded');
+    expect(await offers('completion', 'f')).toEqual(['fish']);
+    expect(await offers('destinations', '')).toContain('rewind');
+    expect(await offers('')).not.toContain('complete');
   });
 
   it('loads nothing that only a running command needs, so that it answers at once', async () => {
@@ -78,7 +78,7 @@ describe('complete', () => {
     );
     await runProgram({ NODE_OPTIONS: `--import=${hook}` }, 'complete', '--', 'ev');
     const loaded = await readFile(trace, 'utf8');
-    expect(loaded).toContain('define-events.ts');
+    expect(loaded).toContain('events/command.ts');
     const packages = new Set(
       [...loaded.matchAll(/node_modules\/((?:@[^/]+\/)?[^/]+)/g)].map(([, name]) => name),
     );

@@ -3,9 +3,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { changeState, forget, rewind } from '../../src/commands/destinations/destinations-change.ts';
-import { replayRejected, sendTestEvent } from '../../src/commands/destinations/destinations-send.ts';
-import { printDestinations, printRejected } from '../../src/commands/destinations/destinations.ts';
+import { changeState, forget, rewind } from '../../src/commands/destinations/change.ts';
+import { resendRejectedEvents, sendTestEvent } from '../../src/commands/destinations/send.ts';
+import { printDestinations, printRejected } from '../../src/commands/destinations/list.ts';
 import { UsageError } from '../../src/errors.ts';
 import { parseDestinations } from '../../src/forward/parse-destinations.ts';
 import type { Destination } from '../../src/forward/parse-destinations.ts';
@@ -98,7 +98,7 @@ describe('destinations list', () => {
     await addDestination(test.db, 'archive', START);
     await addDestination(test.db, 'old', START);
     await printDestinations(test.db, [archive], false);
-    expect(printed).toMatch(/archive +file +json +running +3 +\d+s +0 +0/);
+    expect(printed).toMatch(/archive +file +json +running +3 +\d+ s +0 +0/);
     expect(printed).toMatch(/old +not configured +3/);
   });
 });
@@ -133,7 +133,7 @@ describe('destinations rewind', () => {
 describe('destinations forget', () => {
   it('removes one that is not in the settings, with what it has refused, and no other', async () => {
     await rejectAll('old');
-    await expect(forget(test.db, [archive], 'archive')).rejects.toThrow('still in the settings');
+    await expect(forget(test.db, [archive], 'archive')).rejects.toThrow('still configured');
     await forget(test.db, [archive], 'old');
     expect(await listDestinations(test.db)).toEqual([]);
     await rejectAll('old');
@@ -148,13 +148,13 @@ describe('destinations test', () => {
     const line = await readFile(path.join(directory, 'events.jsonl'), 'utf8');
     expect(JSON.parse(line)).toMatchObject({ source: 'xiq-sink-test', message_type: 'AUDIT_LOG_ALL' });
     expect(line).toContain('"description":"TEST EVENT');
-    expect(printed).toContain('archive has taken the test event');
+    expect(printed).toContain('archive accepted the test event');
   });
 
   it('says why it is refused', async () => {
     const refusing = withSender(async () => [{ index: 0, reason: 'no such field' }]);
     expect(await sendTestEvent(refusing)).toBe(false);
-    expect(printed).toContain('archive refuses the test event: no such field');
+    expect(printed).toContain('archive rejected the test event: no such field');
   });
 });
 
@@ -172,21 +172,24 @@ describe('destinations rejected and replay', () => {
       taken.push(message.event.eventId);
       return [];
     };
-    expect(await replayRejected(test.db, withSender(send), { ids: [], all: true }, anyTime())).toBe(false);
+    expect(await resendRejectedEvents(test.db, withSender(send), { ids: [], all: true }, anyTime())).toBe(
+      false,
+    );
     expect(printed).toContain('still no such field');
-    expect(printed).toContain('2 sent again, 1 not');
+    expect(printed).toContain('2 events resent, 1 rejected again');
     expect(await status('archive')).toMatchObject({ rejected_count: 1 });
 
     const left = (await storedEvents()).map((event) => event.event_id).filter((id) => !taken.includes(id));
-    expect(await replayRejected(test.db, archive, { ids: left, all: false }, anyTime())).toBe(true);
+    expect(await resendRejectedEvents(test.db, archive, { ids: left, all: false }, anyTime())).toBe(true);
     expect(await status('archive')).toMatchObject({ rejected_count: 0 });
   });
 
   it('take ids or --all, and only what was refused', async () => {
-    const replay = (ids: string[], all: boolean) => replayRejected(test.db, archive, { ids, all }, anyTime());
+    const replay = (ids: string[], all: boolean) =>
+      resendRejectedEvents(test.db, archive, { ids, all }, anyTime());
     await expect(replay([], false)).rejects.toThrow(UsageError);
     await expect(replay([HOLDER], true)).rejects.toThrow(UsageError);
-    await expect(replay(['1'], false)).rejects.toThrow('is no event id');
-    await expect(replay([HOLDER], false)).rejects.toThrow('has not refused');
+    await expect(replay(['1'], false)).rejects.toThrow('is not an event id');
+    await expect(replay([HOLDER], false)).rejects.toThrow('has no rejected event');
   });
 });

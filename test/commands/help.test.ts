@@ -1,7 +1,7 @@
 import type { CommandUnknownOpts } from '@commander-js/extra-typings';
 import { describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
-import { defineProgram } from '../../src/commands/define-program.ts';
+import { defineProgram } from '../../src/commands/program.ts';
 import { endOfProgram } from '../support/program.ts';
 
 function leavesOf(command: CommandUnknownOpts): CommandUnknownOpts[] {
@@ -19,14 +19,14 @@ function helpOf(command: CommandUnknownOpts): string {
   return help;
 }
 
-/** The examples of a help text, each as the words behind `xiq-sink`, without what only the shell reads. */
+/** The examples of a help text, each as the words after `xiq-sink`, without what only the shell reads. */
 function examplesOf(help: string): string[][] {
   const [, lines = ''] = /^Examples:\n((?: {2}.*\n)+)/m.exec(help) ?? [];
   return lines
     .trimEnd()
     .split('\n')
     .map((line) => {
-      const [, typed = ''] = /(?:^|[\s(])xiq-sink(.*?)(?:\)| \| .*| > .*)?$/.exec(line) ?? [];
+      const [, typed = ''] = /(?:^|[\s(])(?:\S*\/)?xiq-sink(.*?)(?:\)| \| .*| > .*)?$/.exec(line) ?? [];
       return [...typed.matchAll(/"((?:\\.|[^"])*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
     });
 }
@@ -67,9 +67,10 @@ describe('the help of', () => {
 
   it('the program groups its commands, ends with examples that work, and says where the documentation is', async () => {
     const help = helpOf(defineProgram({}));
-    for (const group of ['Receive, store and forward:', 'Ask:', 'Operate:', 'Try:', 'More:'])
+    for (const group of ['Receive, store and forward:', 'Query:', 'Operate:', 'Try:', 'More:'])
       expect(help).toContain(`\n${group}\n`);
     expect(help).not.toContain('\nCommands:\n');
+    expect(help).toContain('show help for a command');
     const examples = examplesOf(help);
     expect(examples.length).toBeGreaterThan(2);
     for (const words of examples) expect(await parse(words)).not.toBe('nothing');
@@ -82,11 +83,30 @@ describe('xiq-sink', () => {
     [['serv'], 'Did you mean serve?'],
     [['quarantine', 'lst'], 'Did you mean list?'],
     [['sql', '--cvs', 'select 1'], 'Did you mean --csv?'],
+    [['no-such-command', '--help'], "unknown command 'no-such-command'"],
+    [['-h', 'serv'], 'Did you mean serve?'],
+    [['help', 'serv'], 'Did you mean serve?'],
+    [['quarantine', 'lst', '--help'], 'Did you mean list?'],
+    [['help', 'quarantine', 'lst'], 'Did you mean list?'],
+    [['quarantine', 'help', 'lst'], 'Did you mean list?'],
     [[], 'Usage: xiq-sink'],
   ])('%j is wrong usage, and the program says what would be right', async (args, message) => {
     const { code, stderr } = await endOfProgram({}, ...args);
     expect(code).toBe(2);
     expect(stderr).toContain(message);
+  });
+
+  it.each([
+    [['--help'], 'Usage: xiq-sink [options]'],
+    [['help'], 'Usage: xiq-sink [options]'],
+    [['serve', '--help'], 'Usage: xiq-sink serve'],
+    [['help', 'quarantine'], 'Usage: xiq-sink quarantine'],
+    [['quarantine', 'help', 'list'], 'Usage: xiq-sink quarantine list'],
+    [['help', 'completion', 'bash'], 'Usage: xiq-sink completion'],
+  ])('%j shows help', async (args, usage) => {
+    const { code, stdout } = await endOfProgram({}, ...args);
+    expect(code).toBe(0);
+    expect(stdout.toString()).toContain(usage);
   });
 
   it('tells its version', async () => {

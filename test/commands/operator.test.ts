@@ -1,11 +1,11 @@
 import os from 'node:os';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { changeState, forget, rewind } from '../../src/commands/destinations/destinations-change.ts';
-import { replayRejected } from '../../src/commands/destinations/destinations-send.ts';
-import { commandOperator } from '../../src/commands/operator.ts';
-import { discardChosen } from '../../src/commands/quarantine/quarantine-discard.ts';
-import { replayChosen } from '../../src/commands/quarantine/quarantine-replay.ts';
+import { changeState, forget, rewind } from '../../src/commands/destinations/change.ts';
+import { resendRejectedEvents } from '../../src/commands/destinations/send.ts';
+import { commandOperator } from '../../src/commands/shared/process.ts';
+import { discardChosen } from '../../src/commands/quarantine/discard.ts';
+import { replayChosen } from '../../src/commands/quarantine/replay.ts';
 import { parseDestinations } from '../../src/forward/parse-destinations.ts';
 import { createBatchStore } from '../../src/handlers/store-batch.ts';
 import { listActions } from '../../src/store/operator-log.ts';
@@ -110,7 +110,7 @@ test('what is done to a destination is written down, also when it fails', async 
   });
   const [archive] = destinations;
   if (archive === undefined) throw new Error('there is no destination');
-  await replayRejected(db, archive, { ids: [], all: true }, signal);
+  await resendRejectedEvents(db, archive, { ids: [], all: true }, signal);
   expect(await last()).toMatchObject({
     ...on,
     action: 'destination.replay',

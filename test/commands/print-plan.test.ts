@@ -44,11 +44,11 @@ const plan: Plan = {
 describe('a plan', () => {
   it('reads like a diff, headed by its counts', () => {
     expect(stripVTControlCharacters(formatPlan('default', plan)).split('\n')).toEqual([
-      'default: 1 to create, 1 to update, 1 to delete, 1 in order',
+      'default: 1 to create, 1 to update, 1 to delete, 1 unchanged',
       '  EMAIL_LOG_ALL           9007199254740993',
       '+ AUDIT_LOG_ALL           https://sink.test/ingest/default/AUDIT_LOG_ALL',
       '~ SMS_LOG_ALL             9007199254740993: url https://old.test/hook… -> https://sink.test/ingest/default/AUDIT_LOG_ALL, status DISABLED -> ENABLED, application (none) -> xiq-sink, secret',
-      '- SMS_LOG_ALL             (id not known): duplicate, https://old.test/hook…',
+      '- SMS_LOG_ALL             (id unknown): duplicate, https://old.test/hook…',
     ]);
   });
 

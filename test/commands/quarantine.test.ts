@@ -3,9 +3,9 @@ import { gzipSync } from 'node:zlib';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { discardChosen } from '../../src/commands/quarantine/quarantine-discard.ts';
-import { replayChosen } from '../../src/commands/quarantine/quarantine-replay.ts';
-import { printQuarantine, printQuarantined } from '../../src/commands/quarantine/quarantine.ts';
+import { discardChosen } from '../../src/commands/quarantine/discard.ts';
+import { replayChosen } from '../../src/commands/quarantine/replay.ts';
+import { printQuarantine, printQuarantined } from '../../src/commands/quarantine/list.ts';
 import { UsageError } from '../../src/errors.ts';
 import { createTestDatabase, emptyTables } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
@@ -99,13 +99,11 @@ describe('the program', () => {
         replayed.stdout.toString(),
       ) ?? [];
     expect(await show(id)).toMatch(
-      new RegExp(`state +replayed .*\nreplayed as +${delivery}\nagain as +${again}`),
+      new RegExp(`state +replayed .*\nreplayed as +${delivery}\nquarantined again as +${again}`),
     );
     expect(await show(again)).toMatch(new RegExp(`replay of +${id}`));
     const repeated = await quarantine('replay', id);
-    expect(repeated.stdout.toString()).toMatch(
-      new RegExp(`was replayed already, .* as delivery ${delivery}`),
-    );
+    expect(repeated.stdout.toString()).toMatch(new RegExp(`already replayed at .* as delivery ${delivery}`));
     expect(repeated.code).toBe(0);
     expect((await quarantine('replay')).code).toBe(2);
     expect(await addsUp()).toBe(true);
@@ -141,13 +139,13 @@ describe('a body', () => {
     expect(await printed(() => discardChosen(test.db, only(id), false, forever))).toContain('7 bytes');
     expect(await show(id)).toContain('private');
 
-    expect(await printed(() => discardChosen(test.db, only(id), true, forever))).toBe('1 discarded\n');
+    expect(await printed(() => discardChosen(test.db, only(id), true, forever))).toBe('discarded 1 item\n');
     const shown = await show(id);
     expect(shown).not.toContain('private');
     expect(shown).toMatch(/bytes +7\n/);
     expect(shown).toMatch(/state +discarded 2/);
     const again = await printed(() => discardChosen(test.db, only(id), true, forever));
-    expect(again).toMatch(/was discarded already, 2.*\n0 discarded/);
+    expect(again).toMatch(/already discarded at 2.*\ndiscarded 0 items/);
     const list = (state: 'open' | 'discarded') =>
       printed(() => printQuarantine(test.db, {}, { state, limit: 9 }, true));
     expect(await list('open')).toContain('(0 of 0 open)');
@@ -169,8 +167,8 @@ describe('a poisoned record', () => {
     await sql`alter table audit_events drop constraint poison`.execute(test.db);
     const chosen = { ids: [], filter: { reason: 'check constraint' }, all: false };
     const output = await printed(() => replayChosen(context(), chosen));
-    expect(output).toMatch(/: 1 events, 0 duplicates\n/);
-    expect(output).toContain('(1 replayed: 1 events, 0 duplicates, 0 quarantined again)');
+    expect(output).toMatch(/: 1 event, 0 duplicates\n/);
+    expect(output).toContain('(1 replayed: 1 event, 0 duplicates, 0 quarantined again)');
     const { rows } = await sql`select code from audit_log order by code`.execute(test.db);
     expect(rows).toEqual([{ code: '1' }, { code: '666' }]);
     expect(await addsUp()).toBe(true);
@@ -193,8 +191,10 @@ describe('a mistake', () => {
   });
 
   it('is told: an id that is not there', async () => {
-    await expect(printQuarantined(test.db, ID, 'text')).rejects.toThrow(`there is no ${ID}`);
-    await expect(discardChosen(test.db, only(ID), true, forever)).rejects.toThrow(`there is no ${ID}`);
-    expect(await printed(() => replayChosen(context(), only(ID)))).toContain(`${ID}  is not in quarantine`);
+    await expect(printQuarantined(test.db, ID, 'text')).rejects.toThrow(`there is no quarantined item ${ID}`);
+    await expect(discardChosen(test.db, only(ID), true, forever)).rejects.toThrow(
+      `there is no quarantined item ${ID}`,
+    );
+    expect(await printed(() => replayChosen(context(), only(ID)))).toContain(`${ID}  does not exist`);
   });
 });

@@ -71,7 +71,7 @@ describe('the cloud of the default source', () => {
       { CLOUD_API_URL: 'https://cloud.test' },
       /CLOUD_API_URL: needs CLOUD_API_TOKEN/,
     ],
-    ['a token without an API', { CLOUD_API_TOKEN: TOKEN }, /CLOUD_API_URL: is needed/],
+    ['a token without an API', { CLOUD_API_TOKEN: TOKEN }, /CLOUD_API_URL is required/],
     [
       'a user name without a password',
       { CLOUD_API_URL: 'https://c.test', CLOUD_USERNAME: 'me' },
@@ -85,18 +85,18 @@ describe('the cloud of the default source', () => {
     [
       'an API that is no address',
       { ...API, CLOUD_API_URL: 'cloud.test' },
-      /CLOUD_API_URL takes .*got "cloud.test"/,
+      /CLOUD_API_URL must be .*got "cloud.test"/,
     ],
     [
       'an API by http on another machine, where credentials could be read on the way',
       { ...API, CLOUD_API_URL: 'http://10.0.0.1' },
-      /CLOUD_API_URL takes an https:\/\/ address, or http:\/\/ on this machine/,
+      /CLOUD_API_URL must be an https:\/\/ address, or http:\/\/ on this machine/,
     ],
-    ['a token that no header carries', { ...API, CLOUD_API_TOKEN: 'two words' }, /CLOUD_API_TOKEN takes/],
-    ['an unknown message type', { MESSAGE_TYPES: 'AUDIT_LOG_ALL,LOCATION' }, /MESSAGE_TYPES takes/],
-    ['a mode there is not', { SUBSCRIBE: 'yes' }, /SUBSCRIBE takes one of report, auto/],
-    ['auto without an API', { ...PUBLIC, SUBSCRIBE: 'auto' }, /SUBSCRIBE auto needs/],
-    ['auto without an address of ours', { ...API, SUBSCRIBE: 'auto' }, /SUBSCRIBE auto needs/],
+    ['a token that no header carries', { ...API, CLOUD_API_TOKEN: 'two words' }, /CLOUD_API_TOKEN must be/],
+    ['an unknown message type', { MESSAGE_TYPES: 'AUDIT_LOG_ALL,LOCATION' }, /MESSAGE_TYPES must be/],
+    ['a mode there is not', { SUBSCRIBE: 'yes' }, /SUBSCRIBE must be one of report, auto/],
+    ['auto without an API', { ...PUBLIC, SUBSCRIBE: 'auto' }, /SUBSCRIBE=auto needs/],
+    ['auto without an address of ours', { ...API, SUBSCRIBE: 'auto' }, /SUBSCRIBE=auto needs/],
   ])('refuses %s', (_what, env, problem) => {
     expect(problemsOf(env)).toMatch(problem);
   });
@@ -115,14 +115,14 @@ describe('PUBLIC_URL', () => {
     'must be https while the API is at %s',
     (apiUrl) => {
       const env = { ...API, CLOUD_API_URL: apiUrl, PUBLIC_URL: 'http://sink.test' };
-      expect(problemsOf(env)).toMatch(/PUBLIC_URL takes an https/);
+      expect(problemsOf(env)).toMatch(/PUBLIC_URL must be an https/);
     },
   );
 
   it.each(['https://sink.test/?x=1', 'https://sink.test/#x', 'ftp://sink.test', 'sink.test'])(
     'is refused as %s',
     (PUBLIC_URL) => {
-      expect(problemsOf({ PUBLIC_URL })).toMatch(/PUBLIC_URL takes an address/);
+      expect(problemsOf({ PUBLIC_URL })).toMatch(/PUBLIC_URL must be an address/);
     },
   );
 });
@@ -164,7 +164,7 @@ sources:
 
   it("are not replaced by the environment's, which would belong to nobody", async () => {
     const env = { ...(await settingsFile(sources.replace('name: default', 'name: south'))), ...API };
-    expect(problemsOf(env)).toMatch(/CLOUD_API_URL: it belongs to the source "default"/);
+    expect(problemsOf(env)).toMatch(/CLOUD_API_URL belongs to the source "default"/);
   });
 
   it('are refused half told, by the place in the file', async () => {
@@ -187,8 +187,8 @@ describe('secrets', () => {
       maskConfig(loadConfig({ ...all, ...API, CLOUD_USERNAME: '', CLOUD_PASSWORD: '' })),
     );
     const password = JSON.stringify(maskConfig(loadConfig(all)));
-    expect(token).toContain('https://cloud.test/prefix by API token');
-    expect(password).toContain('https://cloud.test by login');
+    expect(token).toContain('https://cloud.test/prefix with API token');
+    expect(password).toContain('https://cloud.test with user name');
     for (const secret of [SECRET, PASSWORD, TOKEN]) expect(token + password).not.toContain(secret);
   });
 

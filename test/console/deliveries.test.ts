@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { eventsOfDelivery } from '../../src/store/delivery-events.ts';
-import { findDelivery } from '../../src/store/search-deliveries.ts';
+import { eventsOfDelivery, findDelivery } from '../../src/store/search-deliveries.ts';
 import { startActions, storeDeliveries, unreadableDelivery } from '../support/actions.ts';
 import type { RunningAdmin } from '../support/admin.ts';
 import { createTestDatabase, unguarded } from '../support/database.ts';

@@ -116,7 +116,7 @@ describe('a change', () => {
 
   it('forgets only what the settings do not have', async () => {
     await refuseAll(test.db, 'old');
-    await expect(admin.post('/destinations/archive/forget', {})).rejects.toThrow('still in the settings');
+    await expect(admin.post('/destinations/archive/forget', {})).rejects.toThrow('still configured');
     await admin.post('/destinations/old/forget', {});
     expect(await stateOf('old')).toBeUndefined();
     expect(await lastAction(test.db)).toMatchObject({ action: 'destination.forget', subject: 'old' });

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { ask } from '../support/ask.ts';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
-import { countEvents } from '../../src/store/count-events.ts';
+import { countEvents } from '../../src/store/search-events.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';

@@ -1,8 +1,6 @@
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { subscriptionsOf } from '../../src/serve/console-subscriptions.ts';
-import { createOpened } from '../../src/serve/opened.ts';
-import type { Opened } from '../../src/serve/opened.ts';
+import { subscriptionsOf } from '../../src/serve/console-actions.ts';
 import type { SourceConfig } from '../../src/config.ts';
 import { subscriptionsArea } from '../../src/console/subscriptions/subscriptions-area.ts';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
@@ -22,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => test.drop());
 
 let emulator: ReturnType<typeof createEmulator>;
-let opened: Opened;
+let opened: AsyncDisposableStack;
 let admin: RunningAdmin;
 let source: SourceConfig;
 beforeEach(async () => {
@@ -37,13 +35,13 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await admin.close();
-  await opened.closeAll();
+  await opened.disposeAsync();
   await emulator.close();
 });
 
 async function start(sources: readonly SourceConfig[], publicUrl: string | undefined): Promise<void> {
   const logger = pino({ level: 'silent' });
-  opened = createOpened(logger);
+  opened = new AsyncDisposableStack();
   const options = subscriptionsOf({ db: test.db, sources, publicUrl, logger, opened });
   admin = await startAdmin([subscriptionsArea(options)], test.db);
 }
@@ -81,7 +79,7 @@ describe('the subscriptions of a source', () => {
     await start([source], 'https://old.test');
     await admin.post('/subscriptions/default/apply', {});
     await admin.close();
-    await opened.closeAll();
+    await opened.disposeAsync();
     await start([{ ...source, secrets: ['another-secret-of-the-tests'] }], 'https://sink.test');
     const differences = [
       {

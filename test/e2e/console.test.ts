@@ -2,7 +2,7 @@ import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { countEvents } from '../../src/store/count-events.ts';
+import { countEvents } from '../../src/store/search-events.ts';
 import { runsInBrowser, openBrowser, watchPage } from '../support/browser.ts';
 import type { OpenBrowser } from '../support/browser.ts';
 import { createTestDatabase } from '../support/database.ts';

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { freePort } from '../../src/embedded/free-port.ts';
+import { freePort } from '../support/free-port.ts';
 import { PROGRAM, runProgram, temporaryDirectory } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -41,6 +41,16 @@ describe('the demo', () => {
     const answer: unknown = JSON.parse(await runProgram(demoSettings, 'sql', '--json', question));
     expect(answer).toHaveLength(9);
 
+    const admin = /Open the console: (http:\S+)/.exec(demo.output())?.[1] ?? '';
+    expect(await (await fetch(admin)).text()).toMatch(/aria-current="?true"?\s*>\s*hour/i);
+    const oddities =
+      'select (select count(*)::int from quarantine) as quarantined, (select sum(duplicate_count)::int from conservation) as duplicates';
+    expect(JSON.parse(await runProgram(demoSettings, 'sql', '--json', oddities))).toEqual([
+      { quarantined: 1, duplicates: 1 },
+    ]);
+    const forwarded = path.join(directory, 'demo', 'forwarded.jsonl');
+    await waitFor(async () => (await readFile(forwarded, 'utf8').catch(() => '')).includes('AUDIT_LOG_ALL'));
+
     expect(await demo.stop()).toBe(0);
     const conservation = await runProgram(
       demoSettings,
@@ -55,7 +65,7 @@ describe('the demo', () => {
 describe('the emulator', () => {
   it('says where it is and who can log in, and ends well', async () => {
     const emulator = start(['emulator', '--port', '0'], {});
-    const url = await waitFor(() => /emulated cloud is at (http:\S+)/.exec(emulator.output())?.[1]);
+    const url = await waitFor(() => /emulator running at (http:\S+)/.exec(emulator.output())?.[1]);
     const [, username = '', password = ''] =
       /^ {2}(\S+) {2}(\S+) {2}Administrator$/m.exec(emulator.output()) ?? [];
     const login = await fetch(`${url}/login`, {

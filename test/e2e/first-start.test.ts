@@ -1,9 +1,20 @@
 import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PROGRAM, runProgram, startProgram, temporaryDirectory } from '../support/program.ts';
+import { z } from 'zod';
+import { freePort } from '../support/free-port.ts';
+import {
+  endOfProgram,
+  PROGRAM,
+  runProgram,
+  SECRET,
+  startProgram,
+  temporaryDirectory,
+} from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -53,7 +64,7 @@ describe('the first start, without any settings', () => {
   });
 
   it('refuses a second start on the same directory with exit code 2, and says so', async () => {
-    await expect(startProgram(settings)).rejects.toThrow(/ended with 2: [\s\S]*another xiq-sink serves on/);
+    await expect(startProgram(settings)).rejects.toThrow(/ended with 2: [\s\S]*Another xiq-sink serves on/);
   });
 
   it('follows new events within a second', async () => {
@@ -102,6 +113,91 @@ describe('the first start, without any settings', () => {
     await writeFile(pidFile, `${process.pid}\n/nowhere\n0\n1\n\n\n`, { mode: 0o600 });
     program = await startProgram(settings);
     expect(await search('--type', 'AUDIT_LOG_ALL')).toContain('User admin@example.com logged in');
+  });
+});
+
+describe('a stop', () => {
+  it('with Redis away takes less than 10 s and leaves no Postgres behind', async () => {
+    const dataDir = path.join(directory, 'redis-away');
+    const service = await startProgram({
+      DATA_DIR: dataDir,
+      REDIS_URL: `redis://127.0.0.1:${await freePort()}`,
+    });
+    const began = performance.now();
+    expect(await service.end('SIGINT')).toBe(0);
+    expect(performance.now() - began).toBeLessThan(10_000);
+    await expectNoPostgres(dataDir);
+  });
+
+  it('by a second signal is at once and leaves no Postgres behind', async () => {
+    const dataDir = path.join(directory, 'impatient');
+    const service = await startProgram({ DATA_DIR: dataDir, LOG_LEVEL: 'debug' });
+    service.signal('SIGINT');
+    await waitFor(() => service.output().includes('stopping'));
+    expect(await service.end('SIGINT')).not.toBeNull();
+    await expectNoPostgres(dataDir);
+  });
+
+  /** Whatever runs on the directory would have its process id there, and the directory in its command line. */
+  async function expectNoPostgres(dataDir: string): Promise<void> {
+    await expect(readFile(path.join(dataDir, 'postgres', 'cluster', 'postmaster.pid'))).rejects.toThrow(
+      'ENOENT',
+    );
+    const { stdout } = await run('ps', ['-eo', 'args=']);
+    expect(stdout.split('\n').filter((line) => line.includes(`${dataDir}/postgres`))).toEqual([]);
+  }
+});
+
+describe('a port in use', () => {
+  it.each([
+    ['serve', 'PORT', 'ADMIN_PORT'],
+    ['serve', 'ADMIN_PORT', 'PORT'],
+    ['demo', 'PORT', 'ADMIN_PORT'],
+  ])('stops %s with one line that names %s', async (command, setting, other) => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    try {
+      const port = String(z.object({ port: z.number() }).parse(server.address()).port);
+      const dataDir = path.join(directory, 'port-in-use');
+      const { code, stderr } = await endOfProgram(
+        { DATA_DIR: dataDir, HOST: '127.0.0.1', LOG_LEVEL: 'warn', [setting]: port, [other]: '0' },
+        command,
+      );
+      expect(stderr).toBe(
+        `xiq-sink: Port ${port} is already in use. Stop the other program (perhaps another xiq-sink), or set ${setting} to a free port.\n`,
+      );
+      expect(code).toBe(2);
+    } finally {
+      server.close();
+    }
+  });
+});
+
+describe('the start-up line', () => {
+  it('counts the generated secret', () => {
+    expect(program?.output()).toContain('default (1 secret, 9 message types, no API)');
+  });
+
+  it('with a secret of the settings shows a first delivery to complete', async () => {
+    const service = await startProgram({
+      DATA_DIR: path.join(directory, 'own-secret'),
+      WEBHOOK_SECRET: SECRET,
+    });
+    try {
+      const output = await waitFor(() =>
+        service.output().includes('Press Ctrl-C') ? service.output() : undefined,
+      );
+      expect(output).toContain('replace YOUR_SECRET');
+      expect(output).not.toContain(SECRET);
+      const curl = /^ +(curl .*)$/m.exec(output)?.[1] ?? '';
+      const { stdout } = await run('sh', [
+        '-c',
+        curl.replace('curl', 'curl -sS').replace('YOUR_SECRET', SECRET),
+      ]);
+      expect(JSON.parse(stdout)).toMatchObject({ records: 1, quarantined: 0 });
+    } finally {
+      await service.end('SIGTERM');
+    }
   });
 });
 

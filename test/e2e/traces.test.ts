@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { freePort } from '../../src/embedded/free-port.ts';
+import { freePort } from '../support/free-port.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { startOtlpReceiver } from '../support/otlp-receiver.ts';

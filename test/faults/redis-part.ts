@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { Redis } from 'ioredis';
-import { freePort } from '../../src/embedded/free-port.ts';
+import { freePort } from '../support/free-port.ts';
 import { startRedisServer } from '../support/redis.ts';
 import type { Part } from './part.ts';
 

@@ -1,4 +1,4 @@
-import { formatTable } from '../../src/commands/table.ts';
+import { formatTable } from '../../src/commands/shared/output.ts';
 import { countRefused } from './ledger.ts';
 import type { Measured, Row } from './row.ts';
 

@@ -1,6 +1,6 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { freePort } from '../../src/embedded/free-port.ts';
+import { freePort } from '../support/free-port.ts';
 import { SECRET, temporaryDirectory } from '../support/program.ts';
 import { fakeClockSettings } from './clock.ts';
 import { mountSmallDisk } from './disk.ts';

@@ -7,13 +7,8 @@ import { startForwarding } from '../../src/forward/forward-events.ts';
 import { BatchRefusedError, EndpointRefusedError } from '../../src/forward/sender.ts';
 import type { Message, Sender } from '../../src/forward/sender.ts';
 import { createBatchStore } from '../../src/handlers/store-batch.ts';
-import {
-  addDestination,
-  listDestinations,
-  listRejected,
-  moveCursor,
-  setState,
-} from '../../src/store/destinations.ts';
+import { addDestination, listDestinations, moveCursor, setState } from '../../src/store/destinations.ts';
+import { listRejected } from '../../src/store/rejected-events.ts';
 import { createTestDatabase, emptyTables } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';

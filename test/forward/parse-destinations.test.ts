@@ -78,7 +78,7 @@ describe('destinations of the file', () => {
     expect(parse({ destinations: given }, { HEC_TOKEN: SECRET })).toHaveLength(3);
     // A token with a line break would be none.
     expect(problemsOf({ destinations: given }, { HEC_TOKEN: `${SECRET}\n` })).toEqual([
-      expect.stringMatching(/^XIQ_SINK_CONFIG: destination a: token: .*printable ASCII characters/),
+      'XIQ_SINK_CONFIG: destination a: token: must be printable ASCII characters without spaces',
     ]);
   });
 
@@ -109,13 +109,15 @@ describe('destinations of the file', () => {
   it('are refused where a value cannot be had, or a name is none', () => {
     const file = path.join(directory, 'nowhere');
     expect(problemsOf({ destinations: [{ name: 'a', ...HEC, token: { env: 'NOT_SET' } }] })).toEqual([
-      'XIQ_SINK_CONFIG: destinations.0.token: the environment variable NOT_SET is not set',
+      expect.stringMatching(
+        /settings\.yaml: destinations\.0\.token: the environment variable NOT_SET is not set$/,
+      ),
     ]);
     expect(problemsOf({ destinations: [{ name: 'a', ...HEC, token: { file } }] })).toEqual([
-      `XIQ_SINK_CONFIG: destinations.0.token: can't read ${file} (ENOENT)`,
+      expect.stringContaining(`settings.yaml: destinations.0.token: ${file} cannot be read: ENOENT`),
     ]);
     expect(problemsOf({ destinations: [{ name: 'A b', ...FILE }] })).toEqual([
-      expect.stringMatching(/destinations\.0\.name: .*lower-case letters, digits, - and _/),
+      expect.stringContaining('destinations.0.name: must be lower-case letters, digits, - and _'),
     ]);
   });
 

@@ -56,6 +56,13 @@ describe('storing a batch', () => {
     expect(rows).toEqual([{ id: '9007199254740993' }]);
   });
 
+  it('keeps the host names and device ids beside one that is null', async () => {
+    await store(
+      queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ hostNames: ['ap-1', null], deviceIds: [null, 7, 8] })]),
+    );
+    expect(await audits()).toMatchObject([{ host_names: ['ap-1'], device_ids: ['7', '8'] }]);
+  });
+
   it('changes nothing when the same job runs again', async () => {
     const delivery = queuedDelivery('AUDIT_LOG_ALL', [auditRecord(), 'x'], {
       records: JSON.stringify([auditRecord()]),

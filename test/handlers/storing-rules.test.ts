@@ -5,10 +5,10 @@ import { pino } from 'pino';
 import { describe, expect, inject, it } from 'vitest';
 import type { TestContext } from 'vitest';
 import { FAILURE_RULES } from '../../src/handlers/failure-rules.ts';
-import { storeGroup } from '../../src/handlers/store-group.ts';
-import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
+import { storeGroup } from '../../src/handlers/store-batch.ts';
 import { openStoringDatabase } from '../../src/store/database.ts';
 import type { Db, StoringLimits } from '../../src/store/database.ts';
+import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 import { deliveryToEvents } from '../support/convert.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
@@ -82,7 +82,7 @@ const waitForLocks = (db: Db, count: number) =>
 /** The deliveries wait while it is so, and say for what; afterwards they are stored, none of it in quarantine. */
 async function expectWaiting(storing: Storing, kind: string, mend: () => Promise<unknown>): Promise<void> {
   const done = storing.store(some());
-  await waitFor(() => storing.logged(`deliveries wait for the database (${kind})`));
+  await waitFor(() => storing.logged(`waiting for the database (${kind})`));
   expect(await counts(storing.db)).toEqual([]);
   await mend();
   await done;
@@ -124,7 +124,7 @@ const TESTS: Readonly<Record<string, (context: TestContext) => Promise<void>>> =
     const done = storing.store(some());
     await waitForLocks(storing.db, 1);
     await sql`lock table audit_events in exclusive mode`.execute(other);
-    await waitFor(() => storing.logged('deliveries are stored again (deadlock)'));
+    await waitFor(() => storing.logged('transaction repeated (deadlock)'));
     await other.commit().execute();
     await done;
     expect(await counts(storing.db)).toEqual(stored);
@@ -147,7 +147,7 @@ const TESTS: Readonly<Record<string, (context: TestContext) => Promise<void>>> =
     await waitForLocks(storing.db, 1);
     await other.commit().execute();
     await done;
-    expect(storing.logged('deliveries are stored again (serialization failure)')).toBe(true);
+    expect(storing.logged('transaction repeated (serialization failure)')).toBe(true);
     expect(await counts(storing.db)).toEqual([account(1, 0, 1, 0)]);
   },
 
@@ -161,7 +161,7 @@ const TESTS: Readonly<Record<string, (context: TestContext) => Promise<void>>> =
     await waitForLocks(storing.db, 2);
     await other.commit().execute();
     await Promise.all(workers);
-    expect(storing.logged('deliveries are stored again (stored meanwhile)')).toBe(true);
+    expect(storing.logged('transaction repeated (stored meanwhile)')).toBe(true);
     expect(await counts(storing.db)).toEqual(stored);
     expect(await storing.db.selectFrom('quarantine').selectAll().execute()).toHaveLength(1);
     expect(await storing.db.selectFrom('events').selectAll().execute()).toHaveLength(3);
@@ -220,7 +220,7 @@ const TESTS: Readonly<Record<string, (context: TestContext) => Promise<void>>> =
     const other = await storing.db.startTransaction().execute();
     await sql`lock table audit_events in exclusive mode`.execute(other);
     const done = storing.store(some());
-    await waitFor(() => storing.logged('deliveries wait for the database (statement time-out)'));
+    await waitFor(() => storing.logged('waiting for the database (statement time-out)'));
     await other.commit().execute();
     await done;
     expect(await counts(storing.db)).toEqual(stored);
@@ -255,7 +255,7 @@ const TESTS: Readonly<Record<string, (context: TestContext) => Promise<void>>> =
       { reason: 'x is not a function', content: Buffer.from(bad.records), message_type: 'SMS_LOG_ALL' },
       { reason: 'not JSON', content: Buffer.from([0]) },
     ]);
-    expect(storing.logged('a delivery cannot be stored and goes to quarantine whole')).toBe(true);
+    expect(storing.logged('a delivery could not be stored and is quarantined whole')).toBe(true);
   },
 
   'conversion defect': async (context) => {
@@ -294,14 +294,18 @@ describe('a delivery that can be stored in no way', () => {
     const [good, bad] = some();
     if (good === undefined || bad === undefined) throw new Error('two deliveries');
     const broken = withDefect(storing, bad.deliveryId, Number.POSITIVE_INFINITY);
-    await expect(storing.store([bad, good], broken)).rejects.toThrow('1 deliveries can be stored in no way');
+    await expect(storing.store([bad, good], broken)).rejects.toThrow(
+      'deliveries that could neither be stored nor quarantined: 1',
+    );
     expect(await counts(storing.db)).toEqual([account(2, 2, 0, 0)]);
   });
 
   it('is not tried without end when quarantine refuses it, too', async (context) => {
     const storing = await startStoring(context);
     await raise(storing.db, 'deliveries', 'P0001');
-    await expect(storing.store(some())).rejects.toThrow('2 deliveries can be stored in no way');
+    await expect(storing.store(some())).rejects.toThrow(
+      'deliveries that could neither be stored nor quarantined: 2',
+    );
   });
 });
 
@@ -332,7 +336,7 @@ describe('a connection that has gone silent', () => {
     const delivery = queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ id: 3 })]);
     await storing.store([delivery]);
     expect(performance.now() - began).toBeLessThan(5_000);
-    expect(storing.logged('the database was silent for 1000 ms')).toBe(true);
+    expect(storing.logged('the database sent nothing for 1000 ms')).toBe(true);
     expect(await counts(storing.db)).toHaveLength(3);
   });
 });

@@ -10,7 +10,7 @@ import { OutageError } from '../../src/errors.ts';
 import { DeliveryBatch } from '../../src/queue/delivery-batch.ts';
 import { openDeliveryQueue } from '../../src/queue/delivery-queue.ts';
 import type { DeliveryQueueOptions } from '../../src/queue/delivery-queue.ts';
-import { freePort } from '../../src/embedded/free-port.ts';
+import { freePort } from '../support/free-port.ts';
 import { BACKENDS } from '../support/backends.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';

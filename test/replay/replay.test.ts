@@ -2,12 +2,13 @@ import { gzipSync } from 'node:zlib';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { replayChosen } from '../../src/commands/quarantine/quarantine-replay.ts';
+import { createBatchStore } from '../../src/handlers/store-batch.ts';
+import { replayChosen } from '../../src/commands/quarantine/replay.ts';
 import { replayQuarantined } from '../../src/replay/replay.ts';
 import type { ReplayContext } from '../../src/replay/replay.ts';
-import { createBatchStore } from '../../src/handlers/store-batch.ts';
+import { discardQuarantined } from '../../src/store/quarantine.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
-import { discardQuarantined } from '../../src/store/resolve-quarantine.ts';
+import { openConsoleDatabase } from '../../src/store/database.ts';
 import { createTestDatabase, emptyTables } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { deliveryToEvents } from '../support/convert.ts';
@@ -115,6 +116,34 @@ describe('a replay', () => {
     expect(await eventIds()).toHaveLength(1);
   });
 
+  it('does not hold up the others of its group when it fails unforeseen', async () => {
+    await store(unreadable(Buffer.from('[{"code":1}]')), unreadable(Buffer.from('[{"code":2}]')));
+    const ids = idsOf(await quarantined());
+    const [bad = ''] = ids;
+    await sql`create function die() returns trigger language plpgsql as $$ begin
+      if new.quarantine_id = ${sql.lit(bad)} then raise 'died'; end if; return new; end $$`.execute(test.db);
+    await sql`
+      create trigger die before update on quarantine for each row execute function die()`.execute(test.db);
+    const outcomes = await replayQuarantined(context, ids);
+    await sql`drop function die cascade`.execute(test.db);
+    expect(outcomes).toMatchObject([
+      { quarantineId: bad, kind: 'refused', reason: 'died' },
+      { kind: 'replayed', events: 1 },
+    ]);
+    expect(await conservation()).toEqual({ adds_up: true, open: 1, replayed: 1, discarded: 0 });
+  });
+
+  it('completes however many run at the same time on the connections of the console', async () => {
+    const records = Array.from({ length: 20 }, (_, id) => auditRecord({ code: 666, id }));
+    await storePoisoned(queuedDelivery('AUDIT_LOG_ALL', records));
+    const ids = idsOf(await quarantined());
+    const db = openConsoleDatabase(test.databaseUrl, () => undefined);
+    const outcomes = await Promise.all(ids.map((id) => replayQuarantined({ ...context, db }, [id])));
+    await db.destroy();
+    expect(outcomes.flat().map(({ kind }) => kind)).toEqual(ids.map(() => 'replayed'));
+    expect(await eventIds()).toHaveLength(20);
+  });
+
   it('is done by one of two who ask at the same time', async () => {
     await storePoisoned(queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ code: 666 })]));
     const ids = idsOf(await quarantined());
@@ -128,7 +157,7 @@ describe('a replay', () => {
     expect(await eventIds()).toHaveLength(1);
   });
 
-  it('doubles nothing when it died between storing and remembering', async () => {
+  it('stores nothing when it fails before the item is marked, and everything once when it is repeated', async () => {
     const broken = unreadable(Buffer.from('[{"code":1},"x"]'));
     await store(broken);
     await sql`
@@ -138,8 +167,9 @@ describe('a replay', () => {
     await sql`
       create trigger die before update on quarantine for each row execute function die()`.execute(test.db);
     const ids = idsOf(await quarantined());
-    await expect(replayQuarantined(context, ids)).rejects.toThrow('died');
-    expect(await eventIds()).toHaveLength(1);
+    expect(await replayQuarantined(context, ids)).toMatchObject([{ kind: 'refused', reason: 'died' }]);
+    expect(await eventIds()).toEqual([]);
+    expect(await conservation()).toEqual({ adds_up: true, open: 1, replayed: 0, discarded: 0 });
     await sql`drop function die cascade`.execute(test.db);
 
     const [outcome] = await replayQuarantined(context, ids);

@@ -85,7 +85,7 @@ describe('the health of a process', () => {
     expect(checks).toEqual(
       expect.arrayContaining([
         { name: 'queue', state: 'spooling', why: 'connect ECONNREFUSED cache.internal:6379' },
-        { name: 'spool', state: 'nearly full', why: '900 bytes in 1 files, room for 100 more' },
+        { name: 'spool', state: 'nearly full', why: '900 bytes in 1 file, room for 100 bytes more' },
       ]),
     );
   });

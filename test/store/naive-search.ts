@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Db } from '../../src/store/database.ts';
-import type { EventFilter } from '../../src/store/search-events.ts';
+import type { EventFilter } from '../../src/store/event-filter.ts';
 
 /** What a search has to find, by a query over everything that is too simple to be wrong: ids, newest first. */
 export async function naiveSearch(db: Db, filter: EventFilter): Promise<string[]> {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readOpenQuarantine } from '../../src/store/open-quarantine.ts';
+import { readOpenQuarantine } from '../../src/store/search-quarantine.ts';
 import { createTestDatabase, unguarded } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 

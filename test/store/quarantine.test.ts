@@ -4,15 +4,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createBatchStore } from '../../src/handlers/store-batch.ts';
 import { migrateStore } from '../../src/store/migrate.ts';
 import { maintainPartitions } from '../../src/store/partitions.ts';
-import { discardQuarantined } from '../../src/store/resolve-quarantine.ts';
+import { discardQuarantined } from '../../src/store/quarantine.ts';
 import {
   countQuarantine,
   findQuarantined,
   openQuarantine,
   searchQuarantine,
 } from '../../src/store/search-quarantine.ts';
-import type { QuarantineState } from '../../src/store/quarantine-state.ts';
-import type { QuarantineFilter } from '../../src/store/search-quarantine.ts';
+import type { QuarantineFilter, QuarantineState } from '../../src/store/search-quarantine.ts';
 import { createOwnedDatabase, unguarded } from '../support/database.ts';
 import type { OwnedDatabase } from '../support/database.ts';
 import { queuedDelivery } from '../support/deliveries.ts';

@@ -2,8 +2,11 @@ import { Client } from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createBatchStore } from '../../src/handlers/store-batch.ts';
-import { endOfEvents, eventsStoredAfter, searchEvents } from '../../src/store/search-events.ts';
-import type { EventFilter, EventPosition } from '../../src/store/search-events.ts';
+import type { EventFilter } from '../../src/store/event-filter.ts';
+import type { EventPosition } from '../../src/store/event-pages.ts';
+import { endOfEvents, readStretch } from '../../src/store/read-events.ts';
+import { searchEvents } from '../../src/store/search-events.ts';
+import type { StoredPosition } from '../../src/store/stored-event.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -81,6 +84,8 @@ describe('searching events', () => {
 });
 
 describe('following events', () => {
+  const readAll = async (position: StoredPosition) => [...(await readStretch(test.db, position, 10)).events];
+
   it('misses none when transactions commit in another order than they began', async () => {
     const position = await endOfEvents(test.db);
     const insert = `insert into audit_events
@@ -93,17 +98,16 @@ describe('following events', () => {
       await slow.query('begin');
       await slow.query(insert, ['slow']);
       await fast.query(insert, ['fast']);
-      const early = await eventsStoredAfter(test.db, {}, position, 10);
-      expect(early).toEqual([]);
+      expect(await readAll(position)).toEqual([]);
       await slow.query('commit');
       // A transaction in another database of the server, which other tests use, holds them back as well.
       const all = await waitFor(async () => {
-        const events = await eventsStoredAfter(test.db, {}, position, 10);
+        const events = await readAll(position);
         return events.length > 0 ? events : undefined;
       });
       expect(all.map((event) => event.columns['user_name'])).toEqual(['slow', 'fast']);
       const [first] = all;
-      const rest = await eventsStoredAfter(test.db, {}, { xid: first?.xid ?? '', id: first?.id ?? '' }, 10);
+      const rest = await readAll({ xid: first?.xid ?? '', id: first?.id ?? '' });
       expect(rest.map((event) => event.columns['user_name'])).toEqual(['fast']);
     } finally {
       await Promise.all([slow.end(), fast.end()]);

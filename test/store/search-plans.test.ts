@@ -2,9 +2,9 @@ import { CompiledQuery, sql } from 'kysely';
 import type { RootOperationNode } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
+import type { EventFilter } from '../../src/store/event-filter.ts';
 import { maintainPartitions } from '../../src/store/partitions.ts';
 import { searchEvents } from '../../src/store/search-events.ts';
-import type { EventFilter } from '../../src/store/search-events.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 

@@ -1,15 +1,17 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MESSAGE_TYPES } from '../../src/domain.ts';
+import type { EventFilter } from '../../src/store/event-filter.ts';
 import { eventHistogram } from '../../src/store/event-histogram.ts';
-import { countEventsUpTo } from '../../src/store/export-events.ts';
-import { findEvent } from '../../src/store/find-event.ts';
-import { searchEvents } from '../../src/store/search-events.ts';
-import type { EventFilter, EventPosition } from '../../src/store/search-events.ts';
+import type { EventPosition } from '../../src/store/event-pages.ts';
+import { readStretch } from '../../src/store/read-events.ts';
+import { countEventsUpTo, findEvent, searchEvents } from '../../src/store/search-events.ts';
+import type { StoredPosition } from '../../src/store/stored-event.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { naiveSearch } from './naive-search.ts';
-import { DAY, POOL, START, storeVariedEvents } from './varied-events.ts';
+import { DAY, POOL, START, STORED, storeVariedEvents } from './varied-events.ts';
 
 let test: TestDatabase;
 beforeAll(async () => {
@@ -40,6 +42,18 @@ const filters: fc.Arbitrary<EventFilter> = fc.record({
   until: fc.option(time, { nil: undefined }),
 });
 
+/** Follows the stored events from the first one on, a stretch at a time. */
+async function followAll(filter: EventFilter, limit: number): Promise<string[]> {
+  const ids: string[] = [];
+  let position: StoredPosition = { xid: '0', id: '0' };
+  for (;;) {
+    const { events, end, isFull } = await readStretch(test.db, position, limit, filter);
+    ids.push(...[...events].map(({ id }) => id));
+    if (!isFull || end === undefined) return ids;
+    position = end;
+  }
+}
+
 async function searchAll(filter: EventFilter, limit: number, order: 'newest' | 'oldest'): Promise<string[]> {
   const ids: string[] = [];
   let after: EventPosition | undefined;
@@ -54,7 +68,6 @@ async function searchAll(filter: EventFilter, limit: number, order: 'newest' | '
 
 describe('any filter', () => {
   it('finds page by page what a plain query finds, each event once and in order', async () => {
-    let found = 0;
     await fc.assert(
       fc.asyncProperty(
         filters,
@@ -62,15 +75,33 @@ describe('any filter', () => {
         fc.constantFrom('newest' as const, 'oldest' as const),
         async (filter, limit, order) => {
           const expected = await naiveSearch(test.db, filter);
-          found += expected.length;
           expect(await searchAll(filter, limit, order)).toEqual(
             order === 'newest' ? expected : expected.toReversed(),
           );
         },
       ),
-      { numRuns: 50 },
+      {
+        numRuns: 50,
+        examples: [
+          [{}, 200, 'newest'],
+          [{}, 150, 'oldest'],
+        ],
+      },
     );
-    expect(found).toBeGreaterThan(1_000);
+    expect(await naiveSearch(test.db, {})).toHaveLength(STORED);
+  });
+
+  it('follows the stored events over those that do not match, each event once and in order', async () => {
+    await waitFor(async () => (await followAll({}, 1_000)).length === STORED);
+    await fc.assert(
+      fc.asyncProperty(filters, fc.integer({ min: 15, max: 900 }), async (filter, limit) => {
+        const expected = await naiveSearch(test.db, filter);
+        const found = await followAll(filter, limit);
+        expect(found.toSorted()).toEqual(expected.toSorted());
+        expect(found).toEqual(found.toSorted((a, b) => Number(a) - Number(b)));
+      }),
+      { numRuns: 30, examples: [[{}, 100]] },
+    );
   });
 
   it('counts the same in the bars of a histogram, and up to a limit', async () => {

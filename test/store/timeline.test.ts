@@ -1,12 +1,8 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createBatchStore } from '../../src/handlers/store-batch.ts';
-import {
-  accessPointPositions,
-  clientPositions,
-  summarizeClient,
-  summarizeUser,
-} from '../../src/store/timeline.ts';
+import { accessPointPositions, clientPositions } from '../../src/store/positions.ts';
+import { summarizeClient, summarizeUser } from '../../src/store/timeline.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';

@@ -24,7 +24,10 @@ export const POOL = {
   orgs: ['0', '5'],
 } as const;
 
-/** Stores 720 events and more of all types, with values of the pool, among them characters that are hard to write. */
+/** How many events `storeVariedEvents` stores. */
+export const STORED = 800;
+
+/** Stores events of all types, with values of the pool, among them characters that are hard to write. */
 export async function storeVariedEvents(db: Db): Promise<void> {
   const none = { audit: undefined, location: undefined, log: undefined };
   await maintainPartitions(db, PARTITIONED, none);

@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pino } from 'pino';
-import { sendingOf } from '../../src/serve/console-destinations.ts';
-import { replayerOf } from '../../src/serve/console-quarantine.ts';
+import { replayerOf, sendingOf } from '../../src/serve/console-actions.ts';
 import { deliveriesArea } from '../../src/console/deliveries/deliveries-area.ts';
 import { destinationsArea } from '../../src/console/destinations/destinations-area.ts';
 import { createEventHub } from '../../src/console/live/event-hub.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { MessageType } from '../../src/domain.ts';
-import { rollUpArrivals } from '../../src/store/arrivals.ts';
 import type { Db } from '../../src/store/database.ts';
+import { rollUpArrivals } from '../../src/store/roll-up-arrivals.ts';
 import { waitFor } from './wait-for.ts';
 
 /** Deliveries as the charts count them. */

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { freePort } from '../../src/embedded/free-port.ts';
+import { freePort } from './free-port.ts';
 import { waitFor } from './wait-for.ts';
 
 /** A Redis of the tests' own, which keeps what it has acknowledged (append-only file, synced always). */

@@ -1,21 +1,25 @@
+import { countEvents } from '../../store/search-events.ts';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import { styleText } from 'node:util';
 import type { Logger } from 'pino';
-import { loadConfig } from '../../config.ts';
 import { MESSAGE_TYPES } from '../../domain.ts';
 import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
 import { createEmulator } from '../../../emulator/emulator.ts';
-import { countEvents } from '../../store/count-events.ts';
 import type { Db } from '../../store/database.ts';
+import { loadSettings } from '../../serve/load-settings.ts';
+import type { ServiceConfig } from '../../serve/load-settings.ts';
 import { withStore } from '../../serve/open-store.ts';
+import { sampleBody } from '../../serve/sample-delivery.ts';
 import { startService } from '../../serve/start-service.ts';
 import type { Service } from '../../serve/start-service.ts';
+import { countOf } from '../../units.ts';
 
 /** Deliveries a second: all nine message types within a second or two. */
 const RATE = 20;
 
-/** A terminal gets a live line, a pipe a line now and then. */
+/** On a terminal one line is updated in place; a pipe gets a line every few seconds. */
 const TERMINAL_INTERVAL_MS = 500;
 const PIPE_INTERVAL_MS = 5_000;
 
@@ -26,13 +30,14 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * database apart from a real one, and uses of the settings only DATA_DIR, HOST, PORT and ADMIN_PORT.
  */
 export async function runDemo(env: Environment, logger: Logger, signal: AbortSignal): Promise<void> {
-  const dataDir = path.join(env['DATA_DIR'] ?? './data', 'demo');
+  const dataDir = path.resolve(env['DATA_DIR'] || './data', 'demo');
   const emulator = createEmulator({ rate: RATE, logger });
   const cloudUrl = await emulator.listen(0);
   try {
-    const config = demoConfig(env, dataDir, cloudUrl);
-    const service = await startService(config, 'all', logger);
+    const config = demoSettings(env, dataDir, cloudUrl);
+    const service = await startService(config, 'all', logger, { overviewRange: 'hour' });
     try {
+      await sendOddDeliveries(service);
       process.stdout.write(`${demoScreen(service, cloudUrl, dataDir)}\n\n`);
       await withStore(config, logger, ({ db }) => showProgress(db, signal));
       process.stdout.write('\nstopping\n');
@@ -44,45 +49,63 @@ export async function runDemo(env: Environment, logger: Logger, signal: AbortSig
   }
 }
 
-function demoConfig(
-  { HOST = '127.0.0.1', PORT = '8080', ADMIN_PORT = '8081' }: Environment,
-  dataDir: string,
-  cloudUrl: string,
-) {
-  return loadConfig({
-    HOST,
-    PORT,
-    ADMIN_PORT,
+function demoSettings(env: Environment, dataDir: string, cloudUrl: string): ServiceConfig {
+  const port = env['PORT'] || '8080';
+  return loadSettings({
+    HOST: env['HOST'] || '127.0.0.1',
+    PORT: port,
+    ADMIN_PORT: env['ADMIN_PORT'] || '8081',
     DATA_DIR: dataDir,
     CLOUD_API_URL: cloudUrl,
     CLOUD_USERNAME: EMULATOR_LOGINS.administrator.username,
     CLOUD_PASSWORD: EMULATOR_LOGINS.administrator.password,
-    PUBLIC_URL: `http://127.0.0.1:${PORT}`,
+    PUBLIC_URL: `http://127.0.0.1:${port}`,
     SUBSCRIBE: 'auto',
+    FORWARD_TO: pathToFileURL(forwardFile(dataDir)).href,
   });
 }
 
+/** The file that the demo forwards to. */
+const forwardFile = (dataDir: string) => path.join(dataDir, 'forwarded.jsonl');
+
+/** Sends what a cloud sends now and then: a body that is cut off, and one delivery twice. */
+async function sendOddDeliveries({ port, sources }: Service): Promise<void> {
+  const body = sampleBody(Date.now());
+  for (const text of [body.slice(0, -20), body, body]) {
+    await fetch(`http://127.0.0.1:${port}/ingest/default/AUDIT_LOG_ALL`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${sources[0]?.secrets[0]}` },
+      body: text,
+    });
+  }
+}
+
 function demoScreen({ port, adminPort, readerUrl }: Service, cloudUrl: string, dataDir: string): string {
-  const ask = (statement: string) => `  DATA_DIR=${dataDir} bin/xiq-sink sql "${statement}"`;
+  const command = (line: string) => `  DATA_DIR=${dataDir} bin/xiq-sink ${line}`;
+  const query = (statement: string) => command(`sql "${statement}"`);
   return [
     styleText('bold', `An emulated cloud at ${cloudUrl} sends to xiq-sink at http://127.0.0.1:${port}`),
     '',
-    styleText('bold', `Look at it: http://127.0.0.1:${adminPort}`),
+    styleText('bold', `Open the console: http://127.0.0.1:${adminPort}`),
     '',
-    'Ask it, in another terminal:',
-    ask('select message_type, count(*), max(occurred_at) from events group by 1 order by 1'),
-    ask('select occurred_at, user_name, description from audit_log order by 1 desc limit 10'),
-    ask(
+    'Query events, in another terminal:',
+    query('select message_type, count(*), max(occurred_at) from events group by 1 order by 1'),
+    query('select occurred_at, user_name, description from audit_log order by 1 desc limit 10'),
+    query(
       'select client_mac, count(distinct ap_mac) as seen_by from location_client_centric group by 1 order by 2 desc limit 10',
     ),
     '',
-    'Follow it:',
-    `  DATA_DIR=${dataDir} bin/xiq-sink events tail`,
+    'Follow events:',
+    command('events tail'),
     '',
-    'With any Postgres client, read only:',
+    'See the item in quarantine, and the forwarded events:',
+    command('quarantine list'),
+    `  tail -f ${forwardFile(dataDir)}`,
+    '',
+    'With any Postgres client, read-only:',
     `  psql "${readerUrl}"`,
     '',
-    'Ctrl-C stops all of it.',
+    'Press Ctrl-C to stop everything.',
   ].join('\n');
 }
 
@@ -100,5 +123,5 @@ async function showProgress(db: Db, signal: AbortSignal): Promise<void> {
 async function progressLine(db: Db): Promise<string> {
   const counts = await countEvents(db);
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
-  return `${total.toLocaleString('en')} events of ${counts.size} of ${MESSAGE_TYPES.length} message types have arrived`;
+  return `${countOf(total, 'event')} of ${counts.size} of ${MESSAGE_TYPES.length} message types have arrived`;
 }

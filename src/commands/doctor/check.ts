@@ -1,33 +1,36 @@
-/** How a check ended. What is skipped was not looked at, because something it needs failed. */
+import pTimeout from 'p-timeout';
+import { describeError } from '../../errors.ts';
+
+/** The result of a check. `skipped`: the check was not made, because another one that it needs failed. */
 export type Status = 'ok' | 'warn' | 'fail' | 'skipped';
 
-/** What a check has found. */
+/** The finding of a check. */
 export interface Finding {
   readonly status: Status;
   readonly message: string;
-  /** What a person can do about it. */
+  /** The fix for a person to make. */
   readonly remedy?: string | undefined;
-  /** Whether the checks that need this one cannot be made; by default when it failed or was skipped. */
+  /** Whether checks that need this one are skipped; by default when it failed or was skipped. */
   readonly stops?: boolean;
 }
 
-/** One thing to look at. */
+/** One check. */
 export interface Check {
-  /** Of a line of the report. */
+  /** Its name in the report. */
   readonly name: string;
-  /** The checks that must not have failed before. */
+  /** The names of earlier checks that must not have failed. */
   readonly needs?: readonly string[];
-  /** What to do when it throws or takes too long. */
+  /** The fix when it throws or times out. */
   readonly remedy?: string;
-  /** What it finds when it takes too long; by default a failure. */
+  /** The finding when it times out; by default a failure. */
   readonly whenLate?: Finding;
-  /** Milliseconds it may take; by default `LIMIT_MS`. */
+  /** Its time limit in milliseconds; by default `LIMIT_MS`. */
   readonly limitMs?: number;
-  /** What it throws is a failure that says so. The signal fires when its time is over. */
+  /** Makes the check. An error that it throws is a failed finding. The signal fires at the time limit. */
   run(signal: AbortSignal): Promise<Finding>;
 }
 
-/** What one check may take, in milliseconds. */
+/** The usual time limit of a check, in milliseconds. */
 export const LIMIT_MS = 5_000;
 
 export const ok = (message: string): Finding => ({ status: 'ok', message });
@@ -41,3 +44,52 @@ export const skipped = (message: string, remedy?: string): Finding => ({
   message,
   remedy,
 });
+
+/** A check that was started. */
+export interface Running {
+  readonly name: string;
+  readonly finding: Promise<Finding>;
+}
+
+/**
+ * Starts all checks at once. A check that needs others waits for them, and is skipped when one of them failed; those
+ * others must come before it in `checks`. A finding never rejects, and never takes longer than its limit.
+ */
+export function runChecks(checks: readonly Check[]): Running[] {
+  const running = new Map<string, Promise<Finding>>();
+  for (const check of checks) {
+    const needed = (check.needs ?? []).map((name) => [name, running.get(name)] as const);
+    running.set(check.name, runAfter(check, needed));
+  }
+  return [...running].map(([name, finding]) => ({ name, finding }));
+}
+
+async function runAfter(
+  check: Check,
+  needed: readonly (readonly [string, Promise<Finding> | undefined])[],
+): Promise<Finding> {
+  for (const [name, promise] of needed) {
+    const finding = await promise;
+    if (finding === undefined) throw new Error(`${check.name} stands before ${name}, which it needs`);
+    if (isStopped(finding)) return skipped(`needs ${name}`);
+  }
+  return runWithinLimit(check);
+}
+
+const isStopped = ({ status, stops }: Finding) => stops ?? (status === 'fail' || status === 'skipped');
+
+async function runWithinLimit(check: Check): Promise<Finding> {
+  const { limitMs = LIMIT_MS, remedy = 'see the message for the cause' } = check;
+  const over = new AbortController();
+  try {
+    return await pTimeout(check.run(over.signal), {
+      milliseconds: limitMs,
+      fallback() {
+        over.abort();
+        return check.whenLate ?? fail(`no answer within ${limitMs / 1_000} s`, remedy);
+      },
+    });
+  } catch (error) {
+    return fail(describeError(error), remedy);
+  }
+}

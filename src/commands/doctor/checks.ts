@@ -1,27 +1,34 @@
+import { commandName } from '../../command-name.ts';
 import type { Config, SourceConfig } from '../../config.ts';
-import { destinationNames } from '../../config.ts';
-import { checkCertificate } from './certificate.ts';
+import { destinationNames } from '../../config/destinations.ts';
 import { LIMIT_MS, ok } from './check.ts';
 import type { Check } from './check.ts';
-import { checkCloudClock, checkDatabaseClock } from './clock.ts';
 import { checkApi, checkSubscriptions } from './cloud.ts';
 import type { DatabaseAccess } from './database-access.ts';
-import { checkDatabase, checkMigrations } from './database.ts';
+import {
+  checkConservation,
+  checkDatabase,
+  checkMigrations,
+  checkPartitions,
+  checkRetention,
+  conservationLate,
+} from './database.ts';
 import { checkDestination } from './destinations.ts';
-import { checkDisk, checkSpool } from './disk.ts';
-import { checkPublicAddress } from './public-address.ts';
-import { checkQueue } from './queue.ts';
-import { checkConservation, checkPartitions, checkRetention, CONSERVATION_LATE } from './tables.ts';
+import { checkCloudClock, checkDatabaseClock, checkDisk } from './machine.ts';
+import { checkCertificate, checkPublicAddress } from './public-address.ts';
+import { checkQueue, checkSpool } from './queue.ts';
 
-/** An embedded database is started first, and may have to recover from a crash. */
+/** An embedded database is started first, and may have to recover after a crash. */
 const EMBEDDED_LIMIT_MS = 60_000;
 
-const DATABASE_REMEDY = 'check that the server runs, and lets this machine in with what DATABASE_URL says';
-const EMBEDDED_REMEDY = 'look into DATA_DIR/postgres/server.log';
-const REDIS_REMEDY = 'check REDIS_URL, and that the server runs and lets this machine in';
-const CLOUD_REMEDY = 'check CLOUD_API_URL, and that name servers and firewall let this machine out';
+const DATABASE_REMEDY =
+  'check DATABASE_URL, and that the server is running and accepts connections from this machine';
+const EMBEDDED_REMEDY = 'see DATA_DIR/postgres/server.log';
+const REDIS_REMEDY =
+  'check REDIS_URL, and that the server is running and accepts connections from this machine';
+const CLOUD_REMEDY = 'check CLOUD_API_URL, DNS and outgoing firewall rules';
 
-/** All checks of these settings, in the order of the report: what others need stands before them. */
+/** All checks for these settings, in the order of the report: a check comes after those that it needs. */
 export function checksOf(config: Config, access: DatabaseAccess): Check[] {
   const isEmbedded = config.databaseUrl === undefined;
   const isQueueInPostgres = config.redisUrl === undefined;
@@ -50,7 +57,7 @@ export function checksOf(config: Config, access: DatabaseAccess): Check[] {
     {
       name: 'conservation',
       needs: ['migrations'],
-      whenLate: CONSERVATION_LATE,
+      whenLate: conservationLate(),
       run: () => checkConservation(access),
     },
     { name: 'partitions', needs: ['migrations'], run: () => checkPartitions(access, config) },
@@ -59,7 +66,7 @@ export function checksOf(config: Config, access: DatabaseAccess): Check[] {
   ];
 }
 
-/** What is asked of the cloud of one source. */
+/** The checks of one source's cloud. */
 function cloudChecks({ name: source, cloud }: SourceConfig, config: Config, access: DatabaseAccess): Check[] {
   if (cloud === undefined) return [];
   const withApi = config.sources.filter((one) => one.cloud !== undefined);
@@ -72,7 +79,7 @@ function cloudChecks({ name: source, cloud }: SourceConfig, config: Config, acce
     },
     {
       name: nameOf('api'),
-      // Whether the cloud answers at all is known there, at once and with the reason.
+      // That check finds out first whether the cloud answers at all, and why not.
       needs: [nameOf('cloud clock')],
       remedy: CLOUD_REMEDY,
       run: (signal) => checkApi(cloud, signal),
@@ -80,7 +87,7 @@ function cloudChecks({ name: source, cloud }: SourceConfig, config: Config, acce
     {
       name: nameOf('subscriptions'),
       needs: ['migrations', nameOf('api')],
-      remedy: 'look: xiq-sink subscribe plan',
+      remedy: `run ${commandName()} subscribe plan`,
       run: (signal) => checkSubscriptions(access, config, source, signal),
     },
   ];
@@ -89,7 +96,7 @@ function cloudChecks({ name: source, cloud }: SourceConfig, config: Config, acce
 function destinationChecks({ forwarding }: Config, access: DatabaseAccess): Check[] {
   const names = destinationNames(forwarding);
   if (names.length === 0) {
-    return [{ name: 'destinations', run: async () => ok('none are set: nothing is forwarded') }];
+    return [{ name: 'destinations', run: async () => ok('none configured: no events are forwarded') }];
   }
   return names.map((name) => ({
     name: `destination ${name}`,
@@ -101,7 +108,7 @@ function destinationChecks({ forwarding }: Config, access: DatabaseAccess): Chec
 function describeConfig({ sources, redisUrl, databaseUrl, durability }: Config): string {
   return [
     `${sources.length === 1 ? 'source' : 'sources'} ${sources.map(({ name }) => name).join(', ')}`,
-    databaseUrl === undefined ? 'embedded database' : 'own database',
+    databaseUrl === undefined ? 'embedded database' : 'database server',
     `queue in ${redisUrl === undefined ? 'Postgres' : 'Redis'}`,
     `durability ${durability}`,
   ].join('; ');

@@ -1,5 +1,6 @@
 import { createCloudClient } from '../../cloud/client.ts';
 import type { TokenInfo } from '../../cloud/contract/auth.ts';
+import { commandName } from '../../command-name.ts';
 import type { Config, SourceConfig } from '../../config.ts';
 import { describeError } from '../../errors.ts';
 import { createLogger } from '../../logger.ts';
@@ -8,20 +9,21 @@ import { changesOf, messageTypeOf } from '../../subscribe/plan.ts';
 import type { Change } from '../../subscribe/plan.ts';
 import { createSubscribers } from '../../subscribe/create-subscribers.ts';
 import { readKeptSecret } from '../../serve/webhook-secret.ts';
+import { countOf } from '../../units.ts';
 import { fail, LIMIT_MS, ok, skipped, warn } from './check.ts';
 import type { Finding } from './check.ts';
 import type { DatabaseAccess } from './database-access.ts';
 
-/** How the API of a source's cloud is reached. */
+/** The API access of a source. */
 type CloudAccess = NonNullable<SourceConfig['cloud']>;
 
 const DAY_S = 24 * 60 * 60;
 
-/** Days that a token has left, below which something is to be done: soon, or now. */
+/** Remaining days of validity below which a token is a warning, or a failure. */
 const WARN_DAYS = 30;
 const FAIL_DAYS = 7;
 
-/** Whether the cloud lets us in, for how long, and lets us keep subscriptions. */
+/** Checks that the cloud accepts our credentials, for how long, and that they permit to manage subscriptions. */
 export async function checkApi(
   { apiUrl: baseUrl, credentials }: CloudAccess,
   signal: AbortSignal,
@@ -30,16 +32,19 @@ export async function checkApi(
   try {
     const info = await client.authorization.tokenInfo(signal);
     await demandPermissions(client, ['read', 'write'], signal);
-    // Not every token may ask; then the calls that matter will tell.
+    // Some tokens lack the permission for this call. They are fine otherwise.
     const account = await client.account.viq(signal).catch(() => undefined);
     if (account?.expired === true)
-      return warn(`${info.user_name}: the account has expired`, 'renew its licence in the cloud');
-    // A login is renewed by itself.
+      return warn(
+        `${info.user_name}: the account has expired`,
+        'renew the licence of the account in the cloud',
+      );
+    // A login is renewed automatically.
     return 'apiToken' in credentials ? describeToken(info) : ok(`logs in as ${info.user_name}`);
   } catch (error) {
     return fail(
       describeError(error),
-      'check CLOUD_API_URL, the credentials and their permissions, and that a firewall lets this machine out',
+      'check CLOUD_API_URL, the credentials and their permissions, and outgoing firewall rules',
     );
   } finally {
     await client.logout(signal).catch(() => undefined);
@@ -49,13 +54,13 @@ export async function checkApi(
 function describeToken({ user_name: name, expires_in: seconds }: TokenInfo): Finding {
   if (seconds === undefined || seconds === null) return ok(`the token of ${name} does not expire`);
   const days = Math.floor(seconds / DAY_S);
-  const told = `the token of ${name} is valid for ${days} days`;
-  const remedy = 'make a new token in the cloud, and set it as CLOUD_API_TOKEN';
-  if (days < FAIL_DAYS) return fail(told, remedy);
-  return days < WARN_DAYS ? warn(told, remedy) : ok(told);
+  const validity = `the token of ${name} is valid for ${countOf(days, 'day')}`;
+  const remedy = 'create a new token in the cloud, and set CLOUD_API_TOKEN to it';
+  if (days < FAIL_DAYS) return fail(validity, remedy);
+  return days < WARN_DAYS ? warn(validity, remedy) : ok(validity);
 }
 
-/** Whether the subscriptions of a source are what the settings say. Generates no secret. */
+/** Checks that the subscriptions of a source match the settings. Generates no secret. */
 export async function checkSubscriptions(
   access: DatabaseAccess,
   { sources, publicUrl, dataDir }: Config,
@@ -71,7 +76,8 @@ export async function checkSubscriptions(
   const logger = createLogger('silent');
   const subscribers = createSubscribers({ sources: complete, publicUrl, db, logger });
   const subscriber = subscribers.find((one) => one.source === source);
-  if (subscriber === undefined) return skipped('there is no webhook secret yet', 'run: xiq-sink serve');
+  if (subscriber === undefined)
+    return skipped('there is no webhook secret yet', `run ${commandName()} serve`);
   try {
     const { steps } = await subscriber.plan('subscribed', signal);
     return describeChanges(changesOf(steps), steps.length);
@@ -81,11 +87,13 @@ export async function checkSubscriptions(
 }
 
 function describeChanges(changes: readonly Change[], steps: number): Finding {
-  if (changes.length === 0) return ok(`${steps} in order`);
-  const remedy = 'look: xiq-sink subscribe plan, and repair: xiq-sink subscribe apply (or SUBSCRIBE=auto)';
-  const told = `not in order: ${changes.map(describeChange).join(', ')}`;
-  // One too many does no harm; one that is missing or wrong loses events.
-  return changes.every(({ action }) => action === 'delete') ? warn(told, remedy) : fail(told, remedy);
+  if (changes.length === 0) return ok(`${countOf(steps, 'subscription')} up to date`);
+  const remedy = `run ${commandName()} subscribe plan to see the changes, then subscribe apply (or set SUBSCRIBE=auto)`;
+  const differences = `not up to date: ${changes.map(describeChange).join(', ')}`;
+  // A surplus subscription does no harm; a missing or wrong one loses events.
+  return changes.every(({ action }) => action === 'delete')
+    ? warn(differences, remedy)
+    : fail(differences, remedy);
 }
 
 function describeChange(change: Change): string {
@@ -94,7 +102,7 @@ function describeChange(change: Change): string {
     case 'create':
       return `${type} is missing`;
     case 'update':
-      return `${type} has another ${change.differences.map(({ member }) => member).join(' and ')}`;
+      return `${type} has a different ${change.differences.map(({ member }) => member).join(' and ')}`;
     case 'delete':
       return `${type} is ${change.reason}`;
   }

@@ -5,22 +5,22 @@ import { hasCluster } from '../../embedded/cluster.ts';
 import { locateDatabase } from '../../serve/open-store.ts';
 import { LIMIT_MS } from './check.ts';
 
-/** The check that asks is over by then. */
+/** Beyond the time limit of the check that queries. */
 const QUERY_LIMIT_MS = LIMIT_MS + 1_000;
 
-/** A database that answers questions, and is not migrated. */
+/** An open database, on which no migration was run. */
 interface OpenedDatabase {
   readonly db: Db;
   readonly databaseUrl: string;
 }
 
-/** The database of the settings, as far as it is there. */
+/** The configured database, if it exists. */
 export interface DatabaseAccess {
-  /** Opens it; an embedded one that does not run is started. Undefined when it was never set up. */
+  /** Opens it, and starts an embedded one that is not running. Undefined when it was never created. */
   open(): Promise<OpenedDatabase | undefined>;
-  /** What `open` has opened. Throws before. */
+  /** The database that `open` opened. Throws before that. */
   opened(): OpenedDatabase;
-  /** Closes it, and stops what was started for it. */
+  /** Closes it, and stops an embedded server that `open` started. */
   close(): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export function createDatabaseAccess(config: Config): DatabaseAccess {
       return held;
     },
     opened() {
-      if (held === undefined) throw new Error('the database is asked before it is open');
+      if (held === undefined) throw new Error('the database is not open yet');
       return held;
     },
     async close() {

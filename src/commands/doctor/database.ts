@@ -1,7 +1,12 @@
+import { commandName } from '../../command-name.ts';
+import type { Config } from '../../config.ts';
+import { FAMILIES } from '../../domain.ts';
 import { weaknessesOfPostgres } from '../../queue/postgres-engine.ts';
+import { readServerFacts } from '../../store/database.ts';
 import { readMigrationState } from '../../store/migrate.ts';
-import { readServerFacts } from '../../store/server-facts.ts';
-import { formatBytes } from './bytes.ts';
+import { readPartitionState } from '../../store/partitions.ts';
+import { readConservation } from '../../store/read-arrivals.ts';
+import { countOf, formatBytes } from '../../units.ts';
 import { fail, ok, warn } from './check.ts';
 import type { Finding } from './check.ts';
 import type { DatabaseAccess } from './database-access.ts';
@@ -9,43 +14,101 @@ import type { DatabaseAccess } from './database-access.ts';
 /** README: Postgres 14 and newer. */
 const OLDEST_POSTGRES = 14;
 
-/** Whether the database answers, is one that we work with, and keeps what it has acknowledged. */
+/** Checks that the database answers, is supported and writable, and makes commits durable. */
 export async function checkDatabase(access: DatabaseAccess): Promise<Finding> {
   const opened = await access.open();
-  if (opened === undefined) return { ...warn('not set up yet', 'run: xiq-sink serve'), stops: true };
+  if (opened === undefined) {
+    return { ...warn('not created yet', `run ${commandName()} serve`), stops: true };
+  }
   const { majorVersion, version, isReadOnly, bytes } = await readServerFacts(opened.db);
-  const told = `Postgres ${version}, ${formatBytes(bytes)}`;
-  if (majorVersion < OLDEST_POSTGRES)
-    return fail(told, `move to Postgres ${OLDEST_POSTGRES} or newer, and set DATABASE_URL`);
+  const server = `Postgres ${version}, ${formatBytes(bytes)}`;
+  if (majorVersion < OLDEST_POSTGRES) {
+    return fail(`${server}: too old`, `move to Postgres ${OLDEST_POSTGRES} or newer, and set DATABASE_URL`);
+  }
   if (isReadOnly) {
-    return {
-      ...fail(`${told}: takes no rows, it is read-only or a standby`, 'set DATABASE_URL to the primary'),
-      stops: false,
-    };
+    return { ...fail(`${server}: read-only, or a standby`, 'set DATABASE_URL to the primary'), stops: false };
   }
   const weaknesses = await weaknessesOfPostgres(opened.databaseUrl);
   return weaknesses.length === 0
-    ? ok(told)
+    ? ok(server)
     : warn(
-        `${told}: ${weaknesses.join('; ')}`,
-        'change the settings of the server, unless it holds nothing of worth',
+        `${server}: ${weaknesses.join('; ')}`,
+        'change these settings of the server, unless its data may be lost',
       );
 }
 
-/** Whether the tables are those of this version. Applies nothing. */
+/** Checks that the tables match this version. Applies no migration. */
 export async function checkMigrations(access: DatabaseAccess): Promise<Finding> {
   const { applied, pending, unknown } = await readMigrationState(access.opened().db);
   if (unknown.length > 0) {
     return fail(
-      `a newer xiq-sink has been here, and has applied ${unknown.join(', ')}`,
-      'run that version, or restore a backup: migrations go forward only',
+      `a newer xiq-sink has applied ${unknown.join(', ')}`,
+      'run that version, or restore a backup: migrations cannot be undone',
     );
   }
   if (pending.length > 0) {
     return fail(
       `${applied.length} applied, ${pending.length} pending: ${pending.join(', ')}`,
-      'run: xiq-sink migrate (a start of serve does it, too)',
+      `run ${commandName()} migrate (serve also does it when it starts)`,
     );
   }
   return ok(`all ${applied.length} applied`);
 }
+
+const seeConservation = () => `run ${commandName()} sql "select * from conservation"`;
+
+/** The finding when large tables take longer to add up than a person waits. */
+export const conservationLate = () => warn('adding up takes longer than 5 s', seeConservation());
+
+/** Checks that the records of every delivery are accounted for, and that no quarantined item is open. */
+export async function checkConservation(access: DatabaseAccess): Promise<Finding> {
+  const { deliveries, unbalanced, openInQuarantine } = await readConservation(access.opened().db);
+  if (unbalanced.length > 0) {
+    return fail(
+      `does not add up: ${unbalanced.join(', ')}`,
+      `rows are missing or were added by hand: ${seeConservation()} to see where, and restore them from a backup`,
+    );
+  }
+  const sums = countOf(deliveries, 'delivery adds up', 'deliveries add up');
+  return openInQuarantine === 0
+    ? ok(sums)
+    : warn(
+        `${sums}; ${countOf(openInQuarantine, 'open item')} in quarantine`,
+        `run ${commandName()} quarantine list`,
+      );
+}
+
+/** Checks that there is a partition for the month of every event. */
+export async function checkPartitions(access: DatabaseAccess, config: Config): Promise<Finding> {
+  const { db } = access.opened();
+  const { missing, inDefault } = await readPartitionState(db, new Date(), config.retentionMonths);
+  if (missing.length > 0) {
+    return warn(
+      `${countOf(missing.length, 'partition')} missing, first ${missing[0]}: their events go to a default partition`,
+      `a worker creates partitions when it starts and every hour: run ${commandName()} serve, or see its log`,
+    );
+  }
+  const rows = inDefault.map(({ partition, rows }) => `${countOf(rows, 'event')} in ${partition}`);
+  return rows.length === 0
+    ? ok('from last month to three months ahead')
+    : warn(
+        `events outside all partitions: ${rows.join(', ')}`,
+        'the time of these events is wrong or very old: see the table; events move once their month has a partition',
+      );
+}
+
+/** Checks that no partition is older than the retention allows. */
+export async function checkRetention(access: DatabaseAccess, config: Config): Promise<Finding> {
+  const { retentionMonths } = config;
+  const { passed } = await readPartitionState(access.opened().db, new Date(), retentionMonths);
+  const kept = FAMILIES.map((family) => `${family} ${describeMonths(retentionMonths[family])}`).join(', ');
+  return passed.length === 0
+    ? ok(kept)
+    : warn(
+        `${kept}; past retention: ${passed.join(', ')}`,
+        'a worker drops them within an hour, unless a destination still needs their events: see destinations',
+      );
+}
+
+const describeMonths = (months: number | undefined) =>
+  months === undefined ? 'forever' : countOf(months, 'month');

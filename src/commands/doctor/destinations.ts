@@ -1,18 +1,19 @@
 import { listDestinations, MAX_BEHIND_COUNT } from '../../store/destinations.ts';
 import type { DestinationStatus } from '../../store/destinations.ts';
-import { duration } from '../progress.ts';
+import { commandName } from '../../command-name.ts';
+import { countOf, formatDuration } from '../../units.ts';
 import { fail, ok, warn } from './check.ts';
 import type { Finding } from './check.ts';
 import type { DatabaseAccess } from './database-access.ts';
 
-/** A destination that is further behind than this does not keep up, or is away. */
+/** A destination with a longer lag does not keep up, or is unreachable. */
 const FAR_BEHIND_S = 15 * 60;
 
-/** Whether a destination of the settings gets its events. */
+/** Checks that a configured destination receives its events. */
 export async function checkDestination(access: DatabaseAccess, name: string): Promise<Finding> {
   const status = (await listDestinations(access.opened().db)).find((one) => one.name === name);
   if (status === undefined) {
-    return warn('has not started', 'run: xiq-sink serve, in the role all or forward');
+    return warn('not started', `run ${commandName()} serve with the role all or forward`);
   }
   return describe(status);
 }
@@ -20,32 +21,39 @@ export async function checkDestination(access: DatabaseAccess, name: string): Pr
 function describe(status: DestinationStatus): Finding {
   const { name, state, rejected_count: rejected, behind_since: since, last_error: error } = status;
   const behindS = since === null ? 0 : (Date.now() - since.getTime()) / 1_000;
-  const told = `${state}, ${describeBehind(status, behindS)}`;
+  const lag = `${state}, ${describeBehind(status, behindS)}`;
   switch (state) {
     case 'refused':
       return fail(
-        `${told}: ${error ?? 'it refuses us'}`,
-        `mend what it says, then: xiq-sink destinations resume ${name}`,
+        `${lag}: ${error ?? 'no reason given'}`,
+        `fix the cause, then run ${commandName()} destinations resume ${name}`,
       );
     case 'paused':
-      return warn(told, `go on: xiq-sink destinations resume ${name}`);
+      return warn(lag, `to resume, run ${commandName()} destinations resume ${name}`);
     case 'running':
       if (error !== null)
-        return warn(`${told}: ${error}`, `it is tried again; try it now: xiq-sink destinations test ${name}`);
+        return warn(
+          `${lag}: ${error}`,
+          `it is retried; to test it now, run ${commandName()} destinations test ${name}`,
+        );
       if (behindS > FAR_BEHIND_S) {
         return warn(
-          told,
-          'see that serve runs in the role all or forward, and that the destination keeps up',
+          lag,
+          'check that serve is running with the role all or forward, and that the destination keeps up',
         );
       }
       return rejected > 0
-        ? warn(`${told}, has refused ${rejected} events`, `look: xiq-sink destinations rejected ${name}`)
-        : ok(told);
+        ? warn(
+            `${lag}, ${countOf(rejected, 'rejected event')}`,
+            `run ${commandName()} destinations rejected ${name}`,
+          )
+        : ok(lag);
   }
 }
 
 function describeBehind({ behind_count: count }: DestinationStatus, seconds: number): string {
-  if (count === 0) return 'has all';
-  const events = count > MAX_BEHIND_COUNT ? `over ${MAX_BEHIND_COUNT}` : String(count);
-  return `${events} events behind, since ${duration(seconds)}`;
+  if (count === 0) return 'up to date';
+  const events =
+    count > MAX_BEHIND_COUNT ? `over ${countOf(MAX_BEHIND_COUNT, 'event')}` : countOf(count, 'event');
+  return `${events} behind (${formatDuration(seconds)})`;
 }

@@ -1,30 +1,27 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import pTimeout from 'p-timeout';
 import type { Config } from '../../config.ts';
 import { UsageError } from '../../errors.ts';
-import { parseDestinations } from '../../forward/parse-destinations.ts';
 import { createSecrets } from '../../secrets.ts';
 import type { Secrets } from '../../secrets.ts';
-import { fail, skipped } from './check.ts';
+import { FAILED, WRONG_USAGE } from '../shared/process.ts';
+import type { Settings } from '../shared/run-on-store.ts';
+import { fail, runChecks, skipped } from './check.ts';
+import type { Running } from './check.ts';
 import { checksOf } from './checks.ts';
 import { createDatabaseAccess } from './database-access.ts';
 import { printReport } from './report.ts';
-import { runChecks } from './run-checks.ts';
-import type { Running } from './run-checks.ts';
-import { FAILED, WRONG_USAGE } from '../exit-codes.ts';
-import type { Settings } from '../settings.ts';
 
-/** Closing may hang where a check has hung. */
+/** Closing may hang if a check did. */
 const CLOSE_LIMIT_MS = 15_000;
 
 /**
- * `doctor`: checks all that this program depends on, and changes nothing. Gives the exit code: 0 when nothing fails,
- * 1 when something does, 2 when the settings are wrong.
+ * `doctor`: checks the whole installation, and changes nothing. Resolves with the exit code: 0 when no check fails, 1
+ * when one does, 2 when the settings are wrong.
  */
 export async function examine(settings: Settings, asJson: boolean): Promise<number> {
   let config: Config;
   try {
     config = await settings();
-    parseDestinations(config.forwarding);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     await printReport(wrongSettings(error), asJson, createSecrets());
@@ -35,21 +32,24 @@ export async function examine(settings: Settings, asJson: boolean): Promise<numb
     const counts = await printReport(runChecks(checksOf(config, access)), asJson, secretsOf(config));
     return counts.fail > 0 ? FAILED : 0;
   } finally {
-    await Promise.race([access.close(), sleep(CLOSE_LIMIT_MS, undefined, { ref: false })]);
+    await pTimeout(access.close(), { milliseconds: CLOSE_LIMIT_MS, message: false });
   }
 }
 
-/** A finding for each line of what is wrong with the settings, and one for what was not looked at. */
+/** A finding for each wrong setting, and one for all checks that were not made. */
 function wrongSettings({ message }: UsageError): Running[] {
   const [heading = '', ...problems] = message.split('\n');
   const lines = problems.length > 0 ? problems.map((line) => line.trim()) : [heading];
   return [
-    ...lines.map((line) => ({ name: 'configuration', found: fail(line, 'correct it: see .env.example') })),
-    { name: 'all others', found: skipped('need configuration') },
+    ...lines.map((line) => ({
+      name: 'configuration',
+      found: fail(line, 'correct the setting: see .env.example'),
+    })),
+    { name: 'all others', found: skipped('needs configuration') },
   ].map(({ name, found }) => ({ name, finding: Promise.resolve(found) }));
 }
 
-/** What a message of some server could quote. */
+/** The secrets that the message of a server could contain. */
 function secretsOf({ databaseUrl, redisUrl, sources, forwarding }: Config): Secrets {
   const secrets = createSecrets();
   for (const url of [databaseUrl, redisUrl, forwarding.forwardTo]) {

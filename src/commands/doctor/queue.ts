@@ -1,29 +1,72 @@
+import path from 'node:path';
+import { commandName } from '../../command-name.ts';
 import type { Config } from '../../config.ts';
+import { describeError } from '../../errors.ts';
 import { inspectQueue } from '../../queue/batch-queue.ts';
+import { checkWritable, inspectSpool } from '../../queue/spool/inspect-spool.ts';
 import { locateQueue } from '../../serve/open-store.ts';
-import { duration } from '../progress.ts';
-import { ok, warn } from './check.ts';
+import { countOf, formatBytes, formatDuration } from '../../units.ts';
+import { fail, ok, warn } from './check.ts';
 import type { Finding } from './check.ts';
 import type { DatabaseAccess } from './database-access.ts';
 
-/** Workers store a batch in well under a second: one that has waited longer than this waits for something. */
+/** Workers store a batch in well under a second: one that has waited longer than this is stuck. */
 const OLD_S = 60;
 
-/** Whether the queue answers, is emptied, and keeps what it has taken. */
+/** Checks that the queue answers, is processed, and is durable. */
 export async function checkQueue(access: DatabaseAccess, config: Config): Promise<Finding> {
   const location = locateQueue(config, config.redisUrl === undefined ? access.opened().databaseUrl : '');
   const { waiting, active, delayed, oldestWaitingSeconds, weaknesses } = await inspectQueue(location);
   const oldest =
-    oldestWaitingSeconds === undefined ? '' : `, the oldest for ${duration(oldestWaitingSeconds)}`;
-  const told = `in ${location.kind === 'redis' ? 'Redis' : 'Postgres'}: ${waiting} batches wait${oldest}, ${active} with workers`;
+    oldestWaitingSeconds === undefined ? '' : ` (oldest ${formatDuration(oldestWaitingSeconds)})`;
+  const state = `in ${location.kind === 'redis' ? 'Redis' : 'Postgres'}: ${countOf(waiting, 'batch', 'batches')} waiting${oldest}, ${active} in progress`;
   if (delayed > 0) {
-    return warn(`${told}, ${delayed} could not be stored and are tried again`, "the worker's log says why");
+    return warn(
+      `${state}, ${delayed} waiting for a retry because storing failed`,
+      "see the worker's log for the reason",
+    );
   }
   if (oldestWaitingSeconds !== undefined && oldestWaitingSeconds > OLD_S) {
-    return warn(told, 'no worker stores them, or not fast enough: start one more, or look into its log');
+    return warn(
+      state,
+      `no worker is running, or workers are too slow: start one with ${commandName()} serve --role worker, or see its log`,
+    );
   }
-  // Those of a Postgres stand under database.
+  // The check of the database reports the weaknesses of a Postgres.
   return location.kind === 'redis' && weaknesses.length > 0
-    ? warn(`${told}; ${weaknesses.join('; ')}`, 'change the settings of Redis, or set DURABILITY=strict')
-    : ok(told);
+    ? warn(`${state}; ${weaknesses.join('; ')}`, 'change the settings of Redis, or set DURABILITY=strict')
+    : ok(state);
+}
+
+/** The spool should be almost empty: more than this share of its limit is a warning. */
+const HALF_FULL = 0.5;
+
+/** Checks that the spool is writable, undamaged, and has room. */
+export async function checkSpool({ dataDir, spool }: Config): Promise<Finding> {
+  const directory = path.join(dataDir, 'spool');
+  try {
+    await checkWritable(directory);
+  } catch (error) {
+    return fail(
+      `cannot write to ${directory}: ${describeError(error)}`,
+      'give the directory to the user that runs xiq-sink, or set DATA_DIR to another one',
+    );
+  }
+  const { segments, bytes, corrupt } = await inspectSpool(directory);
+  const state = `${formatBytes(bytes)} of ${formatBytes(spool.maxBytes)} in ${countOf(segments, 'segment')}`;
+  if (corrupt.length > 0) {
+    return warn(
+      `${state}; damaged segments were set aside: ${corrupt.join(', ')}`,
+      'the disk damaged them, or a person changed them: keep the files, and check the disk',
+    );
+  }
+  if (bytes >= spool.maxBytes) {
+    return fail(
+      `${state}: full, new deliveries are refused`,
+      'make the queue available again, or raise SPOOL_MAX_BYTES',
+    );
+  }
+  return bytes > spool.maxBytes * HALF_FULL
+    ? warn(state, 'the queue does not accept spooled deliveries: see queue')
+    : ok(state);
 }

@@ -1,11 +1,9 @@
 import { styleText } from 'node:util';
 import type { Secrets } from '../../secrets.ts';
-import { print } from '../print.ts';
-import { oneLine } from '../table.ts';
-import type { Finding, Status } from './check.ts';
-import type { Running } from './run-checks.ts';
+import { oneLine, print } from '../shared/output.ts';
+import type { Finding, Running, Status } from './check.ts';
 
-/** How many checks ended in which way. */
+/** Number of checks by result. */
 export type Counts = Readonly<Record<Status, number>>;
 
 const COLOUR = { ok: 'green', warn: 'yellow', fail: 'red', skipped: 'dim' } as const;
@@ -13,8 +11,8 @@ const COLOUR = { ok: 'green', warn: 'yellow', fail: 'red', skipped: 'dim' } as c
 const STATUS_WIDTH = 'skipped'.length;
 
 /**
- * Prints every finding as soon as it and those before it are there: an object a line, or lines for a person with a
- * summary. Coloured on a terminal. Nothing of what is secret is printed.
+ * Prints each finding as soon as it and those before it are known, as JSON objects or as text with a summary; coloured
+ * on a terminal. Secrets are hidden.
  */
 export async function printReport(
   checks: readonly Running[],

@@ -1,40 +1,71 @@
-import type { Config } from '../../config.ts';
+import type { Logger } from 'pino';
+import type { EmbeddedPostgres } from '../../embedded/embedded-postgres.ts';
+import { describeError } from '../../errors.ts';
 import { createLogger } from '../../logger.ts';
+import type { ServiceConfig } from '../../serve/load-settings.ts';
 import type { Role } from '../../serve/roles.ts';
 import { startService } from '../../serve/start-service.ts';
 import { welcome } from './welcome.ts';
 
-/** How long a shut-down may take before what hangs is left behind. */
-const STOP_TIMEOUT_MS = 10_000;
+/** How long a shutdown may take. The embedded database is stopped at once then, which takes another second or so. */
+const STOP_TIMEOUT_MS = 7_000;
+
+/** How long the process waits for the embedded database when it stops at once. */
+const IMMEDIATE_TIMEOUT_MS = 2_500;
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 /**
- * `serve`: runs until SIGINT or SIGTERM, then stops in reverse order of the start. A second signal, or a
- * shut-down of more than 10 s, ends the process at once: what was answered with 200 is durable by then.
+ * `serve`: runs until SIGINT or SIGTERM, then stops everything in the reverse order of the start. A second signal, or a
+ * start or shutdown that takes longer than 7 s after the first, ends the process at once: every delivery answered with
+ * 200 is durable by then. The embedded database never keeps running.
  */
-export async function serveUntilSignal(config: Config, role: Role): Promise<void> {
+export async function serveUntilSignal(config: ServiceConfig, role: Role): Promise<void> {
   const logger = createLogger(config.logLevel);
-  const signalled = nextSignal();
+  let embedded: Promise<EmbeddedPostgres> | undefined;
+  let timeout: NodeJS.Timeout | undefined;
+  const signalled = (async () => {
+    const signal = await nextSignal();
+    logger.info({ signal }, 'stopping: finishing accepted deliveries');
+    const leave = (reason: string) => void leaveAtOnce(reason, embedded, logger);
+    timeout = setTimeout(leave, STOP_TIMEOUT_MS, `not stopped within ${STOP_TIMEOUT_MS} ms`);
+    void nextSignal().then((second) => leave(`${second} again: exiting at once`));
+  })();
   const started = performance.now();
-  const service = await startService(config, role, logger);
-  const { port, adminPort } = service;
-  logger.info({ role, port, adminPort, ms: Math.round(performance.now() - started) }, 'ready');
-  process.stdout.write(`${welcome(service, config, role)}\n`);
-
-  const signal = await signalled;
-  logger.info({ signal }, 'stopping: finishing what was taken');
-  void nextSignal().then((second) => leave(`${second} again: leaving at once`));
-  const timeout = setTimeout(() => leave(`not stopped within ${STOP_TIMEOUT_MS} ms`), STOP_TIMEOUT_MS);
-  await service.stop();
-  clearTimeout(timeout);
+  try {
+    const service = await startService(config, role, logger, {
+      onEmbedded(server) {
+        embedded = server;
+        // Its failure is the start's as well.
+        server.catch(() => undefined);
+      },
+    });
+    const { port, adminPort } = service;
+    logger.info({ role, port, adminPort, ms: Math.round(performance.now() - started) }, 'ready');
+    process.stdout.write(`${welcome(service, config, role)}\n`);
+    await signalled;
+    await service.stop();
+  } finally {
+    clearTimeout(timeout);
+  }
   logger.info('stopped');
   process.exit(0);
+}
 
-  function leave(reason: string): void {
-    logger.error(reason);
-    process.exit(1);
+/** Ends the process, and before that the embedded database, which is a daemon of its own. */
+async function leaveAtOnce(
+  reason: string,
+  embedded: Promise<EmbeddedPostgres> | undefined,
+  logger: Logger,
+): Promise<void> {
+  logger.error(reason);
+  setTimeout(() => process.exit(1), IMMEDIATE_TIMEOUT_MS);
+  try {
+    await (await embedded)?.stop('immediate');
+  } catch (error) {
+    logger.error({ err: error }, `the embedded Postgres was not stopped: ${describeError(error)}`);
   }
+  process.exit(1);
 }
 
 function nextSignal(): Promise<NodeJS.Signals> {

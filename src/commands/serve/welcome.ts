@@ -2,55 +2,58 @@ import path from 'node:path';
 import { styleText } from 'node:util';
 import type { Config } from '../../config.ts';
 import { isLoopbackHost } from '../../loopback.ts';
-import { sampleBody } from '../../serve/first-delivery.ts';
 import type { Role } from '../../serve/roles.ts';
+import { sampleCommand, SECRET_PLACEHOLDER } from '../../serve/sample-delivery.ts';
 import type { Service } from '../../serve/start-service.ts';
 
-/** What a person reads once the service takes deliveries: where it is, how to try it, how to ask it. */
+/** The screen of a service that has started: its addresses, a delivery to try, and how to query events. */
 export function welcome(
-  { secrets, port, adminPort, readerUrl }: Service,
+  { sources, secrets, port, adminPort, readerUrl }: Service,
   config: Config,
   role: Role,
 ): string {
   const address = `${config.tls === undefined ? 'http' : 'https'}://localhost:${port}`;
   const admin = adminAddress(config, adminPort);
   if (secrets === undefined) {
-    return `xiq-sink ${WORK[role]}; its health: ${address}/readyz, its ${role === 'console' ? 'console' : 'metrics'}: ${admin}`;
+    const page = role === 'console' ? 'console' : 'metrics';
+    return `xiq-sink ${WORK[role]}. Health: ${address}/readyz, ${page}: ${admin}`;
   }
-  const source = secrets.sources[0]?.name ?? '';
+  const source = sources[0]?.name ?? '';
   const { secretFile, generated } = secrets;
-  const secret = secretFile === undefined ? '$WEBHOOK_SECRET' : `$(cat ${relative(secretFile)})`;
+  const sample = { baseUrl: address, source, secretFile: secretFile && relative(secretFile) };
   const lines = [
-    styleText('bold', `xiq-sink takes deliveries at ${address}/ingest/${source}/MESSAGE_TYPE`),
+    styleText('bold', `xiq-sink accepts deliveries at ${address}/ingest/${source}/MESSAGE_TYPE`),
     ...(generated === undefined
       ? []
-      : section(`Webhook secret, generated now, shown once, kept in ${secretFile}:`, generated)),
+      : section(`Webhook secret, generated now and shown once, kept in ${secretFile}:`, generated)),
     ...section(
-      'Try it:',
-      `curl -H "Authorization: Bearer ${secret}" -d '${sampleBody(Date.now())}' ${address}/ingest/${source}/AUDIT_LOG_ALL`,
+      secretFile === undefined
+        ? `Try it (replace ${SECRET_PLACEHOLDER} with a webhook secret of this source):`
+        : 'Try it:',
+      sampleCommand(sample),
     ),
-    ...(role === 'ingest' ? [] : section('Look at it:', admin)),
+    ...(role === 'ingest' ? [] : section('Open the console:', admin)),
     ...section(
-      'Ask it:',
+      'Query events:',
       'bin/xiq-sink events search',
       'bin/xiq-sink sql "select user_name, code, count(*) from audit_log group by 1, 2"',
     ),
     ...(readerUrl === undefined
       ? []
-      : section('With any Postgres client, read only:', `psql "${readerUrl}"`)),
+      : section('With any Postgres client, read-only:', `psql "${readerUrl}"`)),
     '',
-    'Ctrl-C stops it; what was answered with 200 is kept.',
+    'Press Ctrl-C to stop. Every delivery answered with 200 is kept.',
   ];
   return lines.join('\n');
 }
 
-/** What a process does that takes no deliveries. */
+/** What a process of each role does. */
 const WORK: Readonly<Record<Role, string>> = {
-  all: 'takes deliveries',
-  ingest: 'takes deliveries',
+  all: 'accepts deliveries',
+  ingest: 'accepts deliveries',
   worker: 'stores deliveries from the queue',
   forward: 'forwards events',
-  console: 'shows what is stored',
+  console: 'serves the console',
 };
 
 function adminAddress({ admin, tls }: Config, port: number): string {
@@ -60,7 +63,7 @@ function adminAddress({ admin, tls }: Config, port: number): string {
 
 const section = (title: string, ...lines: string[]) => ['', title, ...lines.map((line) => `  ${line}`)];
 
-/** A path as it is shortest to type from here. */
+/** The shorter of a path's two forms: absolute, or relative to the working directory. */
 function relative(file: string): string {
   const fromHere = path.relative(process.cwd(), file);
   return fromHere.startsWith('..') ? file : fromHere;

@@ -12,12 +12,12 @@ const COUNTED = {
   create: 'to create',
   update: 'to update',
   delete: 'to delete',
-  keep: 'in order',
+  keep: 'unchanged',
 } as const;
 
 const ACTIONS = ['create', 'update', 'delete', 'keep'] as const;
 
-/** A plan like a diff: a line for each subscription and one that counts them; coloured on a terminal. */
+/** Formats a plan like a diff: a line of counts, then a line per subscription; coloured on a terminal. */
 export function formatPlan(source: string, { steps, comparedWith }: Plan): string {
   const counts = ACTIONS.map(
     (action) => `${steps.filter((step) => step.action === action).length} ${COUNTED[action]}`,
@@ -25,18 +25,13 @@ export function formatPlan(source: string, { steps, comparedWith }: Plan): strin
   return [
     styleText('bold', `${source}: ${counts.join(', ')}`),
     ...(comparedWith === 'records'
-      ? [
-          styleText(
-            'dim',
-            '  (the cloud does not list subscriptions: compared with what was written down here)',
-          ),
-        ]
+      ? [styleText('dim', '  (the cloud does not list subscriptions: compared with our own records)')]
       : []),
     ...steps.map(formatStep),
   ].join('\n');
 }
 
-/** One line of a plan. */
+/** Formats one line of a plan. */
 export function formatStep(step: Step): string {
   const columns = [SIGN[step.action], messageTypeOf(step).padEnd(23), detailsOf(step)];
   return styleText(COLOUR[step.action], columns.join(' ').trimEnd());
@@ -56,7 +51,7 @@ function detailsOf(step: Step): string {
 }
 
 function idOf({ id }: { readonly id: string | undefined }): string {
-  return id ?? '(id not known)';
+  return id ?? '(id unknown)';
 }
 
 function formatDifference(difference: Difference): string {

@@ -8,22 +8,22 @@ import { changesOf, messageTypeOf } from '../../subscribe/plan.ts';
 import { viewListing, viewPlan } from '../../subscribe/plan-view.ts';
 import type { Goal, Listing, Plan, Subscriber } from '../../subscribe/subscriber.ts';
 import { withStore } from '../../serve/open-store.ts';
-import { commandOperator } from '../operator.ts';
-import { note, print } from '../print.ts';
-import { formatPlan, formatStep } from './print-plan.ts';
-import { createSubscribers } from '../../subscribe/create-subscribers.ts';
-import { formatTable } from '../table.ts';
 import { completeSecrets } from '../../serve/webhook-secret.ts';
+import { createSubscribers } from '../../subscribe/create-subscribers.ts';
+import { countOf } from '../../units.ts';
+import { note, print, printJson, printTable } from '../shared/output.ts';
+import { commandOperator } from '../shared/process.ts';
+import { formatPlan, formatStep } from './print-plan.ts';
 
-/** Where a `subscribe` command works. */
+/** The settings that a `subscribe` command works with. */
 export interface SubscribeContext {
   readonly config: Config;
   readonly logger: Logger;
-  /** The source to work on; undefined: all that have an API. */
+  /** The source to work on; undefined for all sources with API access. */
   readonly source: string | undefined;
 }
 
-/** `subscribe plan`: prints what `apply` would do. Resolves with whether there is nothing to do. */
+/** `subscribe plan`: prints what `apply` would do. Resolves with true when there is nothing to do. */
 export async function printPlan(context: SubscribeContext, asJson: boolean): Promise<boolean> {
   const plans: [string, Plan][] = [];
   await forEachSource(context, async (subscriber, signal) => {
@@ -34,21 +34,24 @@ export async function printPlan(context: SubscribeContext, asJson: boolean): Pro
   return plans.every(([, { steps }]) => changesOf(steps).length === 0);
 }
 
-/** `subscribe apply`: makes the cloud's subscriptions what the settings say, and says what it does. */
+/** `subscribe apply`: applies the configured subscriptions and prints each change. */
 export async function applySubscriptions(context: SubscribeContext): Promise<void> {
-  await forEachSource(context, (subscriber, signal, db) => reach('subscribed', { subscriber, db }, signal));
+  await forEachSource(context, (subscriber, signal, db) =>
+    applyGoal('subscribed', { subscriber, db }, signal),
+  );
 }
 
-/** `subscribe remove`: deletes our subscriptions, once it is sure that this is meant. */
-export async function removeSubscriptions(context: SubscribeContext, isSure: boolean): Promise<void> {
+/** `subscribe remove`: deletes our subscriptions once confirmed, else prints them and throws a UsageError. */
+export async function removeSubscriptions(context: SubscribeContext, isConfirmed: boolean): Promise<void> {
   await forEachSource(context, async (subscriber, signal, db) => {
-    if (isSure) await reach('removed', { subscriber, db }, signal);
+    if (isConfirmed) await applyGoal('removed', { subscriber, db }, signal);
     else print(formatPlan(subscriber.source, await subscriber.plan('removed', signal)));
   });
-  if (!isSure) throw new UsageError('nothing was removed: the same command with --yes removes these');
+  if (!isConfirmed)
+    throw new UsageError('nothing was removed: repeat the command with --yes to remove these subscriptions');
 }
 
-/** `subscribe list`: prints the subscriptions that the cloud holds. */
+/** `subscribe list`: prints all subscriptions in the cloud. */
 export async function printList(context: SubscribeContext, asJson: boolean): Promise<void> {
   const lists: [string, Listing][] = [];
   await forEachSource(context, async (subscriber, signal) => {
@@ -57,10 +60,10 @@ export async function printList(context: SubscribeContext, asJson: boolean): Pro
   const rows = lists.flatMap(([source, listing]) => viewListing(source, listing));
   for (const [source, { from }] of lists) {
     if (from === 'records')
-      note(`${source}: the cloud does not list subscriptions; these were written down here`);
+      note(`${source}: the cloud does not list subscriptions; this list comes from our own records`);
   }
   if (asJson) return printJson(rows);
-  if (rows.length === 0) return print('no subscriptions');
+  if (rows.length === 0) return print('There are no subscriptions.');
   const columns = ['source', 'id', 'message type', 'status', 'application', 'ours', 'url'];
   const cells = rows.map((row) => [
     row.source,
@@ -71,21 +74,21 @@ export async function printList(context: SubscribeContext, asJson: boolean): Pro
     row.ours ? 'yes' : 'no',
     row.url,
   ]);
-  print(formatTable(columns, cells));
+  await printTable(columns, cells);
 }
 
-/** One source's subscriptions, and where what is done to them is written down. */
-interface Reached {
+/** One source's subscriptions, and the database with the operator log. */
+interface SourceAccess {
   readonly subscriber: Subscriber;
   readonly db: Db;
 }
 
-async function reach(goal: Goal, { subscriber, db }: Reached, signal: AbortSignal): Promise<void> {
+async function applyGoal(goal: Goal, { subscriber, db }: SourceAccess, signal: AbortSignal): Promise<void> {
   const action = goal === 'subscribed' ? 'subscriptions.apply' : 'subscriptions.remove';
   const { outcomes, unfinished } = await recordAction(
     db,
     { operator: commandOperator(), action, subject: subscriber.source },
-    () => applyAloud(goal, subscriber, signal),
+    () => applyAndPrint(goal, subscriber, signal),
     ({ outcomes, unfinished }) => ({
       tried: outcomes.map(({ change, error }) => ({
         action: change.action,
@@ -98,32 +101,34 @@ async function reach(goal: Goal, { subscriber, db }: Reached, signal: AbortSigna
   if (unfinished.length > 0) {
     const reasons = new Set(unfinished.map(({ reason }) => reason));
     throw new Error(
-      `${unfinished.length} subscriptions are not done, run it again: ${[...reasons].join('; ')}`,
+      `${countOf(unfinished.length, 'subscription')} not changed: ${[...reasons].join('; ')}. Run the command again.`,
     );
   }
-  print(`${subscriber.source}: ${outcomes.length === 0 ? 'nothing to do' : `${outcomes.length} done`}`);
+  print(
+    `${subscriber.source}: ${outcomes.length === 0 ? 'nothing to do' : `${countOf(outcomes.length, 'change')} made`}`,
+  );
 }
 
-function applyAloud(goal: Goal, subscriber: Subscriber, signal: AbortSignal): Promise<Applied> {
-  let isToldOfWaiting = false;
+function applyAndPrint(goal: Goal, subscriber: Subscriber, signal: AbortSignal): Promise<Applied> {
+  let hasPrintedWaiting = false;
   return subscriber.apply(goal, {
     signal,
     onOutcome: printOutcome,
     onWaiting: () => {
-      if (!isToldOfWaiting) note('waiting for the cloud to show it');
-      isToldOfWaiting = true;
+      if (!hasPrintedWaiting) note('waiting for the cloud to list the change');
+      hasPrintedWaiting = true;
     },
   });
 }
 
 function printOutcome({ change, error }: Outcome): void {
   print(formatStep(change));
-  if (error !== undefined) note(`  not done: ${error.message}`);
+  if (error !== undefined) note(`  failed: ${error.message}`);
 }
 
 /**
- * Does the work for each chosen source, and logs out. One source's failure does not keep the others from their turn;
- * it rejects in the end. Ctrl-C breaks off the work, not the clean-up.
+ * Does the work for each chosen source, and logs out. After a failure it continues with the other sources, and rejects
+ * at the end. Ctrl-C stops the work but not the clean-up.
  */
 async function forEachSource(
   { config, logger, source }: SubscribeContext,
@@ -132,7 +137,7 @@ async function forEachSource(
   const { publicUrl } = config;
   const chosen = chooseSources(config.sources, source);
   if (publicUrl === undefined) {
-    throw new UsageError('PUBLIC_URL is not set: the cloud has to know which address to send to');
+    throw new UsageError('PUBLIC_URL is not set. Set it to the https:// address that the cloud sends to.');
   }
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
@@ -158,16 +163,12 @@ function chooseSources(sources: readonly SourceConfig[], wanted: string | undefi
   const withApi = sources.filter(({ cloud }) => cloud !== undefined).map(({ name }) => name);
   if (withApi.length === 0) {
     throw new UsageError(
-      'no API of the cloud is configured: set CLOUD_API_URL with CLOUD_API_TOKEN, or with CLOUD_USERNAME and CLOUD_PASSWORD',
+      'API access to the cloud is not configured. Set CLOUD_API_URL with CLOUD_API_TOKEN, or with CLOUD_USERNAME and CLOUD_PASSWORD.',
     );
   }
   if (wanted === undefined) return new Set(withApi);
   if (withApi.includes(wanted)) return new Set([wanted]);
   throw new UsageError(
-    `no source "${wanted}" with an API of the cloud is configured (there is: ${withApi.join(', ')})`,
+    `There is no source "${wanted}" with API access to the cloud. Sources with API access: ${withApi.join(', ')}.`,
   );
-}
-
-function printJson(value: unknown): void {
-  print(JSON.stringify(value, null, 2));
 }

@@ -1,18 +1,15 @@
 import { z } from 'zod';
 import { parseTime } from '../../parse-time.ts';
 
-const MESSAGE = 'takes a time such as 2026-01-31 08:00, or how long ago: 90m, 12h, 7d';
+const MESSAGE = 'must be a time such as 2026-01-31 08:00, or how long ago: 90m, 12h, 7d';
 
-const WITHOUT_OFFSET = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?$/;
-
-/** A point in time as a person writes it, since 1970: in UTC where no offset is named, or how long ago. */
+/** A point in time as a person writes it, since 1970: in UTC unless an offset is given, or how long ago. */
 export const moment = z
   .string({ error: MESSAGE })
   .transform((text, context) => {
-    const written = text.trim();
-    const time = parseTime(WITHOUT_OFFSET.test(written) ? `${written}Z` : written, new Date());
+    const time = parseTime(text.trim(), new Date());
     if (time !== undefined && time.getTime() >= 0) return time;
     context.addIssue({ code: 'custom', message: MESSAGE });
     return z.NEVER;
   })
-  .meta({ description: 'ISO 8601, in UTC where no offset is named; or how long ago: 90m, 12h, 7d' });
+  .meta({ description: 'ISO 8601, in UTC unless an offset is given; or how long ago: 90m, 12h, 7d' });

@@ -1,11 +1,10 @@
 import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
-import { eventsOfDelivery } from '../../store/delivery-events.ts';
-import type { StoredEvent } from '../../store/read-events.ts';
-import { findDelivery } from '../../store/search-deliveries.ts';
+import { eventsOfDelivery, findDelivery } from '../../store/search-deliveries.ts';
 import type { Delivery } from '../../store/search-deliveries.ts';
 import { findReplayed, quarantinedOf } from '../../store/search-quarantine.ts';
 import type { Quarantined } from '../../store/search-quarantine.ts';
+import type { StoredEvent } from '../../store/stored-event.ts';
 
 /** Of a large delivery, so many events and quarantined records are shown. */
 export const MOST_OF_EACH = 200;

@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import type { DescribedDestination } from '../../store/describe-destinations.ts';
+import type { DescribedDestination } from '../../store/destinations.ts';
 import { badge } from '../html/badge.ts';
 import type { Content } from '../html/html.ts';
 import { html } from '../html/html.ts';

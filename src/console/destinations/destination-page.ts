@@ -1,7 +1,7 @@
 import { HttpError } from '../../errors.ts';
-import { describeDestinations } from '../../store/describe-destinations.ts';
-import type { DescribedDestination } from '../../store/describe-destinations.ts';
-import type { Rejected } from '../../store/destinations.ts';
+import { describeDestinations } from '../../store/destinations.ts';
+import type { DescribedDestination } from '../../store/destinations.ts';
+import type { Rejected } from '../../store/rejected-events.ts';
 import { addressOf, eventAddress } from '../addresses.ts';
 import { html } from '../html/html.ts';
 import type { Content } from '../html/html.ts';

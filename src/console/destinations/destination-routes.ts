@@ -5,7 +5,7 @@ import {
   forgetUnconfigured,
   rewindDestination,
 } from '../../store/change-destination.ts';
-import { describeDestinations } from '../../store/describe-destinations.ts';
+import { describeDestinations } from '../../store/destinations.ts';
 import { recordAction } from '../../store/operator-log.ts';
 import { jsonRoute } from '../api/route.ts';
 import type { ApiRoute, Asking } from '../api/route.ts';

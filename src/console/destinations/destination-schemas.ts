@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { MESSAGE_TYPES } from '../../domain.ts';
-import type { DescribedDestination } from '../../store/describe-destinations.ts';
-import type { Rejected } from '../../store/destinations.ts';
+import type { DescribedDestination } from '../../store/destinations.ts';
+import type { Rejected } from '../../store/rejected-events.ts';
 import { cursorOf } from '../api/cursor.ts';
 import { moment } from '../api/moment.ts';
 import { limit } from '../api/query.ts';

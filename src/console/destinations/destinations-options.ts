@@ -1,6 +1,6 @@
 import type { Db } from '../../store/database.ts';
-import type { ConfiguredDestination } from '../../store/describe-destinations.ts';
-import type { Rejected } from '../../store/destinations.ts';
+import type { ConfiguredDestination } from '../../store/destinations.ts';
+import type { Rejected } from '../../store/rejected-events.ts';
 
 /** What pages and routes of destinations work with. */
 export interface DestinationsOptions {

@@ -1,5 +1,5 @@
-import { describeDestinations } from '../../store/describe-destinations.ts';
-import type { DescribedDestination } from '../../store/describe-destinations.ts';
+import { describeDestinations } from '../../store/destinations.ts';
+import type { DescribedDestination } from '../../store/destinations.ts';
 import { html } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { numberOf } from '../html/number.ts';

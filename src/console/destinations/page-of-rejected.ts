@@ -1,6 +1,6 @@
 import type { Db } from '../../store/database.ts';
-import { pageOfRejected } from '../../store/destinations.ts';
-import type { Rejected } from '../../store/destinations.ts';
+import { pageOfRejected } from '../../store/rejected-events.ts';
+import type { Rejected } from '../../store/rejected-events.ts';
 import { writeCursor } from '../api/cursor.ts';
 
 /** Some events that a destination has refused, and where to go on. */

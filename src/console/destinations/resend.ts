@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
-import { findRejected } from '../../store/destinations.ts';
 import { describeIds, recordAction } from '../../store/operator-log.ts';
+import { findRejected } from '../../store/rejected-events.ts';
 import type { Asking } from '../api/route.ts';
 import type { resendBody } from './destination-schemas.ts';
 import type { DestinationsOptions } from './destinations-options.ts';

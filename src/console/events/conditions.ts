@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { MESSAGE_TYPES } from '../../domain.ts';
 import { parseMacAddress } from '../../mac-address.ts';
-import type { EventFilter } from '../../store/search-events.ts';
+import type { EventFilter } from '../../store/event-filter.ts';
 import type { Query } from '../addresses.ts';
 import { moment } from '../api/moment.ts';
 import { several } from '../api/query.ts';

@@ -1,5 +1,5 @@
-import type { StoredDelivery } from '../../store/find-delivery.ts';
-import type { StoredEvent } from '../../store/read-events.ts';
+import type { Delivery } from '../../store/search-deliveries.ts';
+import type { StoredEvent } from '../../store/stored-event.ts';
 import { deliveryAddress } from '../addresses.ts';
 import { factsOf, factsPanel } from '../html/facts.ts';
 import type { Fact } from '../html/facts.ts';
@@ -9,7 +9,7 @@ import { bytesOf, numberOf } from '../html/number.ts';
 import { exactTimeOf } from '../html/time.ts';
 
 /** The delivery that brought an event, and the receipt that its sender got. */
-export function deliveryPanel({ deliveryId }: StoredEvent, delivery: StoredDelivery | undefined): Content {
+export function deliveryPanel({ deliveryId }: StoredEvent, delivery: Delivery | undefined): Content {
   const id: Fact = [
     'Delivery id',
     html`<a href=${deliveryAddress(deliveryId)}><code>${deliveryId}</code></a>`,

@@ -1,12 +1,12 @@
 import type { z } from 'zod';
 import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
-import { forwardingOf } from '../../store/event-forwarding.ts';
-import type { EventForwarding } from '../../store/event-forwarding.ts';
-import { findDelivery } from '../../store/find-delivery.ts';
-import type { StoredDelivery } from '../../store/find-delivery.ts';
-import { findEvent } from '../../store/find-event.ts';
-import type { StoredEvent } from '../../store/read-events.ts';
+import { forwardingOf } from '../../store/rejected-events.ts';
+import type { EventForwarding } from '../../store/rejected-events.ts';
+import { findDelivery } from '../../store/search-deliveries.ts';
+import type { Delivery } from '../../store/search-deliveries.ts';
+import { findEvent } from '../../store/search-events.ts';
+import type { StoredEvent } from '../../store/stored-event.ts';
 import { toEventAnswer } from './event-schemas.ts';
 import type { eventDetailSchema, forwardingSchema } from './event-schemas.ts';
 
@@ -19,7 +19,7 @@ export type EventOutcome = EventForwarding & { readonly isFiltered: boolean };
 /** One event, what brought it, and where it went. */
 export interface EventDetail {
   readonly event: StoredEvent;
-  readonly delivery: StoredDelivery | undefined;
+  readonly delivery: Delivery | undefined;
   readonly forwarding: readonly EventOutcome[];
 }
 

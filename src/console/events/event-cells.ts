@@ -1,5 +1,5 @@
 import type { MessageType } from '../../domain.ts';
-import type { StoredEvent } from '../../store/read-events.ts';
+import type { StoredEvent } from '../../store/stored-event.ts';
 import { clientAddress, searchAddress, userAddress } from '../addresses.ts';
 import type { Content } from '../html/html.ts';
 import { html } from '../html/html.ts';
@@ -62,27 +62,5 @@ export const LEADING_COLUMNS: Readonly<Record<MessageType, readonly string[]>> =
   SMS_LOG_ALL: ['username', 'tel', 'status', 'provider_type'],
 };
 
-/** What the summary of an event is made of, with the words around a value that needs them. */
-const SUMMARIES: Readonly<
-  Record<MessageType, readonly (readonly [column: string, before?: string, after?: string])[]>
-> = {
-  AUDIT_LOG_ALL: [['description']],
-  LOCATION_AP_CENTRIC: [['ssid'], ['rssi', '', ' dBm'], ['os']],
-  LOCATION_CLIENT_CENTRIC: [['rssi', '', ' dBm'], ['ipv4']],
-  GDPR_LOG_ALL: [['description'], ['category'], ['status']],
-  CREDENTIAL_LOG_ALL: [['vhm_id', 'virtual host manager ']],
-  ACCOUNTING_LOG_ALL: [['ssid'], ['acct_session_time', 'session of ', ' s'], ['acct_terminate_cause']],
-  AUTHENTICATION_LOG_ALL: [['reply'], ['reject_reason'], ['ssid'], ['auth_type']],
-  EMAIL_LOG_ALL: [['status'], ['approver_email', 'approved by ']],
-  SMS_LOG_ALL: [['status'], ['tel', 'to '], ['provider_type']],
-};
-
 /** What an event is about, in one line. */
-export function summaryOf({ messageType, columns }: StoredEvent): string {
-  return SUMMARIES[messageType]
-    .flatMap(([column, before = '', after = '']) => {
-      const value = columns[column];
-      return typeof value === 'string' && value !== '' ? [`${before}${value}${after}`] : [];
-    })
-    .join(' · ');
-}
+export { summarizeEvent as summaryOf } from '../../event-summary.ts';

@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import type { Db } from '../../store/database.ts';
-import { viewEvent } from '../../store/event-view.ts';
-import type { StoredEvent } from '../../store/read-events.ts';
+import { viewEvent } from '../../store/stored-event.ts';
+import type { StoredEvent } from '../../store/stored-event.ts';
 import { clientAddress, searchAddress, userAddress } from '../addresses.ts';
 import { readAsked } from '../api/route.ts';
 import { factsPanel } from '../html/facts.ts';

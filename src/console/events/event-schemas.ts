@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { FAMILIES, MESSAGE_TYPES } from '../../domain.ts';
-import type { StoredEvent } from '../../store/read-events.ts';
+import type { StoredEvent } from '../../store/stored-event.ts';
 
 const time = z.string().meta({ description: 'ISO 8601 in UTC' });
 

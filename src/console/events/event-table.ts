@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import type { MessageType } from '../../domain.ts';
-import { viewEvent } from '../../store/event-view.ts';
-import type { StoredEvent } from '../../store/read-events.ts';
+import { viewEvent } from '../../store/stored-event.ts';
+import type { StoredEvent } from '../../store/stored-event.ts';
 import { eventAddress } from '../addresses.ts';
 import { html } from '../html/html.ts';
 import { tableOf } from '../html/table.ts';

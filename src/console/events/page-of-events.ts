@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { formatPosition, parsePosition } from '../../event-position.ts';
 import type { Db } from '../../store/database.ts';
-import type { StoredEvent } from '../../store/read-events.ts';
+import type { EventFilter } from '../../store/event-filter.ts';
+import type { EventPosition } from '../../store/event-pages.ts';
 import { searchEvents } from '../../store/search-events.ts';
-import type { EventFilter, EventPosition } from '../../store/search-events.ts';
+import type { StoredEvent } from '../../store/stored-event.ts';
 
 /** Where a page begins, as the page before it says; a parameter of a query. */
 export const cursor = z

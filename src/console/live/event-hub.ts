@@ -2,9 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { MessageType } from '../../domain.ts';
 import { describeError, HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
-import type { StoredEvent } from '../../store/read-events.ts';
-import { endOfEvents, eventsStoredAfter } from '../../store/search-events.ts';
-import type { StoredPosition } from '../../store/search-events.ts';
+import { endOfEvents, readStretch } from '../../store/read-events.ts';
+import type { StoredEvent, StoredPosition } from '../../store/stored-event.ts';
 
 /** Somebody who watches events come in. */
 export interface Watcher {
@@ -50,13 +49,14 @@ export function createEventHub(
   /** Resolves with whether there is more. */
   async function ask(): Promise<boolean> {
     position ??= await endOfEvents(db);
-    const events = await eventsStoredAfter(db, { messageTypes: typesOf(watchers) }, position, batch);
-    const last = events.at(-1);
-    if (last === undefined) return false;
-    position = { xid: last.xid, id: last.id };
-    handedOut += 1;
-    for (const watcher of watchers) watcher.take(events);
-    return events.length === batch;
+    const stretch = await readStretch(db, position, batch, { messageTypes: typesOf(watchers) });
+    position = stretch.end ?? position;
+    const events = [...stretch.events];
+    if (events.length > 0) {
+      handedOut += 1;
+      for (const watcher of watchers) watcher.take(events);
+    }
+    return stretch.isFull;
   }
 
   async function askOrTell(): Promise<boolean> {

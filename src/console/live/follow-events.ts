@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import type { Response } from 'express';
+import { withinTime } from '../../store/database.ts';
 import type { Db } from '../../store/database.ts';
-import { byPosition } from '../../store/read-events.ts';
-import type { StoredEvent } from '../../store/read-events.ts';
-import { endOfEvents, eventsStoredAfter } from '../../store/search-events.ts';
-import type { StoredPosition } from '../../store/search-events.ts';
-import { withinTime } from '../../store/timed-query.ts';
+import { endOfEvents, readStretch } from '../../store/read-events.ts';
+import { byPosition } from '../../store/stored-event.ts';
+import type { StoredEvent, StoredPosition } from '../../store/stored-event.ts';
 import type { EventHub, Watcher } from './event-hub.ts';
 import { toLiveEvent } from './live-event.ts';
 import { matches } from './matches.ts';
@@ -28,11 +27,13 @@ const HEARTBEAT_MS = 15_000;
 /** Bytes that may wait for a reader that takes no more. A screenful is a hundredth of it. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 
-const PAGE = 500;
+/** Stored events read at once, whether they match or not. */
+const STRETCH = 2_000;
 
 /** Of what came while nobody read, so much is sent; the rest is in the search. */
 const MAX_CATCH_UP = 10_000;
 
+/** Reading takes no longer, one statement or all of them together. */
 const CATCH_UP_TIMEOUT_MS = 5_000;
 
 /**
@@ -70,21 +71,27 @@ export async function followEvents(options: FollowOptions, response: Response): 
   async function catchUp(from: StoredPosition): Promise<void> {
     place = from;
     let sent = 0;
+    let readMs = 0;
     while (!isCaughtUp && !signal.aborted) {
       const handedOut = hub.handedOut();
+      const began = performance.now();
       const found = await withinTime(db, CATCH_UP_TIMEOUT_MS, (trx) =>
-        eventsStoredAfter(trx, filter, place ?? from, PAGE),
+        readStretch(trx, place ?? from, STRETCH, filter),
       );
-      if (found === undefined || sent >= MAX_CATCH_UP) {
+      readMs += performance.now() - began;
+      if (found === undefined || sent >= MAX_CATCH_UP || readMs > CATCH_UP_TIMEOUT_MS) {
         place = await endOfEvents(db);
         sent = 0;
+        readMs = 0;
         response.write(messageOf('gap', {}, place));
         continue;
       }
-      send(found);
-      sent += found.length;
+      const events = [...found.events];
+      send(events);
+      sent += events.length;
+      place = found.end ?? place;
       if (response.writableNeedDrain) await once(response, 'drain', { signal }).catch(() => undefined);
-      isCaughtUp = found.length < PAGE && hub.handedOut() === handedOut;
+      isCaughtUp = !found.isFull && hub.handedOut() === handedOut;
     }
   }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { MESSAGE_TYPES } from '../../domain.ts';
-import { viewEvent } from '../../store/event-view.ts';
-import type { StoredEvent } from '../../store/read-events.ts';
+import { viewEvent } from '../../store/stored-event.ts';
+import type { StoredEvent } from '../../store/stored-event.ts';
 import { summaryOf } from '../events/event-cells.ts';
 
 /** An event as the list of live events shows it: who, where and what, in one line. */

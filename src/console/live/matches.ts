@@ -1,6 +1,6 @@
-import { viewEvent } from '../../store/event-view.ts';
-import type { StoredEvent } from '../../store/read-events.ts';
-import type { EventFilter } from '../../store/search-events.ts';
+import type { EventFilter } from '../../store/event-filter.ts';
+import { viewEvent } from '../../store/stored-event.ts';
+import type { StoredEvent } from '../../store/stored-event.ts';
 
 /** The conditions that events are watched by; all of them hold without asking the database. */
 export type WatchFilter = Pick<EventFilter, 'messageTypes' | 'source' | 'user' | 'mac' | 'text'>;

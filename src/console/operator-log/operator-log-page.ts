@@ -5,7 +5,7 @@ import type { Page } from '../html/layout.ts';
 import { tableOf } from '../html/table.ts';
 import type { Column } from '../html/table.ts';
 import { durationOf, timeOf } from '../html/time.ts';
-import type { OperatorActionName } from '../../store/operator-log.ts';
+import type { OperatorActionName } from '../../store/tables.ts';
 import type { ActionPage } from './operator-log-pages.ts';
 import type { OperatorActionLine } from './operator-log-schemas.ts';
 

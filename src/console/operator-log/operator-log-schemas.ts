@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { LoggedAction } from '../../store/operator-log.ts';
-import { OPERATOR_ACTIONS } from '../../store/operator-log.ts';
+import { OPERATOR_ACTIONS } from '../../store/tables.ts';
 
 const details = z.record(z.string(), z.unknown());
 

@@ -1,5 +1,5 @@
 import { HttpError } from '../../errors.ts';
-import type { ArrivalRange } from '../../store/arrivals.ts';
+import type { ArrivalRange } from '../../store/read-arrivals.ts';
 
 const HOUR = 3_600;
 const DAY = 24 * HOUR;

@@ -1,6 +1,6 @@
-import { readArrivals } from '../../store/arrivals.ts';
-import type { Arrival, ArrivalRange } from '../../store/arrivals.ts';
 import type { Db } from '../../store/database.ts';
+import { readArrivals } from '../../store/read-arrivals.ts';
+import type { Arrival, ArrivalRange } from '../../store/read-arrivals.ts';
 
 /** Reads what arrived, for many who look at the same at the same time. */
 export type ArrivalsReader = (range: ArrivalRange) => Promise<readonly Arrival[]>;

@@ -1,5 +1,6 @@
 import type { MessageType } from '../../domain.ts';
 import type { Db } from '../../store/database.ts';
+import type { RangeName } from './arrival-ranges.ts';
 import type { ArrivalsReader } from './arrivals-reader.ts';
 import type { Overview } from './overview-schemas.ts';
 
@@ -38,6 +39,8 @@ export interface SilenceLine {
 /** What the overview shows, and where it has it from. */
 export interface OverviewOptions {
   readonly db: Db;
+  /** The range that the page opens with. Default: the last day. */
+  readonly usualRange?: RangeName | undefined;
   readonly readiness: () => Promise<ReadinessReport>;
   /** Throws when the queue does not answer. */
   readonly queue: () => Promise<QueueFigures>;

@@ -7,6 +7,7 @@ import { html } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { conservationPanel, destinationsPanel } from './accounts-panels.ts';
 import { RANGE_NAMES, RANGES } from './arrival-ranges.ts';
+import type { RangeName } from './arrival-ranges.ts';
 import { arrivalsPanel } from './arrivals-panel.ts';
 import type { ShownRange } from './arrivals-panel.ts';
 import { startGathering } from './gather-parts.ts';
@@ -20,7 +21,7 @@ import { storagePanel } from './storage-panel.ts';
 
 const asks = z.object({
   query: z.object({
-    range: z.enum(RANGE_NAMES).default('day'),
+    range: z.enum(RANGE_NAMES).optional(),
     since: time.optional(),
     until: time.optional(),
     source: z.string().optional(),
@@ -30,10 +31,11 @@ const asks = z.object({
 /** The first page. Its parts with `data-live` are kept up to date in the browser (browser/overview.js). */
 export async function renderOverview(
   request: Request,
-  { firstDelivery }: OverviewOptions,
+  { firstDelivery, usualRange = 'day' }: OverviewOptions,
   questions: OverviewQuestions,
 ): Promise<Page> {
-  const shown = shownRange(readAsked(asks, request).query, Date.now());
+  const { query } = readAsked(asks, request);
+  const shown = shownRange({ ...query, range: query.range ?? usualRange }, Date.now());
   const { read } = startGathering();
   const [overview, arrivals] = await Promise.all([
     questions.overview(),
@@ -47,7 +49,7 @@ export async function renderOverview(
 }
 
 function shownRange(
-  { range, since, until, source }: z.output<typeof asks>['query'],
+  { range, since, until, source }: z.output<typeof asks>['query'] & { readonly range: RangeName },
   now: number,
 ): ShownRange {
   const end = until ?? new Date(now);

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { time } from '../api/query.ts';
 import { jsonRoute, NOTHING } from '../api/route.ts';
 import type { ApiRoute } from '../api/route.ts';
-import { sumArrivals } from '../../store/arrivals.ts';
 import { listProcesses } from '../../store/processes.ts';
+import { sumArrivals } from '../../store/read-arrivals.ts';
 import type { OverviewOptions, OverviewQuestions } from './overview-options.ts';
 import {
   arrivalsSchema,

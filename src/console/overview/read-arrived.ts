@@ -1,5 +1,5 @@
 import { MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE } from '../../domain.ts';
-import type { Arrival } from '../../store/arrivals.ts';
+import type { Arrival } from '../../store/read-arrivals.ts';
 import { RANGES } from './arrival-ranges.ts';
 import type { ArrivalsReader } from './arrivals-reader.ts';
 import type { Arrived } from './overview-schemas.ts';

@@ -1,10 +1,10 @@
-import { sumArrivals } from '../../store/arrivals.ts';
-import type { ArrivalSum } from '../../store/arrivals.ts';
 import { listDestinations } from '../../store/destinations.ts';
 import type { DestinationStatus } from '../../store/destinations.ts';
-import { MAX_OPEN_COUNT, readOpenQuarantine } from '../../store/open-quarantine.ts';
-import type { OpenQuarantine } from '../../store/open-quarantine.ts';
 import { listProcesses } from '../../store/processes.ts';
+import { sumArrivals } from '../../store/read-arrivals.ts';
+import type { ArrivalSum } from '../../store/read-arrivals.ts';
+import { MAX_OPEN_COUNT, readOpenQuarantine } from '../../store/search-quarantine.ts';
+import type { OpenQuarantine } from '../../store/search-quarantine.ts';
 import { measureStorage } from '../../store/storage-size.ts';
 import type { ArrivalsReader } from './arrivals-reader.ts';
 import { startGathering } from './gather-parts.ts';

@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import type { Db } from '../../store/database.ts';
-import { accessPointNames } from '../../store/access-point-names.ts';
+import { accessPointNames } from '../../store/positions.ts';
 import { summarizeClient } from '../../store/timeline.ts';
 import type { ClientSummary } from '../../store/timeline.ts';
 import { searchAddress, userAddress } from '../addresses.ts';

@@ -1,7 +1,6 @@
 import type { Db } from '../../store/database.ts';
-import { accessPointNames } from '../../store/access-point-names.ts';
-import { accessPointPositions, clientPositions } from '../../store/timeline.ts';
-import type { ClientPosition } from '../../store/timeline.ts';
+import { accessPointNames, accessPointPositions, clientPositions } from '../../store/positions.ts';
+import type { ClientPosition } from '../../store/positions.ts';
 import type { WholeRange } from './people-schemas.ts';
 
 /** An access point on a map. */

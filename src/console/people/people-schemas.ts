@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { MESSAGE_TYPES } from '../../domain.ts';
-import type { ClientPosition, ClientSummary, SeenWith, UserSummary } from '../../store/timeline.ts';
+import type { ClientPosition } from '../../store/positions.ts';
+import type { ClientSummary, SeenWith, UserSummary } from '../../store/timeline.ts';
 
 const time = z.string().meta({ description: 'ISO 8601 in UTC' });
 

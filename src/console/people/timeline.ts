@@ -1,5 +1,5 @@
 import { MESSAGE_TYPES } from '../../domain.ts';
-import type { StoredEvent } from '../../store/read-events.ts';
+import type { StoredEvent } from '../../store/stored-event.ts';
 import { eventAddress } from '../addresses.ts';
 import type { Problems, Written } from '../events/asked-query.ts';
 import { GENERAL_COLUMNS } from '../events/event-table.ts';

@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import type { Db } from '../../store/database.ts';
-import { accessPointNames } from '../../store/access-point-names.ts';
+import { accessPointNames } from '../../store/positions.ts';
 import { summarizeUser } from '../../store/timeline.ts';
 import { clientAddress, searchAddress } from '../addresses.ts';
 import { queryOf } from '../api/query.ts';

@@ -1,7 +1,7 @@
 import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
-import { findAccounts } from '../../store/resolve-quarantine.ts';
-import type { ReplayAccount } from '../../store/resolve-quarantine.ts';
+import { findReplayTallies } from '../../store/quarantine.ts';
+import type { ReplayTally } from '../../store/quarantine.ts';
 import { findQuarantined, findReplayed } from '../../store/search-quarantine.ts';
 import type { Quarantined } from '../../store/search-quarantine.ts';
 
@@ -11,7 +11,7 @@ export interface DescribedQuarantined {
   /** What its delivery is a replay of. */
   readonly replayOf: string | undefined;
   /** What its own replay came to. */
-  readonly account: ReplayAccount | undefined;
+  readonly account: ReplayTally | undefined;
 }
 
 /** One in quarantine, all but its bytes. Throws HttpError 404 when it is not there. */
@@ -23,7 +23,7 @@ export async function describeQuarantined(db: Db, id: string): Promise<Described
   const { replay_delivery_id: replayId } = item;
   const [replayOf, accounts] = await Promise.all([
     findReplayed(db, item.delivery_id),
-    replayId === null ? undefined : findAccounts(db, [replayId]),
+    replayId === null ? undefined : findReplayTallies(db, [replayId]),
   ]);
   return { item, replayOf, account: replayId === null ? undefined : accounts?.get(replayId) };
 }

@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
-import { QUARANTINE_STATES } from '../../store/quarantine-state.ts';
+import { QUARANTINE_STATES } from '../../store/search-quarantine.ts';
 import type { Quarantined } from '../../store/search-quarantine.ts';
 import { queryOf } from '../api/query.ts';
 import { readAsked } from '../api/route.ts';

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import { recordAction } from '../../store/operator-log.ts';
-import { addReplay, NO_REPLAYS } from '../../store/replay-outcome.ts';
-import type { Replay } from '../../store/replay-outcome.ts';
-import { discardQuarantined } from '../../store/resolve-quarantine.ts';
+import { addReplay, discardQuarantined, NO_REPLAYS } from '../../store/quarantine.ts';
+import type { Replay } from '../../store/quarantine.ts';
 import { readContent } from '../../store/search-quarantine.ts';
 import type { Quarantined } from '../../store/search-quarantine.ts';
 import { jsonRoute, streamRoute } from '../api/route.ts';

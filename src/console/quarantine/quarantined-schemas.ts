@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import type { Quarantined } from '../../store/search-quarantine.ts';
-import type { QuarantineFilter } from '../../store/search-quarantine.ts';
-import { QUARANTINE_STATES } from '../../store/quarantine-state.ts';
+import { QUARANTINE_STATES } from '../../store/search-quarantine.ts';
+import type { Quarantined, QuarantineFilter } from '../../store/search-quarantine.ts';
 import { cursorOf } from '../api/cursor.ts';
 import { limit } from '../api/query.ts';
 import { conditionShape, isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Replay } from '../../store/replay-outcome.ts';
+import type { Replay } from '../../store/quarantine.ts';
 
 /** What came of one replay. */
 export const replaySchema = z

@@ -1,4 +1,4 @@
-import type { StoredEvent } from '../stored-event.ts';
+import type { StoredEvent } from '../../store/stored-event.ts';
 import { outcomeOf, recordKind, severityOf } from './record-kind.ts';
 import type { RecordKind } from './record-kind.ts';
 

@@ -1,6 +1,6 @@
 import { createRedaction } from '../redact.ts';
 import type { RedactionRules } from '../redaction-rules.ts';
-import type { Format } from '../stored-event.ts';
+import type { Format } from '../sender.ts';
 import { formatCef } from './cef.ts';
 import { formatEcs } from './ecs.ts';
 import { formatJson } from './json.ts';

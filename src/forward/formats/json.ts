@@ -1,8 +1,8 @@
 import { MESSAGE_TYPES } from '../../domain.ts';
 import { FIELDS } from '../../message-types.ts';
 import type { FieldKind } from '../../message-types.ts';
-import { envelopeColumns } from '../../store/event-view.ts';
-import type { Format } from '../stored-event.ts';
+import { envelopeColumns } from '../../store/stored-event.ts';
+import type { Format } from '../sender.ts';
 import { asTold, decimal, json, time } from './readings.ts';
 import type { Reading } from './readings.ts';
 

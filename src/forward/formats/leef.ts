@@ -1,4 +1,4 @@
-import type { Format } from '../stored-event.ts';
+import type { Format } from '../sender.ts';
 import { factsOf, PRODUCT, VENDOR } from './facts.ts';
 import { camelCase, compileExtension, eventClass, MAPPING_VERSION } from './line-formats.ts';
 import type { Entry } from './line-formats.ts';

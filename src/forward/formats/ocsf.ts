@@ -1,4 +1,4 @@
-import type { Format } from '../stored-event.ts';
+import type { Format } from '../sender.ts';
 import { compilePlan } from './document.ts';
 import type { Mapping } from './document.ts';
 import { factsOf, PRODUCT, VENDOR } from './facts.ts';

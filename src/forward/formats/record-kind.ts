@@ -1,4 +1,4 @@
-import type { StoredEvent } from '../stored-event.ts';
+import type { StoredEvent } from '../../store/stored-event.ts';
 
 /** What happened, according to the record: the row in every format's table. */
 export type RecordKind =

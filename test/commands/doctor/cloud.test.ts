@@ -74,19 +74,19 @@ test('subscriptions: none without a secret, missing ones are a failure, surplus 
   const env = { WEBHOOK_SECRET: SECRET };
   expect(await check(env)).toMatchObject({
     status: 'fail',
-    message: expect.stringMatching(/^not in order: .*SMS_LOG_ALL is missing/) as unknown,
+    message: expect.stringMatching(/^not up to date: .*SMS_LOG_ALL is missing/) as unknown,
   });
   const { sources, publicUrl = '' } = config(env);
   const logger = createLogger('silent');
   const [subscriber] = createSubscribers({ sources, publicUrl, db: database.db, logger });
   await subscriber?.apply('subscribed');
-  expect(await check(env)).toMatchObject({ status: 'ok', message: '9 in order' });
+  expect(await check(env)).toMatchObject({ status: 'ok', message: '9 subscriptions up to date' });
   expect(await check({ ...env, MESSAGE_TYPES: 'AUDIT_LOG_ALL' })).toMatchObject({
     status: 'warn',
     message: expect.stringContaining('SMS_LOG_ALL is not wanted') as unknown,
   });
   expect(await check({ WEBHOOK_SECRET: `${SECRET}-new` })).toMatchObject({
     status: 'fail',
-    message: expect.stringContaining('AUDIT_LOG_ALL has another secret') as unknown,
+    message: expect.stringContaining('AUDIT_LOG_ALL has a different secret') as unknown,
   });
 });

@@ -28,18 +28,18 @@ test.for(BACKENDS)(
       await producer.bullmq.waitUntilReady();
       expect(await check()).toMatchObject({
         status: 'ok',
-        message: expect.stringContaining('0 batches wait, 0 with workers') as unknown,
+        message: expect.stringContaining('0 batches waiting, 0 in progress') as unknown,
       });
       await add('old', { timestamp: Date.now() - 150_000 });
       await add('new', {});
       expect(await check()).toMatchObject({
         status: 'warn',
-        message: expect.stringMatching(/2 batches wait, the oldest for 2 min 3\d s/) as unknown,
+        message: expect.stringMatching(/2 batches waiting \(oldest 2 min 3\d s\)/) as unknown,
       });
       await add('again', { delay: 60_000 });
       expect(await check()).toMatchObject({
         status: 'warn',
-        message: expect.stringContaining('1 could not be stored and are tried again') as unknown,
+        message: expect.stringContaining('1 waiting for a retry') as unknown,
       });
     } finally {
       await producer.bullmq.close();

@@ -4,11 +4,7 @@ import path from 'node:path';
 import { pino } from 'pino';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { sendingOf } from '../../../src/serve/console-destinations.ts';
-import { replayerOf } from '../../../src/serve/console-quarantine.ts';
-import { subscriptionsOf } from '../../../src/serve/console-subscriptions.ts';
-import { createOpened } from '../../../src/serve/opened.ts';
-import type { Opened } from '../../../src/serve/opened.ts';
+import { replayerOf, sendingOf, subscriptionsOf } from '../../../src/serve/console-actions.ts';
 import { destinationsArea } from '../../../src/console/destinations/destinations-area.ts';
 import { quarantineArea } from '../../../src/console/quarantine/quarantine-area.ts';
 import { subscriptionsArea } from '../../../src/console/subscriptions/subscriptions-area.ts';
@@ -39,7 +35,7 @@ describe.skipIf(!runsInBrowser())(
     const emulator = createEmulator({ rate: 0 });
     let test: TestDatabase;
     let directory: string;
-    let opened: Opened;
+    let opened: AsyncDisposableStack;
     let admin: RunningAdmin;
     let browser: OpenBrowser;
     beforeAll(async () => {
@@ -47,7 +43,7 @@ describe.skipIf(!runsInBrowser())(
       const { db } = test;
       directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-console-'));
       const logger = pino({ level: 'silent' });
-      opened = createOpened(logger);
+      opened = new AsyncDisposableStack();
       const source = {
         name: 'default',
         secrets: ['a-webhook-secret-of-the-tests'],
@@ -66,7 +62,7 @@ describe.skipIf(!runsInBrowser())(
     afterAll(async () => {
       await browser.close();
       await admin.close();
-      await opened.closeAll();
+      await opened.disposeAsync();
       await emulator.close();
       await rm(directory, { recursive: true });
       await test.drop();

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { formatCef } from '../../../src/forward/formats/cef.ts';
 import { formatLeef } from '../../../src/forward/formats/leef.ts';
-import type { StoredEvent } from '../../../src/forward/stored-event.ts';
+import type { StoredEvent } from '../../../src/store/stored-event.ts';
 import { arriving, readCef, readLeef } from './read-lines.ts';
 import { EVENT_OF_KIND, EVENTS, eventsOfAnyText, sampleEvent } from './stored-events.ts';
 

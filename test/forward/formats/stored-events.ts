@@ -3,7 +3,7 @@ import type { MessageType } from '../../../src/domain.ts';
 import { FAMILY_OF, MESSAGE_TYPES } from '../../../src/domain.ts';
 import { isJsonObject, parseExactJson } from '../../../src/exact-json.ts';
 import type { RecordKind } from '../../../src/forward/formats/record-kind.ts';
-import type { StoredEvent } from '../../../src/forward/stored-event.ts';
+import type { StoredEvent } from '../../../src/store/stored-event.ts';
 import { deliveryToEvents } from '../../support/convert.ts';
 import { FIELDS } from '../../../src/message-types.ts';
 import type { FieldKind } from '../../../src/message-types.ts';

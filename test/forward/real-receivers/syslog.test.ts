@@ -6,11 +6,10 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { OutageError } from '../../../src/errors.ts';
 import type { Message, Sender } from '../../../src/forward/sender.ts';
 import { createSyslogSender, syslogOptions } from '../../../src/forward/senders/syslog.ts';
-import type { StoredEvent } from '../../../src/forward/stored-event.ts';
+import type { StoredEvent, StoredPosition } from '../../../src/store/stored-event.ts';
 import { createBatchStore } from '../../../src/handlers/store-batch.ts';
-import { freePort } from '../../../src/embedded/free-port.ts';
 import { readStretch } from '../../../src/store/read-events.ts';
-import type { StoredPosition } from '../../../src/store/search-events.ts';
+import { freePort } from '../../support/free-port.ts';
 import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
 import type { TestCertificate } from '../../support/certificates.ts';
 import { createTestDatabase } from '../../support/database.ts';
@@ -77,7 +76,9 @@ async function hardMessages({ write }: FormatUnderTest, large: boolean): Promise
   const rows: StoredEvent[] = [];
   // A transaction that is open in another database of the server holds them back.
   await waitFor(async () => {
-    const { events, end = position } = await readStretch(database.db, position, EVENTS, ['audit']);
+    const { events, end = position } = await readStretch(database.db, position, EVENTS, {
+      messageTypes: ['AUDIT_LOG_ALL'],
+    });
     rows.push(...events);
     position = end;
     return rows.length === EVENTS;

@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { operationSchema } from '../../src/cloud/contract/operation.ts';
+import type { Operations } from '../http/operations.ts';
+import { empty, object, route } from '../http/route.ts';
+import type { Route } from '../http/route.ts';
+
+const input = z.object({ operationId: z.string() });
+
+/** Specification, Asynchronous mode. */
+export function operationRoutes(operations: Operations): Route[] {
+  return [
+    route('GET', '/operations/{operationId}', 'Get the state of a long-running operation', {
+      access: ['lro:r'],
+      input,
+      success: object(operationSchema),
+      handle: ({ operationId }) => operations.get(operationId),
+    }),
+    route('POST', '/operations/{operationId}/:cancel', 'Cancel a long-running operation', {
+      access: ['lro'],
+      input,
+      success: empty(),
+      handle({ operationId }) {
+        operations.cancel(operationId);
+      },
+    }),
+    route('DELETE', '/operations/{operationId}', 'Remove the record of a long-running operation', {
+      access: ['lro'],
+      input,
+      success: empty(),
+      handle({ operationId }) {
+        operations.remove(operationId);
+      },
+    }),
+  ];
+}

@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import {
+  createSubscriptionsRequestSchema,
+  subscriptionSchema,
+  updateSubscriptionRequestSchema,
+} from '../../src/cloud/contract/subscription.ts';
+import { ApiError, found } from '../http/errors.ts';
+import type { FaultSwitch } from '../sending/faults.ts';
+import { int64Path } from '../http/int64.ts';
+import { pageOf, pageQuery } from '../http/query.ts';
+import { array, empty, object, page, route } from '../http/route.ts';
+import type { Route } from '../http/route.ts';
+import type { SubscriptionStore } from '../sending/subscriptions.ts';
+
+interface Needs {
+  subscriptions: SubscriptionStore;
+  faults: FaultSwitch;
+}
+
+/**
+ * Specification, Configuration resources: webhook subscriptions. The call that lists them is not in the specification
+ * but in the published interface.
+ */
+export function subscriptionRoutes({ subscriptions, faults }: Needs): Route[] {
+  const path = '/subscriptions/webhook';
+  const byId = z.object({ id: int64Path });
+
+  const create = route('POST', path, 'Create webhook subscriptions', {
+    access: ['subscriptions-webhook'],
+    input: z.object({ body: createSubscriptionsRequestSchema }),
+    success: array(subscriptionSchema),
+    creates: true,
+    handle: ({ body }) => body.map((request) => subscriptions.create(request)),
+  });
+
+  return [
+    {
+      ...create,
+      answer(parts) {
+        const reply = create.answer(parts);
+        return faults.current().queue_creates ? { status: 202 } : reply;
+      },
+    },
+    route('GET', path, 'List webhook subscriptions, with their secrets in clear text', {
+      access: ['subscriptions-webhook:r'],
+      input: z.object({ query: pageQuery() }),
+      success: page(subscriptionSchema),
+      handle({ query }) {
+        if (faults.current().hide_subscriptions) {
+          throw new ApiError(
+            404,
+            'NOT_FOUND',
+            'This service does not list subscriptions (simulated by the fault hide_subscriptions)',
+          );
+        }
+        return pageOf(subscriptions.list(), query);
+      },
+    }),
+    route('PUT', `${path}/{id}`, 'Change the given members of a webhook subscription', {
+      access: ['subscriptions-webhook'],
+      input: byId.extend({ body: updateSubscriptionRequestSchema }),
+      success: object(subscriptionSchema),
+      handle: ({ id, body }) => found(subscriptions.update(id, body), 'webhook subscription', id),
+    }),
+    route('DELETE', `${path}/{id}`, 'Delete a webhook subscription', {
+      access: ['subscriptions-webhook'],
+      input: byId,
+      success: empty(),
+      handle({ id }) {
+        found(subscriptions.remove(id) ? id : undefined, 'webhook subscription', id);
+      },
+    }),
+  ];
+}

@@ -1,0 +1,80 @@
+import { z } from 'zod';
+
+const share = z.number().min(0).max(1);
+
+/** Failures that the emulator simulates on request. */
+export const faultsSchema = z.strictObject({
+  lose: share.describe('Share of deliveries that are never sent; /logs still lists their events'),
+  repeat: share.describe('Share of deliveries that are sent twice'),
+  reorder: share.describe('Share of deliveries that are sent after their successor'),
+  delay_ms: z.int().min(0).max(600_000).describe('Delay of every delivery, in milliseconds'),
+  refuse_calls: z
+    .strictObject({
+      status: z.union([z.literal(429), z.literal(500), z.literal(503)]),
+      retry_after_seconds: z.int().min(0).max(3600),
+    })
+    .nullable()
+    .describe('Every API call returns this status and Retry-After; deliveries continue'),
+  fail_creates: z
+    .enum(['unstored', 'stored'])
+    .nullable()
+    .describe(
+      'Every second creating call, beginning with the next, returns 503: with nothing stored, or with everything stored',
+    ),
+  queue_creates: z
+    .boolean()
+    .describe('Creating subscriptions returns 202 without a body, as published versions of the service do'),
+  hide_subscriptions: z
+    .boolean()
+    .describe('The list of subscriptions returns 404, as if the service did not offer it'),
+});
+
+type Faults = z.output<typeof faultsSchema>;
+
+/** Body of `POST /emulator/faults`: changes the members that are given. */
+export const faultsChangeSchema = faultsSchema.partial().extend({
+  revoke_token: z.string().optional().describe('Revokes this bearer token, or all tokens issued so far: *'),
+});
+
+const NONE: Faults = {
+  lose: 0,
+  repeat: 0,
+  reorder: 0,
+  delay_ms: 0,
+  refuse_calls: null,
+  fail_creates: null,
+  queue_creates: false,
+  hide_subscriptions: false,
+};
+
+/** The active faults. */
+export interface FaultSwitch {
+  current(): Faults;
+  change(changes: { [Fault in keyof Faults]?: Faults[Fault] | undefined }): Faults;
+  reset(): void;
+  /** Whether the creating call fails, and if so, when. Must be called once for each creating call. */
+  nextCreate(): Faults['fail_creates'];
+}
+
+/** Creates a switch with all faults off. */
+export function createFaultSwitch(): FaultSwitch {
+  let faults = NONE;
+  let creates = 0;
+  return {
+    current: () => faults,
+    change(changes) {
+      const given = Object.entries(changes).filter(([, value]) => value !== undefined);
+      faults = faultsSchema.parse({ ...faults, ...Object.fromEntries(given) });
+      creates = 0;
+      return faults;
+    },
+    reset() {
+      faults = NONE;
+    },
+    nextCreate() {
+      if (faults.fail_creates === null) return null;
+      creates += 1;
+      return creates % 2 === 1 ? faults.fail_creates : null;
+    },
+  };
+}

@@ -1,0 +1,20 @@
+import type { Command } from '@commander-js/extra-typings';
+import { examples } from '../shared/options.ts';
+import type { Settings } from '../shared/run-on-store.ts';
+
+/** The command `doctor`. */
+export function defineDoctor(program: Command, settings: Settings): void {
+  program
+    .command('doctor')
+    .description('check the installation and suggest fixes; changes nothing')
+    .option('--json', 'print one JSON object per line')
+    .addHelpText(
+      'after',
+      examples('xiq-sink doctor', 'xiq-sink doctor --json | jq "select(.status != \\"ok\\")"'),
+    )
+    .action(async ({ json }) => {
+      const { examine } = await import('./doctor.ts');
+      // A check that timed out may still have an open connection, which must not delay the exit.
+      process.exit(await examine(settings, json === true));
+    });
+}

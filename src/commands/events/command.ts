@@ -1,0 +1,108 @@
+import { Option } from '@commander-js/extra-typings';
+import type { Command } from '@commander-js/extra-typings';
+import {
+  examples,
+  macAddress,
+  position,
+  time,
+  TIME_FORMS,
+  typesOption,
+  wholeNumber,
+  withRange,
+  zoneOption,
+} from '../shared/options.ts';
+import { stopSignal } from '../shared/process.ts';
+import { runOnStore } from '../shared/run-on-store.ts';
+import type { Settings } from '../shared/run-on-store.ts';
+
+/** The commands `events search|tail|export`. */
+export function defineEvents(program: Command, settings: Settings): void {
+  const events = program.command('events').description('search, follow and export stored events');
+
+  rangeCommand('search', 'print matching events, newest first')
+    .option('--limit <number>', 'maximum number of events', wholeNumber, '50')
+    .option('--after <position>', 'continue after the last event of a page', position)
+    .option('--json', 'print one JSON object per line')
+    .addHelpText(
+      'after',
+      examples(
+        'xiq-sink events search --since 24h --type AUDIT_LOG_ALL',
+        'xiq-sink events search --user admin@example.com --code 10001',
+        'xiq-sink events search --mac aa:bb:cc:dd:ee:ff --json',
+      ),
+    )
+    .action(async ({ limit, after, json, ...filter }) => {
+      const range = toFilter(withRange(filter));
+      const { printSearch } = await import('./search.ts');
+      await runOnStore(settings, ({ db }) =>
+        printSearch(db, range, { limit: Number(limit), after }, json === true),
+      );
+    });
+
+  eventsCommand('tail', 'print matching events as they are stored, until Ctrl-C')
+    .option('--json', 'print one JSON object per line')
+    .addHelpText(
+      'after',
+      examples('xiq-sink events tail --type AUTHENTICATION_LOG_ALL', 'xiq-sink events tail --json | jq .'),
+    )
+    .action(async ({ json, ...filter }) => {
+      const signal = stopSignal();
+      const { followEvents } = await import('./search.ts');
+      await runOnStore(settings, ({ db }) => followEvents(db, toFilter(filter), json === true, signal));
+    });
+
+  rangeCommand('export', 'export all matching events, newest first (recorded in the operator log)')
+    .addOption(
+      new Option('--format <format>', 'CSV with a header line, or one JSON object per line')
+        .choices(['csv', 'ndjson'] as const)
+        .makeOptionMandatory(),
+    )
+    .option('--output <file>', 'write to this file instead of standard output')
+    .addHelpText(
+      'after',
+      examples(
+        'xiq-sink events export --format csv --type AUDIT_LOG_ALL --since 30d --output audit.csv',
+        'xiq-sink events export --format ndjson --user admin@example.com | gzip > admin.ndjson.gz',
+      ),
+    )
+    .action(async ({ format, output, ...filter }) => {
+      const range = toFilter(withRange(filter));
+      const signal = stopSignal();
+      const { exportEvents } = await import('./export.ts');
+      await runOnStore(settings, ({ db }) => exportEvents(db, range, { format, output }, signal));
+    });
+
+  /** A command on the events of a time range. */
+  function rangeCommand(name: string, description: string) {
+    return eventsCommand(name, description)
+      .option('--since <time>', `events from this time on: ${TIME_FORMS}`, time)
+      .option('--until <time>', 'events before this time', time)
+      .addOption(zoneOption());
+  }
+
+  /** A command on events, with the conditions that all of them accept. */
+  function eventsCommand(name: string, description: string) {
+    return events
+      .command(name)
+      .description(description)
+      .addOption(typesOption())
+      .option('--user <name>', 'exact user name')
+      .option('--code <code>', 'event code of an audit record', wholeNumber)
+      .option('--mac <address>', 'MAC address of a client or an access point, in any notation', macAddress)
+      .option('--ap <address>', 'MAC address of an access point', macAddress)
+      .option('--device <name>', 'exact serial number, host name or id of a device')
+      .option('--org <id>', 'organization id', wholeNumber)
+      .option('--text <text>', 'text that the record contains')
+      .option('--source <name>', 'exact source name');
+  }
+}
+
+/** The conditions under the names that the store gives them. */
+function toFilter<Type, Other extends object>({
+  type,
+  ap,
+  org,
+  ...others
+}: { type?: Type; ap?: string | undefined; org?: string | undefined } & Other) {
+  return { ...others, messageTypes: type, accessPoint: ap, orgId: org };
+}

@@ -1,0 +1,91 @@
+import { countEventsUpTo } from '../../store/search-events.ts';
+import { createWriteStream } from 'node:fs';
+import { rename, stat } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Db } from '../../store/database.ts';
+import type { EventFilter } from '../../store/event-filter.ts';
+import { exportLines } from '../../store/export-events.ts';
+import type { ExportFormat } from '../../store/export-format.ts';
+import { recordAction } from '../../store/operator-log.ts';
+import { countOf } from '../../units.ts';
+import { note } from '../shared/output.ts';
+import { commandOperator } from '../shared/process.ts';
+import { createProgress } from '../shared/progress.ts';
+
+/** The format of an export, and its file; without one, standard output. */
+export interface ExportTo {
+  readonly format: ExportFormat;
+  readonly output?: string | undefined;
+}
+
+/** The result of an export. */
+interface Exported {
+  readonly events: number;
+  /** False when Ctrl-C ended it early. */
+  readonly isWhole: boolean;
+}
+
+/** Counting ends here: the progress of a larger export shows no total. */
+const MOST_COUNTED = 10_000_000;
+
+/** Chunks of text that wait for a slow reader. */
+const PIECES_WAITING = 4;
+
+/** `events export`: writes all matching events, or those until the signal fires. The operator log records the export. */
+export async function exportEvents(
+  db: Db,
+  filter: EventFilter,
+  to: ExportTo,
+  signal: AbortSignal,
+): Promise<void> {
+  const action = {
+    operator: commandOperator(),
+    action: 'events.export' as const,
+    details: { ...to, filter },
+  };
+  const { events, isWhole } = await recordAction(
+    db,
+    action,
+    () => writeEvents(db, filter, to, signal),
+    (exported) => ({ ...exported }),
+  );
+  note(isWhole ? countOf(events, 'event') : `stopped after ${countOf(events, 'event')}`);
+}
+
+async function writeEvents(
+  db: Db,
+  filter: EventFilter,
+  { format, output }: ExportTo,
+  signal: AbortSignal,
+): Promise<Exported> {
+  const counted = await countEventsUpTo(db, filter, MOST_COUNTED);
+  const progress = createProgress('exported', counted === MOST_COUNTED ? undefined : counted);
+  let events = 0;
+  const lines = exportLines(db, filter, format, signal, (rows) => {
+    events += rows;
+    progress.show(events);
+  });
+  try {
+    const text = Readable.from(lines, { highWaterMark: PIECES_WAITING });
+    await (output === undefined ? pipeline(text, process.stdout, { end: false }) : writeFile(text, output));
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return { events, isWhole: false };
+  } finally {
+    progress.clear();
+  }
+  return { events, isWhole: true };
+}
+
+/**
+ * Writes a file that only its owner may read, and that gets its name when it is complete. An existing pipe or device
+ * is written to directly.
+ */
+async function writeFile(text: Readable, file: string): Promise<void> {
+  const existing = await stat(file).catch(() => undefined);
+  if (existing !== undefined && !existing.isFile()) return pipeline(text, createWriteStream(file));
+  const partial = `${file}.partial`;
+  await pipeline(text, createWriteStream(partial, { mode: 0o600 }));
+  await rename(partial, file);
+}

@@ -1,0 +1,82 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { styleText } from 'node:util';
+import { formatPosition } from '../../event-position.ts';
+import { summarizeEvent } from '../../event-summary.ts';
+import type { Db } from '../../store/database.ts';
+import type { EventFilter } from '../../store/event-filter.ts';
+import type { EventPosition } from '../../store/event-pages.ts';
+import { endOfEvents, readStretch } from '../../store/read-events.ts';
+import { searchEvents } from '../../store/search-events.ts';
+import { viewColumns, viewEvent } from '../../store/stored-event.ts';
+import type { StoredEvent } from '../../store/stored-event.ts';
+import { note, oneLine, print, printTable } from '../shared/output.ts';
+
+/** Time between two queries while following: new events appear within it. */
+const TAIL_INTERVAL_MS = 400;
+
+/** Stored events read at once, whether they match or not. */
+const TAIL_PAGE = 1_000;
+
+const COLUMNS = ['time', 'type', 'source', 'user or client', 'code', 'summary'];
+
+/** `events search`: prints one page of events, newest first, as a table or as JSON lines. */
+export async function printSearch(
+  db: Db,
+  filter: EventFilter,
+  page: { readonly limit: number; readonly after?: EventPosition | undefined },
+  asJson: boolean,
+): Promise<void> {
+  const events = await searchEvents(db, filter, page);
+  if (asJson) {
+    for (const event of events) print(toJson(event));
+    return;
+  }
+  if (events.length === 0) {
+    print('no events match');
+    return;
+  }
+  await printTable(COLUMNS, events.map(toCells));
+  const last = events.at(-1);
+  if (last !== undefined && events.length === page.limit) {
+    note(`for older events, repeat the command with --after ${formatPosition(last)}`);
+  }
+}
+
+/** `events tail`: prints events as they are stored, until the signal fires. */
+export async function followEvents(
+  db: Db,
+  filter: EventFilter,
+  asJson: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  let position = await endOfEvents(db);
+  while (!signal.aborted) {
+    const { events, end, isFull } = await readStretch(db, position, TAIL_PAGE, filter);
+    for (const event of events) {
+      print(asJson ? toJson(event) : toLine(event));
+    }
+    position = end ?? position;
+    if (!isFull) await sleep(TAIL_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+const toJson = (event: StoredEvent) => JSON.stringify({ ...viewColumns(event), payload: event.payload });
+
+function toCells(event: StoredEvent): string[] {
+  const { user, code, clientMac, apMac } = viewEvent(event);
+  const summary = [summarizeEvent(event), apMac === null ? '' : `at ${apMac}`];
+  return [
+    event.occurredAt,
+    event.messageType,
+    event.source,
+    user ?? clientMac ?? '',
+    code ?? '',
+    summary.filter((part) => part !== '').join(' · '),
+  ];
+}
+
+function toLine(event: StoredEvent): string {
+  const [time = '', type = '', ...others] = toCells(event).map(oneLine);
+  const rest = others.filter((cell) => cell !== '').join('  ');
+  return `${styleText('dim', time)}  ${styleText('cyan', type.padEnd(23))}  ${rest}`;
+}

@@ -1,0 +1,101 @@
+import { Command } from '@commander-js/extra-typings';
+import type { CommandUnknownOpts } from '@commander-js/extra-typings';
+import packageJson from '../../package.json' with { type: 'json' };
+import { defineCompletion } from './completion.ts';
+import { defineDemo } from './demo/command.ts';
+import { defineDestinations } from './destinations/command.ts';
+import { defineDoctor } from './doctor/command.ts';
+import { defineEmulator } from './emulator.ts';
+import { defineEvents } from './events/command.ts';
+import { defineMigrate } from './migrate.ts';
+import { defineQuarantine } from './quarantine/command.ts';
+import { defineServe } from './serve/command.ts';
+import { examples } from './shared/options.ts';
+import { WRONG_USAGE } from './shared/process.ts';
+import { settingsOf } from './shared/run-on-store.ts';
+import { defineSql } from './sql/command.ts';
+import { defineSubscribe } from './subscribe/command.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const DOCS = `
+Settings are environment variables. The file .env.example lists all of them.
+Documentation: README.md and the directory docs/.`;
+
+/** Runs the command that these words name, with the settings of this environment. Rejects with what the command throws. */
+export async function runProgram(env: Environment, words: readonly string[]): Promise<void> {
+  const program = defineProgram(env);
+  await program.parseAsync(wordsToParse(program, words), { from: 'user' });
+}
+
+/**
+ * Defines all commands of `xiq-sink` for this environment. Definitions load nothing heavy, because completion reads
+ * them at each press of the Tab key: a command imports its work when it runs.
+ */
+export function defineProgram(env: Environment): Command {
+  const settings = settingsOf(env);
+  const program = new Command('xiq-sink')
+    .description(
+      'Receives the webhooks of the network management cloud service and stores every event in Postgres.',
+    )
+    .version(packageJson.version, '-V, --version', 'show the version')
+    .helpOption('-h, --help', 'show help for a command')
+    .showHelpAfterError('(see --help for usage)')
+    .showSuggestionAfterError()
+    .exitOverride((error) => {
+      process.exit(error.exitCode === 0 ? 0 : WRONG_USAGE);
+    })
+    .addHelpText(
+      'after',
+      examples(
+        'xiq-sink serve',
+        'xiq-sink events search --since 24h --user admin@example.com',
+        'xiq-sink doctor',
+        'xiq-sink quarantine list --help',
+      ),
+    )
+    .addHelpText('after', DOCS);
+
+  program.commandsGroup('Receive, store and forward:');
+  defineServe(program, settings);
+  defineMigrate(program, settings);
+  defineSubscribe(program, settings);
+
+  program.commandsGroup('Query:');
+  defineEvents(program, settings);
+  defineSql(program, settings);
+
+  program.commandsGroup('Operate:');
+  defineDoctor(program, settings);
+  defineQuarantine(program, settings);
+  defineDestinations(program, settings);
+
+  program.commandsGroup('Try:');
+  defineDemo(program, env);
+  defineEmulator(program);
+
+  program.commandsGroup('More:');
+  defineCompletion(program);
+  for (const command of [program, ...program.commands]) {
+    if (command.commands.length > 0) command.helpCommand('help [command]', 'show help for a command');
+  }
+  return program;
+}
+
+const HELP_WORDS: ReadonlySet<string> = new Set(['-h', '--help', 'help']);
+
+/**
+ * The words without their request for help when they name no command. Commander would show the general help and
+ * succeed; without that request it reports the unknown command and suggests a similar one.
+ */
+function wordsToParse(program: CommandUnknownOpts, words: readonly string[]): readonly string[] {
+  const withoutHelp = words.filter((word) => !HELP_WORDS.has(word));
+  let command = program;
+  for (const word of withoutHelp) {
+    if (command.commands.length === 0 || word.startsWith('-')) return words;
+    const next = command.commands.find((one) => one.name() === word);
+    if (next === undefined) return withoutHelp;
+    command = next;
+  }
+  return words;
+}

@@ -1,0 +1,93 @@
+import { asText, showBytes } from '../../show-bytes.ts';
+import type { Db } from '../../store/database.ts';
+import { findReplayTallies } from '../../store/quarantine.ts';
+import {
+  countQuarantine,
+  findQuarantined,
+  findReplayed,
+  readContent,
+  searchQuarantine,
+} from '../../store/search-quarantine.ts';
+import type { Quarantined, QuarantineFilter, QuarantineState } from '../../store/search-quarantine.ts';
+import { formatCount } from '../../units.ts';
+import { note, oneLine, print, printJson, printTable } from '../shared/output.ts';
+import { checkIds } from './chosen.ts';
+
+const COLUMNS = ['id', 'received', 'source', 'type', 'bytes', 'state', 'reason'];
+
+/** `quarantine list`: prints matching items, newest first, as a table or as JSON lines, and the number of all that match. */
+export async function printQuarantine(
+  db: Db,
+  filter: QuarantineFilter,
+  { state, limit }: { readonly state: QuarantineState; readonly limit: number },
+  asJson: boolean,
+): Promise<void> {
+  const found = await searchQuarantine(db, filter, state, limit);
+  for (const item of asJson ? found : []) print(JSON.stringify(item));
+  if (!asJson && found.length > 0) await printTable(COLUMNS, found.map(toCells));
+  const total = await countQuarantine(db, filter, state);
+  note(`(${found.length} of ${formatCount(total)}${state === 'all' ? '' : ` ${state}`})`);
+}
+
+export type ShowFormat = 'text' | 'json' | 'raw';
+
+/** `quarantine show`: prints one item and its content. */
+export async function printQuarantined(db: Db, id: string, format: ShowFormat): Promise<void> {
+  checkIds([id]);
+  const [item] = await findQuarantined(db, [id]);
+  if (item === undefined) throw new Error(`there is no quarantined item ${id}`);
+  const content = await readContent(db, id);
+  switch (format) {
+    case 'raw':
+      process.stdout.write(content);
+      return;
+    case 'json': {
+      const text = asText(content);
+      const bytes = text === undefined ? { base64: content.toString('base64') } : { text };
+      printJson({ ...item, ...bytes });
+      return;
+    }
+    case 'text': {
+      const fields = await describe(db, item);
+      for (const [name, value] of fields) print(`${name.padEnd(22)}${oneLine(value)}`);
+      print(
+        `\n${item.resolution === 'discarded' ? '(its content was deleted)' : showBytes(content, '--raw prints all of them')}`,
+      );
+    }
+  }
+}
+
+async function describe(db: Db, item: Quarantined): Promise<[string, string][]> {
+  const { resolution, resolved_at, replay_delivery_id: replayId, encoding } = item;
+  const replayOf = await findReplayed(db, item.delivery_id);
+  const account = replayId === null ? undefined : (await findReplayTallies(db, [replayId])).get(replayId);
+  return [
+    ['id', item.quarantine_id],
+    ['received', item.received_at.toISOString()],
+    ['source', item.source],
+    ['type', item.message_type],
+    ['delivery', item.delivery_id],
+    ...optional('replay of', replayOf),
+    ['reason', item.reason],
+    ['bytes', String(item.bytes)],
+    ...optional('encoding', encoding ?? undefined),
+    ['state', [resolution ?? 'open', resolved_at?.toISOString()].filter(Boolean).join(' ')],
+    ...optional('replayed as', replayId ?? undefined),
+    ...(account?.again ?? []).flatMap(({ quarantineId }) => optional('quarantined again as', quarantineId)),
+  ];
+}
+
+const optional = (name: string, value: string | undefined): [string, string][] =>
+  value === undefined ? [] : [[name, value]];
+
+function toCells(item: Quarantined): string[] {
+  return [
+    item.quarantine_id,
+    item.received_at.toISOString(),
+    item.source,
+    item.message_type,
+    String(item.bytes),
+    item.resolution ?? 'open',
+    item.reason,
+  ];
+}

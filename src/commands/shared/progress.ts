@@ -1,0 +1,78 @@
+import { styleText } from 'node:util';
+import { formatCount, formatDuration } from '../../units.ts';
+
+/** Time between two reports: a line on a terminal is overwritten, a log should stay short. */
+const TERMINAL_INTERVAL_MS = 100;
+const PLAIN_INTERVAL_MS = 5_000;
+
+/** Width of the bar in characters. */
+const BAR_WIDTH = 24;
+
+/** Reports the progress of long work on standard error. */
+export interface Progress {
+  show(done: number): void;
+  /** Removes the line from the terminal, so that other lines can be printed. */
+  clear(): void;
+}
+
+/**
+ * Starts to report progress. On a terminal it is a bar with rate and remaining time; elsewhere a line every few seconds.
+ * Without a total, it shows the number done and the rate.
+ */
+export function createProgress(verb: string, total: number | undefined): Progress {
+  const { stderr } = process;
+  const interval = stderr.isTTY ? TERMINAL_INTERVAL_MS : PLAIN_INTERVAL_MS;
+  const began = performance.now();
+  let shown = began;
+  return {
+    show(done) {
+      const now = performance.now();
+      if (now - shown < interval) return;
+      shown = now;
+      const state = { verb, done, total, seconds: (now - began) / 1_000 };
+      stderr.write(stderr.isTTY ? `\r\u001b[K${barLine(state, stderr.columns)}` : `${plainLine(state)}\n`);
+    },
+    clear() {
+      if (!stderr.isTTY) return;
+      stderr.write('\r\u001b[K');
+      // The next call of `show` draws the line again at once.
+      shown = Number.NEGATIVE_INFINITY;
+    },
+  };
+}
+
+/** The progress of work after so many seconds. */
+export interface ProgressState {
+  /** Past participle of the work: `exported`. */
+  readonly verb: string;
+  readonly done: number;
+  readonly total: number | undefined;
+  readonly seconds: number;
+}
+
+/** A line for a log: `replayed 500 of 2,000`. */
+export function plainLine({ verb, done, total }: ProgressState): string {
+  return `${verb} ${formatCount(done)}${total === undefined ? '' : ` of ${formatCount(total)}`}`;
+}
+
+/** A line for a terminal of so many columns. The bar is left out if it does not fit, then the line is cut. */
+export function barLine(state: ProgressState, columns: number): string {
+  const { verb, done, total, seconds } = state;
+  const rate = seconds > 0 ? done / seconds : 0;
+  const speed = `${formatCount(rate < 10 ? Math.round(rate * 10) / 10 : Math.round(rate))}/s`;
+  if (total === undefined) return `${verb} ${formatCount(done)}  ${speed}`.slice(0, columns - 1);
+  // Items that were added after the count can make more than 100%.
+  const share = total === 0 ? 1 : Math.min(1, done / total);
+  const left = rate > 0 ? [`${formatDuration((total - done) / rate)} left`] : [];
+  const percent = `${Math.floor(share * 100)}%`.padStart(4);
+  const text = [`${formatCount(done)} of ${formatCount(total)}`, speed, ...left].join('  ');
+  const line = `${verb} ${percent}  ${text}`;
+  if (line.length + BAR_WIDTH + 1 >= columns) return line.slice(0, columns - 1);
+  return `${verb} ${bar(share)}${percent}  ${text}`;
+}
+
+function bar(share: number): string {
+  const full = Math.round(share * BAR_WIDTH);
+  const [done, rest] = ['█'.repeat(full), '░'.repeat(BAR_WIDTH - full)];
+  return `${styleText('green', done, { stream: process.stderr })}${styleText('dim', rest, { stream: process.stderr })}`;
+}

@@ -1,0 +1,29 @@
+import type { ServiceConfig } from '../../serve/load-settings.ts';
+import type { CommandStore } from '../../serve/open-store.ts';
+
+/** Reads the settings of the environment. Rejects with a UsageError that lists every wrong one. */
+export type Settings = () => Promise<ServiceConfig>;
+
+/** The settings of an environment. Their reader is loaded on the first call: `--help` and completion need no settings. */
+export function settingsOf(env: Readonly<Record<string, string | undefined>>): Settings {
+  return async () => {
+    const { loadSettings } = await import('../../serve/load-settings.ts');
+    return loadSettings(env);
+  };
+}
+
+/** The log of a one-off command, whose result is its output: warnings and errors only. */
+export async function quietLogger() {
+  const { createLogger } = await import('../../logger.ts');
+  return createLogger('warn');
+}
+
+/** Runs a command's work on the existing database of the settings, as `withStore` does. */
+export async function runOnStore(
+  settings: Settings,
+  work: (store: CommandStore, config: ServiceConfig) => Promise<void>,
+): Promise<void> {
+  const config = await settings();
+  const { withStore } = await import('../../serve/open-store.ts');
+  await withStore(config, await quietLogger(), (store) => work(store, config));
+}

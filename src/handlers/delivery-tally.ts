@@ -1,0 +1,76 @@
+import type { ReadDelivery } from '../queue/delivery-batch.ts';
+import type { StoredBatch } from '../queue/delivery-worker.ts';
+import type { NewDelivery } from '../store/deliveries.ts';
+import type { NewQuarantined } from '../store/quarantine.ts';
+import { replaceUnstorable } from './coerce.ts';
+import { createTwinNumbers } from './delivery-to-events.ts';
+import type { SetAside } from './delivery-to-events.ts';
+import { quarantineId } from './identity.ts';
+
+/** The counts of one delivery while it is stored, and what of it goes to quarantine. */
+export interface DeliveryTally {
+  readonly delivery: ReadDelivery;
+  /** Events made from the delivery. */
+  events: number;
+  /** Those of them that are new rows. */
+  written: number;
+  /** Parts that could not be read as events. */
+  readonly setAside: SetAside[];
+  /** Events that Postgres cannot store. */
+  readonly rejected: SetAside[];
+}
+
+/** The tally of a delivery of which nothing has been stored yet. */
+export function openTally(delivery: ReadDelivery): DeliveryTally {
+  return { delivery, events: 0, written: 0, setAside: [], rejected: [] };
+}
+
+/** The delivery's own row, whose counts must add up, and its rows in quarantine. */
+export function closeTally(tally: DeliveryTally): { row: NewDelivery; quarantined: NewQuarantined[] } {
+  const { delivery, events, written, setAside, rejected } = tally;
+  const { deliveryId, source, messageType, origin, secretForm, bodyBytes, recordCount } = delivery;
+  const receivedAt = new Date(delivery.receivedAt).toISOString();
+  const allSetAside = [...setAside, ...rejected];
+  const numberTwin = createTwinNumbers(delivery);
+  return {
+    row: {
+      deliveryId,
+      source,
+      messageType,
+      receivedAt,
+      origin,
+      secretForm,
+      bodyBytes,
+      recordCount,
+      expectedCount: events + setAside.length,
+      eventCount: written,
+      duplicateCount: events - rejected.length - written,
+      quarantinedCount: allSetAside.length,
+    },
+    quarantined: allSetAside.map(({ reason, content, encoding = null }, ordinal) => ({
+      quarantineId: quarantineId(deliveryId, ordinal),
+      deliveryId,
+      source,
+      messageType,
+      receivedAt,
+      // The reason may quote the record.
+      reason: replaceUnstorable(reason),
+      content,
+      encoding,
+      // Identical contents always meet the same fate, so all of them are counted here.
+      twinsBefore: numberTwin(content.toString('latin1')),
+    })),
+  };
+}
+
+/** The sums over the rows of some deliveries. */
+export function summarize(rows: readonly NewDelivery[]): StoredBatch {
+  const sum = (count: 'eventCount' | 'duplicateCount' | 'quarantinedCount') =>
+    rows.reduce((total, row) => total + row[count], 0);
+  return {
+    deliveries: rows.length,
+    events: sum('eventCount'),
+    duplicates: sum('duplicateCount'),
+    quarantined: sum('quarantinedCount'),
+  };
+}

@@ -1,0 +1,77 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { describeError, OutageError } from '../errors.ts';
+import type { Db, Trx } from '../store/database.ts';
+import { classifyFailure } from '../store/failure.ts';
+import { ConversionError } from './delivery-to-events.ts';
+import { FAILURE_RULES } from './failure-rules.ts';
+
+/** The database to store in, and when to stop waiting for it. */
+export interface TransactionContext {
+  readonly db: Db;
+  readonly logger: Logger;
+  readonly giveUp: AbortSignal;
+}
+
+/** The pause between attempts while the database is away. It doubles each time. */
+export const MIN_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 5_000;
+
+/** Two transactions in conflict must not start again at the same moment. */
+const MIN_CONFLICT_PAUSE_MS = 10;
+const MAX_CONFLICT_PAUSE_MS = 100;
+
+/** `giveUp` fired while a transaction waited for the database: nothing else is to be tried either. */
+export class GaveUpError extends OutageError {}
+
+/**
+ * Runs work in a transaction and repeats it by the failure rules, through conflicts and outages. The work is asked to
+ * isolate the rows that Postgres refuses once it has failed because of one. Throws OutageError when `giveUp` fires
+ * during an outage, and every error that repeating cannot mend.
+ */
+export async function runTransaction<T>(
+  context: TransactionContext,
+  work: (trx: Trx, isolate: boolean) => Promise<T>,
+): Promise<T> {
+  const { db, logger } = context;
+  let isolate = false;
+  let pauseMs = MIN_PAUSE_MS;
+  for (;;) {
+    try {
+      return await db.transaction().execute((trx) => work(trx, isolate));
+    } catch (error) {
+      const kind = kindOf(error);
+      const { remedy } = FAILURE_RULES[kind];
+      if (remedy === 'isolate records' && !isolate) {
+        isolate = true;
+      } else if (remedy === 'again') {
+        logger.debug(`transaction repeated (${kind}): ${describeError(error)}`);
+        const spread = MAX_CONFLICT_PAUSE_MS - MIN_CONFLICT_PAUSE_MS;
+        await pause(context, MIN_CONFLICT_PAUSE_MS + Math.random() * spread, error);
+      } else if (remedy === 'wait') {
+        logger.warn({ pause: pauseMs }, `waiting for the database (${kind}): ${describeError(error)}`);
+        await pause(context, pauseMs, error);
+        pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
+      } else {
+        throw error;
+      }
+    }
+  }
+}
+
+/** The failure rule's name for an error. */
+export const kindOf = (error: unknown) =>
+  error instanceof ConversionError ? 'conversion defect' : classifyFailure(error);
+
+/** Waits, unless `giveUp` fires: then it throws a GaveUpError with this cause. */
+export async function pause(
+  { giveUp }: Pick<TransactionContext, 'giveUp'>,
+  ms: number,
+  cause: unknown,
+): Promise<void> {
+  try {
+    await sleep(ms, undefined, { signal: giveUp });
+  } catch {
+    throw new GaveUpError('stopped waiting for the database', { cause });
+  }
+}

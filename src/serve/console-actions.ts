@@ -1,0 +1,122 @@
+import type { Logger } from 'pino';
+import type { Config, SourceConfig } from '../config.ts';
+import type { DestinationsOptions } from '../console/destinations/destinations-options.ts';
+import type { QuarantineOptions } from '../console/quarantine/quarantine-routes.ts';
+import type {
+  SourceSubscriptions,
+  SubscriptionsOptions,
+} from '../console/subscriptions/subscriptions-area.ts';
+import type { IsFiltered } from '../console/events/describe-event.ts';
+import { createFilter } from '../forward/destination-filter.ts';
+import { findDestination } from '../forward/parse-destinations.ts';
+import type { Destination } from '../forward/parse-destinations.ts';
+import { resendRejected, sendTest } from '../forward/send-to-destination.ts';
+import { groupByBytes, replayQuarantined } from '../replay/replay.ts';
+import type { Db } from '../store/database.ts';
+import type { Replay } from '../store/quarantine.ts';
+import { createSubscribers } from '../subscribe/create-subscribers.ts';
+import { logOut } from '../subscribe/subscriber.ts';
+import { viewListing, viewPlan, viewStep } from '../subscribe/plan-view.ts';
+import type { Subscriber } from '../subscribe/subscriber.ts';
+import { closing } from './closing.ts';
+
+/** What the console can send to destinations, exactly as the commands do. */
+export function sendingOf(
+  db: Db,
+  destinations: readonly Destination[],
+): Pick<DestinationsOptions, 'configured' | 'sendTest' | 'resend'> {
+  return {
+    configured: destinations,
+    sendTest: (name) => sendTest(findDestination(destinations, name), () => undefined),
+    resend: (name, rejected) => resendRejected(db, findDestination(destinations, name), rejected),
+  };
+}
+
+/** Whether a destination's current filter leaves an event out. A destination that is no longer configured has no filter. */
+export function filteredBy(destinations: readonly Destination[]): IsFiltered {
+  const filters = new Map(destinations.map(({ name, filter }) => [name, createFilter(filter)]));
+  return (destination, event) => filters.get(destination)?.(event) === false;
+}
+
+/** How the console replays quarantined items: exactly as the command does, in transactions of limited size. */
+export function replayerOf(
+  db: Db,
+  { maxBodyBytes }: Pick<Config, 'maxBodyBytes'>,
+  logger: Logger,
+): QuarantineOptions['replay'] {
+  return async (items, giveUp) => {
+    const replays: Replay[] = [];
+    for (const ids of groupByBytes(items, maxBodyBytes)) {
+      if (giveUp.aborted) throw new Error(`stopped after ${replays.length}; the other items are unchanged`);
+      replays.push(...(await replayQuarantined({ db, logger, maxBodyBytes, giveUp }, ids)));
+    }
+    return replays;
+  };
+}
+
+interface ConsoleSubscriptions {
+  readonly db: Db;
+  readonly sources: readonly SourceConfig[];
+  readonly publicUrl: string | undefined;
+  readonly logger: Logger;
+  readonly opened: AsyncDisposableStack;
+}
+
+/** The subscriptions that the console shows and applies, or the settings that are missing for it. Calls no API yet. */
+export function subscriptionsOf({
+  db,
+  sources,
+  publicUrl,
+  logger,
+  opened,
+}: ConsoleSubscriptions): SubscriptionsOptions {
+  if (publicUrl === undefined) return { db, sources: [], missing: missingSettings(sources, publicUrl) };
+  const subscribers = createSubscribers({ sources, publicUrl, db, logger });
+  opened.defer(closing(logger, 'logins of the console', () => logOut(subscribers)));
+  const missing = subscribers.length === 0 ? missingSettings(sources, publicUrl) : [];
+  return { db, sources: subscribers.map(viewsOf), missing };
+}
+
+function viewsOf(subscriber: Subscriber): SourceSubscriptions {
+  const { source } = subscriber;
+  return {
+    source,
+    async look(signal) {
+      const plan = viewPlan(source, await subscriber.plan('subscribed', signal));
+      return { ...plan, held: viewListing(source, await subscriber.list(signal)) };
+    },
+    async apply(signal) {
+      const { outcomes, unfinished } = await subscriber.apply('subscribed', { signal });
+      return {
+        outcomes: outcomes.map(({ change, error }) => ({
+          step: viewStep(change),
+          error: error?.message ?? null,
+        })),
+        unfinished: unfinished.map(({ change, reason }) => ({ step: viewStep(change), reason })),
+      };
+    },
+  };
+}
+
+function missingSettings(
+  sources: readonly SourceConfig[],
+  publicUrl: string | undefined,
+): SubscriptionsOptions['missing'] {
+  const withApi = sources.filter(({ cloud }) => cloud !== undefined);
+  return [
+    ...(withApi.length === 0
+      ? [
+          {
+            setting: 'CLOUD_API_URL',
+            purpose: "the cloud's API, with CLOUD_API_TOKEN, or with CLOUD_USERNAME and CLOUD_PASSWORD",
+          },
+        ]
+      : []),
+    ...(publicUrl === undefined
+      ? [{ setting: 'PUBLIC_URL', purpose: 'the address to which the cloud sends deliveries' }]
+      : []),
+    ...(withApi.length > 0 && withApi.every(({ secrets }) => secrets.length === 0)
+      ? [{ setting: 'WEBHOOK_SECRET', purpose: 'the secret of the deliveries' }]
+      : []),
+  ];
+}

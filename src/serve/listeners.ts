@@ -1,0 +1,127 @@
+import type { Logger } from 'pino';
+import packageJson from '../../package.json' with { type: 'json' };
+import type { Config } from '../config.ts';
+import { createAdminApp } from '../console/admin-app.ts';
+import type { ConsoleOptions } from '../console/admin-app.ts';
+import { UsageError } from '../errors.ts';
+import { createFailedSecrets } from '../ingest/failed-secrets.ts';
+import { createHttpListener } from '../ingest/http-listener.ts';
+import type { HttpListener } from '../ingest/http-listener.ts';
+import { readTlsFiles, watchTlsFiles } from '../ingest/tls-files.ts';
+import { isLoopbackHost } from '../loopback.ts';
+import { closing } from './closing.ts';
+
+/** Starts the listener for deliveries, or for health checks alone. Resolves with its port. */
+export async function startListener(
+  { host, port, tls }: Config,
+  listener: HttpListener,
+  logger: Logger,
+  opened: AsyncDisposableStack,
+): Promise<number> {
+  const listening = await listen(listener, { name: 'HOST', value: host }, { name: 'PORT', value: port });
+  opened.defer(closing(logger, 'listener', () => listener.close()));
+  if (tls !== undefined) followCertificate(tls, listener, logger, opened);
+  return listening;
+}
+
+/** What the admin listener serves. */
+export interface AdminParts {
+  readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
+  /** Undefined in a role without the console. */
+  readonly console: ConsoleOptions | undefined;
+}
+
+/**
+ * Starts the admin listener. Resolves with its port. Off this machine it uses the certificate of the ingest listener, so
+ * that the token is never sent in the clear.
+ */
+export async function startAdminListener(
+  config: Config,
+  parts: AdminParts,
+  logger: Logger,
+  opened: AsyncDisposableStack,
+): Promise<number> {
+  const { host, port, token } = config.admin;
+  const stopping = new AbortController();
+  const failures = createFailedSecrets();
+  const app = createAdminApp({
+    ...parts,
+    token,
+    countFailure: (address) => failures.count(address),
+    version: packageJson.version,
+    stopping: stopping.signal,
+    logger,
+  });
+  const isOpen = !isLoopbackHost(host);
+  const tlsFiles = isOpen ? config.tls : undefined;
+  if (isOpen && tlsFiles === undefined) {
+    logger.warn(
+      'the admin listener uses plain HTTP off this machine: set TLS_CERT_FILE, or put a TLS proxy in front',
+    );
+  }
+  const listener = createHttpListener(app, tlsFiles && readTlsFiles(tlsFiles));
+  if (tlsFiles !== undefined) followCertificate(tlsFiles, listener, logger, opened);
+  const listening = await listen(
+    listener,
+    { name: 'ADMIN_HOST', value: host },
+    { name: 'ADMIN_PORT', value: port },
+  );
+  const close = () => {
+    stopping.abort();
+    return listener.close();
+  };
+  opened.defer(closing(logger, 'admin listener', close));
+  return listening;
+}
+
+interface Setting<T> {
+  readonly name: string;
+  readonly value: T;
+}
+
+/** Listens. Throws a UsageError that names the setting to change if the system does not allow it. */
+async function listen(listener: HttpListener, host: Setting<string>, port: Setting<number>): Promise<number> {
+  try {
+    return await listener.listen(port.value, host.value);
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+    switch (code) {
+      case 'EADDRINUSE':
+        throw new UsageError(
+          `Port ${port.value} is already in use. Stop the other program (perhaps another xiq-sink), or set ${port.name} to a free port.`,
+          { cause },
+        );
+      case 'EACCES':
+        throw new UsageError(
+          `Port ${port.value} needs more privileges than this user has. Set ${port.name} to a port above 1023.`,
+          { cause },
+        );
+      case 'EADDRNOTAVAIL':
+      case 'ENOTFOUND':
+        throw new UsageError(
+          `${host.value} is not an address of this machine. Set ${host.name} to one that is, or to 0.0.0.0 for all.`,
+          { cause },
+        );
+      default:
+        throw cause;
+    }
+  }
+}
+
+/** Gives a listener each new certificate in the files. It keeps the old one if the new one is unusable. */
+function followCertificate(
+  files: NonNullable<Config['tls']>,
+  listener: HttpListener,
+  logger: Logger,
+  opened: AsyncDisposableStack,
+): void {
+  const unwatch = watchTlsFiles(files, () => {
+    try {
+      listener.useCertificate(readTlsFiles(files));
+      logger.info(files, 'TLS certificate reloaded');
+    } catch (error) {
+      logger.error({ err: error, ...files }, 'the new TLS certificate is unusable; the old one stays in use');
+    }
+  });
+  opened.defer(unwatch);
+}

@@ -1,0 +1,18 @@
+import { loadConfig } from '../config.ts';
+import type { Config } from '../config.ts';
+import { parseDestinations } from '../forward/parse-destinations.ts';
+import type { Destination } from '../forward/parse-destinations.ts';
+
+/** The settings, with the destinations that only the forwarder can check. */
+export interface ServiceConfig extends Config {
+  readonly destinations: readonly Destination[];
+}
+
+/** Reads all settings. Throws one UsageError that lists every wrong one, destinations included. */
+export function loadSettings(env: Readonly<Record<string, string | undefined>>): ServiceConfig {
+  let destinations: readonly Destination[] = [];
+  const config = loadConfig(env, (forwarding) => {
+    destinations = parseDestinations(forwarding);
+  });
+  return Object.freeze({ ...config, destinations });
+}

@@ -1,0 +1,182 @@
+import { sql } from 'kysely';
+import { isMessageType } from '../domain.ts';
+import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
+import type { Db } from './database.ts';
+
+/** A range of arrival times, and the width of its buckets. */
+export interface ArrivalRange {
+  /** Inclusive. Buckets that begin before it are left out, so it should be a multiple of the width. */
+  readonly since: Date;
+  /** Exclusive. */
+  readonly until: Date;
+  /** Width of a bucket: a multiple of 60. Buckets begin at multiples of it since the epoch, in UTC. */
+  readonly bucketSeconds: number;
+  /** Undefined: all sources together. */
+  readonly source?: string | undefined;
+}
+
+/** The arrivals of one message type in one bucket. */
+export interface Arrival {
+  /** Start of the bucket. */
+  readonly bucket: Date;
+  readonly messageType: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
+  readonly deliveries: number;
+  readonly records: number;
+  /** Rows written. */
+  readonly events: number;
+  readonly duplicates: number;
+  readonly quarantined: number;
+  /** Total size of the bodies as they were received. */
+  readonly bytes: number;
+}
+
+/**
+ * The arrivals in a range, by time and message type. Empty buckets are left out. Arrivals older than 14 days are
+ * counted by the hour: with a finer width, the first bucket of an hour contains all of it.
+ */
+export async function readArrivals(
+  db: Db,
+  { since, until, bucketSeconds, source }: ArrivalRange,
+): Promise<Arrival[]> {
+  const ofSource = source === undefined ? sql`true` : sql`source = ${source}`;
+  const { rows } = await sql<Arrival>`
+    select date_bin(make_interval(secs => ${bucketSeconds}), bucket, 'epoch') as bucket,
+           message_type as "messageType", sum(deliveries)::float8 as deliveries, sum(records)::float8 as records,
+           sum(events)::float8 as events, sum(duplicates)::float8 as duplicates,
+           sum(quarantined)::float8 as quarantined, sum(bytes)::float8 as bytes
+    from arrivals where bucket >= ${since} and bucket < ${until} and ${ofSource}
+    group by 1, 2 order by 1, 2`.execute(db);
+  return rows;
+}
+
+/** All arrivals of one source and message type so far. */
+export interface ArrivalSum {
+  readonly source: string;
+  readonly messageType: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
+  readonly deliveries: number;
+  /** The number of rows that the deliveries must account for: one for each record, or observation. */
+  readonly expected: number;
+  readonly events: number;
+  readonly duplicates: number;
+  readonly quarantined: number;
+  /** Deliveries whose own counts do not add up. */
+  readonly unbalanced: number;
+  /** Whether every delivery's counts add up. The view `conservation` also checks against the rows in quarantine. */
+  readonly addsUp: boolean;
+  readonly lastReceivedAt: Date;
+}
+
+/** All arrivals by source and message type, up to the last roll-up. The cost does not depend on their number. */
+export async function sumArrivals(db: Db): Promise<ArrivalSum[]> {
+  const { rows } = await sql<ArrivalSum>`
+    select source, message_type as "messageType", deliveries::float8, expected::float8, events::float8,
+           duplicates::float8, quarantined::float8, unbalanced::float8,
+           unbalanced = 0 and expected = events + duplicates + quarantined as "addsUp",
+           last_received_at as "lastReceivedAt"
+    from arrival_totals order by source, message_type`.execute(db);
+  return rows;
+}
+
+/** Whether all acknowledged deliveries add up (view `conservation`). */
+export interface Conservation {
+  readonly deliveries: number;
+  /** `source message_type` of each pair that does not add up. */
+  readonly unbalanced: readonly string[];
+  /** Quarantined items that nobody has replayed or discarded. */
+  readonly openInQuarantine: number;
+}
+
+/** Adds up every delivery: slow with many millions of them. */
+export async function readConservation(db: Db): Promise<Conservation> {
+  const { rows } = await sql<{ pair: string; deliveries: string; addsUp: boolean; open: string }>`
+    select source || ' ' || message_type as pair, delivery_count as deliveries, adds_up as "addsUp",
+      open_count as open
+    from conservation`.execute(db);
+  return {
+    deliveries: rows.reduce((sum, row) => sum + Number(row.deliveries), 0),
+    unbalanced: rows.filter((row) => !row.addsUp).map((row) => row.pair),
+    openInQuarantine: rows.reduce((sum, row) => sum + Number(row.open), 0),
+  };
+}
+
+/** A source and message type with arrivals, or with an enabled subscription in the cloud. */
+export interface LastArrival {
+  readonly source: string;
+  readonly messageType: MessageType;
+  /** Undefined when nothing has arrived yet. */
+  readonly lastReceivedAt: Date | undefined;
+}
+
+/** The last arrival of each source and message type, including arrivals since the last roll-up. */
+export async function readLastArrivals(db: Db): Promise<LastArrival[]> {
+  const { rows } = await sql<{ source: string; message_type: string; last_received_at: Date | null }>`
+    select source, message_type, max(last_received_at) as last_received_at
+    from (
+      select source, message_type, last_received_at from arrival_totals
+      union all
+      select source, message_type, received_at from deliveries
+      where xid >= (select next_xid from arrivals_progress)
+      union all
+      select source, message_type, null from subscriptions where status = 'ENABLED'
+    ) as seen
+    group by 1, 2 order by 1, 2`.execute(db);
+  return rows.flatMap(({ source, message_type: messageType, last_received_at: last }) =>
+    isMessageType(messageType) ? [{ source, messageType, lastReceivedAt: last ?? undefined }] : [],
+  );
+}
+
+/** An hour with arrivals of one source and message type. Times are epoch milliseconds. */
+export interface ArrivalHour {
+  readonly source: string;
+  readonly messageType: MessageType;
+  readonly start: number;
+  readonly deliveries: number;
+  /** The longest gap between arrivals that began in this hour and has ended, to the minute. */
+  readonly longestGap: { readonly from: number; readonly to: number } | undefined;
+}
+
+interface HourRow {
+  readonly source: string;
+  readonly message_type: string;
+  readonly start: number;
+  readonly deliveries: number;
+  readonly gap_from: number | null;
+  readonly gap_to: number | null;
+}
+
+/** The hours from `since` on, in order, of each source and message type, up to the last roll-up. */
+export async function readArrivalHours(db: Db, since: Date): Promise<ArrivalHour[]> {
+  // A count by the minute is dated to the middle of it. From counts by the hour, a gap is at least as long as computed.
+  const { rows } = await sql<HourRow>`
+    with counted as (
+      select source, message_type, deliveries, date_bin('1 hour', bucket, 'epoch') as start,
+             extract(epoch from bucket)::float8 + seconds - 30 as gap_from,
+             extract(epoch from lead(bucket) over in_order)::float8 + 30 as gap_to
+      from arrivals where bucket >= ${since}
+      window in_order as (partition by source, message_type order by bucket, seconds desc)
+    ), hours as (
+      select source, message_type, start, sum(deliveries)::float8 as deliveries from counted group by 1, 2, 3
+    ), longest as (
+      select distinct on (source, message_type, start) source, message_type, start, gap_from, gap_to
+      from counted where gap_to > gap_from
+      order by source, message_type, start, gap_to - gap_from desc
+    )
+    select source, message_type, extract(epoch from start)::float8 as start, deliveries, gap_from, gap_to
+    from hours left join longest using (source, message_type, start)
+    order by source, message_type, start`.execute(db);
+  return rows.flatMap(
+    ({ source, message_type: messageType, start, deliveries, gap_from: from, gap_to: to }) => {
+      if (!isMessageType(messageType)) return [];
+      const longestGap = from === null || to === null ? undefined : { from: from * 1000, to: to * 1000 };
+      return [{ source, messageType, start: start * 1000, deliveries, longestGap }];
+    },
+  );
+}
+
+/** Whether deliveries are stored long after their arrival: then a silence says nothing about the sender. */
+export async function isCatchingUp(db: Db): Promise<boolean> {
+  const { rows } = await sql<{ is_behind: boolean }>`
+    select stored_at > now() - interval '2 minutes' and received_at < stored_at - interval '2 minutes' as is_behind
+    from deliveries where xid is not null order by xid desc limit 1`.execute(db);
+  return rows[0]?.is_behind ?? false;
+}

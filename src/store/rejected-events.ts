@@ -1,0 +1,136 @@
+import { sql } from 'kysely';
+import type { Selectable } from 'kysely';
+import type { MessageType } from '../domain.ts';
+import type { Db } from './database.ts';
+import type { StoredEvent } from './stored-event.ts';
+import type { DestinationState, Tables } from './tables.ts';
+
+/** An event that a destination rejected because of its content. */
+export interface RejectedEvent {
+  readonly eventId: string;
+  readonly occurredAt: string;
+  readonly messageType: MessageType;
+  readonly reason: string;
+}
+
+export async function insertRejected(
+  db: Db,
+  destination: string,
+  { eventId, occurredAt, messageType, reason }: RejectedEvent,
+): Promise<void> {
+  await db
+    .insertInto('rejected_events')
+    .values({
+      destination,
+      event_id: eventId,
+      occurred_at: new Date(occurredAt),
+      message_type: messageType,
+      reason,
+    })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['destination', 'event_id', 'occurred_at'])
+        .doUpdateSet({ reason, rejected_at: sql<Date>`now()`, replayed_at: null }),
+    )
+    .execute();
+}
+
+/** A rejected event, and when it was sent again. */
+export type Rejected = Selectable<Tables['rejected_events']>;
+
+/** The rejected events of a destination that were not sent again, oldest first. */
+export async function listRejected(db: Db, destination: string, limit: number): Promise<Rejected[]> {
+  return openRejectedOf(db, destination).orderBy('rejected_at').orderBy('event_id').limit(limit).execute();
+}
+
+/** All rejected events of a destination that were not sent again, ordered by event id, read page by page. */
+export async function* openRejected(db: Db, destination: string, pageSize: number): AsyncGenerator<Rejected> {
+  let page = await pageOfRejected(db, destination, pageSize);
+  for (;;) {
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < pageSize) return;
+    page = await pageOfRejected(db, destination, pageSize, last.event_id);
+  }
+}
+
+/** One page of the rejected events that were not sent again, ordered by event id, after an id. */
+export async function pageOfRejected(
+  db: Db,
+  destination: string,
+  limit: number,
+  after?: string,
+): Promise<Rejected[]> {
+  const query = openRejectedOf(db, destination).orderBy('event_id').limit(limit);
+  return (after === undefined ? query : query.where('event_id', '>', after)).execute();
+}
+
+/** The number of rejected events of a destination that were not sent again. */
+export async function countRejected(db: Db, destination: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('rejected_events')
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .where('destination', '=', destination)
+    .where('replayed_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** Those of these events that a destination rejected, sent again or not. */
+export async function findRejected(
+  db: Db,
+  destination: string,
+  eventIds: readonly string[],
+): Promise<Rejected[]> {
+  return db
+    .selectFrom('rejected_events')
+    .selectAll()
+    .where('destination', '=', destination)
+    .where('event_id', 'in', eventIds)
+    .execute();
+}
+
+const openRejectedOf = (db: Db, destination: string) =>
+  db
+    .selectFrom('rejected_events')
+    .selectAll()
+    .where('destination', '=', destination)
+    .where('replayed_at', 'is', null);
+
+/** Records that a rejected event was sent again. */
+export async function markReplayed(db: Db, destination: string, eventId: string): Promise<void> {
+  await db
+    .updateTable('rejected_events')
+    .set({ replayed_at: sql<Date>`now()` })
+    .where('destination', '=', destination)
+    .where('event_id', '=', eventId)
+    .execute();
+}
+
+/** The state of one event at one destination. */
+export interface EventForwarding {
+  readonly destination: string;
+  readonly state: DestinationState;
+  /** The cursor is past the event: sent, filtered out, or stored before the destination started. */
+  readonly hasPassed: boolean;
+  /** Why the destination rejected the event; null when it did not. */
+  readonly reason: string | null;
+  readonly rejectedAt: Date | null;
+  /** When it was sent again. */
+  readonly replayedAt: Date | null;
+}
+
+/** The state of an event at each destination, by name. */
+export async function forwardingOf(
+  db: Db,
+  { xid, id, eventId, occurredAt }: Pick<StoredEvent, 'xid' | 'id' | 'eventId' | 'occurredAt'>,
+): Promise<readonly EventForwarding[]> {
+  const { rows } = await sql<EventForwarding>`
+    select name as destination, state,
+      (cursor_xid, cursor_id) >= (${xid}::xid8, ${id}::bigint) as "hasPassed",
+      reason, rejected_at as "rejectedAt", replayed_at as "replayedAt"
+    from destinations left join rejected_events on destination = name
+      and event_id = ${eventId}::uuid and occurred_at = ${occurredAt}::timestamptz
+    order by name`.execute(db);
+  return rows;
+}

@@ -1,0 +1,150 @@
+import { sql } from 'kysely';
+import type { RawBuilder } from 'kysely';
+import type { Db, Trx } from './database.ts';
+
+/** After so many days, counts by the minute become counts by the hour. */
+const DAYS_BY_MINUTE = 14;
+
+/** The stretch of old deliveries counted at once grows below the first number and shrinks above the second. */
+const FEW_DELIVERIES = 20_000;
+const MANY_DELIVERIES = 200_000;
+/** Its shortest and longest length, in seconds. */
+const SHORTEST_STRETCH = 60;
+const LONGEST_STRETCH = 30 * 24 * 60 * 60;
+
+/** The result of one roll-up. */
+export interface RollUp {
+  /** The number of deliveries counted. */
+  readonly counted: number;
+  /** Deliveries from before the migration remain uncounted: call again. */
+  readonly isBehind: boolean;
+}
+
+/**
+ * Counts the deliveries committed since the last roll-up in `arrivals`: each exactly once, also while others store or
+ * roll up. Deliveries of a transaction that is still open, or that began after such a one, are left for the next
+ * roll-up. Undefined, with nothing done, while another roll-up runs.
+ */
+export async function rollUpArrivals(db: Db): Promise<RollUp | undefined> {
+  return db.transaction().execute(async (trx) => {
+    const { rows } = await sql<{ is_behind: boolean }>`
+      select old_before is not null as is_behind from arrivals_progress for update skip locked`.execute(trx);
+    const [progress] = rows;
+    if (progress === undefined) return undefined;
+    const counted = await countCommitted(trx);
+    if (!progress.is_behind) return { counted, isBehind: false };
+    const old = await countOld(trx);
+    return { counted: counted + old.counted, isBehind: old.isBehind };
+  });
+}
+
+/** All rows below the oldest open transaction are visible, and no row can be added there any more. */
+async function countCommitted(trx: Trx): Promise<number> {
+  const counted = addUp(sql`
+    xid >= (select next_xid from arrivals_progress) and xid < pg_snapshot_xmin(pg_current_snapshot())`);
+  // One statement reads one snapshot, so the count and the start of the next roll-up fit together.
+  const { rows } = await sql<{ counted: string }>`
+    ${counted}
+    update arrivals_progress set next_xid = pg_snapshot_xmin(pg_current_snapshot())
+    returning (select coalesce(sum(deliveries), 0) from taken) as counted`.execute(trx);
+  return Number(rows[0]?.counted ?? 0);
+}
+
+/** Counts the latest of the old deliveries that are still uncounted: a stretch of some seconds of arrival. */
+async function countOld(trx: Trx): Promise<RollUp> {
+  const from = sql`(
+    select least(old_before, date_trunc('hour', now())) - make_interval(secs => old_seconds) from arrivals_progress)`;
+  const counted = addUp(sql`
+    xid is null and received_at >= ${from} and received_at < (select old_before from arrivals_progress)`);
+  const { rows } = await sql<{ counted: string; is_behind: boolean }>`
+    ${counted}
+    update arrivals_progress set
+      old_before = case
+        when exists (select from deliveries where xid is null and received_at < ${from}) then ${from} end,
+      old_seconds = case
+        when (select coalesce(sum(deliveries), 0) from taken) < ${FEW_DELIVERIES}
+          then least(old_seconds * 2, ${LONGEST_STRETCH})
+        when (select sum(deliveries) from taken) > ${MANY_DELIVERIES}
+          then greatest(old_seconds / 2, ${SHORTEST_STRETCH})
+        else old_seconds end
+    returning (select coalesce(sum(deliveries), 0) from taken) as counted, old_before is not null as is_behind
+  `.execute(trx);
+  return { counted: Number(rows[0]?.counted ?? 0), isBehind: rows[0]?.is_behind ?? false };
+}
+
+/** The start of a statement that adds these deliveries to both tables; `taken` contains the counts, by time. */
+function addUp(condition: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`
+    with taken as materialized (
+      select date_bin(make_interval(secs => seconds), received_at, 'epoch') as bucket, seconds, source, message_type,
+             count(*) as deliveries, sum(record_count) as records, sum(expected_count) as expected,
+             sum(event_count) as events, sum(duplicate_count) as duplicates, sum(quarantined_count) as quarantined,
+             sum(body_bytes) as bytes,
+             count(*) filter (
+               where expected_count <> event_count + duplicate_count + quarantined_count
+             ) as unbalanced,
+             max(received_at) as last_received_at
+      from deliveries, lateral (
+        select case when received_at < ${minutesSince(sql`now()`)} then 3600 else 60 end as seconds
+      ) as width
+      where ${condition} group by 1, 2, 3, 4
+    ), by_time as (
+      insert into arrivals (bucket, seconds, source, message_type, ${COUNTS})
+      select bucket, seconds, source, message_type, ${COUNTS} from taken
+      ${addToThere('arrivals', KEY_BY_TIME)}
+    ), in_total as (
+      insert into arrival_totals (source, message_type, ${COUNTS})
+      select source, message_type, ${SUMS} from taken group by source, message_type
+      ${addToThere('arrival_totals', KEY_IN_TOTAL)}
+    )`;
+}
+
+const NUMBERS = [
+  'deliveries',
+  'records',
+  'expected',
+  'events',
+  'duplicates',
+  'quarantined',
+  'bytes',
+  'unbalanced',
+] as const;
+
+const COUNTS = sql.join([...NUMBERS, 'last_received_at'].map((name) => sql.ref(name)));
+
+const SUMS = sql.join([...NUMBERS.map((name) => sql`sum(${sql.ref(name)})`), sql`max(last_received_at)`]);
+
+/** Adds new counts to a row that exists already. */
+function addToThere(table: string, key: readonly string[]): RawBuilder<unknown> {
+  const there = (name: string) => sql.ref(`${table}.${name}`);
+  const come = (name: string) => sql.ref(`excluded.${name}`);
+  const sums = NUMBERS.map((name) => sql`${sql.ref(name)} = ${there(name)} + ${come(name)}`);
+  return sql`on conflict (${sql.join(key.map((name) => sql.ref(name)))}) do update set ${sql.join(sums)},
+    last_received_at = greatest(${there('last_received_at')}, ${come('last_received_at')})`;
+}
+
+const KEY_BY_TIME = ['bucket', 'seconds', 'source', 'message_type'];
+const KEY_IN_TOTAL = ['source', 'message_type'];
+
+/** The first hour that is counted by the minute. */
+const minutesSince = (now: RawBuilder<unknown>) =>
+  sql`date_bin('1 hour', ${now} - make_interval(days => ${sql.lit(DAYS_BY_MINUTE)}), 'epoch')`;
+
+/** Turns counts by the minute older than 14 days into counts by the hour. Returns how many minutes were replaced. */
+export async function compactArrivals(db: Db, now: Date): Promise<number> {
+  return db.transaction().execute(async (trx) => {
+    // Roll-ups wait meanwhile, so that no minute grows while it is deleted.
+    await sql`select from arrivals_progress for update`.execute(trx);
+    const { rows } = await sql<{ minutes: string }>`
+      with gone as (
+        delete from arrivals where seconds = 60 and bucket < ${minutesSince(sql`${now}::timestamptz`)} returning *
+      ), kept as (
+        insert into arrivals (bucket, seconds, source, message_type, ${COUNTS})
+        select date_bin('1 hour', bucket, 'epoch'), 3600, source, message_type, ${SUMS}
+        from gone group by 1, source, message_type
+        ${addToThere('arrivals', KEY_BY_TIME)}
+      )
+      select count(*) as minutes from gone`.execute(trx);
+    return Number(rows[0]?.minutes ?? 0);
+  });
+}

@@ -1,0 +1,87 @@
+import type { Family, MessageType, Origin } from '../domain.ts';
+import type { JsonObject } from '../exact-json.ts';
+
+/** A place in the order in which events are stored. */
+export interface StoredPosition {
+  /** Transaction, then id within it. */
+  readonly xid: string;
+  readonly id: string;
+}
+
+/** One stored event: the envelope, the typed columns, and the record as sent. */
+export interface StoredEvent extends StoredPosition {
+  readonly eventId: string;
+  readonly deliveryId: string;
+  readonly source: string;
+  readonly messageType: MessageType;
+  readonly family: Family;
+  /** ISO 8601 in UTC, with milliseconds. */
+  readonly occurredAt: string;
+  readonly receivedAt: string;
+  readonly ownerId: string | null;
+  readonly orgId: string | null;
+  readonly origin: Origin;
+  /** The message type's typed columns by name, as text (times in ISO 8601); null if the record has no value. */
+  readonly columns: Readonly<Record<string, string | readonly string[] | null>>;
+  /** The record as sent, with every digit (exact-json.ts). */
+  readonly payload: JsonObject;
+}
+
+/** Compares two positions by the order of storing. */
+export const byPosition = (a: StoredPosition, b: StoredPosition) =>
+  compare(BigInt(a.xid), BigInt(b.xid)) || compare(BigInt(a.id), BigInt(b.id));
+
+const compare = (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0);
+
+/** The columns of the view `events` beside the envelope: those that more than one family has. */
+export interface EventView {
+  readonly user: string | null;
+  readonly code: string | null;
+  readonly clientMac: string | null;
+  readonly apMac: string | null;
+  readonly description: string | null;
+}
+
+/** The columns of an event in the view `events`, for any message type. */
+export function viewEvent({ family, columns }: Pick<StoredEvent, 'family' | 'columns'>): EventView {
+  return {
+    user: textOf(columns[family === 'audit' ? 'user_name' : 'username']),
+    code: textOf(columns['code']),
+    clientMac: textOf(columns['client_mac']),
+    apMac: textOf(columns['ap_mac']),
+    description: textOf(columns['description']),
+  };
+}
+
+const textOf = (value: StoredEvent['columns'][string] | undefined) =>
+  typeof value === 'string' ? value : null;
+
+/** The envelope of an event, by the column names and in the order that all event tables share. */
+export function envelopeColumns(event: Omit<StoredEvent, 'payload'>) {
+  return {
+    id: event.id,
+    event_id: event.eventId,
+    delivery_id: event.deliveryId,
+    source: event.source,
+    message_type: event.messageType,
+    occurred_at: event.occurredAt,
+    received_at: event.receivedAt,
+    owner_id: event.ownerId,
+    org_id: event.orgId,
+    origin: event.origin,
+  };
+}
+
+/** The columns of the view `events`, by name and in order, without the payload, which comes last. */
+export function viewColumns(event: Omit<StoredEvent, 'payload'>): Readonly<Record<string, string | null>> {
+  const { user, code, clientMac, apMac, description } = viewEvent(event);
+  return {
+    ...envelopeColumns(event),
+    family: event.family,
+    user_name: user,
+    code,
+    client_mac: clientMac,
+    ap_mac: apMac,
+    description,
+  };
+}

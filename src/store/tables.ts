@@ -1,0 +1,141 @@
+import type { ColumnType, Generated, GeneratedAlways } from 'kysely';
+import type { MessageType, Origin, SecretForm, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
+
+/** How a quarantined item was resolved. */
+export type Resolution = 'replayed' | 'discarded';
+
+/** The state of a destination: `refused` after it rejected our credentials, `paused` by a person. */
+export type DestinationState = 'running' | 'paused' | 'refused';
+
+/** The actions of a person that change something or export events. */
+export const OPERATOR_ACTIONS = [
+  'console.login',
+  'console.logout',
+  'events.export',
+  'quarantine.replay',
+  'quarantine.discard',
+  'destination.test',
+  'destination.pause',
+  'destination.resume',
+  'destination.rewind',
+  'destination.forget',
+  'destination.replay',
+  'subscriptions.apply',
+  'subscriptions.remove',
+] as const;
+
+export type OperatorActionName = (typeof OPERATOR_ACTIONS)[number];
+
+/** The rows of each table as Postgres returns them: bigint as text, so that no digit is lost; time as Date. */
+export interface Tables {
+  deliveries: {
+    delivery_id: string;
+    received_at: Date;
+    stored_at: Generated<Date>;
+    body_bytes: number;
+    record_count: number;
+    expected_count: number;
+    event_count: number;
+    duplicate_count: number;
+    quarantined_count: number;
+    source: string;
+    message_type: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
+    origin: Origin;
+    secret_form: SecretForm | null;
+    xid: Generated<string | null>;
+  };
+  quarantine: {
+    quarantine_id: string;
+    delivery_id: string;
+    received_at: Date;
+    source: string;
+    message_type: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
+    reason: string;
+    content: Buffer;
+    encoding: string | null;
+    twins_before: number;
+    resolution: Resolution | null;
+    resolved_at: Date | null;
+    replay_delivery_id: string | null;
+    discarded_bytes: number | null;
+  };
+  subscriptions: {
+    id: GeneratedAlways<string>;
+    subscription_id: string | null;
+    source: string;
+    message_type: string;
+    url: string;
+    application: string;
+    status: string;
+    secret_digest: string | null;
+    created_at: Generated<Date>;
+    updated_at: Generated<Date>;
+  };
+  destinations: {
+    name: string;
+    state: Generated<DestinationState>;
+    cursor_xid: string;
+    cursor_id: string;
+    generation: Generated<string>;
+    sent_count: Generated<string>;
+    lease_holder: string | null;
+    lease_until: Date | null;
+    last_sent_at: Date | null;
+    last_error: string | null;
+    last_error_at: Date | null;
+    created_at: Generated<Date>;
+  };
+  rejected_events: {
+    destination: string;
+    event_id: string;
+    occurred_at: Date;
+    message_type: MessageType;
+    reason: string;
+    rejected_at: Generated<Date>;
+    replayed_at: Date | null;
+  };
+  operator_log: {
+    id: GeneratedAlways<string>;
+    began_at: Generated<Date>;
+    operator: string;
+    via: 'console' | 'api' | 'command';
+    action: OperatorActionName;
+    subject: string | null;
+    details: ColumnType<Readonly<Record<string, unknown>>, string, never>;
+    ended_at: Date | null;
+    outcome: 'done' | 'failed' | null;
+    result: ColumnType<Readonly<Record<string, unknown>> | null, string | null, string>;
+  };
+  processes: {
+    process_id: string;
+    role: string;
+    host: string;
+    pid: number;
+    version: string;
+    started_at: Date;
+    seen_at: Generated<Date>;
+    /** In the format of the version that wrote it. */
+    figures: ColumnType<unknown, string, string>;
+  };
+  /** The view over the three families' tables. */
+  events: {
+    id: string;
+    event_id: string;
+    delivery_id: string;
+    source: string;
+    message_type: MessageType;
+    occurred_at: Date;
+    received_at: Date;
+    owner_id: string | null;
+    org_id: string | null;
+    origin: Origin;
+    family: string;
+    user_name: string | null;
+    code: string | null;
+    client_mac: string | null;
+    ap_mac: string | null;
+    description: string | null;
+    payload: unknown;
+    xid: string;
+  };
+}

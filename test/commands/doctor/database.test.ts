@@ -1,0 +1,68 @@
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  checkConservation,
+  checkMigrations,
+  checkPartitions,
+  checkRetention,
+} from '../../../src/commands/doctor/database.ts';
+import { loadConfig } from '../../../src/config.ts';
+import { createBatchStore } from '../../../src/handlers/store-batch.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import type { TestDatabase } from '../../support/database.ts';
+import { queuedDelivery } from '../../support/deliveries.ts';
+import { accessTo } from './access-to.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+const access = () => accessTo(database);
+
+test('migrations of a newer version are a failure', async () => {
+  const { db } = database;
+  expect(await checkMigrations(access())).toMatchObject({ status: 'ok' });
+  await sql`insert into kysely_migration values ('9999_later', '')`.execute(db);
+  expect(await checkMigrations(access())).toMatchObject({
+    status: 'fail',
+    message: 'a newer xiq-sink has applied 9999_later',
+  });
+});
+
+test('what is open in quarantine waits for a person, and adds up', async () => {
+  expect(await checkConservation(access())).toMatchObject({ status: 'ok', message: '0 deliveries add up' });
+  const store = createBatchStore(database.db, pino({ level: 'silent' }), new AbortController().signal);
+  const unreadable = [{ reason: 'not JSON', content: 'e30=' }];
+  await store({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', [], { unreadable, recordCount: 1 })] });
+  expect(await checkConservation(access())).toMatchObject({
+    status: 'warn',
+    message: '1 delivery adds up; 1 open item in quarantine',
+  });
+});
+
+test('partitions that retention has passed, and months that are not there, are told of', async () => {
+  const { db } = database;
+  const config = loadConfig({ RETENTION_AUDIT_MONTHS: '1' });
+  expect(await checkRetention(access(), config)).toMatchObject({
+    status: 'ok',
+    message: 'audit 1 month, location forever, log forever',
+  });
+  await sql`create table audit_events_2020_01 partition of audit_events
+    for values from ('2020-01-01') to ('2020-02-01')`.execute(db);
+  expect(await checkRetention(access(), config)).toMatchObject({
+    status: 'warn',
+    message: expect.stringContaining('past retention: audit_events_2020_01') as unknown,
+  });
+  expect(await checkPartitions(access(), config)).toMatchObject({ status: 'ok' });
+  const { rows } = await sql<{ name: string }>`
+    select max(inhrelid::regclass::text) as name from pg_inherits
+    where inhparent = 'log_entries'::regclass and inhrelid <> 'log_entries_default'::regclass`.execute(db);
+  await sql`drop table ${sql.id(rows[0]?.name ?? '')}`.execute(db);
+  expect(await checkPartitions(access(), config)).toMatchObject({
+    status: 'warn',
+    message: expect.stringContaining(`1 partition missing, first ${rows[0]?.name}`) as unknown,
+  });
+});

@@ -1,0 +1,76 @@
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { followEvents, printSearch } from '../../src/commands/events/search.ts';
+import { createBatchStore } from '../../src/handlers/store-batch.ts';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+afterEach(() => vi.restoreAllMocks());
+
+const rejected = {
+  username: 'guest',
+  calledStationId: '00-11-22-33-44-55:guests',
+  ssid: 'guests',
+  reply: 'Access-Reject',
+  rejectReason: 'wrong password',
+};
+const sms = { username: 'guest', tel: '+49 151 1234', status: 'DELIVERED', providerType: 'TWILIO' };
+const email = { username: 'guest', approverEmail: 'host@example.com', status: 'SENT' };
+
+async function storeAll(): Promise<void> {
+  const store = createBatchStore(database.db, pino({ level: 'silent' }), new AbortController().signal);
+  await store({
+    deliveries: [
+      queuedDelivery('AUTHENTICATION_LOG_ALL', [rejected]),
+      queuedDelivery('SMS_LOG_ALL', [sms]),
+      queuedDelivery('EMAIL_LOG_ALL', [email]),
+      queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ description: 'changed a policy' })]),
+    ],
+  });
+}
+
+/** Collects what is written to standard output from now on. */
+function capture(): () => string {
+  vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  return () => write.mock.calls.map(([chunk]) => String(chunk)).join('');
+}
+
+/** An event of each type, as search and tail print them. */
+const SUMMARIES = [
+  /AUTHENTICATION_LOG_ALL .*guest .*Access-Reject · wrong password · guests · at 00:11:22:33:44:55\n/,
+  /SMS_LOG_ALL .*guest .*DELIVERED · to \+49 151 1234 · TWILIO\n/,
+  /EMAIL_LOG_ALL .*guest .*SENT · approved by host@example\.com\n/,
+  /AUDIT_LOG_ALL .*changed a policy\n/,
+];
+
+it('search and tail print for every type of event what happened', async () => {
+  const output = capture();
+  const stop = new AbortController();
+  const following = followEvents(database.db, {}, false, stop.signal);
+  await waitFor(async () => {
+    await storeAll();
+    return SUMMARIES.every((summary) => summary.test(output()));
+  });
+  stop.abort();
+  await following;
+  vi.restoreAllMocks();
+
+  const searched = capture();
+  await printSearch(database.db, {}, { limit: 50 }, false);
+  expect(searched()).toMatch(/^time +type +source +user or client +code +summary\n/);
+  for (const summary of SUMMARIES) expect(searched()).toMatch(summary);
+});
+
+it('search says when nothing matches', async () => {
+  const output = capture();
+  await printSearch(database.db, { source: 'other' }, { limit: 50 }, false);
+  expect(output()).toBe('no events match\n');
+});

@@ -1,0 +1,135 @@
+import { stripVTControlCharacters } from 'node:util';
+import * as fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { formatTable, oneLine, printTable } from '../../src/commands/shared/output.ts';
+
+const { isTTY } = process.stdout;
+beforeEach(() => {
+  for (const name of ['FORCE_COLOR', 'NO_COLOR', 'NODE_DISABLE_COLORS']) vi.stubEnv(name, undefined);
+});
+afterEach(() => {
+  process.stdout.isTTY = isTTY;
+  vi.unstubAllEnvs();
+});
+
+/** Formats as if standard output were a terminal, or not. */
+function format(columns: string[], rows: (string | null)[][], onTerminal = false): string {
+  process.stdout.isTTY = onTerminal;
+  return formatTable(columns, rows);
+}
+
+const BOLD = '\u001b[1m';
+
+describe('a table in a pipe', () => {
+  it('aligns its columns, and leaves no blanks at the end of a line', () => {
+    expect(
+      format(
+        ['id', 'a name', ''],
+        [
+          ['1', 'x', null],
+          ['22', 'a longer name', 'y'],
+        ],
+      ),
+    ).toBe(['id  a name', '1   x', '22  a longer name  y'].join('\n'));
+  });
+
+  it('is as wide as its headings where the cells are narrower', () => {
+    expect(format(['heading', 'b'], [['1', '2']])).toBe('heading  b\n1        2');
+  });
+
+  it('has its headings alone where there are no rows', () => {
+    expect(format(['a', 'b'], [])).toBe('a  b');
+  });
+
+  it('has a row in one line, whatever its cells hold', () => {
+    expect(format(['a'], [['one\r\n  two\n\n\nthree']])).toBe('a\none two three');
+    fc.assert(
+      fc.property(
+        fc.array(fc.array(fc.string({ unit: 'binary' }), { minLength: 2, maxLength: 2 })),
+        (rows) => {
+          expect(format(['a', 'b'], rows).split(/[\n\r]/)).toHaveLength(rows.length + 1);
+        },
+      ),
+    );
+  });
+
+  it('cuts nothing, colours nothing', () => {
+    const long = 'x'.repeat(500);
+    expect(format(['a'], [[long]])).toBe(`a\n${long}`);
+  });
+
+  it('may have hundreds of thousands of rows', () => {
+    const rows = Array.from({ length: 300_000 }, (_, n) => [String(n)]);
+    expect(format(['n'], rows).split('\n')).toHaveLength(300_001);
+  });
+});
+
+describe('a table on a terminal', () => {
+  it('cuts long cells with an ellipsis', () => {
+    const [, line = ''] = format(['a', 'b'], [['x'.repeat(81), 'y'.repeat(80)]], true).split('\n');
+    expect(line).toBe(`${'x'.repeat(79)}…  ${'y'.repeat(80)}`);
+  });
+
+  it('lets no text of an event steer the terminal', () => {
+    const escape = '\u001b]0;owned\u0007\u001b[2J\u009b31m\u0000\u007f\b';
+    const [, line] = format(['a'], [[`before${escape}after`]], true).split('\n');
+    expect(line).toBe('before\uFFFD]0;owned\uFFFD\uFFFD[2J\uFFFD31m\uFFFD\uFFFD\uFFFDafter');
+  });
+});
+
+it('text of one line holds no control character', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: fc.integer({ min: 0, max: 0x100 }).map((code) => String.fromCodePoint(code)) }),
+      (text) => {
+        expect(oneLine(text)).not.toMatch(/\p{Cc}/u);
+      },
+    ),
+  );
+  expect(oneLine('naïve 日本 😀 x')).toBe('naïve 日本 😀 x');
+});
+
+describe('a printed table', () => {
+  async function printed(columns: string[], rows: (string | null)[][], onTerminal = false): Promise<string> {
+    process.stdout.isTTY = onTerminal;
+    const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+    try {
+      await printTable(columns, rows);
+      return stripVTControlCharacters(write.mock.calls.map(([chunk]) => String(chunk)).join(''));
+    } finally {
+      write.mockRestore();
+    }
+  }
+
+  it('aligns wide characters, emoji and combining marks by the columns that they take', async () => {
+    const names = ['日本語', '👩‍💻', 'e\u0301te\u0301', null, 'plain'];
+    const lines = (
+      await printed(
+        ['name', 'n'],
+        names.map((name) => [name, '1']),
+      )
+    )
+      .trimEnd()
+      .split('\n');
+    expect(lines).toEqual([
+      'name    n',
+      '日本語  1',
+      '👩‍💻      1',
+      'e\u0301te\u0301     1',
+      '        1',
+      'plain   1',
+    ]);
+  });
+
+  it('cuts between whole characters on a terminal', async () => {
+    const [, wide] = (await printed(['a'], [['日'.repeat(41)]], true)).split('\n');
+    expect(wide).toBe(`${'日'.repeat(39)}…`);
+    const [, emoji] = (await printed(['a'], [['👩‍💻'.repeat(40)]], true)).split('\n');
+    expect(emoji).toBe('👩‍💻'.repeat(40));
+  });
+});
+
+it('a heading is bold on a terminal only', () => {
+  expect(format(['a'], [], true)).toContain(BOLD);
+  expect(format(['a'], [])).toBe('a');
+});

@@ -1,0 +1,32 @@
+import * as fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { csvLine, guardFormula } from '../src/csv.ts';
+import { parseCsv } from './store/parse-csv.ts';
+
+it('CSV is what RFC 4180 reads back as the same', () => {
+  const cell = fc.oneof(
+    fc.string(),
+    fc.constantFrom('"', ',', '\n', '\r', '\r\n', '""', ' x ', 'a"b,c\r\nd'),
+  );
+  fc.assert(
+    fc.property(fc.array(fc.array(cell, { minLength: 3, maxLength: 3 }), { minLength: 1 }), (rows) => {
+      expect(parseCsv(rows.map(csvLine).join(''))).toEqual(rows);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+it('CSV quotes only what needs it, and tells null from an empty text', () => {
+  expect(csvLine([null, 'x', '', 'y,z'])).toBe(',x,"","y,z"\r\n');
+});
+
+it.each(['=1+1', '+1', '-1', '@SUM(A1)', '\tx', '\rx'])(
+  'the text %j is no formula for a spreadsheet',
+  (text) => {
+    expect(guardFormula(text)).toBe(`'${text}`);
+  },
+);
+
+it.each(['', 'a=b', '1-1', "'x"])('the text %j needs no guard', (text) => {
+  expect(guardFormula(text)).toBe(text);
+});
