@@ -34,3 +34,13 @@ export function formatDuration(seconds: number): string {
   const first = `${Math.floor(whole / large.seconds)} ${large.name}`;
   return rest === 0 ? first : `${first} ${rest} ${small.name}`;
 }
+
+/** Milliseconds with two or three significant digits: `2.8 ms`, `340 ms`. */
+export function formatMilliseconds(ms: number): string {
+  return `${formatCount(Number(ms.toPrecision(ms >= 100 ? 3 : 2)))} ms`;
+}
+
+/** How long something took: in milliseconds below a second, else as `formatDuration`. */
+export function formatElapsed(seconds: number): string {
+  return seconds < 1 ? formatMilliseconds(Math.max(0, seconds) * 1_000) : formatDuration(seconds);
+}

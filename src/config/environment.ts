@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { closestName } from './closest-name.ts';
+import { closestName } from '../closest-name.ts';
 import {
   baseUrl,
   bearerToken,
@@ -112,10 +112,19 @@ export function readEnvironment(
   return data;
 }
 
+/** Shorter names are too close to names that mean something else. */
+const MIN_MISSPELLED_LENGTH = 6;
+
+const LONG_NAMES = SETTING_NAMES.filter((name) => name.length >= MIN_MISSPELLED_LENGTH);
+
+/** One edit is a slip in any name; two only in a name that stays recognizable. */
+const editsOf = (name: string) => (name.length < 8 ? 1 : 2);
+
 /** A line for a variable that is no setting but looks like one. */
 function describeMisspelling(name: string): string[] {
   if (SETTING_NAMES.includes(name) || FOREIGN.has(name)) return [];
-  const meant = closestName(name.toUpperCase(), SETTING_NAMES);
+  const meant =
+    name.length < MIN_MISSPELLED_LENGTH ? undefined : closestName(name, LONG_NAMES, editsOf(name));
   if (meant !== undefined) return [`${name} is not a setting: did you mean ${meant}?`];
   const prefix = OWN_PREFIXES.find((own) => name.startsWith(own));
   if (prefix === undefined) return [];

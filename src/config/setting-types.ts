@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { closestName } from '../closest-name.ts';
 import { MESSAGE_TYPES } from '../domain.ts';
 import { isPrivate } from '../loopback.ts';
-import { closestName } from './closest-name.ts';
 
 /** Shorter secrets can be guessed by brute force. */
 const MIN_SECRET_LENGTH = 16;

@@ -1,9 +1,9 @@
 import type { StoredEvent } from '../store/stored-event.ts';
 
-/** What stands behind the question mark of an address; what is undefined or empty is left out. */
+/** The query parameters of an address; undefined and empty values are left out. */
 export type Query = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** An address within the console, or below /api/v1, with its query. */
+/** An address in the console or the API, with its query. */
 export function addressOf(path: string, query: Query = {}): string {
   const parameters = new URLSearchParams();
   for (const [name, value = []] of Object.entries(query)) {
@@ -14,7 +14,7 @@ export function addressOf(path: string, query: Query = {}): string {
   return parameters.size === 0 ? path : `${path}?${parameters}`;
 }
 
-/** The page of one event; the time finds it at once. */
+/** The page of one event; its time makes the lookup fast. */
 export const eventAddress = ({ eventId, occurredAt }: Pick<StoredEvent, 'eventId' | 'occurredAt'>) =>
   addressOf(`/events/${eventId}`, { at: occurredAt });
 
@@ -30,3 +30,9 @@ export const clientAddress = (mac: string, query: Query = {}) =>
 
 /** The page of one delivery. */
 export const deliveryAddress = (deliveryId: string) => `/deliveries/${deliveryId}`;
+
+/** The page of one destination. */
+export const destinationAddress = (name: string) => `/destinations/${encodeURIComponent(name)}`;
+
+/** The page of one quarantined item. */
+export const quarantinedAddress = (id: string) => `/quarantine/${id}`;

@@ -3,12 +3,11 @@ import type { Express, Request, Response } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { HttpError } from '../errors.ts';
+import type { Db } from '../store/database.ts';
 import { createAccess } from './access/access.ts';
-import { LOG_IN_STYLE_HASH } from './access/log-in-page.ts';
-import { serveLogIn } from './access/log-in.ts';
-import { requireVisitor, visitorOf } from './access/require-visitor.ts';
-import { createWrongTokens } from './access/wrong-tokens.ts';
-import type { CountFailure } from './access/wrong-tokens.ts';
+import { createWrongTokens, requireVisitor, visitorOf } from './access/gate.ts';
+import type { CountFailure, LogRefusal } from './access/gate.ts';
+import { LOG_IN_STYLE_HASH, serveLogIn } from './access/log-in.ts';
 import { answerErrors } from './answer-errors.ts';
 import { describeApi } from './api/openapi.ts';
 import type { ApiRoute } from './api/route.ts';
@@ -16,19 +15,20 @@ import type { Area } from './area.ts';
 import { IMPORT_MAP_HASH, serveAssets } from './assets.ts';
 import { renderDocument } from './html/html.ts';
 import { layOut } from './html/layout.ts';
-import type { Db } from '../store/database.ts';
+import { createSchemaGate } from './schema-gate.ts';
 
-/** What the admin listener serves. */
+/** What the admin listener needs. */
 export interface AdminOptions {
-  /** Undefined: everybody on this machine may. */
+  /** Undefined: everyone on this machine has access. */
   readonly token: string | undefined;
   readonly countFailure: CountFailure;
-  /** The figures of this process, as Prometheus reads them. */
+  readonly logRefusal: LogRefusal;
+  /** The metrics of this process in Prometheus format. */
   readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
-  /** The console, in the roles that have it. */
+  /** Undefined in roles without the console. */
   readonly console: ConsoleOptions | undefined;
   readonly version: string;
-  /** Fires when the program is to end: answers that would go on and on are ended. */
+  /** Fires when the program stops: streams are ended. */
   readonly stopping: AbortSignal;
   readonly logger: Logger;
 }
@@ -38,7 +38,7 @@ export interface ConsoleOptions {
   readonly areas: readonly Area[];
 }
 
-/** Everything comes from here, and nothing is sent elsewhere, framed, or run that is not a file of ours. */
+/** Allows only files of this listener: no other origins, no frames, no inline scripts or styles. */
 const CONTENT_SECURITY_POLICY = {
   useDefaults: false,
   directives: {
@@ -54,19 +54,19 @@ const CONTENT_SECURITY_POLICY = {
 };
 
 /**
- * The admin listener: metrics in every role, console and API in those that have them. Without the right to it nothing
- * answers but `/healthz` and the log-in page.
+ * The admin listener: metrics in every role, console and API in the roles that have them. Without access only `/healthz`
+ * and the log-in page answer.
  */
 export function createAdminApp(options: AdminOptions): Express {
-  const { token, console, logger } = options;
+  const { token, console, logger, logRefusal } = options;
   const access = createAccess(token);
-  const noteWrongToken = createWrongTokens(options.countFailure, logger);
+  const noteWrongToken = createWrongTokens(options.countFailure, logRefusal);
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
-  // Else what fails before our own answer to errors does shows where in the code.
+  // Otherwise errors before our own error handler show a stack trace.
   app.set('env', 'production');
-  // What may be asked is decided by paths as they are written.
+  // Access is decided by the exact path.
   app.enable('case sensitive routing');
   app.set('query parser', false);
   app.use(
@@ -82,7 +82,8 @@ export function createAdminApp(options: AdminOptions): Express {
     next();
   });
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
-  if (console !== undefined) app.use(serveLogIn({ access, noteWrongToken, db: console.db }));
+  const checkSchema = console === undefined ? async () => undefined : createSchemaGate(console.db);
+  if (console !== undefined) app.use(serveLogIn({ access, noteWrongToken, db: console.db, checkSchema }));
   app.use(requireVisitor({ access, noteWrongToken, hasLogIn: console !== undefined }));
   app.get('/metrics', async (_request, response) => {
     const { contentType, text } = await options.metrics();
@@ -91,12 +92,17 @@ export function createAdminApp(options: AdminOptions): Express {
   const areas = console?.areas ?? [];
   const navigation = areas.flatMap((area) => area.navigation);
   app.use(serveAssets());
+  // In front of everything that reads the database.
+  app.use(async (_request, _response, next) => {
+    await checkSchema();
+    next();
+  });
   serveApi(app, areas, options);
   servePages(app, areas);
   app.use((request: Request) => {
-    throw new HttpError(404, 'NOT_FOUND', `nothing is at ${request.path}`);
+    throw new HttpError(404, 'NOT_FOUND', `${request.path} does not exist`);
   });
-  app.use(answerErrors(navigation, logger));
+  app.use(answerErrors(navigation, logRefusal, logger));
   return app;
 }
 
@@ -105,7 +111,7 @@ function serveApi(app: Express, areas: readonly Area[], { version, stopping }: A
   const document = describeApi(routes, version);
   app.get('/api/openapi.json', (_request, response) => void response.json(document));
   const json = express.json({ limit: '1mb' });
-  // `/events/stream` is no id of an event, whichever area comes first.
+  // `/events/stream` must match before `/events/{event_id}`, in whichever order the areas are.
   const parameters = ({ path }: ApiRoute) => path.split('{').length;
   for (const { method, path, serve } of routes.toSorted((a, b) => parameters(a) - parameters(b))) {
     const route = `/api/v1${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
@@ -118,7 +124,7 @@ function serveApi(app: Express, areas: readonly Area[], { version, stopping }: A
   }
 }
 
-/** Fires when nobody waits for the answer any more. */
+/** Fires when the client disconnects. */
 function goneOf(response: Response): AbortSignal {
   const gone = new AbortController();
   response.once('close', () => gone.abort());

@@ -6,12 +6,13 @@ import { fileURLToPath } from 'node:url';
 import express from 'express';
 import type { Router } from 'express';
 
-/** Modules of npm packages that the browser imports by the names that the server imports them by. */
+/** Modules of npm packages that the browser imports under the same names as the server. */
 const PACKAGES = {
   preact: fileOf('preact'),
   'preact/hooks': fileOf('preact/hooks'),
   htm: fileOf('htm'),
   'htm/preact': fileOf('htm/preact'),
+  idiomorph: fileOf('idiomorph'),
   uplot: path.join(folderOf('uplot'), 'dist/uPlot.esm.js'),
 };
 
@@ -20,7 +21,7 @@ const UPLOT_STYLE = path.join(folderOf('uplot'), 'dist/uPlot.min.css');
 
 const browserFiles = readdirSync(BROWSER_DIRECTORY).filter((name) => /\.(?:js|css|svg)$/.test(name));
 
-/** Changes with any of the files, so that a browser may keep them for ever: another program has other addresses. */
+/** Changes with any of the files, so that browsers can cache them forever: a new version has new addresses. */
 const version = hash(
   'sha256',
   [...Object.values(PACKAGES), UPLOT_STYLE, ...browserFiles.map((name) => path.join(BROWSER_DIRECTORY, name))]
@@ -30,7 +31,7 @@ const version = hash(
 
 const BASE = `/assets/${version}`;
 
-/** Where the browser finds what pages name. */
+/** The addresses of the assets. */
 export const ASSETS = {
   modules: BASE,
   style: `${BASE}/console.css`,
@@ -40,17 +41,17 @@ export const ASSETS = {
 
 const nameOf = (specifier: string) => `${specifier.replaceAll('/', '-')}.mjs`;
 
-/** The import map of every page, as the text that its Content-Security-Policy hash is made of. */
+/** The import map of every page, exactly as hashed for the Content-Security-Policy. */
 export const IMPORT_MAP = JSON.stringify({
   imports: Object.fromEntries(
     Object.keys(PACKAGES).map((specifier) => [specifier, `${BASE}/npm/${nameOf(specifier)}`]),
   ),
 });
 
-/** The hash that lets the import map, an inline script, into a page (CSP Level 3, section 2.3.1). */
+/** The hash that allows the import map, an inline script (CSP Level 3, section 2.3.1). */
 export const IMPORT_MAP_HASH = `'sha256-${hash('sha256', IMPORT_MAP, 'base64')}'`;
 
-/** Serves the console's own modules and style, and those of the packages above; nothing else of them. */
+/** Serves the modules and styles of the console, and only those files of the packages above. */
 export function serveAssets(): Router {
   const router = express.Router({ caseSensitive: true });
   const send = (route: string, file: string) => {
@@ -70,7 +71,7 @@ export function serveAssets(): Router {
   return router;
 }
 
-/** The file that a module specifier means to an ES module. */
+/** The file that an ES module import resolves to. */
 function fileOf(specifier: string): string {
   return fileURLToPath(import.meta.resolve(specifier));
 }

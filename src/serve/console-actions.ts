@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
-import type { Config, SourceConfig } from '../config.ts';
-import type { DestinationsOptions } from '../console/destinations/destinations-options.ts';
-import type { QuarantineOptions } from '../console/quarantine/quarantine-routes.ts';
+import type { Config } from '../config.ts';
+import type { SourceConfig } from '../config.ts';
+import type { DestinationsOptions } from '../console/destinations/destinations-area.ts';
+import type { QuarantineOptions } from '../console/quarantine/quarantine-area.ts';
 import type {
   SourceSubscriptions,
   SubscriptionsOptions,

@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts';
-import type { OverviewOptions, ReadinessReport, SilenceLine } from '../console/overview/overview-options.ts';
+import type { OverviewOptions, ReadinessReport, SilenceLine } from '../console/overview/read-overview.ts';
 import { assessSilences, learnPatterns } from '../observe/assess-silences.ts';
 import { freeBytes } from '../free-bytes.ts';
 import { cached } from '../observe/cached.ts';
@@ -16,7 +16,6 @@ export interface OverviewParts {
   readonly queue: () => Promise<QueueMeasure>;
   /** The last findings of this process's silence watch. Undefined in a process without one. */
   readonly watched: (() => readonly TypeSilence[]) | undefined;
-  readonly usualRange: OverviewOptions['usualRange'];
   /** The file of the generated secret, if the first source uses it. */
   readonly secretFile: string | undefined;
 }
@@ -27,7 +26,6 @@ export function overviewOptions(config: Config, db: Db, parts: OverviewParts): O
   const findSilences = createSilenceReader(db, parts.watched);
   return {
     db,
-    usualRange: parts.usualRange,
     readiness: parts.readiness,
     queue: parts.queue,
     silences: async () => (await findSilences()).map(describeLine),

@@ -2,8 +2,8 @@ import path from 'node:path';
 import type { Logger } from 'pino';
 import { systemClock } from '../clock.ts';
 import { maskConfig } from '../config.ts';
-import type { Config, SourceConfig } from '../config.ts';
-import type { OverviewOptions } from '../console/overview/overview-options.ts';
+import type { Config } from '../config.ts';
+import type { SourceConfig } from '../config.ts';
 import { startEmbeddedPostgres } from '../embedded/embedded-postgres.ts';
 import type { EmbeddedPostgres } from '../embedded/embedded-postgres.ts';
 import { UsageError } from '../errors.ts';
@@ -61,8 +61,6 @@ export interface Service {
 }
 
 interface StartOptions {
-  /** The range that the console's overview opens with. Default: the last day. */
-  readonly overviewRange?: OverviewOptions['usualRange'];
   /** Called with the embedded database as soon as it is starting, so that it can be stopped whatever happens. */
   readonly onEmbedded?: (server: Promise<EmbeddedPostgres>) => void;
 }
@@ -139,7 +137,6 @@ async function startParts(
             queue: measureOf(queue, queueLocation, logger, opened),
             watched: storesIn(role) ? observation.arrivals : undefined,
             secretFile: secrets?.secretFile,
-            usualRange: starting.overviewRange,
           },
           opened,
         )

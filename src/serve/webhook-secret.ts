@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Config, SourceConfig } from '../config.ts';
+import type { Config } from '../config.ts';
+import type { SourceConfig } from '../config.ts';
 
 /** The sources with all their secrets, and the file of the generated secret, if any source uses it. */
 export interface SourceSecrets {

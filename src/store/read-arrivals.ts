@@ -1,3 +1,4 @@
+import { COUNTS, SUMS } from './roll-up-arrivals.ts';
 import { sql } from 'kysely';
 import { isMessageType } from '../domain.ts';
 import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
@@ -66,14 +67,25 @@ export interface ArrivalSum {
   readonly lastReceivedAt: Date;
 }
 
-/** All arrivals by source and message type, up to the last roll-up. The cost does not depend on their number. */
-export async function sumArrivals(db: Db): Promise<ArrivalSum[]> {
+/**
+ * Everything that ever arrived, by source and message type, up to the last roll-up: the cost does not depend on how
+ * much that is. With a range, only what arrived in it, to the minute, or to the hour if older than 14 days.
+ */
+export async function sumArrivals(
+  db: Db,
+  range?: { readonly since: Date; readonly until: Date },
+): Promise<ArrivalSum[]> {
+  const sums =
+    range === undefined
+      ? sql`select source, message_type, ${COUNTS} from arrival_totals`
+      : sql`select source, message_type, ${SUMS} from arrivals
+            where bucket >= ${range.since} and bucket < ${range.until} group by source, message_type`;
   const { rows } = await sql<ArrivalSum>`
     select source, message_type as "messageType", deliveries::float8, expected::float8, events::float8,
            duplicates::float8, quarantined::float8, unbalanced::float8,
            unbalanced = 0 and expected = events + duplicates + quarantined as "addsUp",
            last_received_at as "lastReceivedAt"
-    from arrival_totals order by source, message_type`.execute(db);
+    from (${sums}) as sums (source, message_type, ${COUNTS}) order by source, message_type`.execute(db);
   return rows;
 }
 

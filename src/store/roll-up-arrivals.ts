@@ -110,9 +110,12 @@ const NUMBERS = [
   'unbalanced',
 ] as const;
 
-const COUNTS = sql.join([...NUMBERS, 'last_received_at'].map((name) => sql.ref(name)));
+export const COUNTS = sql.join([...NUMBERS, 'last_received_at'].map((name) => sql.ref(name)));
 
-const SUMS = sql.join([...NUMBERS.map((name) => sql`sum(${sql.ref(name)})`), sql`max(last_received_at)`]);
+export const SUMS = sql.join([
+  ...NUMBERS.map((name) => sql`sum(${sql.ref(name)})`),
+  sql`max(last_received_at)`,
+]);
 
 /** Adds new counts to a row that exists already. */
 function addToThere(table: string, key: readonly string[]): RawBuilder<unknown> {

@@ -56,6 +56,7 @@ async function start(token: string | undefined): Promise<void> {
   admin = await startAdmin([area], database.db, {
     token,
     countFailure: (address) => failures.count(address),
+    logRefusal: ({ status }, message) => void lines.push(`${status} ${message}`),
     logger: pino({ level: 'trace' }, { write: (line) => void lines.push(line) }),
   });
 }
@@ -224,7 +225,10 @@ describe('with a token', () => {
     expect((await logIn({ token: 'wrong' })).headers['retry-after']).toMatch(/^\d+$/);
     expect(await get('/api/v1/thing', { Authorization: `Bearer ${TOKEN}` })).toMatchObject({ status: 200 });
     expect(await logIn()).toMatchObject({ status: 303 });
-    expect(lines.filter((line) => line.includes('a wrong ADMIN_TOKEN'))).toHaveLength(20);
+    expect(lines).toEqual([
+      ...Array<string>(20).fill('401 console: wrong ADMIN_TOKEN'),
+      ...Array.from({ length: 5 }, () => expect.stringMatching(/^429 console: too many wrong tokens/)),
+    ]);
   });
 
   it('an address that a header names is not the one that counts', async () => {
@@ -287,7 +291,7 @@ describe('without a token', () => {
       expect((await get('/api/v1/thing', { Host: host })).status).toBe(200);
     }
     expect((await getPage('/page')).status).toBe(200);
-    expect(JSON.parse((await change()).text)).toEqual({ by: 'somebody on this machine', via: 'api' });
+    expect(JSON.parse((await change()).text)).toEqual({ by: 'local user', via: 'api' });
   });
 
   it.each([

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { addressOf } from '../../src/console/addresses.ts';
-import { readQuery } from '../../src/console/events/asked-query.ts';
+import { readQuery } from '../../src/console/api/query.ts';
 import { conditions, queryOfConditions } from '../../src/console/events/conditions.ts';
 import type { Conditions } from '../../src/console/events/conditions.ts';
 import { MESSAGE_TYPES } from '../../src/domain.ts';

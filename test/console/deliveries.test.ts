@@ -70,7 +70,7 @@ describe('the list of deliveries', () => {
 
   it('is a page with a link to each, and says so when nothing matches', async () => {
     expect(await admin.page('/deliveries')).toContain(`href="/deliveries/${plain.deliveryId}"`);
-    expect(await admin.page('/deliveries?source=none')).toContain('No delivery matches');
+    expect(await admin.page('/deliveries?source=none')).toContain('No deliveries match');
   });
 
   it('refuses a cursor that it did not write', async () => {

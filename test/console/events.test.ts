@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { errorBody } from '../../src/console/api/openapi.ts';
 import { eventsArea } from '../../src/console/events/events-area.ts';
 import { listActions } from '../../src/store/operator-log.ts';
 import { startAdmin } from '../support/admin.ts';
@@ -111,6 +112,25 @@ describe('events over the API', () => {
     expect(body).toContain(`query.${name}`);
   });
 
+  it.each([
+    ['/events?usr=x', 'query.usr', 'did you mean "user"?'],
+    ['/events?limits=5', 'query.limits', 'did you mean "limit"?'],
+    ['/events?colour=red', 'query.colour', 'known are since, until, type'],
+    ['/events/histogram?bar=5', 'query.bar', 'did you mean "bars"?'],
+    ['/events/export?formt=csv', 'query.formt', 'did you mean "format"?'],
+    [`/events/${'0'.repeat(8)}-0000-0000-0000-000000000000?at2=`, 'query.at2', 'did you mean "at"?'],
+    [`/exports/${'0'.repeat(32)}?x=1`, 'query.x', 'this route has none'],
+  ])('are refused for a parameter that does not exist: %s', async (address, name, hint) => {
+    const { status, body } = await refusalOf(address);
+    expect(status).toBe(400);
+    expect(body).toContain(`${name}: unknown parameter`);
+    expect(errorBody.parse(JSON.parse(body)).error_message).toContain(hint);
+  });
+
+  it('ignores such a parameter on a page', async () => {
+    expect(await admin.page('/events?usr=x')).toContain('Search');
+  });
+
   it('are counted over time, all of them', async () => {
     const histogram = z
       .object({
@@ -157,7 +177,7 @@ describe('one event', () => {
         { destination: 'ahead', outcome: 'sent' },
         { destination: 'behind', outcome: 'waiting', state: 'paused' },
         { destination: 'choosy', outcome: 'filtered' },
-        { destination: 'picky', outcome: 'refused', reason: 'too odd' },
+        { destination: 'picky', outcome: 'rejected', reason: 'too odd' },
       ],
     });
   });
@@ -169,8 +189,8 @@ describe('one event', () => {
     expect(await response.text()).toContain(`"big":${LONG_NUMBER}`);
     const page = await admin.page(path);
     expect(page).toContain(LONG_NUMBER);
-    expect(page).toContain('left out by the filter');
-    expect(page).toContain('refused by the destination');
+    expect(page).toContain('excluded by the filter');
+    expect(page).toContain('rejected by the destination');
     expect(page).toContain('not yet: paused');
     expect(page).toContain('since=2026-01-20T09%3A57%3A00.000Z&amp;until=2026-01-20T09%3A59%3A00.000Z');
   });
@@ -231,7 +251,7 @@ describe('an export', () => {
     expect(rows).toBeLessThan(BULK);
     const entry = await lastExport();
     expect(entry?.outcome).toBe('failed');
-    expect(entry?.result?.['error']).toContain(`given up after ${rows} rows`);
+    expect(entry?.result?.['error']).toContain(`stopped after ${rows} rows`);
   });
 
   it('ends when its reader goes away', async () => {
@@ -265,7 +285,7 @@ describe('the page of events', () => {
 
   it('says beside the field what is wrong, and loses nothing of the form', async () => {
     const page = await admin.page(`/events?since=7d&mac=12345&user=%22ann%22&type=SMS_LOG_ALL`);
-    expect(page).toContain('MAC address takes 12 hexadecimal digits');
+    expect(page).toContain('MAC address must have 12 hexadecimal digits');
     expect(page).toMatch(/name="mac"[^>]*value="12345"[^>]*aria-invalid="true"/);
     expect(page).toMatch(/name="user"[^>]*value="&quot;ann&quot;"|name="user"[^>]*value="&quot;ann"/);
     expect(page).toMatch(/name="since"[^>]*value="7d"/);

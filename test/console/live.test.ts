@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { jsonRoute } from '../../src/console/api/route.ts';
 import { createEventHub } from '../../src/console/live/event-hub.ts';
 import { liveArea } from '../../src/console/live/live-area.ts';
-import { matches } from '../../src/console/live/matches.ts';
+import { matches } from '../../src/console/live/follow-events.ts';
 import { searchEvents } from '../../src/store/search-events.ts';
 import { startActions, storeDeliveries } from '../support/actions.ts';
 import { startAdmin } from '../support/admin.ts';
@@ -127,7 +127,7 @@ describe('the stream of events', () => {
     await Promise.all([watch(), watch()]);
     const { response, text } = await watch();
     expect(response.status).toBe(503);
-    await waitFor(() => text().includes('3 pages watch already'));
+    await waitFor(() => text().includes('the limit of 3 live views'));
     early.abort();
     await waitFor(async () => (await watch()).response.ok);
   });

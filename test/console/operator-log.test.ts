@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { operatorLogArea } from '../../src/console/operator-log/operator-log-area.ts';
-import { actionSchema } from '../../src/console/operator-log/operator-log-schemas.ts';
+import { actionSchema } from '../../src/console/operator-log/operator-log-entries.ts';
 import type { Db } from '../../src/store/database.ts';
 import { recordAction } from '../../src/store/operator-log.ts';
 import { startAdmin } from '../support/admin.ts';
@@ -27,7 +27,7 @@ afterAll(async () => {
 
 test('before anybody did anything the page says what will stand there', async () => {
   expect(await admin.get('/operator-log')).toEqual({ items: [], next_cursor: null });
-  expect(await admin.page('/operator-log')).toContain('Nobody has changed anything yet');
+  expect(await admin.page('/operator-log')).toContain('No entries yet');
 });
 
 test('an entry says who, by which way, what, to what, what was asked for and what came of it', async () => {
@@ -63,19 +63,19 @@ test('an entry says who, by which way, what, to what, what was asked for and wha
   ]);
   const text = await admin.page('/operator-log');
   expect(text).toContain('anna &lt;b>');
-  expect(text).toContain('rewound a destination');
+  expect(text).toContain('moved the position of a destination');
   expect(text).toMatch(/events again:<\/span> 5/);
   expect(text).toContain('certificate has expired');
 });
 
-test('an action whose process was killed stands as not ended', async () => {
+test('an action whose process was killed is shown as running', async () => {
   await sql`insert into operator_log (operator, via, action) values ('carl', 'api', 'events.export')`.execute(
     db,
   );
   expect(page.parse(await admin.get('/operator-log?limit=1')).items).toMatchObject([
     { outcome: null, ended_at: null },
   ]);
-  expect(await admin.page('/operator-log?limit=1')).toContain('not ended');
+  expect(await admin.page('/operator-log?limit=1')).toContain('running');
 });
 
 test('pages follow each other without a gap or a repetition, whatever is done meanwhile', async () => {

@@ -115,8 +115,8 @@ test('the chart asks for any stretch, by a width or a number of buckets, and for
 
 test.each([
   ['bucket_seconds=90&since=2026-03-01', 'multiple of 60'],
-  ['since=yesterday', 'takes a time such as'],
-  ['since=2026-03-02&until=2026-03-01', 'until has to be later than since'],
+  ['since=yesterday', 'time such as'],
+  ['since=2026-03-02&until=2026-03-01', 'must be later than since'],
 ])('a stretch that cannot be is refused: %s', async (query, message) => {
   const answer = await fetch(`${admin.url}/api/v1/arrivals?${query}`);
   expect(answer.status).toBe(400);
@@ -138,8 +138,8 @@ test('processes stand with their figures, the dead ones marked, and only the liv
     { is_alive: false },
   ]);
   const page = await admin.page('/');
-  expect(page).toContain('no sign of life');
-  expect(page).toContain('2.50 MB in 3 files, the oldest for 6 min');
+  expect(page).toContain('not reporting');
+  expect(page).toContain('2.4 MiB in 3 files, oldest 6 min');
 });
 
 test('destinations say by how much they are behind', async () => {
@@ -160,7 +160,7 @@ test('destinations say by how much they are behind', async () => {
       last_error: 'certificate has expired',
     },
   ]);
-  expect(await admin.page('/')).toContain('more than 10,000 events');
+  expect(await admin.page('/')).toContain('over 10,000 events');
 });
 
 test('silences stand with their state as a word and their sentence', async () => {
@@ -176,7 +176,7 @@ test('silences stand with their state as a word and their sentence', async () =>
 test('what does not add up is told at the top, and where to look', async () => {
   await deliverAndCount(db, { receivedAt: ago(MINUTE), messageType: 'AUDIT_LOG_ALL' });
   expect(await admin.get('/conservation')).toMatchObject({ adds_up: true });
-  expect(await admin.page('/')).toContain('All is well');
+  expect(await admin.page('/')).toContain('Running normally');
 
   await deliverAndCount(db, { receivedAt: ago(MINUTE), messageType: 'GDPR_LOG_ALL', lost: 2 });
   expect(await admin.get('/conservation')).toMatchObject({
@@ -186,6 +186,8 @@ test('what does not add up is told at the top, and where to look', async () => {
       { message_type: 'GDPR_LOG_ALL', expected: 3, events: 1, unbalanced: 1, adds_up: false },
     ],
   });
+  const before = `?until=${ago(HOUR).toISOString()}`;
+  expect(await admin.get(`/conservation${before}`)).toMatchObject({ adds_up: true, items: [] });
   const page = await admin.page('/');
   expect(page).toContain('conservation: does not add up');
   expect(page).toContain('href="/quarantine"');
@@ -199,6 +201,34 @@ test('before anything arrived the page shows how to send a first delivery, witho
 
   await deliverAndCount(db, { receivedAt: ago(MINUTE), messageType: 'AUDIT_LOG_ALL' });
   expect(await admin.page('/')).not.toContain('Nothing has arrived yet');
+});
+
+test('the account of a range counts what arrived in it, and names the range', async () => {
+  const [first, second] = [new Date('2026-03-01T10:00:00Z'), new Date('2026-03-02T10:00:00Z')];
+  await deliverAndCount(
+    db,
+    { receivedAt: first, messageType: 'AUDIT_LOG_ALL', events: 3 },
+    { receivedAt: second, messageType: 'AUDIT_LOG_ALL', lost: 1 },
+  );
+  const of = async (query: string) => admin.get(`/conservation${query}`);
+  expect(await of('')).toMatchObject({ adds_up: false, since: null, until: null, items: [{ events: 4 }] });
+  expect(await of('?since=2026-03-01&until=2026-03-02')).toMatchObject({
+    adds_up: true,
+    since: '2026-03-01T00:00:00.000Z',
+    until: '2026-03-02T00:00:00.000Z',
+    items: [{ source: 'default', message_type: 'AUDIT_LOG_ALL', deliveries: 1, events: 3 }],
+  });
+  expect(await of('?since=2026-03-02')).toMatchObject({ adds_up: false, items: [{ unbalanced: 1 }] });
+  await expect(of('?since=2026-03-02&until=2026-03-01')).rejects.toThrow('must be later than since');
+});
+
+test.each([
+  [5 * MINUTE, 'hour'],
+  [5 * HOUR, 'day'],
+  [50 * HOUR, 'week'],
+])('the chart opens on the shortest range in which anything arrived: %i ms ago', async (age, range) => {
+  await deliverAndCount(db, { receivedAt: ago(age), messageType: 'AUDIT_LOG_ALL' });
+  expect(await admin.page('/')).toMatch(new RegExp(`aria-current="true">${range}`));
 });
 
 test('the page is whole without JavaScript: the numbers of the chart stand in a table', async () => {
@@ -223,7 +253,7 @@ test('with the database away the page still says how the service is, and why the
     const page = await alone.page('/');
     expect(page).toContain('database: away');
     expect(page).toContain('7<span class="unit"> jobs waiting');
-    expect(page).toContain('This could not be read: connect ECONNREFUSED');
+    expect(page).toContain('Not available: connect ECONNREFUSED');
   } finally {
     await alone.close();
     await away.destroy();
@@ -234,7 +264,7 @@ test('a queue that is away is told in its place', async () => {
   const queue = () => Promise.reject(new Error('the queue did not answer'));
   const alone = await startAdmin([overviewForTests(db, { queue })], db);
   try {
-    expect(await alone.page('/')).toContain('This could not be read: the queue did not answer');
+    expect(await alone.page('/')).toContain('Not available: the queue did not answer');
   } finally {
     await alone.close();
   }

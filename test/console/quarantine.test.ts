@@ -50,7 +50,7 @@ describe('the list of quarantine', () => {
     expect((await list('?source=north&reason=not%20json')).items).toMatchObject([{ quarantine_id: id }]);
     expect((await list('?reason=teapot')).items).toEqual([]);
     expect((await list('?state=discarded')).items).toEqual([]);
-    expect(await admin.page('/quarantine?state=discarded')).toContain('Nothing matches');
+    expect(await admin.page('/quarantine?state=discarded')).toContain('No items match');
   });
 });
 
@@ -76,14 +76,14 @@ describe('a replay', () => {
     expect(resultOf(missing)).toMatchObject({ outcome: 'unknown' });
     expect(await lastAction(test.db)).toMatchObject({
       action: 'quarantine.replay',
-      operator: 'somebody on this machine',
+      operator: 'local user',
       outcome: 'done',
       details: { id_count: 3 },
       result: { replayed: 2, events: 1, again: 1 },
     });
     const page = await admin.page(`/quarantine/${bad}`);
     expect(page).toContain('Replayed as delivery');
-    expect(page).toContain('In quarantine again');
+    expect(page).toContain('Quarantined again');
   });
 
   it('of all that match goes on part by part, and does not take up what it has set aside itself', async () => {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createSessions, SESSION_MS } from '../../src/console/access/sessions.ts';
+import { createSessions, SESSION_MS } from '../../src/console/access/access.ts';
 
 const TOKEN = 'the-admin-token-0123456789';
 

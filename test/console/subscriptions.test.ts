@@ -100,7 +100,7 @@ describe('the subscriptions of a source', () => {
       [{ ...source, cloud: { apiUrl: source.cloud?.apiUrl ?? '', credentials } }],
       'https://sink.test',
     );
-    await expect(admin.get('/subscriptions/default')).rejects.toThrow(/answered 502.*the cloud: /);
+    await expect(admin.get('/subscriptions/default')).rejects.toThrow(/answered 502.*error from the cloud: /);
     await expect(admin.post('/subscriptions/default/apply', {})).rejects.toThrow('answered 502');
     expect(await lastAction(test.db)).toMatchObject({ action: 'subscriptions.apply', outcome: 'failed' });
   });
@@ -116,7 +116,9 @@ describe('without what it needs, the page', () => {
       items: [],
       missing: ['CLOUD_API_URL', 'PUBLIC_URL'],
     });
-    await expect(admin.get('/subscriptions/default')).rejects.toThrow('not set: CLOUD_API_URL, PUBLIC_URL');
+    await expect(admin.get('/subscriptions/default')).rejects.toThrow(
+      'missing settings: CLOUD_API_URL, PUBLIC_URL',
+    );
   });
 
   it('never makes up a secret: a console of its own has to be told', async () => {

@@ -86,7 +86,7 @@ describe.skipIf(!runsInBrowser())('the console (npm run test:console, needs Chro
     await open('/settings');
     expect(await problemsHere('log-in')).toEqual([]);
     await logIn('not-the-token-of-this-service');
-    await page.getByRole('alert').getByText('That is not the admin token.').waitFor();
+    await page.getByRole('alert').getByText('Wrong admin token.').waitFor();
     expect(await problemsHere('log-in-wrong')).toEqual([]);
     await logIn(TOKEN);
     await page.waitForURL(`${program.adminUrl}/settings`);
@@ -139,7 +139,7 @@ describe.skipIf(!runsInBrowser())('the console (npm run test:console, needs Chro
 
   it('shows what happens as it happens', async () => {
     await open('/live');
-    await page.getByText('Listening since').first().waitFor();
+    await page.getByText('Live since').first().waitFor();
     await deliver('AUDIT_LOG_ALL', auditRecord({ userName: 'bob@example.com' }));
     await rows().getByText('bob@example.com').first().waitFor();
     expect(await problemsHere('live-events')).toEqual([]);
@@ -149,10 +149,10 @@ describe.skipIf(!runsInBrowser())('the console (npm run test:console, needs Chro
     await open('/quarantine');
     await rows().first().getByRole('link').first().click();
     await page.waitForURL(/\/quarantine\/./);
-    await page.getByRole('heading', { name: 'Its bytes' }).waitFor();
+    await page.getByRole('heading', { name: 'Content' }).waitFor();
     expect(await problemsHere('quarantined')).toEqual([]);
     await page.getByRole('button', { name: 'Replay' }).click();
-    await page.getByText('Replayed: this page says what came of it.').waitFor();
+    await page.getByText('Replayed. This page shows the result.').waitFor();
     await page.locator('.badge', { hasText: 'replayed' }).first().waitFor();
   });
 

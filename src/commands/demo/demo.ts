@@ -35,7 +35,7 @@ export async function runDemo(env: Environment, logger: Logger, signal: AbortSig
   const cloudUrl = await emulator.listen(0);
   try {
     const config = demoSettings(env, dataDir, cloudUrl);
-    const service = await startService(config, 'all', logger, { overviewRange: 'hour' });
+    const service = await startService(config, 'all', logger);
     try {
       await sendOddDeliveries(service);
       process.stdout.write(`${demoScreen(service, cloudUrl, dataDir)}\n\n`);

@@ -1,5 +1,6 @@
 import { commandName } from '../../command-name.ts';
-import type { Config, SourceConfig } from '../../config.ts';
+import type { Config } from '../../config.ts';
+import type { SourceConfig } from '../../config.ts';
 import { destinationNames } from '../../config/destinations.ts';
 import { LIMIT_MS, ok } from './check.ts';
 import type { Check } from './check.ts';

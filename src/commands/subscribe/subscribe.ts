@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
-import type { Config, SourceConfig } from '../../config.ts';
+import type { Config } from '../../config.ts';
+import type { SourceConfig } from '../../config.ts';
 import { UsageError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
 import { recordAction } from '../../store/operator-log.ts';

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { HttpError } from '../../errors.ts';
 import { isLoopback } from '../../loopback.ts';
 
-/** What of a request decides whether it may come in. */
+/** The parts of a request that decide about access. */
 export interface AskedRequest {
   readonly method: string;
   readonly path: string;
@@ -10,16 +10,16 @@ export interface AskedRequest {
 }
 
 /**
- * Refuses what a page of another site makes a browser ask, whether it reads or changes; only a link to a page may be
- * followed. Browsers tell where a request comes from (Fetch Metadata, or Origin); other programs need no protection.
- * Throws HttpError 403.
+ * Rejects requests that a page of another site makes a browser send, reading or changing; only links to pages are
+ * allowed. Browsers send the origin (Fetch Metadata, or Origin); other programs need no protection. Throws HttpError
+ * 403.
  */
 export function refuseOtherSites(request: AskedRequest): void {
   if (isOfOurPages(request.headers) || isFollowedLink(request)) return;
-  throw new HttpError(403, 'OTHER_SITE', 'the request comes from a page of another site');
+  throw new HttpError(403, 'OTHER_SITE', 'requests from pages of other sites are not allowed');
 }
 
-/** Whether a browser came from elsewhere: then it has kept our cookie to itself (SameSite=Strict). */
+/** Whether a browser came from another site: it then did not send the cookie (SameSite=Strict). */
 export function comesFromElsewhere({ headers }: Pick<AskedRequest, 'headers'>): boolean {
   return !isOfOurPages(headers);
 }
@@ -29,7 +29,7 @@ function isOfOurPages({ origin, host, 'sec-fetch-site': site }: IncomingHttpHead
   return origin === undefined || (URL.canParse(origin) && new URL(origin).host === host);
 }
 
-/** The API is left out: some of its answers are written to the operator log, or are large files. */
+/** Not for the API: some of its answers are recorded in the operator log, or are large files. */
 function isFollowedLink({ method, path, headers }: AskedRequest): boolean {
   return (
     method === 'GET' &&
@@ -39,15 +39,16 @@ function isFollowedLink({ method, path, headers }: AskedRequest): boolean {
   );
 }
 
-/** A page of another site could have its own name point to this machine (DNS rebinding). Throws HttpError 403. */
+/** Another site could let its own name resolve to this machine (DNS rebinding). Throws HttpError 403. */
 export function refuseOtherNames({ headers: { host } }: AskedRequest): void {
   const address = `http://${host ?? ''}`;
   if (URL.canParse(address) && isLoopback(new URL(address))) return;
-  const message = 'without ADMIN_TOKEN only this machine is answered, by its own name (localhost, 127.0.0.1)';
+  const message =
+    'without ADMIN_TOKEN the console answers only this machine under its own name (localhost, 127.0.0.1)';
   throw new HttpError(403, 'OTHER_HOST', message);
 }
 
-/** What proxies say of themselves (RFC 9110, section 7.6.3; RFC 7239; and what came before it). */
+/** Headers that proxies add (RFC 9110, section 7.6.3; RFC 7239; RFC 8586), beside all that begin with X-Forwarded. */
 const PROXY_HEADERS = new Set([
   'via',
   'forwarded',
@@ -60,12 +61,12 @@ const PROXY_HEADERS = new Set([
   'fastly-client-ip',
 ]);
 
-/** A proxy on this machine asks from here for people who are not. Throws HttpError 403. */
+/** A proxy on this machine forwards requests of people elsewhere. Throws HttpError 403. */
 export function refuseProxies({ headers }: AskedRequest): void {
   const sign = Object.keys(headers).find(
     (name) => PROXY_HEADERS.has(name) || name.startsWith('x-forwarded-'),
   );
   if (sign === undefined) return;
-  const message = `behind a proxy ADMIN_TOKEN has to be set (the request carries ${sign})`;
+  const message = `set ADMIN_TOKEN to use the console through a proxy (the request has the header ${sign})`;
   throw new HttpError(403, 'PROXY', message);
 }

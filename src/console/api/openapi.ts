@@ -6,9 +6,9 @@ import type { ApiRoute } from './route.ts';
 /** The body of every error, the cloud's own shape (specification, "Error body"). */
 export const errorBody = z
   .object({ error_code: z.string(), error_id: z.string(), error_message: z.string() })
-  .meta({ id: 'Error', description: 'What went wrong; the log holds more under error_id' });
+  .meta({ id: 'Error', description: 'An error; the log has details under error_id' });
 
-/** Describes routes as an OpenAPI 3.1 document, out of the schemas that check them. */
+/** Describes routes as an OpenAPI 3.1 document, made from the schemas that validate requests. */
 export function describeApi(routes: readonly ApiRoute[], version: string): object {
   const paths: ZodOpenApiPathsObject = {};
   for (const route of routes) {
@@ -21,7 +21,7 @@ export function describeApi(routes: readonly ApiRoute[], version: string): objec
       title: 'xiq-sink',
       version,
       description:
-        'The questions and changes of the console. Times are ISO 8601 in UTC; 64-bit numbers are strings.',
+        'Everything that the console shows and does. Times are ISO 8601 in UTC; 64-bit integers are strings. Unknown query parameters are errors.',
     },
     security: [{ token: [] }],
     components: {
@@ -58,8 +58,8 @@ function describeRoute({
     requestParams: { ...(parameters && { path: parameters }), ...(query && { query }) },
     ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
     responses: {
-      200: { description: 'done', content },
-      default: { description: 'refused or failed', content: { 'application/json': { schema: errorBody } } },
+      200: { description: 'success', content },
+      default: { description: 'error', content: { 'application/json': { schema: errorBody } } },
     },
   };
 }

@@ -1,23 +1,24 @@
 import type { Request, Response } from 'express';
 import { z } from 'zod';
+import { closestName } from '../../closest-name.ts';
 import { HttpError } from '../../errors.ts';
 import type { Operator } from '../../store/operator-log.ts';
 import { queryOf } from './query.ts';
 
-/** What a route asks for: schemas of its path's parameters, of its query and of its JSON body. */
+/** The input of a route: schemas of its path parameters, its query parameters and its JSON body. */
 export type Asks = z.ZodObject<{
   readonly path?: z.ZodObject;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodObject;
 }>;
 
-/** Asks for nothing. */
+/** No input. */
 export const NOTHING = z.object({});
 
-/** Who asks, and whether he still waits. */
+/** The context of a request: the operator who sent it, and whether the answer is still wanted. */
 export interface Asking {
   readonly operator: Operator;
-  /** Fires when nobody waits for the answer any more, or the program is to end. */
+  /** Fires when the client disconnects or the program stops. */
   readonly signal: AbortSignal;
 }
 
@@ -25,28 +26,28 @@ interface Described<A extends Asks> {
   readonly method: 'get' | 'post';
   /** Below /api/v1, parameters in braces: `/events/{event_id}`. */
   readonly path: `/${string}`;
-  /** The area that it belongs to. */
+  /** The area of the console. */
   readonly tag: string;
-  /** What it does, in a few words. */
+  /** A short phrase that starts with a verb. */
   readonly summary: string;
   readonly description?: string;
   readonly asks: A;
 }
 
-/** A JSON answer's schema, or the media types of an answer in pieces with what each is. */
+/** The schema of a JSON answer, or the media types of a streamed answer with a description of each. */
 type Answers =
   | { readonly kind: 'json'; readonly schema: z.ZodType }
   | { readonly kind: 'stream'; readonly mediaTypes: Readonly<Record<string, string>> };
 
-/** A route as the server and the OpenAPI document take it. */
+/** A route of the API, for the server and for the OpenAPI document. */
 export interface ApiRoute extends Described<Asks> {
   readonly answers: Answers;
   readonly serve: (request: Request, response: Response, asking: Asking) => Promise<void>;
 }
 
 /**
- * A route that answers with JSON: exactly what `answer` describes. Members that it does not name are left out; what
- * does not fit otherwise is a defect.
+ * A route that answers with JSON: exactly what `answer` describes. Members that the schema does not name are left
+ * out; any other mismatch is a defect.
  */
 export function jsonRoute<A extends Asks, Answer extends z.ZodType>(
   route: Described<A> & {
@@ -59,12 +60,12 @@ export function jsonRoute<A extends Asks, Answer extends z.ZodType>(
     ...described,
     answers: { kind: 'json', schema: answer },
     async serve(request, response, asking) {
-      response.json(answer.parse(await work(readAsked(route.asks, request), asking)));
+      response.json(answer.parse(await work(readStrictly(route.asks, request), asking)));
     },
   };
 }
 
-/** A route that writes its answer itself, piece by piece, and ends it. */
+/** A route that streams its answer and ends it. */
 export function streamRoute<A extends Asks>(
   route: Described<A> & {
     readonly mediaTypes: Readonly<Record<string, string>>;
@@ -75,16 +76,39 @@ export function streamRoute<A extends Asks>(
   return {
     ...described,
     answers: { kind: 'stream', mediaTypes },
-    serve: (request, response, asking) => work(readAsked(route.asks, request), asking, response),
+    serve: (request, response, asking) => work(readStrictly(route.asks, request), asking, response),
   };
 }
 
-/** Reads path, query and body by a schema. Throws HttpError 400 that names every part that does not fit. */
+/**
+ * Reads path, query and body. Query parameters that the schema does not name are ignored, as pages do. Throws
+ * HttpError 400 that names every invalid part.
+ */
 export function readAsked<A extends Asks>(asks: A, request: Request): z.output<A> {
   const body: unknown = request.body ?? {};
   const { data, error } = asks.safeParse({ path: request.params, query: queryOf(request), body });
   if (error !== undefined) throw new HttpError(400, 'BAD_REQUEST', describeIssues(error), { cause: error });
   return data;
+}
+
+/** The same for a program: a query parameter that the schema does not name is an error, for it is a mistake. */
+function readStrictly<A extends Asks>(asks: A, request: Request): z.output<A> {
+  const known = Object.keys(asks.shape.query?.shape ?? {});
+  const { searchParams } = new URL(request.url, 'http://localhost');
+  const unknown = [...new Set(searchParams.keys())].filter((name) => !known.includes(name));
+  if (unknown.length > 0) {
+    const problems = unknown.map((name) => `query.${name}: ${describeUnknown(name, known)}`);
+    throw new HttpError(400, 'BAD_REQUEST', problems.join('; '));
+  }
+  return readAsked(asks, request);
+}
+
+function describeUnknown(name: string, known: readonly string[]): string {
+  if (known.length === 0) return 'unknown parameter; this route has none';
+  const closest = closestName(name, known);
+  return closest === undefined
+    ? `unknown parameter; known are ${known.join(', ')}`
+    : `unknown parameter; did you mean "${closest}"?`;
 }
 
 function describeIssues({ issues }: z.ZodError): string {

@@ -1,9 +1,9 @@
 // Forms that change something: <form data-action="/destinations/siem/pause" data-confirm="..." data-done="paused">.
-// Their fields go to the API as JSON; a field named `ids[]` becomes a list. What came of it is told, and then the page
-// is loaded anew, unless a listener of the event `done` on the form has its own way (`event.preventDefault()`).
+// The fields are sent to the API as JSON; a field named `ids[]` becomes a list. Afterwards the page is reloaded and shows
+// the message, unless a listener of the event `done` on the form handles the answer (`event.preventDefault()`).
 
-import { ask } from './api.js';
-import { notify } from './notice.js';
+import { request } from './api.js';
+import { notify } from './page.js';
 
 document.addEventListener('submit', (event) => {
   const form = event.target;
@@ -19,11 +19,11 @@ document.addEventListener('submit', (event) => {
  */
 async function submit(form, action, submitter) {
   const { confirm, done = 'Done.' } = form.dataset;
-  if (confirm !== undefined && !(await agree(confirm, submitter?.textContent ?? 'Do it'))) return;
+  if (confirm !== undefined && !(await agree(confirm, submitter?.textContent ?? 'Continue'))) return;
   const buttons = [...form.querySelectorAll('button')];
   for (const button of buttons) button.disabled = true;
   try {
-    const answer = await ask(action, { method: 'POST', body: bodyOf(form) });
+    const answer = await request(action, { method: 'POST', body: bodyOf(form) });
     const isUnhandled = form.dispatchEvent(
       new CustomEvent('done', { detail: answer, bubbles: true, cancelable: true }),
     );
@@ -50,7 +50,7 @@ function bodyOf(form) {
 }
 
 /**
- * Asks the person. A dialog of the page, because the browser's own cannot be read by all and blocks the page.
+ * Asks for confirmation. A dialog of the page, because the browser's own is less accessible and blocks the page.
  *
  * @param {string} question
  * @param {string} yes
@@ -87,6 +87,25 @@ function buttonOf(text, value, kind) {
   Object.assign(button, { textContent: text, value, className: kind });
   return button;
 }
+
+/**
+ * The fields of a form with this name.
+ *
+ * @param {HTMLFormElement} form
+ * @param {string} name
+ */
+export const fieldsOf = (form, name) =>
+  [...form.querySelectorAll('input')].filter((field) => field.name === name);
+
+/**
+ * The selected ids of a list.
+ *
+ * @param {HTMLFormElement} form
+ */
+export const chosenIds = (form) =>
+  fieldsOf(form, 'ids')
+    .filter((field) => field.checked)
+    .map((field) => field.value);
 
 const kept = sessionStorage.getItem('notice');
 if (kept !== null) {

@@ -1,11 +1,11 @@
 /**
- * Asks the API for JSON. Throws an Error with what the API says went wrong.
+ * Sends a request to the API and returns its JSON. Throws an Error with the message of the API.
  *
  * @param {string} path below /api/v1, with its query
  * @param {{ method?: 'GET' | 'POST', body?: unknown, signal?: AbortSignal }} [options]
  * @returns {Promise<any>}
  */
-export async function ask(path, { method = 'GET', body, signal } = {}) {
+export async function request(path, { method = 'GET', body, signal } = {}) {
   const response = await fetch(`/api/v1${path}`, {
     method,
     headers: {
@@ -19,23 +19,27 @@ export async function ask(path, { method = 'GET', body, signal } = {}) {
     location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
   }
   const answer = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Error(answer.error_message ?? `the console answered ${response.status}`);
+  if (!response.ok)
+    throw new Error(answer.error_message ?? `the console answered with status ${response.status}`);
   return answer;
 }
 
 /**
- * Posts to the API what is too much for one request: again with each `next_cursor`, until there is none. Gives each
- * answer; throws as `ask` does, and what was answered before stays done.
+ * Posts to the API in parts: repeats the request with each `next_cursor` until there is none. Yields each answer; throws
+ * like `request`, and the earlier parts stay done.
  *
  * @param {string} path
  * @param {object} body
  * @returns {AsyncGenerator<any>}
  */
-export async function* askInParts(path, body) {
+export async function* requestInParts(path, body) {
   /** @type {string | null} */
   let cursor = null;
   do {
-    const answer = await ask(path, { method: 'POST', body: { ...body, ...(cursor !== null && { cursor }) } });
+    const answer = await request(path, {
+      method: 'POST',
+      body: { ...body, ...(cursor !== null && { cursor }) },
+    });
     yield answer;
     cursor = answer.next_cursor;
   } while (cursor !== null);

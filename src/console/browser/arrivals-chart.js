@@ -1,17 +1,24 @@
-// The chart of what arrived. The address of the page says which stretch of time; dragging over the chart changes the
-// address to a shorter one, which is asked for in finer buckets.
+// The chart of received events. Its range is in the address of the page; dragging over the chart changes the range,
+// which is then loaded in finer buckets.
 
 import uPlot from 'uplot';
-import { ask } from './api.js';
-import { notify } from './notice.js';
-import { createLegend } from './arrivals-legend.js';
+import { request } from './api.js';
+import { notify } from './page.js';
 import { stack } from './stack.js';
 
 /** @typedef {import('./stack.js').Arrivals} Arrivals */
 
+/**
+ * @typedef {{
+ *   hidden: ReadonlySet<string>,
+ *   colours(): string[],
+ *   show(values: readonly (readonly number[])[], times: ArrayLike<number>, index: number | undefined): void,
+ * }} Legend
+ */
+
 const HEIGHT = 260;
 
-/** A shorter drag is a click. */
+/** A shorter drag counts as a click. */
 const MIN_DRAG_PX = 6;
 
 const SHORTEST_SECONDS = 600;
@@ -21,7 +28,7 @@ if (element instanceof HTMLElement) void start(element);
 
 /** @param {HTMLElement} element */
 async function start(element) {
-  // From the bottom up; the order gives each its colour.
+  // From the bottom up; the order decides the colours.
   const types = (element.dataset['types'] ?? '').split(' ');
   /** @type {Arrivals | undefined} */
   let arrivals;
@@ -33,13 +40,13 @@ async function start(element) {
   async function load() {
     const number = ++asked;
     try {
-      const answer = await ask(`/arrivals?${askedRange(element)}`);
-      // Another question was asked meanwhile, for another range.
+      const answer = await request(`/arrivals?${askedRange(element)}`);
+      // Another range was requested in the meantime.
       if (number !== asked) return;
       arrivals = answer;
       draw();
     } catch (error) {
-      // While the service is away the page says so; the chart stays as it was.
+      // While the service is unavailable, the page reports it and the chart stays.
       if (arrivals === undefined) notify(error instanceof Error ? error.message : String(error), 'bad');
     }
   }
@@ -80,16 +87,16 @@ async function start(element) {
 }
 
 /**
- * The stretch of time that the address names, as the API asks for it.
+ * The range in the address of the page, as a query of the API.
  *
- * @param {HTMLElement} element knows how many seconds a range has that has a name
+ * @param {HTMLElement} element has the default range, and the length of each named range in seconds
  */
 function askedRange(element) {
   const page = new URLSearchParams(location.search);
   const until = page.get('until') ?? new Date().toISOString();
   /** @type {Readonly<Record<string, number>>} */
   const ranges = JSON.parse(element.dataset['ranges'] ?? '{}');
-  const seconds = ranges[page.get('range') ?? 'day'] ?? 0;
+  const seconds = ranges[page.get('range') ?? element.dataset['range'] ?? ''] ?? 0;
   const since = page.get('since') ?? new Date(Date.parse(until) - seconds * 1000).toISOString();
   return new URLSearchParams({ since, until, source: page.get('source') ?? '' });
 }
@@ -100,7 +107,7 @@ const secondOf = (seconds) => `${new Date(Math.round(seconds) * 1000).toISOStrin
 /**
  * @param {HTMLElement} element
  * @param {Arrivals} arrivals
- * @param {import('./arrivals-legend.js').Legend} legend
+ * @param {Legend} legend
  * @param {number[][]} values
  * @param {(from: number, to: number) => void} zoom
  * @returns {uPlot.Options}
@@ -128,7 +135,7 @@ function optionsOf(element, arrivals, legend, values, zoom) {
       },
       { ...axis, size: 64, values: (_plot, splits) => splits.map((value) => numbers.format(value)) },
     ],
-    // The sum of all is drawn first, and each shorter one over it.
+    // The total is drawn first, and the smaller sums over it.
     series: [{}, ...legend.colours().toReversed().map(barsOf)],
     hooks: {
       setSelect: [
@@ -147,7 +154,7 @@ const numbers = new Intl.NumberFormat('en', { notation: 'compact' });
 
 /**
  * @param {number} seconds
- * @param {boolean} isLong of a stretch in which the hour alone does not say the day
+ * @param {boolean} isLong whether the range is longer than the labels without a date can tell apart
  */
 function timeOf(seconds, isLong) {
   const iso = new Date(seconds * 1000).toISOString();
@@ -166,3 +173,68 @@ const barsOf = (colour) => ({
   points: { show: false },
   ...(bars && { paths: bars }),
 });
+
+const counts = new Intl.NumberFormat('en');
+
+/**
+ * The types as buttons, each with its colour and its count, and the total: of the whole range, or of the bar under the
+ * pointer. A button hides or shows its type.
+ *
+ * @param {Element | null} element
+ * @param {readonly string[]} types
+ * @param {() => void} onToggle
+ * @returns {Legend}
+ */
+export function createLegend(element, types, onToggle) {
+  /** @type {Set<string>} */
+  const hidden = new Set();
+  const moment = document.createElement('span');
+  moment.className = 'moment';
+  const entries = types.map((type, index) => createEntry(type, index));
+  for (const { button, type } of entries) {
+    button.addEventListener('click', () => {
+      if (!hidden.delete(type)) hidden.add(type);
+      button.setAttribute('aria-pressed', String(!hidden.has(type)));
+      onToggle();
+    });
+  }
+  element?.replaceChildren(...entries.map(({ button }) => button), moment);
+  return {
+    hidden,
+    colours: () => entries.map(({ swatch }) => getComputedStyle(swatch).backgroundColor),
+    show(values, times, index) {
+      const shown = entries.map(({ value }, type) => {
+        const line = values[type] ?? [];
+        const count = index === undefined ? sumOf(line) : (line[index] ?? 0);
+        value.textContent = counts.format(count);
+        return count;
+      });
+      const time = index === undefined ? undefined : times[index];
+      const when = time === undefined ? 'in total' : `from ${momentOf(time)} UTC`;
+      moment.textContent = `${counts.format(sumOf(shown))} ${when}`;
+    },
+  };
+}
+
+/**
+ * @param {string} type
+ * @param {number} index
+ */
+function createEntry(type, index) {
+  const button = document.createElement('button');
+  const swatch = document.createElement('span');
+  const value = document.createElement('span');
+  button.type = 'button';
+  button.className = 'quiet';
+  button.setAttribute('aria-pressed', 'true');
+  swatch.className = `swatch type-${index + 1}`;
+  value.className = 'value';
+  button.append(swatch, type, ' ', value);
+  return { type, button, swatch, value };
+}
+
+/** @param {readonly number[]} counts */
+const sumOf = (counts) => counts.reduce((sum, one) => sum + one, 0);
+
+/** @param {number} seconds */
+const momentOf = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 16).replace('T', ' ');

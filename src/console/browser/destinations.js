@@ -1,9 +1,9 @@
-// Tells what came of a test event, and sends refused events again, a part at a time.
+// Reports the result of a test event, and resends rejected events in parts.
 
 import { html, render } from 'htm/preact';
-import { askInParts } from './api.js';
-import { chosenIds, fieldsOf } from './choice.js';
-import { notify } from './notice.js';
+import { chosenIds, fieldsOf } from './actions.js';
+import { requestInParts } from './api.js';
+import { notify } from './page.js';
 
 document.addEventListener('done', (event) => {
   const form = event.target;
@@ -12,8 +12,8 @@ document.addEventListener('done', (event) => {
   if (name === undefined) return;
   event.preventDefault();
   const { event_id: id, refusal } = event.detail;
-  if (refusal === null) notify(`${name} has taken the test event ${id}.`);
-  else notify(`${name} refuses the test event: ${refusal}`, 'bad');
+  if (refusal === null) notify(`${name} accepted the test event ${id}.`);
+  else notify(`${name} rejected the test event: ${refusal}`, 'bad');
 });
 
 /** @typedef {{ event_id: string, reason: string | null }} Resent */
@@ -28,7 +28,7 @@ function enable(form) {
   });
   form.querySelector('[name="some"]')?.addEventListener('click', () => {
     const ids = chosenIds(form);
-    if (ids.length === 0) notify('Choose something first.', 'bad');
+    if (ids.length === 0) notify('Select at least one event.', 'bad');
     else void send({ ids }, ids.length);
   });
 
@@ -44,7 +44,7 @@ function enable(form) {
     try {
       draw(results, count, false);
       const path = `/destinations/${encodeURIComponent(form.dataset['name'] ?? '')}/replay`;
-      for await (const answer of askInParts(path, chosen)) {
+      for await (const answer of requestInParts(path, chosen)) {
         results.push(...answer.results);
         draw(results, count, false);
       }
@@ -70,11 +70,11 @@ function draw(results, count, isDone, problem) {
   const left = results.filter(({ reason }) => reason !== null);
   const sent = results.length - left.length;
   const view = html`
-    <section class="panel outcome" aria-label="What came of it">
+    <section class="panel outcome" aria-label="Result">
       <p role="status">
-        ${isDone ? `${sent} sent again${left.length === 0 ? '' : `, ${left.length} not`}.` : `${results.length} of ${count} tried…`}
+        ${isDone ? `${sent} resent${left.length === 0 ? '' : `, ${left.length} failed`}.` : `${results.length} of ${count} attempted…`}
       </p>
-      ${!isDone && html`<progress max=${count} value=${results.length} aria-label="tried so far"></progress>`}
+      ${!isDone && html`<progress max=${count} value=${results.length} aria-label="Progress"></progress>`}
       ${problem !== undefined && html`<p class="note bad">Stopped: ${problem}.</p>`}
       ${
         left.length > 0 &&
@@ -82,7 +82,7 @@ function draw(results, count, isDone, problem) {
           ${left.map(({ event_id: id, reason }) => html`<li><span class="mono">${id}</span>: ${reason}</li>`)}
         </ul>`
       }
-      ${isDone && html`<p><a class="button quiet" href=${location.href}>Load the page anew</a></p>`}
+      ${isDone && html`<p><a class="button quiet" href=${location.href}>Reload</a></p>`}
     </section>
   `;
   render(view, place);

@@ -1,12 +1,12 @@
-// Export links: the browser writes the file to its disk while it arrives, as with any link; this shows how far it is,
-// which the browser cannot know, and lets go of it. Without this module the links work all the same.
+// Export links are plain downloads. This module shows the progress, which the browser does not know, and a button to
+// cancel. The links also work without it.
 
-import { ask } from './api.js';
-import { notify } from './notice.js';
+import { request } from './api.js';
+import { notify } from './page.js';
 
 const INTERVAL_MS = 500;
 
-/** So often a file that was asked for may not be known yet: the browser asks the person where to put it. */
+/** Attempts until the export is known: the browser may first ask where to save the file. */
 const PATIENCE = 240;
 
 document.addEventListener('click', (event) => {
@@ -35,15 +35,15 @@ async function follow(id, link) {
   let isKnown = false;
   for (let asked = 0; isKnown || asked < PATIENCE; asked += 1) {
     await new Promise((resolve) => setTimeout(resolve, INTERVAL_MS));
-    const progress = await ask(`/exports/${id}`).catch(() => undefined);
+    const progress = await request(`/exports/${id}`).catch(() => undefined);
     if (progress === undefined) continue;
     isKnown = true;
     show(progress);
     if (progress.state === 'running') continue;
     panel.remove();
-    const what = `${numbers.format(progress.rows)} events, ${sizeOf(progress.bytes)}`;
+    const what = amountOf(progress);
     if (progress.state === 'done') notify(`Exported ${what}.`);
-    else notify(`The export ended early, after ${what}: the file is not whole.`, 'bad');
+    else notify(`The export failed after ${what}. The file is incomplete.`, 'bad');
     return;
   }
   panel.remove();
@@ -52,7 +52,12 @@ async function follow(id, link) {
 const numbers = new Intl.NumberFormat('en');
 
 /** @param {number} bytes */
-const sizeOf = (bytes) => (bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`);
+const sizeOf = (bytes) =>
+  bytes < 1024 ** 2 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+
+/** @param {{ rows: number, bytes: number }} progress */
+const amountOf = ({ rows, bytes }) =>
+  `${numbers.format(rows)} ${rows === 1 ? 'event' : 'events'}, ${sizeOf(bytes)}`;
 
 /** @param {string} id */
 function panelOf(id) {
@@ -61,12 +66,14 @@ function panelOf(id) {
   const bar = document.createElement('progress');
   const cancel = document.createElement('button');
   panel.className = 'panel export';
-  text.textContent = 'The export begins.';
+  text.textContent = 'Starting the export…';
   bar.setAttribute('aria-label', 'Export');
-  Object.assign(cancel, { type: 'button', className: 'quiet', textContent: 'Cancel the export' });
+  Object.assign(cancel, { type: 'button', className: 'quiet', textContent: 'Cancel export' });
   cancel.addEventListener('click', () => {
     cancel.disabled = true;
-    ask(`/exports/${id}/cancel`, { method: 'POST', body: {} }).catch((error) => notify(String(error), 'bad'));
+    request(`/exports/${id}/cancel`, { method: 'POST', body: {} }).catch((error) =>
+      notify(String(error), 'bad'),
+    );
   });
   panel.append(text, bar, cancel);
 

@@ -1,18 +1,18 @@
 import uPlot from 'uplot';
-import { familyCounts } from './families.js';
 
 /**
- * @typedef {import('./histogram.js').Histogram} Histogram
- * @typedef {import('./histogram.js').Range} Range
+ * @typedef {{ since: string, until: string, bucket_seconds: number, is_complete: boolean,
+ *   bars: { start: string, counts: Record<string, number> }[] }} Histogram
+ * @typedef {{ from: number, to: number }} Range numbers of edges between bars
  */
 
 const HEIGHT = 150;
 
-/** A finger or mouse that moves less than this, in pixels, has chosen one bar and not a range. */
+/** A pointer that moves less than this, in pixels, selects one bar and not a range. */
 const CLICK_PX = 5;
 
 /**
- * Resolves tokens of the style to colours that a canvas understands: theirs depend on the theme.
+ * Resolves style tokens, which depend on the theme, to colours for a canvas.
  *
  * @param {HTMLElement} place
  */
@@ -28,7 +28,7 @@ function coloursOf(place) {
 }
 
 /**
- * Labels of the axis of time, in UTC: the date where it changes.
+ * Labels of the time axis in UTC, with the date where it changes.
  *
  * @param {unknown} _plot
  * @param {number[]} splits
@@ -49,7 +49,7 @@ function timeLabels(_plot, splits, _axis, _space, step) {
 }
 
 /**
- * Draws the bars, stacked by family, in UTC. `chosen` is told the range while it is dragged, and when that is done.
+ * Draws the bars in UTC, stacked by family. Calls `chosen` with the range during a drag and at its end.
  *
  * @param {HTMLElement} place
  * @param {Histogram} histogram
@@ -82,12 +82,12 @@ export function drawBars(place, { bars, bucket_seconds: width }, chosen) {
     {
       width: Math.max(place.clientWidth, 200),
       height: HEIGHT,
-      // Ticks stand at whole hours and days in UTC.
+      // Ticks are at whole hours and days in UTC.
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
       scales: { x: { range: () => [first, end] }, y: { range: (_plot, _min, max) => [0, Math.max(max, 1)] } },
       legend: { show: false },
       cursor: { x: false, y: false, points: { show: false }, drag: { x: false, y: false, setScale: false } },
-      // The tallest first: the others stand before it.
+      // The tallest first: the others are drawn over it.
       series: [{}, series('--log'), series('--location'), series('--audit')],
       axes: [
         { ...axis, values: timeLabels },
@@ -114,7 +114,7 @@ export function drawBars(place, { bars, bucket_seconds: width }, chosen) {
 }
 
 /**
- * Makes a range of what mouse, pen or finger drags over. A finger that moves up or down scrolls the page.
+ * Turns a drag by mouse, pen or finger into a range. Vertical movements of a finger scroll the page.
  *
  * @param {HTMLElement} area
  * @param {number} count of bars
@@ -156,4 +156,19 @@ function followPointer(area, count, chosen) {
   area.addEventListener('pointercancel', () => {
     began = undefined;
   });
+}
+
+/**
+ * The events of a bar by family.
+ *
+ * @param {Record<string, number>} counts by message type
+ */
+export function familyCounts(counts) {
+  const families = { audit: 0, location: 0, log: 0 };
+  for (const [type, count] of Object.entries(counts)) {
+    if (type.startsWith('LOCATION_')) families.location += count;
+    else if (type === 'AUDIT_LOG_ALL') families.audit += count;
+    else families.log += count;
+  }
+  return families;
 }

@@ -1,15 +1,12 @@
-// Events over time above a search: bars by family, of which a range is chosen by dragging, or by two sliders and a
-// button, which a keyboard reaches and a screen reader says. The range goes into the address, and is searched again.
+import { request } from './api.js';
+import { drawBars, familyCounts } from './histogram-chart.js';
 
-import { ask } from './api.js';
-import { familyCounts } from './families.js';
-import { drawBars } from './histogram-chart.js';
-import { rangeForm } from './range-form.js';
+// The histogram of a search: bars by family. A range is selected by dragging, or by two sliders and a button, for
+// keyboards and screen readers. The range is then searched.
 
 /**
- * @typedef {{ since: string, until: string, bucket_seconds: number, is_complete: boolean,
- *   bars: { start: string, counts: Record<string, number> }[] }} Histogram
- * @typedef {{ from: number, to: number }} Range numbers of edges between bars
+ * @typedef {import('./histogram-chart.js').Histogram} Histogram
+ * @typedef {import('./histogram-chart.js').Range} Range
  */
 
 const section = document.querySelector('[data-histogram]');
@@ -22,11 +19,11 @@ if (section instanceof HTMLElement) void show(section, section.dataset['histogra
 async function show(section, path) {
   try {
     const bars = Math.max(20, Math.min(120, Math.floor(section.clientWidth / 12)));
-    draw(section, await ask(`${path}&bars=${bars}`));
+    draw(section, await request(`${path}&bars=${bars}`));
   } catch (error) {
     const problem = document.createElement('p');
     problem.className = 'note bad';
-    problem.textContent = `Events over time cannot be shown: ${error instanceof Error ? error.message : String(error)}`;
+    problem.textContent = `Can't show events over time: ${error instanceof Error ? error.message : String(error)}`;
     section.replaceChildren(problem);
   }
 }
@@ -57,7 +54,7 @@ function draw(section, histogram) {
 }
 
 /**
- * Times between the bars, and at both ends, where the range ends and not the bar.
+ * The times between the bars, and the start and end of the range.
  *
  * @param {Histogram} histogram
  * @returns {Date[]}
@@ -83,7 +80,7 @@ function search(edges, { from, to }) {
 
 const numbers = new Intl.NumberFormat('en');
 
-/** What the families are called, in the order of their bars from below. */
+/** The names of the families, in the order of their bars from the bottom up. */
 const FAMILIES = /** @type {const} */ ([
   ['audit', 'audit'],
   ['location', 'location'],
@@ -98,12 +95,12 @@ function legend({ bars, is_complete: isComplete }) {
   const sum = totals.reduce((all, { audit, location, log }) => all + audit + location + log, 0);
   if (!isComplete && sum === 0) {
     line.textContent =
-      'The events of this range cannot be counted in time. A shorter range, or a user, code or MAC address helps.';
+      'Counting the events of this range takes too long. Choose a shorter range, or add a user, code or MAC address.';
     return line;
   }
   const about = isComplete ? '' : 'about ';
   line.append(`${about}${numbers.format(sum)} ${sum === 1 ? 'event' : 'events'}`);
-  if (!isComplete) line.append(badgeOf('incomplete: estimated from a part'));
+  if (!isComplete) line.append(badgeOf('estimate from a sample'));
   for (const [family, name] of FAMILIES) {
     const count = totals.reduce((all, counts) => all + counts[family], 0);
     if (count === 0) continue;
@@ -123,3 +120,69 @@ function badgeOf(text) {
   badge.textContent = text;
   return badge;
 }
+
+/**
+ * Two sliders over the edges; the first is always before the second.
+ *
+ * @param {Date[]} edges
+ * @param {(range: Range) => void} changed
+ */
+export function rangeForm(edges, changed) {
+  const last = edges.length - 1;
+  const form = document.createElement('form');
+  form.className = 'row range';
+  const from = slider('From', 0, last - 1, 0);
+  const to = slider('To', 1, last, last);
+  const button = document.createElement('button');
+  button.className = 'quiet';
+  button.textContent = 'Search this range';
+  form.append(from.label, to.label, button);
+
+  /** @param {Range} [range] */
+  function choose(range) {
+    const chosen = range ?? { from: from.input.valueAsNumber, to: to.input.valueAsNumber };
+    for (const [{ input, output }, at] of /** @type {const} */ ([
+      [from, chosen.from],
+      [to, chosen.to],
+    ])) {
+      const time = timeText(edges[at]);
+      input.valueAsNumber = at;
+      input.setAttribute('aria-valuetext', time);
+      output.textContent = time;
+    }
+    return chosen;
+  }
+
+  form.addEventListener('input', ({ target }) => {
+    const { from: start, to: end } = choose();
+    const isFrom = target === from.input;
+    const range = isFrom
+      ? { from: start, to: Math.max(end, start + 1) }
+      : { from: Math.min(start, end - 1), to: end };
+    choose(range);
+    changed(range);
+  });
+  choose();
+  form.hidden = last < 2;
+  return { form, choose };
+}
+
+/**
+ * @param {string} name
+ * @param {number} min
+ * @param {number} max
+ * @param {number} value
+ */
+function slider(name, min, max, value) {
+  const label = document.createElement('label');
+  const input = document.createElement('input');
+  const output = document.createElement('span');
+  Object.assign(input, { type: 'range', min: String(min), max: String(max), value: String(value) });
+  input.setAttribute('aria-label', name);
+  output.setAttribute('aria-hidden', 'true');
+  label.append(`${name} `, output, input);
+  return { label, input, output };
+}
+
+/** @param {Date | undefined} time */
+const timeText = (time) => time?.toISOString().slice(0, 19).replace('T', ' ') ?? '';

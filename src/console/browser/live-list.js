@@ -1,9 +1,9 @@
-// The list of live events. It renders on the server, too, so it may not touch the page where it is imported.
+// The list of live events. The server renders it too, so this module must not access the page.
 
 import { html } from 'htm/preact';
 
 /**
- * An event in one line, as the stream sends it.
+ * An event in one line, as in the stream.
  *
  * @typedef {object} LiveEvent
  * @property {string} event_id
@@ -17,16 +17,16 @@ import { html } from 'htm/preact';
  */
 
 /**
- * Newest first. The rows say nothing by themselves to a screen reader: there may be hundreds a second.
+ * Newest first. Screen readers do not announce rows by themselves: there can be hundreds per second.
  *
  * @param {{ events: readonly LiveEvent[] }} props
  */
 export function LiveList({ events }) {
   return html`
-    <div class="scroll live" tabindex="0" role="region" aria-label="Events as they come in" aria-live="off">
+    <div class="scroll live" tabindex="0" role="region" aria-label="Live events" aria-live="off">
       <table>
         <caption class="visually-hidden">
-          Events as they come in, newest first
+          Live events, newest first
         </caption>
         <thead>
           <tr>

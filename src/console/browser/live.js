@@ -1,17 +1,17 @@
-// Shows events as they are stored: <div id="live" data-stream="/api/v1/events/stream?...">.
+// Shows new events: <div id="live" data-stream="/api/v1/events/stream?...">.
 
 import { html, render } from 'htm/preact';
 import { LiveList } from './live-list.js';
 
 /** @typedef {import('./live-list.js').LiveEvent} LiveEvent */
 
-/** Rows that the list keeps; the search has the others. */
+/** Rows of the list; the search has all events. */
 const MAX_ROWS = 500;
 
-/** When the server refuses a stream, the browser gives up by itself. */
+/** If the server rejects a stream, the browser does not reconnect by itself. */
 const RETRY_MS = 5_000;
 
-/** A screen reader is not told of the counters more often. */
+/** How often screen readers announce the counters. */
 const ANNOUNCE_MS = 10_000;
 
 const place = document.querySelector('#live');
@@ -24,7 +24,7 @@ if (place instanceof HTMLElement) watch(place, place.dataset['stream'] ?? '');
 function watch(place, address) {
   /** @type {LiveEvent[]} newest first */
   let shown = [];
-  /** @type {LiveEvent[]} what came while paused, newest first */
+  /** @type {LiveEvent[]} received while paused, newest first */
   let waiting = [];
   let state = {
     seen: 0,
@@ -104,11 +104,10 @@ function watch(place, address) {
 
   function describe() {
     const { connection, since, isPaused, seen, trouble } = state;
-    if (connection === 'connecting') return 'Connecting.';
-    if (connection === 'lost') return 'The connection is lost; trying again. Nothing is skipped.';
-    const listening = isPaused ? 'Paused' : 'Listening';
-    const counted =
-      seen === 0 ? 'no event has come yet' : `${seen} ${seen === 1 ? 'event has' : 'events have'} come`;
+    if (connection === 'connecting') return 'Connecting…';
+    if (connection === 'lost') return 'Connection lost. Reconnecting; no events are skipped.';
+    const listening = isPaused ? 'Paused' : 'Live';
+    const counted = seen === 0 ? 'no events yet' : `${seen} ${seen === 1 ? 'event' : 'events'}`;
     const problem = trouble === undefined ? '' : ` The database does not answer: ${trouble}.`;
     return `${listening} since ${(since ?? '').slice(11, 19)} UTC, ${counted}.${problem}`;
   }
@@ -133,16 +132,16 @@ function watch(place, address) {
       ${
         hasGap &&
         html`<p class="note warn">
-          More came while nobody listened than this list catches up with: <a href="/events">the search</a> has
-          all of it.
+          Too many events arrived while disconnected; some are missing here.${' '}
+          <a href="/events">Search events</a> to see them.
         </p>`
       }
       ${
         shown.length > 0
           ? html`<${LiveList} events=${shown} />`
           : html`<p class="empty">
-              Nothing has come ${isPaused ? 'to the list' : 'yet'}. An event appears here within a second of
-              being stored; those of before are in <a href="/events">the search</a>.
+              ${isPaused ? 'No events in the list.' : 'Waiting for events.'} New events appear here within a
+              second. <a href="/events">Search events</a> for older ones.
             </p>`
       }
     `;

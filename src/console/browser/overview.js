@@ -1,18 +1,20 @@
-// Keeps the overview up to date: every 5 s it asks for this page anew, as the server renders it, and makes the parts
-// with `data-live` like those. It rests while nobody looks, and when the service does not answer it says so and tries on.
+// Keeps the overview up to date: every 5 s it fetches the page and updates its parts with `data-live`. It pauses while
+// the page is hidden. If the service does not answer, it reports that and retries.
 
-import { morph } from './morph.js';
+import { Idiomorph } from 'idiomorph';
 
 const INTERVAL_MS = 5_000;
 
-/** What has not answered by then is away. */
+/** A service that has not answered by then counts as unavailable. */
 const PATIENCE_MS = 10_000;
 
+/** @type {HTMLElement | null} */
+const chart = document.querySelector('#arrivals-chart');
 const freshness = document.querySelector('#freshness');
 let asOf = freshness?.textContent?.replace('As of ', '') ?? '';
 let isRefreshing = false;
 
-/** Brings the page up to date now, for where it is: the address may have changed. */
+/** Updates the page now; its address may have changed. */
 async function refresh() {
   if (isRefreshing) return;
   isRefreshing = true;
@@ -21,7 +23,7 @@ async function refresh() {
     if (fresh === undefined) return;
     for (const part of document.querySelectorAll('[data-live]')) {
       const like = fresh.getElementById(part.id);
-      if (like !== null) morph(part, like);
+      if (like !== null) void Idiomorph.morph(part, like, { callbacks: { beforeAttributeUpdated: isOurs } });
     }
     showFresh(fresh.querySelector('#freshness')?.textContent ?? '');
     document.dispatchEvent(new CustomEvent('overview-refreshed'));
@@ -32,9 +34,20 @@ async function refresh() {
   }
 }
 
-/** @returns {Promise<Document | undefined>} undefined: the person has to log in again, and is sent there */
+/**
+ * Whether an attribute follows the server: the person decides whether <details> is open.
+ *
+ * @param {string} name
+ */
+const isOurs = (name) => name !== 'open';
+
+/** @returns {Promise<Document | undefined>} undefined: the session has expired, and the page goes to the log-in */
 async function fetchPage() {
-  const response = await fetch(location.href, {
+  const address = new URL(location.href);
+  // The range that the page was opened with stays, even if another one would be the default by now.
+  const { range } = chart?.dataset ?? {};
+  if (range !== undefined && !address.searchParams.has('range')) address.searchParams.set('range', range);
+  const response = await fetch(address, {
     headers: { Accept: 'text/html' },
     signal: AbortSignal.timeout(PATIENCE_MS),
   });
@@ -42,7 +55,7 @@ async function fetchPage() {
     location.reload();
     return undefined;
   }
-  if (!response.ok) throw new Error(`the console answered ${response.status}`);
+  if (!response.ok) throw new Error(`the console answered with status ${response.status}`);
   return new DOMParser().parseFromString(await response.text(), 'text/html');
 }
 
@@ -58,7 +71,7 @@ function showFresh(text) {
 function showStale(why) {
   if (freshness === null) return;
   freshness.className = 'note bad';
-  freshness.textContent = `Stale: these numbers are of ${asOf}. The service does not answer (${why}); asking on.`;
+  freshness.textContent = `Out of date: last update ${asOf}. The service does not answer (${why}). Retrying.`;
 }
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */

@@ -1,13 +1,12 @@
-// Replays or discards what is chosen in the list of quarantine, a part at a time, and tells what came of each.
+// Replays or discards the selected items of the list in parts, and reports the result of each.
 
 import { html, render } from 'htm/preact';
-import { agree } from './actions.js';
-import { askInParts } from './api.js';
-import { chosenIds, fieldsOf } from './choice.js';
-import { notify } from './notice.js';
+import { agree, chosenIds, fieldsOf } from './actions.js';
+import { requestInParts } from './api.js';
+import { notify } from './page.js';
 
 /**
- * What came of one replay, as the API answers it.
+ * The result of one replay from the API.
  *
  * @typedef {object} Replay
  * @property {string} quarantine_id
@@ -19,10 +18,10 @@ import { notify } from './notice.js';
  * @property {string | null} reason
  */
 
-/** A part that the server works off within a second or so. */
+/** Items per request, which takes the server about a second. */
 const PART = 200;
 
-/** Results that the page lists; the operator log has the sums of all. */
+/** Results that the page lists; the operator log has the totals. */
 const MAX_LISTED = 500;
 
 const form = document.querySelector('form#chosen');
@@ -44,11 +43,11 @@ function enable(form) {
     const isAll = fieldsOf(form, 'all').some((field) => field.checked);
     const ids = chosenIds(form);
     const count = isAll ? total : ids.length;
-    if (count === 0) return notify('Choose something first.', 'bad');
-    const what = `${count} ${count === 1 ? 'entry' : 'entries'}`;
+    if (count === 0) return notify('Select at least one item.', 'bad');
+    const what = `${count} ${count === 1 ? 'item' : 'items'}`;
     const question =
       action === 'discard'
-        ? `Discard ${what}? Their bytes are emptied for good; reason, size and source stay.`
+        ? `Discard ${what}? Their content is deleted permanently; reason, size and source stay.`
         : `Replay all ${what} that match?`;
     if (
       (action === 'discard' || isAll) &&
@@ -74,7 +73,7 @@ function enable(form) {
       draw({ action, results, done: results.length + discarded, count, isDone, problem });
     try {
       show(false);
-      for await (const answer of askInParts(`/quarantine/${action}`, { ...chosen, limit: PART })) {
+      for await (const answer of requestInParts(`/quarantine/${action}`, { ...chosen, limit: PART })) {
         if (action === 'replay') results.push(...answer.results);
         else discarded += answer.discarded;
         show(false);
@@ -90,7 +89,7 @@ function enable(form) {
   }
 }
 
-// The page of one: what could not be replayed is still open, so there is nothing new to load.
+// The page of one item: if the replay failed, the item is still open, so there is nothing to reload.
 document.addEventListener('done', (event) => {
   if (!(event instanceof CustomEvent)) return;
   /** @type {Replay | undefined} */
@@ -114,11 +113,11 @@ function draw({ action, results, done, count, isDone, problem }) {
   if (!(place instanceof HTMLElement)) return;
   const verb = action === 'replay' ? 'replayed' : 'discarded';
   const view = html`
-    <section class="panel outcome" aria-label="What came of it">
+    <section class="panel outcome" aria-label="Result">
       <p role="status">${isDone ? sumUp(action, results, done) : `${done} of ${count} ${verb}…`}</p>
-      ${!isDone && html`<progress max=${count} value=${done} aria-label=${`${verb} so far`}></progress>`}
-      ${problem !== undefined && html`<p class="note bad">Stopped: ${problem}. What is not listed is as it was.</p>`}
-      ${isDone && html`<p><a class="button quiet" href=${location.href}>Load the list anew</a></p>`}
+      ${!isDone && html`<progress max=${count} value=${done} aria-label="Progress"></progress>`}
+      ${problem !== undefined && html`<p class="note bad">Stopped: ${problem}. Items that are not listed are unchanged.</p>`}
+      ${isDone && html`<p><a class="button quiet" href=${location.href}>Reload</a></p>`}
       ${isDone && results.length > 0 && html`<${Results} results=${results} />`}
     </section>
   `;
@@ -137,8 +136,14 @@ function sumUp(action, results, done) {
   const duplicates = replayed.reduce((sum, one) => sum + one.duplicates, 0);
   const again = replayed.reduce((sum, one) => sum + one.again.length, 0);
   const left = results.filter(({ outcome }) => outcome === 'refused' || outcome === 'unknown').length;
-  return `${replayed.length} replayed: ${events} events, ${duplicates} duplicates, ${again} in quarantine again; ${left} not replayed.`;
+  return `${replayed.length} replayed: ${countOf(events, 'event')}, ${countOf(duplicates, 'duplicate')}, ${again} quarantined again; ${left} not replayed.`;
 }
+
+/**
+ * @param {number} count
+ * @param {string} noun
+ */
+const countOf = (count, noun) => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 /** @param {{ results: Replay[] }} props */
 function Results({ results }) {
@@ -146,12 +151,12 @@ function Results({ results }) {
     <div class="scroll" tabindex="0" role="region" aria-label="Results">
       <table>
         <caption class="visually-hidden">
-          Results by id
+          Results by ID
         </caption>
         <thead>
           <tr>
-            <th scope="col">Id</th>
-            <th scope="col">What came of it</th>
+            <th scope="col">ID</th>
+            <th scope="col">Result</th>
           </tr>
         </thead>
         <tbody>
@@ -166,7 +171,7 @@ function Results({ results }) {
         </tbody>
       </table>
     </div>
-    ${results.length > MAX_LISTED && html`<p>The first ${MAX_LISTED} of ${results.length}.</p>`}
+    ${results.length > MAX_LISTED && html`<p>First ${MAX_LISTED} of ${results.length}.</p>`}
   `;
 }
 
@@ -174,10 +179,11 @@ function Results({ results }) {
 function describe({ outcome, delivery_id: delivery, events, duplicates, again, reason }) {
   if (outcome !== 'replayed') return `not replayed: ${reason}`;
   return html`
-    <a href=${`/deliveries/${delivery}`}>a delivery</a> of ${events} events and ${duplicates} duplicates
+    <a href=${`/deliveries/${delivery}`}>new delivery</a>: ${countOf(events, 'event')},${' '}
+    ${countOf(duplicates, 'duplicate')}
     ${again.map(
       (one) =>
-        html`; in quarantine again as
+        html`; quarantined again as${' '}
           <a class="mono" href=${`/quarantine/${one.quarantine_id}`}>${one.quarantine_id}</a>: ${one.reason}`,
     )}
   `;

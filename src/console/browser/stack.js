@@ -4,8 +4,8 @@
  */
 
 /**
- * Lays numbers out by time, and one type upon another: each line is the sum of its own type and of all shown before
- * it. Times are epoch seconds, where nothing arrived is 0.
+ * Stacks the counts of each type by time: each line is the sum of its own type and of all visible types below. Times are
+ * epoch seconds; empty buckets are 0.
  *
  * @param {Arrivals} arrivals
  * @param {readonly string[]} types from the bottom up

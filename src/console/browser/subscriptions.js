@@ -1,8 +1,8 @@
-// Shows for each source what is to be done about its subscriptions, and does it.
+// Shows the plan of each source, and applies it.
 
 import { html, render } from 'htm/preact';
 import { agree } from './actions.js';
-import { ask } from './api.js';
+import { request } from './api.js';
 
 /**
  * @typedef {{ member: string, from?: string, to?: string }} Difference
@@ -30,7 +30,7 @@ for (const place of document.querySelectorAll('[data-source]')) {
 function show(place, source) {
   const path = `/subscriptions/${encodeURIComponent(source)}`;
   /** @type {State} */
-  let state = { doing: 'Asking the cloud.' };
+  let state = { doing: 'Querying the cloud…' };
   place.replaceChildren();
 
   /** @param {State} change */
@@ -40,9 +40,9 @@ function show(place, source) {
   }
 
   async function look() {
-    set({ doing: 'Asking the cloud.', problem: undefined });
+    set({ doing: 'Querying the cloud…', problem: undefined });
     try {
-      set({ look: await ask(path), doing: undefined });
+      set({ look: await request(path), doing: undefined });
     } catch (error) {
       set({ problem: error instanceof Error ? error.message : String(error), doing: undefined });
     }
@@ -50,11 +50,11 @@ function show(place, source) {
 
   async function apply() {
     const changes = (state.look?.steps ?? []).filter(({ action }) => action !== 'keep').length;
-    const question = `Change ${changes} ${changes === 1 ? 'subscription' : 'subscriptions'} of ${source} in the cloud, as the plan says?`;
+    const question = `Change ${changes} ${changes === 1 ? 'subscription' : 'subscriptions'} of ${source} in the cloud?`;
     if (!(await agree(question, 'Apply'))) return;
-    set({ doing: 'Changing the subscriptions, and waiting for the cloud to show them.', applied: undefined });
+    set({ doing: 'Applying the plan and waiting for the cloud to confirm…', applied: undefined });
     try {
-      set({ applied: await ask(`${path}/apply`, { method: 'POST', body: {} }) });
+      set({ applied: await request(`${path}/apply`, { method: 'POST', body: {} }) });
     } catch (error) {
       set({ problem: error instanceof Error ? error.message : String(error), doing: undefined });
       return;
@@ -68,15 +68,11 @@ function show(place, source) {
       <div class="row apart">
         <h2>${source}</h2>
         <div class="row">
-          <button type="button" class="quiet" disabled=${doing !== undefined} onClick=${look}>
-            Ask again
-          </button>
+          <button type="button" class="quiet" disabled=${doing !== undefined} onClick=${look}>Refresh</button>
           ${
             looked !== undefined &&
             !looked.in_order &&
-            html`<button type="button" disabled=${doing !== undefined} onClick=${apply}>
-              Apply the plan
-            </button>`
+            html`<button type="button" disabled=${doing !== undefined} onClick=${apply}>Apply plan</button>`
           }
         </div>
       </div>
@@ -86,7 +82,7 @@ function show(place, source) {
       ${
         looked?.compared_with === 'records' &&
         html`<p class="note">
-          The cloud does not list subscriptions: compared with what was written down here.
+          The cloud does not list subscriptions, so the plan is based on local records.
         </p>`
       }
       ${looked !== undefined && html`<${Plan} steps=${looked.steps} /><${HeldList} held=${looked.held} />`}
@@ -99,10 +95,10 @@ function show(place, source) {
 
 /** @param {Look} look */
 function sumUp({ steps, in_order: isInOrder }) {
-  if (isInOrder) return `All ${steps.length} are as the settings say.`;
+  if (isInOrder) return `All ${steps.length} match the settings.`;
   const count = (/** @type {Step['action']} */ action) =>
     steps.filter((step) => step.action === action).length;
-  return `${count('create')} to create, ${count('update')} to update, ${count('delete')} to delete, ${count('keep')} in order.`;
+  return `${count('create')} to create, ${count('update')} to update, ${count('delete')} to delete, ${count('keep')} unchanged.`;
 }
 
 /** @param {{ steps: Step[] }} props */
@@ -112,14 +108,14 @@ function Plan({ steps }) {
     <div class="scroll" tabindex="0" role="region" aria-label="Plan">
       <table>
         <caption class="visually-hidden">
-          What is to be done about each subscription
+          Planned change of each subscription
         </caption>
         <thead>
           <tr>
-            <th scope="col">Do</th>
+            <th scope="col">Action</th>
             <th scope="col">Type</th>
-            <th scope="col">Id</th>
-            <th scope="col">What</th>
+            <th scope="col">ID</th>
+            <th scope="col">Details</th>
           </tr>
         </thead>
         <tbody>
@@ -161,14 +157,14 @@ function Result({ outcomes, unfinished }) {
   return html`
     <div class=${`note ${unfinished.length === 0 ? '' : 'bad'}`}>
       <p>
-        ${unfinished.length === 0 ? `${outcomes.length} done, and the cloud shows it.` : `${unfinished.length} not done; applying again goes on.`}
+        ${unfinished.length === 0 ? `${outcomes.length} applied and confirmed by the cloud.` : `${unfinished.length} not applied. Apply the plan again to continue.`}
       </p>
       <ul>
         ${outcomes.map(
           ({ step, error }) =>
             html`<li>
-              <${Action} action=${step.action} /> ${step.message_type}:
-              ${error === null ? 'accepted' : `not done: ${error}`}
+              <${Action} action=${step.action} /> ${step.message_type}:${' '}
+              ${error === null ? 'accepted' : `failed: ${error}`}
             </li>`,
         )}
         ${unfinished.map(({ step, reason }) => html`<li>${step.message_type} is left: ${reason}</li>`)}
@@ -180,24 +176,24 @@ function Result({ outcomes, unfinished }) {
 /** @param {{ held: Held[] }} props */
 function HeldList({ held }) {
   return html`
-    <h3>What the cloud holds</h3>
+    <h3>Subscriptions in the cloud</h3>
     ${
       held.length === 0
-        ? html`<p class="empty">No subscription. Applying the plan makes those of the settings.</p>`
+        ? html`<p class="empty">No subscriptions. Apply the plan to create them.</p>`
         : html`
-            <div class="scroll" tabindex="0" role="region" aria-label="What the cloud holds">
+            <div class="scroll" tabindex="0" role="region" aria-label="Subscriptions in the cloud">
               <table>
                 <caption class="visually-hidden">
-                  Subscriptions that the cloud holds
+                  Subscriptions in the cloud
                 </caption>
                 <thead>
                   <tr>
                     <th scope="col">Type</th>
                     <th scope="col">Status</th>
                     <th scope="col">Application</th>
-                    <th scope="col">Ours</th>
-                    <th scope="col">Id</th>
-                    <th scope="col">Address</th>
+                    <th scope="col">Managed here</th>
+                    <th scope="col">ID</th>
+                    <th scope="col">URL</th>
                   </tr>
                 </thead>
                 <tbody>

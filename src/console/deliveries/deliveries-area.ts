@@ -4,16 +4,14 @@ import { sumDeliveries } from '../../store/search-deliveries.ts';
 import { jsonRoute, readAsked } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { eventSchema, toEventAnswer } from '../events/event-schemas.ts';
-import { quarantinedSchema, toQuarantinedAnswer } from '../quarantine/quarantined-schemas.ts';
-import { renderDeliveries } from './deliveries-page.ts';
-import { deliveryPage } from './delivery-page.ts';
+import { quarantinedSchema, toQuarantinedAnswer } from '../quarantine/quarantine-schemas.ts';
+import { deliveryPage, renderDeliveries } from './deliveries-pages.ts';
 import { deliveryQuery, deliverySchema, filterOf, sumsSchema, toDeliveryAnswer } from './delivery-schemas.ts';
-import { describeDelivery, MOST_OF_EACH } from './describe-delivery.ts';
-import { readPage } from './page-of-deliveries.ts';
+import { describeDelivery, MOST_OF_EACH, readDeliveries } from './read-deliveries.ts';
 
-const oneDelivery = z.object({ path: z.object({ delivery_id: z.uuid('takes the id of a delivery') }) });
+const oneDelivery = z.object({ path: z.object({ delivery_id: z.uuid('must be the id of a delivery') }) });
 
-/** What arrived, and what each delivery came to. */
+/** Received deliveries and the result of each. */
 export function deliveriesArea({ db }: { readonly db: Db }): Area {
   return {
     navigation: [{ path: '/deliveries', label: 'Deliveries' }],
@@ -36,7 +34,7 @@ const listRoute = (db: Db) =>
     method: 'get',
     path: '/deliveries',
     tag: 'deliveries',
-    summary: 'deliveries that match all conditions, newest first',
+    summary: 'list deliveries, newest first',
     asks: z.object({ query: deliveryQuery }),
     answer: z.object({
       items: z.array(deliverySchema),
@@ -44,13 +42,13 @@ const listRoute = (db: Db) =>
       looked_back_to: z
         .string()
         .nullable()
-        .meta({ description: 'set when looking further back than this took too long' }),
+        .meta({ description: 'set if the search stopped at this time because it took too long' }),
       sums: sumsSchema,
     }),
     async work({ query }) {
-      const [page, sums] = await Promise.all([readPage(db, query), sumDeliveries(db, filterOf(query))]);
+      const [page, sums] = await Promise.all([readDeliveries(db, query), sumDeliveries(db, filterOf(query))]);
       return {
-        items: page.deliveries.map(toDeliveryAnswer),
+        items: page.items.map(toDeliveryAnswer),
         next_cursor: page.next ?? null,
         looked_back_to: page.lookedBackTo?.toISOString() ?? null,
         sums: sums ?? null,
@@ -63,16 +61,19 @@ const oneRoute = (db: Db) =>
     method: 'get',
     path: '/deliveries/{delivery_id}',
     tag: 'deliveries',
-    summary: 'one delivery, its events and what of it went to quarantine',
+    summary: 'get one delivery with its events and its quarantined records',
     asks: oneDelivery,
     answer: z.object({
       delivery: deliverySchema,
-      replay_of: z.string().nullable().meta({ description: 'the id in quarantine that it is a replay of' }),
+      replay_of: z
+        .string()
+        .nullable()
+        .meta({ description: 'id of the quarantined item that this delivery replayed' }),
       events: z
         .array(eventSchema)
         .nullable()
-        .meta({ description: `the first ${MOST_OF_EACH}; null when they were not all found in time` }),
-      quarantined: z.array(quarantinedSchema).meta({ description: `the first ${MOST_OF_EACH}` }),
+        .meta({ description: `at most ${MOST_OF_EACH}; null if the search timed out` }),
+      quarantined: z.array(quarantinedSchema).meta({ description: `at most ${MOST_OF_EACH}` }),
     }),
     async work({ path }) {
       const { delivery, events, quarantined, replayOf } = await describeDelivery(db, path.delivery_id);

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import type { Delivery, DeliveryFilter } from '../../store/search-deliveries.ts';
-import { cursorOf } from '../api/cursor.ts';
+import { cursorOf } from '../api/paging.ts';
 import { limit } from '../api/query.ts';
-import { conditionShape, isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
-import { deliveredType } from '../message-type.ts';
+import { conditionShape, deliveredType, isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
 
 const count = z.number().int();
 
@@ -16,15 +15,15 @@ export const deliverySchema = z
     source: z.string(),
     message_type: deliveredType,
     origin: z.enum(['webhook', 'backfill']),
-    secret_form: z.string().nullable().meta({ description: 'how it carried its secret' }),
+    secret_form: z.string().nullable().meta({ description: 'form in which the secret was sent' }),
     body_bytes: count,
-    record_count: count.meta({ description: 'what the receipt told its sender' }),
+    record_count: count.meta({ description: 'as in the receipt' }),
     expected_count: count.meta({ description: 'event_count + duplicate_count + quarantined_count' }),
     event_count: count,
-    duplicate_count: count.meta({ description: 'events that an earlier delivery had brought' }),
+    duplicate_count: count.meta({ description: 'events that an earlier delivery contained' }),
     quarantined_count: count,
   })
-  .meta({ id: 'Delivery', description: 'One inbound POST and what it came to' });
+  .meta({ id: 'Delivery', description: 'One inbound POST and its result' });
 
 /** A delivery as the API answers it. */
 export function toDeliveryAnswer({ xid: _xid, ...delivery }: Delivery): z.output<typeof deliverySchema> {
@@ -35,22 +34,22 @@ export function toDeliveryAnswer({ xid: _xid, ...delivery }: Delivery): z.output
   };
 }
 
-/** Deliveries: which. */
+/** The conditions of a list of deliveries. */
 export const deliveryQuery = z
   .object({
     ...rangeShape,
     source: conditionShape.source,
     type: deliveredType.optional(),
     with: z
-      .enum(['quarantined', 'duplicates'], 'takes quarantined or duplicates')
+      .enum(['quarantined', 'duplicates'], 'must be quarantined or duplicates')
       .optional()
-      .meta({ description: 'only those of which something went to quarantine, or was stored before' }),
+      .meta({ description: 'only deliveries with quarantined records, or with duplicates' }),
     limit: limit(50, 500),
     cursor: cursorOf(z.object({ at: z.iso.datetime().transform((text) => new Date(text)), id: z.uuid() })),
   })
   .refine(isInOrder, NOT_IN_ORDER);
 
-/** What the store looks for. */
+/** The conditions as the store's filter. */
 export function filterOf({
   type,
   with: only,
@@ -68,8 +67,8 @@ export function filterOf({
   };
 }
 
-/** What the deliveries that match came to in all. */
+/** The totals of all matching deliveries. */
 export const sumsSchema = z
   .object({ deliveries: count, events: count, duplicates: count, quarantined: count })
   .nullable()
-  .meta({ description: 'of all that match; null when adding up took longer than 1.5 s' });
+  .meta({ description: 'totals of all matching deliveries; null if the query took longer than 1.5 s' });

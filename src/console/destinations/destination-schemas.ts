@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { MESSAGE_TYPES } from '../../domain.ts';
 import type { DescribedDestination } from '../../store/destinations.ts';
 import type { Rejected } from '../../store/rejected-events.ts';
-import { cursorOf } from '../api/cursor.ts';
 import { moment } from '../api/moment.ts';
+import { cursorOf } from '../api/paging.ts';
 import { limit } from '../api/query.ts';
 
 const time = z.string().nullable();
@@ -15,18 +15,25 @@ export const destinationSchema = z
     type: z.string().nullable(),
     format: z.string().nullable(),
     state: z.enum(['running', 'paused', 'refused', 'not configured', 'not started']).meta({
-      description: 'refused: it has refused us as such, and waits to be resumed',
+      description:
+        'refused: the destination rejected the connection or the credentials; resume it after fixing the cause',
     }),
-    behind: z.number().int().nullable().meta({ description: 'stored events that it has not passed yet' }),
-    behind_is_least: z.boolean().meta({ description: 'whether counting ended there' }),
-    behind_since: time.meta({ description: 'when the oldest of them was received' }),
+    behind: z
+      .number()
+      .int()
+      .nullable()
+      .meta({ description: 'backlog: stored events that were not forwarded yet' }),
+    behind_is_least: z
+      .boolean()
+      .meta({ description: 'whether the backlog is larger than that, because counting stopped' }),
+    behind_since: time.meta({ description: 'when the oldest event of the backlog was received' }),
     sent: z.string().nullable(),
     last_sent_at: time,
-    rejected: z.number().int().nullable().meta({ description: 'refused events that were not sent again' }),
+    rejected: z.number().int().nullable().meta({ description: 'rejected events that were not resent' }),
     last_error: z.string().nullable(),
     last_error_at: time,
   })
-  .meta({ id: 'Destination', description: 'Where events are forwarded to, and how it goes' });
+  .meta({ id: 'Destination', description: 'A destination and its state' });
 
 /** A destination as the API answers it. */
 export function toDestinationAnswer(described: DescribedDestination): z.output<typeof destinationSchema> {
@@ -41,16 +48,16 @@ export function toDestinationAnswer(described: DescribedDestination): z.output<t
 /** One destination, by its name. */
 export const oneDestination = z.object({ path: z.object({ name: z.string().max(200) }) });
 
-/** Where to forward from. */
-export const rewindBody = z.object({
+/** The time to resend from. */
+export const rewindBody = z.strictObject({
   to: z
     .union([z.literal('now').transform(() => undefined), moment])
-    .meta({ description: 'now, ISO 8601, or how long ago: 90m, 12h, 7d' }),
+    .meta({ description: 'now, ISO 8601, or relative: 90m, 12h, 7d' }),
 });
 
 const rejectedCursor = cursorOf(z.object({ id: z.uuid() }));
 
-/** An event that a destination has refused, as the API answers it. */
+/** A rejected event for the API. */
 export const rejectedSchema = z
   .object({
     event_id: z.string(),
@@ -59,9 +66,9 @@ export const rejectedSchema = z
     rejected_at: z.string(),
     reason: z.string(),
   })
-  .meta({ id: 'RejectedEvent', description: 'An event that a destination has refused for what it says' });
+  .meta({ id: 'RejectedEvent', description: 'An event that a destination rejected because of its content' });
 
-/** A refused event as the API answers it. */
+/** A rejected event for the API. */
 export function toRejectedAnswer(rejected: Rejected): z.output<typeof rejectedSchema> {
   const { event_id, occurred_at, message_type, rejected_at, reason } = rejected;
   return {
@@ -73,18 +80,18 @@ export function toRejectedAnswer(rejected: Rejected): z.output<typeof rejectedSc
   };
 }
 
-/** A page of refused events. */
+/** A page of rejected events. */
 export const rejectedQuery = z.object({ limit: limit(50, 500), cursor: rejectedCursor });
 
-/** Which refused events to send again. */
+/** The rejected events to resend. */
 export const resendBody = z
-  .object({
-    ids: z.array(z.uuid('takes ids of events')).min(1).max(500).optional(),
-    all: z.literal(true).optional().meta({ description: 'all that it has refused, a part at a time' }),
+  .strictObject({
+    ids: z.array(z.uuid('must be ids of events')).min(1).max(500).optional(),
+    all: z.literal(true).optional().meta({ description: 'all rejected events, one part per request' }),
     limit: limit(100, 500),
     cursor: rejectedCursor,
   })
   .refine(({ ids, all }) => (ids === undefined) !== (all === undefined), {
     path: ['ids'],
-    error: 'give either ids or all',
+    error: 'set either ids or all',
   });

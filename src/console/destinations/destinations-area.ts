@@ -1,14 +1,42 @@
-import { readAsked } from '../api/route.ts';
+import { z } from 'zod';
+import { HttpError } from '../../errors.ts';
+import {
+  changeDestinationState,
+  forgetUnconfigured,
+  rewindDestination,
+} from '../../store/change-destination.ts';
+import { describeDestinations } from '../../store/destinations.ts';
+import type { ConfiguredDestination } from '../../store/destinations.ts';
+import { recordAction } from '../../store/operator-log.ts';
+import { jsonRoute, NOTHING, readAsked } from '../api/route.ts';
+import type { ApiRoute, Asking } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { destinationPage } from './destination-page.ts';
-import { destinationRoutes } from './destination-routes.ts';
-import { oneDestination, rejectedQuery } from './destination-schemas.ts';
-import type { DestinationsOptions } from './destinations-options.ts';
-import { destinationsPage } from './destinations-page.ts';
+import {
+  destinationSchema,
+  oneDestination,
+  rejectedQuery,
+  rejectedSchema,
+  resendBody,
+  rewindBody,
+  toDestinationAnswer,
+  toRejectedAnswer,
+} from './destination-schemas.ts';
+import { destinationPage, destinationsPage } from './destinations-pages.ts';
+import { readRejected, resendChosen, resentSchema, saying } from './rejected-events.ts';
+import type { ResendOptions } from './rejected-events.ts';
+
+/** What pages and routes of destinations need. */
+export interface DestinationsOptions extends ResendOptions {
+  readonly configured: readonly ConfiguredDestination[];
+  /** Sends a test event; `refusal` is undefined if the destination accepted it. Throws if nothing can be sent. */
+  readonly sendTest: (
+    name: string,
+  ) => Promise<{ readonly eventId: string; readonly refusal: string | undefined }>;
+}
 
 const onePage = oneDestination.extend({ query: rejectedQuery });
 
-/** Where events are forwarded to: how it goes, and what to do about it. */
+/** Destinations: their state and the actions on them. */
 export function destinationsArea(options: DestinationsOptions): Area {
   return {
     navigation: [{ path: '/destinations', label: 'Destinations' }],
@@ -24,4 +52,142 @@ export function destinationsArea(options: DestinationsOptions): Area {
       },
     ],
   };
+}
+
+function destinationRoutes(options: DestinationsOptions): readonly ApiRoute[] {
+  return [
+    listRoute(options),
+    stateRoute(options, 'pause', 'paused'),
+    stateRoute(options, 'resume', 'running'),
+    rewindRoute(options),
+    forgetRoute(options),
+    testRoute(options),
+    rejectedRoute(options),
+    resendRoute(options),
+  ];
+}
+
+const listRoute = ({ db, configured }: DestinationsOptions) =>
+  jsonRoute({
+    method: 'get',
+    path: '/destinations',
+    tag: 'destinations',
+    summary: 'list destinations, including those removed from the settings',
+    asks: NOTHING,
+    answer: z.object({ items: z.array(destinationSchema), next_cursor: z.null() }),
+    work: async () => ({
+      items: (await describeDestinations(db, configured)).map(toDestinationAnswer),
+      next_cursor: null,
+    }),
+  });
+
+const done = z.object({ name: z.string() });
+
+function changeOf({ db, configured }: DestinationsOptions, name: string, { operator }: Asking) {
+  return { db, operator, configured: configured.map((one) => one.name), name };
+}
+
+const stateRoute = (options: DestinationsOptions, verb: 'pause' | 'resume', state: 'paused' | 'running') =>
+  jsonRoute({
+    method: 'post',
+    path: `/destinations/{name}/${verb}`,
+    tag: 'destinations',
+    summary: verb === 'pause' ? 'pause after the current batch' : 'resume from the last position',
+    asks: oneDestination,
+    answer: done,
+    async work({ path: { name } }, asking) {
+      await changeDestinationState(changeOf(options, name, asking), state);
+      return { name };
+    },
+  });
+
+const rewindRoute = (options: DestinationsOptions) =>
+  jsonRoute({
+    method: 'post',
+    path: '/destinations/{name}/rewind',
+    tag: 'destinations',
+    summary: 'resend events received since a given time',
+    asks: oneDestination.extend({ body: rewindBody }),
+    answer: done,
+    async work({ path: { name }, body }, asking) {
+      await rewindDestination(changeOf(options, name, asking), body.to);
+      return { name };
+    },
+  });
+
+const forgetRoute = (options: DestinationsOptions) =>
+  jsonRoute({
+    method: 'post',
+    path: '/destinations/{name}/forget',
+    tag: 'destinations',
+    summary: 'delete the state of a removed destination',
+    asks: oneDestination,
+    answer: done,
+    async work({ path: { name } }, asking) {
+      await forgetUnconfigured(changeOf(options, name, asking));
+      return { name };
+    },
+  });
+
+const testRoute = (options: DestinationsOptions) =>
+  jsonRoute({
+    method: 'post',
+    path: '/destinations/{name}/test',
+    tag: 'destinations',
+    summary: 'send a test event and return the result',
+    asks: oneDestination,
+    answer: z.object({
+      event_id: z.string(),
+      refusal: z
+        .string()
+        .nullable()
+        .meta({ description: 'why the destination rejected the event; null if it accepted the event' }),
+    }),
+    async work({ path: { name } }, { operator }) {
+      mustBeConfigured(options, name);
+      const { eventId, refusal } = await recordAction(
+        options.db,
+        { operator, action: 'destination.test', subject: name },
+        () => saying(`can't send to ${name}`, () => options.sendTest(name)),
+        (sent) => ({ event_id: sent.eventId, refusal: sent.refusal ?? null }),
+      );
+      return { event_id: eventId, refusal: refusal ?? null };
+    },
+  });
+
+const rejectedRoute = ({ db }: DestinationsOptions) =>
+  jsonRoute({
+    method: 'get',
+    path: '/destinations/{name}/rejected',
+    tag: 'destinations',
+    summary: 'list rejected events that were not resent',
+    asks: oneDestination.extend({ query: rejectedQuery }),
+    answer: z.object({ items: z.array(rejectedSchema), next_cursor: z.string().nullable() }),
+    async work({ path: { name }, query: { limit, cursor } }) {
+      const { items, next } = await readRejected(db, name, limit, cursor?.id);
+      return { items: items.map(toRejectedAnswer), next_cursor: next ?? null };
+    },
+  });
+
+const resendRoute = (options: DestinationsOptions) =>
+  jsonRoute({
+    method: 'post',
+    path: '/destinations/{name}/replay',
+    tag: 'destinations',
+    summary: 'resend rejected events',
+    description:
+      'With all, each request resends one part: repeat with cursor set to next_cursor until it is null.',
+    asks: oneDestination.extend({ body: resendBody }),
+    answer: z.object({ results: z.array(resentSchema), next_cursor: z.string().nullable() }),
+    async work({ path: { name }, body }, asking) {
+      mustBeConfigured(options, name);
+      return resendChosen(options, name, body, asking);
+    },
+  });
+
+function mustBeConfigured({ configured }: DestinationsOptions, name: string): void {
+  if (configured.some((one) => one.name === name)) return;
+  const names = configured.map((one) => one.name).join(', ');
+  const message = `no destination "${name}" is configured; configured are: ${names === '' ? 'none' : names}`;
+  throw new HttpError(404, 'UNKNOWN_DESTINATION', message);
 }

@@ -1,71 +1,84 @@
 import { z } from 'zod';
-import { MESSAGE_TYPES } from '../../domain.ts';
+import { MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE } from '../../domain.ts';
+import { formatPosition, parsePosition } from '../../event-position.ts';
 import { parseMacAddress } from '../../mac-address.ts';
+import type { Db } from '../../store/database.ts';
+import type { StoredEvent } from '../../store/stored-event.ts';
+import { searchEvents } from '../../store/search-events.ts';
 import type { EventFilter } from '../../store/event-filter.ts';
+import type { EventPosition } from '../../store/event-pages.ts';
 import type { Query } from '../addresses.ts';
 import { moment } from '../api/moment.ts';
+import { cursorParameter, pageOf } from '../api/paging.ts';
+import type { PageOf } from '../api/paging.ts';
 import { several } from '../api/query.ts';
+
+/** All types of deliveries. */
+export const DELIVERED_TYPES = [...MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE] as const;
+
+/** The type of a delivery: a message type, or `UNKNOWN` if it could not be recognized. */
+export const deliveredType = z.enum(DELIVERED_TYPES, 'must be a message type, or UNKNOWN');
 
 const MAX_TEXT = 500;
 
 const text = (description: string) =>
   z
-    .string({ error: 'can be given once' })
-    .max(MAX_TEXT, `takes ${MAX_TEXT} characters at most`)
-    // Postgres keeps no such character in text.
-    .refine((value) => !value.includes('\0'), 'takes no character U+0000')
+    .string({ error: 'can be given only once' })
+    .max(MAX_TEXT, `must have at most ${MAX_TEXT} characters`)
+    // Postgres cannot store this character.
+    .refine((value) => !value.includes('\0'), 'must not contain the character U+0000')
     .meta({ description });
 
 const isInt64 = (value: bigint) => BigInt.asIntN(64, value) === value;
 
 const id = (description: string) =>
   z
-    .string({ error: 'can be given once' })
+    .string({ error: 'can be given only once' })
     .trim()
-    .refine((value) => /^-?\d{1,19}$/.test(value) && isInt64(BigInt(value)), 'takes a whole number')
+    .refine((value) => /^-?\d{1,19}$/.test(value) && isInt64(BigInt(value)), 'must be a whole number')
     .meta({ description });
 
 /** A MAC address in any notation. */
 export const mac = (description: string) =>
   z
-    .string({ error: 'can be given once' })
+    .string({ error: 'can be given only once' })
     .transform((value, context) => {
       const parsed = parseMacAddress(value);
       if (parsed !== undefined) return parsed;
-      const message = 'takes 12 hexadecimal digits, such as aa:bb:cc:dd:ee:ff or AABBCCDDEEFF';
+      const message = 'must have 12 hexadecimal digits, such as aa:bb:cc:dd:ee:ff or AABBCCDDEEFF';
       context.addIssue({ code: 'custom', message });
       return z.NEVER;
     })
     .meta({ description });
 
-/** A user's name, exactly as events have it. */
-export const userName = text('user name, exactly');
+/** A user name, exactly as in the events. */
+export const userName = text('user name (exact match)');
 
-/** From when until when, as parameters of a query. */
+/** A time range as query parameters. */
 export const rangeShape = {
-  since: moment.optional().meta({ description: 'from this time on: ISO 8601, or how long ago (24h)' }),
-  until: moment.optional().meta({ description: 'before this time: ISO 8601, or how long ago (1h)' }),
+  since: moment.optional().meta({ description: 'start of the range: ISO 8601 or relative (24h)' }),
+  until: moment.optional().meta({ description: 'end of the range, exclusive: ISO 8601 or relative (1h)' }),
 };
 
-/** Message types, as a parameter of a query. */
+/** Message types as a query parameter. */
 export const typeShape = {
-  type: several(z.enum(MESSAGE_TYPES, 'takes one of the nine message types'))
+  type: several(z.enum(MESSAGE_TYPES, 'must be one of the nine message types'))
     .optional()
-    .meta({ description: 'one of these message types; may stand several times' }),
+    .meta({ description: 'message type; can be repeated' }),
 };
 
-/** The conditions of a search, as parameters of a query. Pages and API name them alike. */
+/** The conditions of a search as query parameters, with the same names in pages and API. */
 export const conditionShape = {
   ...rangeShape,
   ...typeShape,
   user: userName.optional(),
-  code: id("the audit record's event code").optional(),
-  org: id('organization').optional(),
+  code: id('event code of the audit record').optional(),
+  org: id('organization id').optional(),
   mac: mac('MAC address of a client or an access point, in any notation').optional(),
   ap: mac('MAC address of an access point, in any notation').optional(),
-  device: text("a device's serial number, host name or id, exactly").optional(),
-  source: text('source, exactly').optional(),
-  text: text("any part of the record's text, whatever its case").optional(),
+  device: text('serial number, host name or id of a device (exact match)').optional(),
+  source: text('source (exact match)').optional(),
+  text: text('any part of the record, ignoring case').optional(),
 };
 
 interface Range {
@@ -73,19 +86,19 @@ interface Range {
   readonly until?: Date | undefined;
 }
 
-/** Whether a range ends after it begins. */
+/** Whether the end of a range is after its start. */
 export const isInOrder = ({ since, until }: Range) =>
   since === undefined || until === undefined || since < until;
 
-/** What is said of a range that does not. */
-export const NOT_IN_ORDER = { path: ['until'], error: 'must be later than the beginning' };
+/** The problem of a range that is not in order. */
+export const NOT_IN_ORDER = { path: ['until'], error: 'must be later than since' };
 
 /** The conditions of a search. */
 export const conditions = z.object(conditionShape).refine(isInOrder, NOT_IN_ORDER);
 
 export type Conditions = z.output<typeof conditions>;
 
-/** What the store looks for. */
+/** The conditions as the store's filter. */
 export const filterOf = ({ type, org, ap, ...others }: Conditions): EventFilter => ({
   ...others,
   messageTypes: type,
@@ -93,9 +106,22 @@ export const filterOf = ({ type, org, ap, ...others }: Conditions): EventFilter 
   accessPoint: ap,
 });
 
-/** Conditions as a query that always means the same: times are absolute, addresses in one notation. */
+/** Conditions as query parameters that stay valid: absolute times, normalized addresses. */
 export const queryOfConditions = ({ since, until, ...others }: Conditions): Query => ({
   since: since?.toISOString(),
   until: until?.toISOString(),
   ...others,
 });
+
+/** The cursor of a page of events. */
+export const cursor = cursorParameter(parsePosition);
+
+/** Reads one page of the matching events, newest first. */
+export async function readEvents(
+  db: Db,
+  filter: EventFilter,
+  { limit, after }: { readonly limit: number; readonly after: EventPosition | undefined },
+): Promise<PageOf<StoredEvent>> {
+  const found = await searchEvents(db, filter, { limit: limit + 1, after });
+  return pageOf(found, limit, formatPosition);
+}

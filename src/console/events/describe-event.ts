@@ -13,17 +13,17 @@ import type { eventDetailSchema, forwardingSchema } from './event-schemas.ts';
 /** Whether the filter of a configured destination leaves an event out. */
 export type IsFiltered = (destination: string, event: StoredEvent) => boolean;
 
-/** An event as it stands with one destination. */
+/** Whether one destination received an event. */
 export type EventOutcome = EventForwarding & { readonly isFiltered: boolean };
 
-/** One event, what brought it, and where it went. */
+/** One event, its delivery and its forwarding. */
 export interface EventDetail {
   readonly event: StoredEvent;
   readonly delivery: Delivery | undefined;
   readonly forwarding: readonly EventOutcome[];
 }
 
-/** Reads one event with all that is known of it. Throws HttpError 404 when there is none. */
+/** Reads one event with its delivery and its forwarding. Throws HttpError 404 if it is not stored. */
 export async function describeEvent(
   db: Db,
   eventId: string,
@@ -34,8 +34,8 @@ export async function describeEvent(
   if (event === undefined) {
     const hint =
       occurredAt === undefined
-        ? 'was not found within a few seconds: give its time as well (at=), or search for it'
-        : `is not stored at ${occurredAt.toISOString()}: retention may have dropped it`;
+        ? 'was not found within a few seconds; add its time (at=), or search for it'
+        : `is not stored at ${occurredAt.toISOString()}; retention may have dropped it`;
     throw new HttpError(404, 'NOT_FOUND', `event ${eventId} ${hint}`);
   }
   const [delivery, forwarding] = await Promise.all([
@@ -51,14 +51,14 @@ export async function describeEvent(
 
 type Outcome = z.input<typeof forwardingSchema>['outcome'];
 
-/** How an event stands with a destination, in a word. */
+/** Whether a destination received an event, in a word. */
 export function outcomeOf({ hasPassed, rejectedAt, replayedAt, isFiltered }: EventOutcome): Outcome {
-  if (rejectedAt !== null) return replayedAt === null ? 'refused' : 'sent again';
+  if (rejectedAt !== null) return replayedAt === null ? 'rejected' : 'resent';
   if (isFiltered) return 'filtered';
   return hasPassed ? 'sent' : 'waiting';
 }
 
-/** The same as the API answers it. */
+/** The detail of an event for the API. */
 export function toDetailAnswer({
   event,
   delivery,

@@ -1,31 +1,32 @@
 import type { Request } from 'express';
 import type { Db } from '../../store/database.ts';
 import { viewEvent } from '../../store/stored-event.ts';
+import type { Delivery } from '../../store/search-deliveries.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
-import { clientAddress, searchAddress, userAddress } from '../addresses.ts';
+import { countOf, formatBytes, formatCount } from '../../units.ts';
+import { clientAddress, deliveryAddress, searchAddress, userAddress } from '../addresses.ts';
 import { readAsked } from '../api/route.ts';
-import { factsPanel } from '../html/facts.ts';
-import type { Fact } from '../html/facts.ts';
-import type { Content } from '../html/html.ts';
 import { html } from '../html/html.ts';
+import type { Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { exactTimeOf } from '../html/time.ts';
-import { deliveryPanel } from './delivery-panel.ts';
-import { describeEvent } from './describe-event.ts';
-import type { IsFiltered } from './describe-event.ts';
-import { cellOf, summaryOf } from './event-cells.ts';
-import { oneEvent } from './event-routes.ts';
-import { forwardingTable } from './forwarding-table.ts';
+import { tableOf } from '../html/table.ts';
+import { badge, exactTimeOf, factsOf, factsPanel, timeOf } from '../html/values.ts';
+import type { Fact } from '../html/values.ts';
+import { describeEvent, outcomeOf } from './describe-event.ts';
+import type { EventOutcome, IsFiltered } from './describe-event.ts';
+import { oneEvent } from './event-schemas.ts';
+import { cellOf } from './event-table.ts';
+import { summarizeEvent } from '../../event-summary.ts';
 
-/** Everything of one event. */
+/** The page of one event. */
 export async function renderEvent(db: Db, request: Request, isFiltered: IsFiltered): Promise<Page> {
   const { path, query } = readAsked(oneEvent, request);
   const { event, delivery, forwarding } = await describeEvent(db, path.event_id, query.at, isFiltered);
   return {
     title: `Event of ${event.occurredAt.slice(0, 19).replace('T', ' ')}`,
     content: [
-      html`<p>${event.messageType}${summaryOf(event) !== '' && `: ${summaryOf(event)}`}</p>`,
-      ways(event),
+      html`<p>${event.messageType}${summarizeEvent(event) !== '' && `: ${summarizeEvent(event)}`}</p>`,
+      relatedLinks(event),
       html`
         <div class="panels">
           ${factsPanel('Event', envelopeOf(event))} ${factsPanel('Columns', columnsOf(event))}
@@ -42,8 +43,8 @@ export async function renderEvent(db: Db, request: Request, isFiltered: IsFilter
 
 const AROUND_MS = 60_000;
 
-/** Where one goes on from an event. */
-function ways(event: StoredEvent): Content {
+/** Links to what is related to an event. */
+function relatedLinks(event: StoredEvent): Content {
   const { user, clientMac, apMac } = viewEvent(event);
   const at = Date.parse(event.occurredAt);
   const around = {
@@ -52,8 +53,8 @@ function ways(event: StoredEvent): Content {
   };
   const day = { since: new Date(at - 86_400_000).toISOString(), until: around.until };
   return html`
-    <nav class="row ways" aria-label="From this event">
-      <a class="button quiet" href=${searchAddress(around)}>Events around it</a>
+    <nav class="row ways" aria-label="Related events">
+      <a class="button quiet" href=${searchAddress(around)}>Events around this time</a>
       ${user !== null && html`<a class="button quiet" href=${userAddress(user, day)}>Timeline of ${user}</a>`}
       ${
         clientMac !== null &&
@@ -62,7 +63,7 @@ function ways(event: StoredEvent): Content {
       ${
         apMac !== null &&
         html`<a class="button quiet" href=${searchAddress({ ...day, ap: apMac })}
-          >At access point ${apMac}</a
+          >Events of access point ${apMac}</a
         >`
       }
     </nav>
@@ -70,11 +71,11 @@ function ways(event: StoredEvent): Content {
 }
 
 const envelopeOf = (event: StoredEvent): readonly Fact[] => [
-  ['Occurred', exactTimeOf(event.occurredAt)],
-  ['Received', exactTimeOf(event.receivedAt)],
+  ['Occurred (UTC)', exactTimeOf(event.occurredAt)],
+  ['Received (UTC)', exactTimeOf(event.receivedAt)],
   ['Type', event.messageType],
   ['Source', event.source],
-  ['Event id', html`<code>${event.eventId}</code>`],
+  ['Event ID', html`<code>${event.eventId}</code>`],
   ['Number', event.id],
   ['Owner', event.ownerId],
   ['Organization', event.orgId],
@@ -86,6 +87,84 @@ function columnsOf({ columns }: StoredEvent): readonly Fact[] {
   const empty = Object.keys(columns).filter((name) => columns[name] === null);
   return [
     ...filled.map(([name, value]): Fact => [name, cellOf(name, value)]),
-    ...(empty.length === 0 ? [] : [['Empty', html`<span class="dim">${empty.join(', ')}</span>`] as const]),
+    ...(empty.length === 0
+      ? []
+      : [['Empty columns', html`<span class="dim">${empty.join(', ')}</span>`] as const]),
   ];
+}
+
+/** The delivery that contained an event, and the receipt that its sender got. */
+function deliveryPanel({ deliveryId }: StoredEvent, delivery: Delivery | undefined): Content {
+  const id: Fact = [
+    'Delivery ID',
+    html`<a href=${deliveryAddress(deliveryId)}><code>${deliveryId}</code></a>`,
+  ];
+  if (delivery === undefined) return factsPanel('Delivery', [id, ['Details', 'dropped by retention']]);
+  const { expected_count: expected, event_count: stored, duplicate_count: duplicates } = delivery;
+  const quarantined = formatCount(delivery.quarantined_count);
+  const facts: readonly Fact[] = [
+    id,
+    ['Received (UTC)', exactTimeOf(delivery.received_at)],
+    ['Stored (UTC)', exactTimeOf(delivery.stored_at)],
+    ['Size', formatBytes(delivery.body_bytes)],
+    ['Secret sent as', delivery.secret_form],
+    ['Origin', delivery.origin],
+    [
+      'Result',
+      `${formatCount(expected)} expected: ${formatCount(stored)} stored, ${countOf(duplicates, 'duplicate')}, ${quarantined} quarantined`,
+    ],
+  ];
+  const receipt = html`
+    <h3>Receipt</h3>
+    ${factsOf([
+      ['delivery_id', html`<code>${deliveryId}</code>`],
+      ['records', formatCount(delivery.record_count)],
+      [
+        'quarantined',
+        delivery.quarantined_count === 0
+          ? '0'
+          : `at most ${quarantined} (records rejected while storing are not in the receipt)`,
+      ],
+    ])}
+  `;
+  return factsPanel('Delivery', facts, receipt);
+}
+
+/** Whether each destination received an event. */
+function forwardingTable(forwarding: readonly EventOutcome[]): Content {
+  if (forwarding.length === 0) {
+    return html`<p class="empty">No destinations are configured. Set <code>FORWARD_TO</code> to add one.</p>`;
+  }
+  return [
+    tableOf(
+      'Forwarding of this event',
+      [
+        { heading: 'Destination', cell: ({ destination }) => destination },
+        { heading: 'This event', cell: outcomeBadge },
+        { heading: 'Destination state', cell: ({ state }) => state },
+        { heading: 'Reason', kind: 'wrap', cell: ({ reason }) => reason },
+        { heading: 'Rejected (UTC)', cell: ({ rejectedAt }) => rejectedAt && timeOf(rejectedAt) },
+        { heading: 'Resent (UTC)', cell: ({ replayedAt }) => replayedAt && timeOf(replayedAt) },
+      ],
+      forwarding,
+    ),
+    html`<p class="dim">
+      Events stored before a destination was added count as sent, unless its filter excludes them.
+    </p>`,
+  ];
+}
+
+function outcomeBadge(one: EventOutcome): Content {
+  const outcome = outcomeOf(one);
+  switch (outcome) {
+    case 'sent':
+    case 'resent':
+      return badge('good', outcome);
+    case 'filtered':
+      return badge('plain', 'excluded by the filter');
+    case 'rejected':
+      return badge('bad', 'rejected by the destination');
+    case 'waiting':
+      return one.state === 'running' ? badge('plain', 'not yet') : badge('warn', `not yet: ${one.state}`);
+  }
 }

@@ -1,14 +1,23 @@
 import { z } from 'zod';
 import { FAMILIES, MESSAGE_TYPES } from '../../domain.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
+import { moment } from '../api/moment.ts';
+
+/** One event, by its id and, if known, its time. */
+export const oneEvent = z.object({
+  path: z.object({ event_id: z.guid('must be the id of an event') }),
+  query: z.object({
+    at: moment.optional().meta({ description: 'occurred_at of the event; makes the lookup fast' }),
+  }),
+});
 
 const time = z.string().meta({ description: 'ISO 8601 in UTC' });
 
 /** One event as the API answers it. */
 export const eventSchema = z
   .object({
-    event_id: z.string().meta({ description: 'made from the content: the same event has the same' }),
-    delivery_id: z.string().meta({ description: 'the delivery that brought it' }),
+    event_id: z.string().meta({ description: 'derived from the content: identical events have the same id' }),
+    delivery_id: z.string().meta({ description: 'the delivery that contained it' }),
     source: z.string(),
     message_type: z.enum(MESSAGE_TYPES),
     family: z.enum(FAMILIES),
@@ -19,10 +28,12 @@ export const eventSchema = z
     origin: z.enum(['webhook', 'backfill']),
     columns: z
       .record(z.string(), z.union([z.string(), z.array(z.string()), z.null()]))
-      .meta({ description: "the message type's typed columns by name, as text" }),
-    payload: z.record(z.string(), z.unknown()).meta({ description: 'the record as sent, every digit kept' }),
+      .meta({ description: 'the typed columns of the message type by name, as text' }),
+    payload: z
+      .record(z.string(), z.unknown())
+      .meta({ description: 'the record as sent, with every digit of its numbers' }),
   })
-  .meta({ id: 'Event', description: 'One stored event, whole' });
+  .meta({ id: 'Event', description: 'One stored event' });
 
 /** An event as the API answers it. */
 export function toEventAnswer(event: StoredEvent): z.input<typeof eventSchema> {
@@ -50,7 +61,7 @@ export function toEventAnswer(event: StoredEvent): z.input<typeof eventSchema> {
 /** One page of events. */
 export const eventPageSchema = z.object({
   items: z.array(eventSchema),
-  next_cursor: z.string().nullable().meta({ description: 'where the next page begins; null at the end' }),
+  next_cursor: z.string().nullable().meta({ description: 'cursor of the next page; null on the last page' }),
 });
 
 /** Events over time. */
@@ -58,7 +69,7 @@ export const histogramSchema = z
   .object({
     since: time,
     until: time,
-    bucket_seconds: z.number().meta({ description: 'width of a bar' }),
+    bucket_seconds: z.number().meta({ description: 'width of a bucket' }),
     bars: z.array(
       z.object({
         start: time,
@@ -66,27 +77,27 @@ export const histogramSchema = z
       }),
     ),
     is_complete: z.boolean().meta({
-      description: 'false when counting took too long: then the counts are estimates, or all are missing',
+      description: 'false if counting timed out: the counts are then estimates, or missing',
     }),
   })
-  .meta({ id: 'Histogram', description: 'How many events there were in each stretch of a range' });
+  .meta({ id: 'Histogram', description: 'The number of events in each bucket of a range' });
 
-/** What of an event a destination has had. */
+/** Whether a destination received an event. */
 export const forwardingSchema = z
   .object({
     destination: z.string(),
-    outcome: z.enum(['sent', 'filtered', 'waiting', 'refused', 'sent again']).meta({
+    outcome: z.enum(['sent', 'filtered', 'waiting', 'rejected', 'resent']).meta({
       description:
-        'sent: also an event that was stored before the destination was added; filtered: left out by the current filter of the destination; refused: rejected by the destination; sent again: rejected, then sent successfully',
+        'sent: also an event that was stored before the destination was added; filtered: excluded by the current filter of the destination; waiting: not reached yet; rejected: by the destination, because of its content; resent: rejected first, then sent',
     }),
-    state: z.enum(['running', 'paused', 'refused']).meta({ description: 'of the destination, now' }),
-    reason: z.string().nullable().meta({ description: 'why it was refused' }),
+    state: z.enum(['running', 'paused', 'refused']).meta({ description: 'current state of the destination' }),
+    reason: z.string().nullable().meta({ description: 'why it was rejected' }),
     rejected_at: time.nullable(),
     replayed_at: time.nullable(),
   })
   .meta({ id: 'EventForwarding' });
 
-/** One event with what brought it and where it went. */
+/** One event with its delivery and its forwarding. */
 export const eventDetailSchema = z.object({
   event: eventSchema,
   delivery: z
@@ -100,7 +111,7 @@ export const eventDetailSchema = z.object({
       secret_form: z
         .string()
         .nullable()
-        .meta({ description: 'in which form the secret came: basic, bearer, raw, header or hmac' }),
+        .meta({ description: 'form of the secret: basic, bearer, raw, header or hmac' }),
       body_bytes: z.number(),
       record_count: z.number(),
       expected_count: z.number(),
@@ -109,11 +120,11 @@ export const eventDetailSchema = z.object({
       quarantined_count: z.number(),
     })
     .nullable()
-    .meta({ description: 'null when retention has dropped it' }),
+    .meta({ description: 'null if retention has dropped it' }),
   forwarding: z.array(forwardingSchema),
 });
 
-/** How far an export is. */
+/** The progress of an export. */
 export const exportSchema = z
   .object({
     state: z.enum(['running', 'done', 'failed']),
@@ -122,6 +133,6 @@ export const exportSchema = z
     expected_rows: z
       .number()
       .nullable()
-      .meta({ description: 'null while not counted, or when there are more than a million' }),
+      .meta({ description: 'null until counted, and if there are more than a million' }),
   })
   .meta({ id: 'Export' });

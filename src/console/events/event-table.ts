@@ -1,20 +1,78 @@
+import { summarizeEvent } from '../../event-summary.ts';
 import type { VNode } from 'preact';
 import type { MessageType } from '../../domain.ts';
 import { viewEvent } from '../../store/stored-event.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
-import { eventAddress } from '../addresses.ts';
+import { clientAddress, eventAddress, searchAddress, userAddress } from '../addresses.ts';
 import { html } from '../html/html.ts';
+import type { Content } from '../html/html.ts';
 import { tableOf } from '../html/table.ts';
 import type { Column } from '../html/table.ts';
-import { timeOf } from '../html/time.ts';
-import { cellOf, isNumber, LEADING_COLUMNS, summaryOf } from './event-cells.ts';
+import { timeOf } from '../html/values.ts';
+
+type Value = StoredEvent['columns'][string] | undefined;
+
+/** The value of a typed column; users, clients and access points link to their pages. */
+export function cellOf(column: string, value: Value): Content {
+  if (value === null || value === undefined || value === '') return undefined;
+  if (typeof value !== 'string') return value.join(', ');
+  switch (column) {
+    case 'user_name':
+    case 'username':
+      return html`<a href=${userAddress(value)}>${value}</a>`;
+    case 'client_mac':
+      return html`<a class="mono" href=${clientAddress(value)}>${value}</a>`;
+    case 'ap_mac':
+      return html`<a class="mono" href=${searchAddress({ ap: value, since: '24h' })}>${value}</a>`;
+    default:
+      return isTime(column) ? timeOf(value) : value;
+  }
+}
+
+const isTime = (column: string) => /_(?:time|date)$/.test(column) && column !== 'acct_session_time';
+
+/** Columns with numbers. */
+const NUMBERS: ReadonlySet<string> = new Set([
+  'rssi',
+  'x',
+  'y',
+  'lat',
+  'lng',
+  'acct_session_time',
+  'acct_input_octets',
+  'acct_output_octets',
+]);
+
+const isNumber = (column: string) => NUMBERS.has(column);
+
+/** The most useful columns of each message type, in reading order. */
+const LEADING_COLUMNS: Readonly<Record<MessageType, readonly string[]>> = {
+  AUDIT_LOG_ALL: ['user_name', 'code', 'description', 'host_names'],
+  LOCATION_AP_CENTRIC: ['client_mac', 'ap_mac', 'ssid', 'rssi', 'x', 'y', 'os'],
+  LOCATION_CLIENT_CENTRIC: ['client_mac', 'ap_mac', 'ipv4', 'rssi', 'lat', 'lng'],
+  GDPR_LOG_ALL: ['username', 'client_mac', 'category', 'status', 'description'],
+  CREDENTIAL_LOG_ALL: ['username', 'vhm_id', 'record_id'],
+  ACCOUNTING_LOG_ALL: [
+    'username',
+    'client_mac',
+    'ap_mac',
+    'ssid',
+    'acct_session_time',
+    'acct_input_octets',
+    'acct_output_octets',
+    'acct_terminate_cause',
+  ],
+  AUTHENTICATION_LOG_ALL: ['username', 'client_mac', 'ap_mac', 'ssid', 'auth_type', 'reply', 'reject_reason'],
+  EMAIL_LOG_ALL: ['username', 'approver_email', 'status'],
+  SMS_LOG_ALL: ['username', 'tel', 'status', 'provider_type'],
+};
 
 const TIME: Column<StoredEvent> = {
   heading: 'Time (UTC)',
   cell: (event) => html`<a href=${eventAddress(event)}>${timeOf(event.occurredAt)}</a>`,
 };
 
-/** What all types have: who, where, what. */
+/** The columns that all message types share. */
 export const GENERAL_COLUMNS: readonly Column<StoredEvent>[] = [
   { heading: 'Type', cell: ({ messageType }) => messageType },
   {
@@ -23,10 +81,10 @@ export const GENERAL_COLUMNS: readonly Column<StoredEvent>[] = [
   },
   { heading: 'Client', kind: 'nowrap', cell: (event) => cellOf('client_mac', viewEvent(event).clientMac) },
   { heading: 'Access point', kind: 'nowrap', cell: (event) => cellOf('ap_mac', viewEvent(event).apMac) },
-  { heading: 'Summary', kind: 'wrap', cell: (event) => shorten(summaryOf(event)) },
+  { heading: 'Summary', kind: 'wrap', cell: (event) => shorten(summarizeEvent(event)) },
 ];
 
-/** Events as a table, each with a link to its page: of one message type its own columns, else what all have. */
+/** Events as a table, each with a link to its page; for one message type its own columns, else those that all share. */
 export function eventTable(events: readonly StoredEvent[], type: MessageType | undefined): VNode {
   const columns = type === undefined ? GENERAL_COLUMNS : LEADING_COLUMNS[type].map(typedColumn);
   return tableOf('Events, newest first', [TIME, ...columns, SOURCE], events);
@@ -45,7 +103,7 @@ function kindOf(column: string): Pick<Column<StoredEvent>, 'kind'> {
   return column === 'description' ? { kind: 'wrap' } : {};
 }
 
-/** More characters than these are read on the event's own page. */
+/** Longer texts are shown in full on the page of the event. */
 const LONGEST = 300;
 
 function shorten<T>(value: T): T | string {

@@ -1,16 +1,34 @@
+import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
+import { eventHistogram } from '../../store/event-histogram.ts';
+import { limit } from '../api/query.ts';
+import { jsonRoute } from '../api/route.ts';
+import type { ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
+import { conditionShape, cursor, filterOf, isInOrder, NOT_IN_ORDER, readEvents } from './conditions.ts';
+import { describeEvent, toDetailAnswer } from './describe-event.ts';
 import type { IsFiltered } from './describe-event.ts';
 import { renderEvent } from './event-page.ts';
-import { eventRoutes, oneEventRoute } from './event-routes.ts';
-import { exportRoutes } from './export-routes.ts';
+import {
+  eventDetailSchema,
+  eventPageSchema,
+  histogramSchema,
+  oneEvent,
+  toEventAnswer,
+} from './event-schemas.ts';
+import { exportRoutes } from './exports.ts';
 import { renderSearch } from './search-page.ts';
 
-/** Finding events, taking them out as files, and all that is known of one. */
-export function eventsArea({ db, isFiltered }: { readonly db: Db; readonly isFiltered: IsFiltered }): Area {
+interface EventsOptions {
+  readonly db: Db;
+  readonly isFiltered: IsFiltered;
+}
+
+/** Searching events, exporting them, and the detail of one. */
+export function eventsArea({ db, isFiltered }: EventsOptions): Area {
   return {
     navigation: [{ path: '/events', label: 'Events' }],
-    // The route of one event takes any word for an id: it comes last.
+    // The route of one event matches any word as an id, so it comes last.
     routes: [...eventRoutes(db), ...exportRoutes(db), oneEventRoute(db, isFiltered)],
     pages: [
       { path: '/events', render: (request) => renderSearch(db, request) },
@@ -18,3 +36,73 @@ export function eventsArea({ db, isFiltered }: { readonly db: Db; readonly isFil
     ],
   };
 }
+
+const DAY_MS = 86_400_000;
+
+function eventRoutes(db: Db): readonly ApiRoute[] {
+  return [searchRoute(db), histogramRoute(db)];
+}
+
+const searchRoute = (db: Db) =>
+  jsonRoute({
+    method: 'get',
+    path: '/events',
+    tag: 'events',
+    summary: 'search events, newest first',
+    asks: z.object({
+      query: z.object({ ...conditionShape, limit: limit(50, 1_000), cursor }).refine(isInOrder, NOT_IN_ORDER),
+    }),
+    answer: eventPageSchema,
+    async work({ query: { limit: most, cursor: after, ...conditions } }) {
+      const { items, next } = await readEvents(db, filterOf(conditions), { limit: most, after });
+      return { items: items.map(toEventAnswer), next_cursor: next ?? null };
+    },
+  });
+
+const histogramRoute = (db: Db) =>
+  jsonRoute({
+    method: 'get',
+    path: '/events/histogram',
+    tag: 'events',
+    summary: 'count matching events over time, by type',
+    description: 'The default range is the last 24 hours.',
+    asks: z.object({
+      query: z
+        .object({
+          ...conditionShape,
+          bars: z.coerce
+            .number()
+            .int()
+            .min(2)
+            .max(500)
+            .default(60)
+            .meta({ description: 'maximum number of bars, 2 to 500' }),
+        })
+        .refine(isInOrder, NOT_IN_ORDER),
+    }),
+    answer: histogramSchema,
+    async work({ query: { bars: mostBars, ...conditions } }) {
+      const until = conditions.until ?? new Date();
+      const since = conditions.since ?? new Date(until.getTime() - DAY_MS);
+      const histogram = await eventHistogram(db, { ...filterOf(conditions), since, until }, mostBars);
+      return {
+        since: since.toISOString(),
+        until: until.toISOString(),
+        bucket_seconds: histogram.bucketSeconds,
+        bars: histogram.bars.map(({ start, counts }) => ({ start: start.toISOString(), counts })),
+        is_complete: histogram.isComplete,
+      };
+    },
+  });
+
+const oneEventRoute = (db: Db, isFiltered: IsFiltered) =>
+  jsonRoute({
+    method: 'get',
+    path: '/events/{event_id}',
+    tag: 'events',
+    summary: 'get one event with its delivery and its forwarding',
+    asks: oneEvent,
+    answer: eventDetailSchema,
+    work: async ({ path, query }) =>
+      toDetailAnswer(await describeEvent(db, path.event_id, query.at, isFiltered)),
+  });

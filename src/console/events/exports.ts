@@ -1,37 +1,129 @@
-/** How far an export is. */
-export interface ExportProgress {
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Response } from 'express';
+import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
+import { HttpError } from '../../errors.ts';
+import type { Db } from '../../store/database.ts';
+import { countEventsUpTo } from '../../store/search-events.ts';
+import { exportLines } from '../../store/export-events.ts';
+import type { ExportFormat } from '../../store/export-format.ts';
+import { recordAction } from '../../store/operator-log.ts';
+import type { Operator } from '../../store/operator-log.ts';
+import { jsonRoute, streamRoute } from '../api/route.ts';
+import type { ApiRoute } from '../api/route.ts';
+import { conditionShape, filterOf, isInOrder, NOT_IN_ORDER, queryOfConditions } from './conditions.ts';
+import type { Conditions } from './conditions.ts';
+import { exportSchema } from './event-schemas.ts';
+
+const exportId = z
+  .string()
+  .regex(/^[0-9a-f]{32}$/, 'must have 32 hexadecimal digits')
+  .meta({ description: 'random id chosen by the client: 32 hexadecimal digits' });
+
+const byId = z.object({ path: z.object({ export_id: exportId }) });
+
+/** Exporting events, and watching the progress. */
+export function exportRoutes(db: Db): readonly ApiRoute[] {
+  const exports = createExports();
+  return [
+    streamRoute({
+      method: 'get',
+      path: '/events/export',
+      tag: 'events',
+      summary: 'export all matching events as a file',
+      description:
+        'Newest first. The file is streamed; if the export fails, the connection is closed early. The operator log records each export.',
+      asks: z.object({
+        query: z
+          .object({
+            ...conditionShape,
+            format: z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv'),
+            export_id: exportId.optional(),
+          })
+          .refine(isInOrder, NOT_IN_ORDER),
+      }),
+      mediaTypes: {
+        'text/csv': 'the columns of the view events (for one message type, its own columns) and the payload',
+        'application/x-ndjson': 'the columns of the view events and the payload, one JSON object per line',
+      },
+      async work({ query: { format, export_id: id, ...conditions } }, { operator, signal }, response) {
+        const watched = id === undefined ? { progress: unwatched(), signal } : exports.begin(id);
+        await exportTo(response, db, {
+          operator,
+          format,
+          conditions,
+          progress: watched.progress,
+          signal: AbortSignal.any([signal, watched.signal]),
+        });
+      },
+    }),
+    jsonRoute({
+      method: 'get',
+      path: '/exports/{export_id}',
+      tag: 'events',
+      summary: 'get the progress of an export that this process runs',
+      asks: byId,
+      answer: exportSchema,
+      async work({ path }) {
+        const progress = exports.find(path.export_id);
+        if (progress === undefined) throw notKnown(path.export_id);
+        const { state, rows, bytes, expectedRows } = progress;
+        return { state, rows, bytes, expected_rows: expectedRows ?? null };
+      },
+    }),
+    jsonRoute({
+      method: 'post',
+      path: '/exports/{export_id}/cancel',
+      tag: 'events',
+      summary: 'cancel a running export',
+      asks: byId,
+      answer: z.object({}),
+      async work({ path }) {
+        if (!exports.cancel(path.export_id)) throw notKnown(path.export_id);
+        return {};
+      },
+    }),
+  ];
+}
+
+const unwatched = (): ExportProgress => ({ state: 'running', rows: 0, bytes: 0, expectedRows: undefined });
+
+const notKnown = (id: string) => new HttpError(404, 'NOT_FOUND', `export ${id} does not run in this process`);
+
+/** The progress of an export. */
+interface ExportProgress {
   state: 'running' | 'done' | 'failed';
   /** Written so far. */
   rows: number;
   bytes: number;
-  /** Undefined while not counted, or when there are too many to count. */
+  /** Undefined until counted, and if there are too many to count. */
   expectedRows: number | undefined;
 }
 
-/** The exports of this process that somebody wants to watch. */
-export interface Exports {
-  /** Makes an export known under an id of the one who asks for it; the signal fires when it is to be given up. */
+/** The exports of this process that a client watches. */
+interface Exports {
+  /** Registers an export under the client's id; the signal fires if the export is cancelled. */
   begin(id: string): { readonly progress: ExportProgress; readonly signal: AbortSignal };
-  /** Undefined when it is not known, or was forgotten. */
+  /** Undefined if the export is unknown or no longer remembered. */
   find(id: string): Readonly<ExportProgress> | undefined;
-  /** False when no such export runs. */
+  /** False if no such export runs. */
   cancel(id: string): boolean;
 }
 
-/** How many are remembered; the oldest are forgotten first. */
+/** Exports that are remembered; the least recently used are forgotten first. */
 const MAX_REMEMBERED = 200;
 
-/** Remembers exports in memory: a browser shows how far the file is that it writes to its disk by itself. */
-export function createExports(): Exports {
-  const known = new Map<string, { progress: ExportProgress; controller: AbortController }>();
+/** Remembers exports in memory, so that a page can show the progress of a download. */
+function createExports(): Exports {
+  const known = new LRUCache<string, { progress: ExportProgress; controller: AbortController }>({
+    max: MAX_REMEMBERED,
+  });
   return {
     begin(id) {
-      const progress: ExportProgress = { state: 'running', rows: 0, bytes: 0, expectedRows: undefined };
+      const progress = unwatched();
       const controller = new AbortController();
-      known.delete(id);
       known.set(id, { progress, controller });
-      const [oldest] = known.keys();
-      if (known.size > MAX_REMEMBERED && oldest !== undefined) known.delete(oldest);
       return { progress, signal: controller.signal };
     },
     find: (id) => known.get(id)?.progress,
@@ -43,3 +135,82 @@ export function createExports(): Exports {
     },
   };
 }
+
+/** Beyond this number rows are not counted beforehand. */
+const MAX_EXPECTED = 1_000_000;
+
+/** What to export, for which operator, and where its progress is kept. */
+interface Export {
+  readonly operator: Operator;
+  readonly format: ExportFormat;
+  readonly conditions: Conditions;
+  readonly progress: ExportProgress;
+  /** Fires if the client disconnects or cancels. */
+  readonly signal: AbortSignal;
+}
+
+const MEDIA_TYPE: Readonly<Record<ExportFormat, string>> = {
+  csv: 'text/csv; charset=utf-8; header=present',
+  ndjson: 'application/x-ndjson',
+};
+
+/**
+ * Streams all matching events to a response as a file, and records the export in the operator log. If the export fails,
+ * the connection is closed, so that no client mistakes the part for the whole. Throws the error that made it fail,
+ * unless the client disconnected.
+ */
+async function exportTo(response: Response, db: Db, asked: Export): Promise<void> {
+  const { operator, format, conditions, progress, signal } = asked;
+  const details = { format, ...queryOfConditions(conditions) };
+  response.set({
+    'Content-Type': MEDIA_TYPE[format],
+    'Content-Disposition': `attachment; filename="${fileName(format, new Date())}"`,
+  });
+  try {
+    await recordAction(
+      db,
+      { operator, action: 'events.export', details },
+      () => write(response, db, asked),
+      () => ({ rows: progress.rows, bytes: progress.bytes }),
+    );
+    progress.state = 'done';
+  } catch (error) {
+    progress.state = 'failed';
+    response.destroy();
+    if (!signal.aborted) throw error;
+  }
+}
+
+async function write(response: Response, db: Db, asked: Export): Promise<void> {
+  const { format, conditions, progress, signal } = asked;
+  const filter = filterOf(conditions);
+  void expect(db, asked);
+  const lines = exportLines(db, filter, format, signal, (rows) => {
+    progress.rows += rows;
+  });
+  try {
+    await pipeline(Readable.from(countBytes(lines, progress)), response, { signal });
+  } catch (error) {
+    // The signal also fires after the response has ended.
+    if (response.writableFinished) return;
+    if (!signal.aborted) throw error;
+    throw new Error(`stopped after ${progress.rows} rows, ${progress.bytes} bytes`, { cause: error });
+  }
+}
+
+/** The count is only shown: the export works without it. */
+async function expect(db: Db, { conditions, progress }: Export): Promise<void> {
+  const count = await countEventsUpTo(db, filterOf(conditions), MAX_EXPECTED + 1).catch(() => undefined);
+  progress.expectedRows = count !== undefined && count > MAX_EXPECTED ? undefined : count;
+}
+
+async function* countBytes(pieces: AsyncIterable<string>, progress: ExportProgress): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) {
+    const bytes = Buffer.from(piece);
+    progress.bytes += bytes.length;
+    yield bytes;
+  }
+}
+
+const fileName = (format: ExportFormat, now: Date) =>
+  `xiq-sink-events-${now.toISOString().slice(0, 19).replaceAll(':', '')}Z.${format}`;

@@ -4,7 +4,7 @@ import { renderToString } from 'preact-render-to-string';
 
 export { html };
 
-/** Anything that can stand in a page. Text is escaped wherever it stands. */
+/** Anything that can be part of a page. Text is always escaped. */
 export type Content = VNode | string | number | null | undefined | false | readonly Content[];
 
 /** A whole document as text. */

@@ -1,15 +1,27 @@
 import type { VNode } from 'preact';
 import type { Visitor } from '../access/access.ts';
 import { ASSETS, IMPORT_MAP } from '../assets.ts';
-import { headOf } from './head.ts';
-import type { Content } from './html.ts';
 import { html } from './html.ts';
+import type { Content } from './html.ts';
 
-/** A page of the console as its area makes it. */
+/** The head of every document. */
+export function headOf(title: string, more: Content): VNode {
+  return html`
+    <head>
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <meta name="color-scheme" content="light dark" />
+      <title>${title} · xiq-sink</title>
+      ${more}
+    </head>
+  `;
+}
+
+/** A page of the console. */
 export interface Page {
   readonly title: string;
   readonly content: Content;
-  /** Modules of `browser/` that this page runs, by file name. */
+  /** File names of the modules in `browser/` that the page runs. */
   readonly modules?: readonly string[];
 }
 
@@ -19,7 +31,7 @@ export interface NavigationEntry {
   readonly label: string;
 }
 
-/** The document around a page: navigation, who is here, where the content begins. */
+/** The document around a page: navigation, user name, content. */
 export function layOut(
   { title, content, modules = [] }: Page,
   navigation: readonly NavigationEntry[],
@@ -35,7 +47,7 @@ export function layOut(
           <link rel="stylesheet" href=${ASSETS.uplotStyle} />
           <link rel="stylesheet" href=${ASSETS.style} />
           <script type="importmap" dangerouslySetInnerHTML=${{ __html: IMPORT_MAP }}></script>
-          ${['navigation.js', 'times.js', 'actions.js', ...modules].map(
+          ${['page.js', 'actions.js', ...modules].map(
             (module) => html`<script type="module" src=${`${ASSETS.modules}/${module}`}></script>`,
           )}
         `,

@@ -1,15 +1,17 @@
 import type { VNode } from 'preact';
-import type { Content } from './html.ts';
+import { addressOf } from '../addresses.ts';
+import type { Query } from '../addresses.ts';
 import { html } from './html.ts';
+import type { Content } from './html.ts';
 
-/** A column of a table: its heading, what stands in it, and whether that is a number. */
+/** A column of a table. */
 export interface Column<Row> {
   readonly heading: string;
   readonly cell: (row: Row) => Content;
   readonly kind?: 'number' | 'wrap' | 'nowrap';
 }
 
-/** A table that scrolls in itself where it is wider than the page; `caption` is for who cannot see it. */
+/** A table that scrolls sideways if it is wider than the page. Screen readers announce `caption`. */
 export function tableOf<Row>(caption: string, columns: readonly Column<Row>[], rows: readonly Row[]): VNode {
   return html`
     <div class="scroll" tabindex="0" role="region" aria-label=${caption}>
@@ -33,5 +35,20 @@ export function tableOf<Row>(caption: string, columns: readonly Column<Row>[], r
         </tbody>
       </table>
     </div>
+  `;
+}
+
+/** Links to the next page of a list and back to the first, if there are any. `query` is that of this page. */
+export function pagerOf(path: string, query: Query, next: string | undefined): Content {
+  const isFirst = query['cursor'] === undefined;
+  if (isFirst && next === undefined) return undefined;
+  return html`
+    <nav class="row paging" aria-label="Pages of the list">
+      ${!isFirst && html`<a class="button quiet" href=${addressOf(path, { ...query, cursor: undefined })}>Newest</a>`}
+      ${
+        next !== undefined &&
+        html`<a class="button quiet" rel="next" href=${addressOf(path, { ...query, cursor: next })}>Older</a>`
+      }
+    </nav>
   `;
 }

@@ -5,37 +5,38 @@ import type { Db } from '../../store/database.ts';
 import { endOfEvents, readStretch } from '../../store/read-events.ts';
 import type { StoredEvent, StoredPosition } from '../../store/stored-event.ts';
 
-/** Somebody who watches events come in. */
+/** A client that watches new events. */
 export interface Watcher {
   /** Undefined or empty: all types. */
   readonly messageTypes: readonly MessageType[] | undefined;
-  /** Takes what was stored since the last time, in order; of the types of all watchers. */
+  /** Receives newly stored events in order; of the types of all watchers. */
   take(events: readonly StoredEvent[]): void;
-  /** Told when the database stops answering, with why, and when it answers again, with undefined. */
+  /** Called with the reason when the database stops answering, and with undefined when it answers again. */
   onTrouble(trouble: string | undefined): void;
 }
 
-/** Reads new events once for all who watch. */
+/** Reads new events once for all watchers. */
 export interface EventHub {
   /**
-   * Resolves once events that are stored from now on come to the watcher. Throws HttpError 503 when too many watch.
+   * Resolves when the watcher receives every event stored from now on. Throws HttpError 503 if there are too many
+   * watchers.
    */
   join(watcher: Watcher): Promise<void>;
   leave(watcher: Watcher): void;
-  /** Everything of the watchers' types up to here was handed out; undefined while nobody watches. */
+  /** Every event of the watchers' types up to here was handed out; undefined while there are no watchers. */
   position(): StoredPosition | undefined;
-  /** How many times anything was handed out. */
+  /** The number of batches handed out. */
   handedOut(): number;
 }
 
 interface HubOptions {
   readonly intervalMs?: number;
   readonly maxWatchers?: number;
-  /** Read at once; when there is more, it is read without a pause. */
+  /** Events per query; while there are more, they are read without a pause. */
   readonly batch?: number;
 }
 
-/** Creates a hub that asks the database every half second while anybody watches, and never otherwise. */
+/** Creates a hub that queries the database every half second while there are watchers. */
 export function createEventHub(
   db: Db,
   { intervalMs = 500, maxWatchers = 50, batch = 1_000 }: HubOptions = {},
@@ -43,11 +44,11 @@ export function createEventHub(
   const watchers = new Set<Watcher>();
   let position: StoredPosition | undefined;
   let handedOut = 0;
-  let asking: Promise<boolean> | undefined;
+  let polling: Promise<boolean> | undefined;
   let trouble: string | undefined;
 
-  /** Resolves with whether there is more. */
-  async function ask(): Promise<boolean> {
+  /** Resolves with whether there are more events. */
+  async function poll(): Promise<boolean> {
     position ??= await endOfEvents(db);
     const stretch = await readStretch(db, position, batch, { messageTypes: typesOf(watchers) });
     position = stretch.end ?? position;
@@ -59,18 +60,18 @@ export function createEventHub(
     return stretch.isFull;
   }
 
-  async function askOrTell(): Promise<boolean> {
+  async function pollOrReport(): Promise<boolean> {
     try {
-      const isMore = await ask();
-      tell(undefined);
+      const isMore = await poll();
+      report(undefined);
       return isMore;
     } catch (error) {
-      tell(describeError(error));
+      report(describeError(error));
       return false;
     }
   }
 
-  function tell(now: string | undefined): void {
+  function report(now: string | undefined): void {
     if (now === trouble) return;
     trouble = now;
     for (const watcher of watchers) watcher.onTrouble(now);
@@ -78,23 +79,23 @@ export function createEventHub(
 
   async function run(): Promise<void> {
     while (watchers.size > 0) {
-      asking = askOrTell();
-      await sleep((await asking) ? 0 : intervalMs);
+      polling = pollOrReport();
+      await sleep((await polling) ? 0 : intervalMs);
     }
-    asking = undefined;
+    polling = undefined;
     position = undefined;
   }
 
   return {
     async join(watcher) {
       if (watchers.size >= maxWatchers) {
-        const message = `${maxWatchers} pages watch already: close one that is not needed, and try again`;
+        const message = `the limit of ${maxWatchers} live views is reached; close one and try again`;
         throw new HttpError(503, 'TOO_MANY_WATCH', message, { retryAfter: 5 });
       }
       watchers.add(watcher);
-      if (asking === undefined) void run();
-      // What was asked before it came may not be about its types.
-      await asking;
+      if (polling === undefined) void run();
+      // The query in progress may not include its types.
+      await polling;
     },
     leave: (watcher) => void watchers.delete(watcher),
     position: () => position,
@@ -102,7 +103,7 @@ export function createEventHub(
   };
 }
 
-/** The types that anybody wants; empty when somebody wants all. */
+/** The types of all watchers; empty if one of them wants all types. */
 function typesOf(watchers: Iterable<Watcher>): readonly MessageType[] {
   const types = new Set<MessageType>();
   for (const { messageTypes = [] } of watchers) {

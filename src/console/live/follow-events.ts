@@ -1,45 +1,46 @@
 import { once } from 'node:events';
 import type { Response } from 'express';
-import { withinTime } from '../../store/database.ts';
+import { z } from 'zod';
+import { MESSAGE_TYPES } from '../../domain.ts';
 import type { Db } from '../../store/database.ts';
-import { endOfEvents, readStretch } from '../../store/read-events.ts';
-import { byPosition } from '../../store/stored-event.ts';
+import { viewEvent, byPosition } from '../../store/stored-event.ts';
 import type { StoredEvent, StoredPosition } from '../../store/stored-event.ts';
+import { endOfEvents, readStretch } from '../../store/read-events.ts';
+import type { EventFilter } from '../../store/event-filter.ts';
+import { withinTime } from '../../store/database.ts';
+import { summarizeEvent } from '../../event-summary.ts';
 import type { EventHub, Watcher } from './event-hub.ts';
-import { toLiveEvent } from './live-event.ts';
-import { matches } from './matches.ts';
-import type { WatchFilter } from './matches.ts';
 
-/** What one stream works with. */
+/** What one stream needs. */
 export interface FollowOptions {
   readonly db: Db;
   readonly hub: EventHub;
   readonly filter: WatchFilter;
-  /** Where an earlier stream ended; undefined: what is stored from now on. */
+  /** The position where an earlier stream ended; undefined to start with new events. */
   readonly after: StoredPosition | undefined;
   /** Ends the stream. */
   readonly signal: AbortSignal;
 }
 
-/** A proxy that hears nothing for a minute lets go. */
+/** Proxies close connections that are idle for a minute. */
 const HEARTBEAT_MS = 15_000;
 
-/** Bytes that may wait for a reader that takes no more. A screenful is a hundredth of it. */
+/** Bytes buffered for a slow reader. A screenful is a hundredth of it. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 
 /** Stored events read at once, whether they match or not. */
 const STRETCH = 2_000;
 
-/** Of what came while nobody read, so much is sent; the rest is in the search. */
+/** The most events that a reconnecting stream catches up on; the search has all of them. */
 const MAX_CATCH_UP = 10_000;
 
-/** Reading takes no longer, one statement or all of them together. */
+/** Time limit for reading, of one statement and of all together. */
 const CATCH_UP_TIMEOUT_MS = 5_000;
 
 /**
- * Writes server-sent events (HTML Standard, section 9.2) until the signal fires or the reader goes: `listening` first,
- * `stored` for each event that matches, `gap` where too many came while nobody read, `trouble` when the database
- * stops answering, or answers again. Each carries its position, with which the next stream goes on.
+ * Writes server-sent events (HTML Standard, section 9.2) until the signal fires or the client disconnects: `listening` first,
+ * `stored` for each matching event, `gap` if too many events were missed, `trouble` when the database stops answering
+ * or answers again. Each message carries its position, from which the next stream resumes.
  */
 export async function followEvents(options: FollowOptions, response: Response): Promise<void> {
   const { db, hub, filter, signal } = options;
@@ -50,7 +51,7 @@ export async function followEvents(options: FollowOptions, response: Response): 
     messageTypes: filter.messageTypes,
     take(events) {
       if (isCaughtUp) send(events.filter((event) => matches(event, filter)));
-      // Who takes nothing is dropped, and goes on from where he was when he comes again.
+      // A reader that is too slow is disconnected, and resumes from its position when it reconnects.
       if (response.writableLength > MAX_WAITING_BYTES) response.destroy();
     },
     onTrouble(trouble) {
@@ -60,14 +61,14 @@ export async function followEvents(options: FollowOptions, response: Response): 
 
   function send(events: readonly StoredEvent[]): void {
     for (const event of events) {
-      // The hub may be behind what was read here.
+      // The hub may lag behind what was read here.
       if (place !== undefined && byPosition(event, place) <= 0) continue;
       place = event;
       response.write(messageOf('stored', toLiveEvent(event), place));
     }
   }
 
-  /** Sends what was stored since `place`, until nothing is left that the hub has handed out meanwhile. */
+  /** Sends the events stored since `place`, until the hub has handed out nothing newer. */
   async function catchUp(from: StoredPosition): Promise<void> {
     place = from;
     let sent = 0;
@@ -97,7 +98,7 @@ export async function followEvents(options: FollowOptions, response: Response): 
 
   function beat(): void {
     const position = isCaughtUp ? latest(place, hub.position()) : place;
-    response.write(position === undefined ? ': here\n\n' : `: here\nid: ${textOfPosition(position)}\n\n`);
+    response.write(position === undefined ? ': alive\n\n' : `: alive\nid: ${textOfPosition(position)}\n\n`);
   }
 
   let heartbeat: NodeJS.Timeout | undefined;
@@ -123,7 +124,7 @@ function messageOf(name: string, data: unknown, position?: StoredPosition): stri
 
 const textOfPosition = ({ xid, id }: StoredPosition) => `${xid}-${id}`;
 
-/** Reads what stands as the id of an event of the stream. Undefined when it is nothing of the kind. */
+/** Parses the id of a message of the stream. Undefined if it is not one. */
 export function parseStoredPosition(text: string): StoredPosition | undefined {
   const [, xid, id] = /^(\d{1,19})-(\d{1,18})$/.exec(text) ?? [];
   return xid === undefined || id === undefined ? undefined : { xid, id };
@@ -135,4 +136,59 @@ function latest(
 ): StoredPosition | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return byPosition(one, other) < 0 ? other : one;
+}
+
+/** An event in one line, for the list of live events. */
+const liveEventSchema = z
+  .object({
+    event_id: z.string(),
+    message_type: z.enum(MESSAGE_TYPES),
+    source: z.string(),
+    occurred_at: z.string(),
+    user: z.string().nullable(),
+    client_mac: z.string().nullable(),
+    ap_mac: z.string().nullable(),
+    summary: z.string(),
+  })
+  .meta({ id: 'LiveEvent', description: 'A stored event in one line' });
+
+function toLiveEvent(event: StoredEvent): z.output<typeof liveEventSchema> {
+  const { user, clientMac, apMac } = viewEvent(event);
+  return {
+    event_id: event.eventId,
+    message_type: event.messageType,
+    source: event.source,
+    occurred_at: event.occurredAt,
+    user,
+    client_mac: clientMac,
+    ap_mac: apMac,
+    summary: summarizeEvent(event),
+  };
+}
+
+/** The conditions of a stream; all of them can be checked without the database. */
+export type WatchFilter = Pick<EventFilter, 'messageTypes' | 'source' | 'user' | 'mac' | 'text'>;
+
+/** Whether an event meets every condition, exactly as in a search; MAC addresses are normalized. */
+export function matches(
+  event: StoredEvent,
+  { messageTypes = [], source, user, mac, text }: WatchFilter,
+): boolean {
+  if (messageTypes.length > 0 && !messageTypes.includes(event.messageType)) return false;
+  if (source !== undefined && event.source !== source) return false;
+  if (user === undefined && mac === undefined && text === undefined) return true;
+  const view = viewEvent(event);
+  if (user !== undefined && view.user !== user) return false;
+  if (mac !== undefined && view.clientMac !== mac && view.apMac !== mac) return false;
+  return text === undefined || spacedJson(event.payload).toLowerCase().includes(text.toLowerCase());
+}
+
+/** JSON as Postgres prints it, with a space after each colon and comma: the text that a search looks in. */
+function spacedJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(spacedJson).join(', ')}]`;
+  if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return JSON.stringify(value);
+  const members = Object.entries(value).map(
+    ([name, inner]) => `${JSON.stringify(name)}: ${spacedJson(inner)}`,
+  );
+  return `{${members.join(', ')}}`;
 }

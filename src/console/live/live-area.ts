@@ -1,30 +1,36 @@
-import type { Db } from '../../store/database.ts';
+import type { Request } from 'express';
 import { z } from 'zod';
-import { streamRoute } from '../api/route.ts';
+import type { Db } from '../../store/database.ts';
+import { addressOf } from '../addresses.ts';
+import { only, queryOf, textOf } from '../api/query.ts';
+import { readAsked, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
+import { LiveList } from '../browser/live-list.js';
 import { conditionShape } from '../events/conditions.ts';
+import { fieldOf, typesField } from '../html/form.ts';
+import { html } from '../html/html.ts';
+import type { Page } from '../html/layout.ts';
 import { createEventHub } from './event-hub.ts';
 import type { EventHub } from './event-hub.ts';
 import { followEvents, parseStoredPosition } from './follow-events.ts';
-import { renderLive } from './live-page.ts';
 
 const { type, source, user, mac, text } = conditionShape;
 
-/** The conditions that events are watched by, as parameters of a query. */
+/** The conditions of a stream as query parameters. */
 const watchShape = { type, source, user, mac, text };
 
 const position = z
-  .string({ error: 'can be given once' })
+  .string({ error: 'can be given only once' })
   .transform((value, context) => {
     const parsed = parseStoredPosition(value);
     if (parsed !== undefined) return parsed;
-    context.addIssue({ code: 'custom', message: 'takes the id of an event of an earlier stream' });
+    context.addIssue({ code: 'custom', message: 'must be the id of a message of an earlier stream' });
     return z.NEVER;
   })
   .optional()
-  .meta({ description: 'goes on behind this id, as the header Last-Event-ID does' });
+  .meta({ description: 'resume after this message id, like the header Last-Event-ID' });
 
-/** Events as they are stored. */
+/** New events as they are stored. */
 export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: EventHub }): Area {
   return {
     navigation: [{ path: '/live', label: 'Live' }],
@@ -33,15 +39,15 @@ export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: Event
         method: 'get',
         path: '/events/stream',
         tag: 'events',
-        summary: 'events as they are stored, until you leave',
+        summary: 'stream new events',
         description:
-          'Server-sent events: `listening` first, `stored` with a LiveEvent, `gap` when too many came while nobody ' +
-          'read, `trouble` when the database stops answering (message) or answers again (null). With the header ' +
-          'Last-Event-ID it goes on where a stream ended.',
+          'Server-sent events: `listening` first, `stored` with a LiveEvent, `gap` if too many events were missed, ' +
+          '`trouble` when the database stops answering (message) or answers again (null). With the header ' +
+          'Last-Event-ID the stream resumes where an earlier one ended.',
         asks: z.object({
           query: z.object({ ...watchShape, after: position }),
         }),
-        mediaTypes: { 'text/event-stream': 'one message for each event' },
+        mediaTypes: { 'text/event-stream': 'one message per event' },
         async work({ query: { type: messageTypes, after, ...others } }, { signal }, response) {
           const last = parseStoredPosition(response.req.get('Last-Event-ID') ?? '');
           await followEvents(
@@ -51,6 +57,50 @@ export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: Event
         },
       }),
     ],
-    pages: [{ path: '/live', render: async (request) => renderLive(request, watchShape) }],
+    pages: [{ path: '/live', render: async (request) => renderLive(request) }],
+  };
+}
+
+const FIELDS = [
+  ['source', 'Source'],
+  ['user', 'User'],
+  ['mac', 'MAC address', 'client or access point'],
+  ['text', 'Text', 'any part of the record'],
+] as const;
+
+/** The page of live events: the conditions, and the list, which the browser fills. */
+function renderLive(request: Request): Page {
+  readAsked(z.object({ query: z.object(watchShape) }), request);
+  const written = only(queryOf(request), Object.keys(watchShape));
+  const types = [written['type'] ?? []].flat();
+  return {
+    title: 'Live',
+    modules: ['live.js'],
+    content: html`
+      <form method="get" action="/live" role="search" aria-label="Events to show">
+        <div class="fields">
+          ${FIELDS.map(([name, label, placeholder]) =>
+            fieldOf({ name, label, placeholder, value: textOf(written, name) }),
+          )}
+        </div>
+        <details open=${types.length > 0}>
+          <summary>Types</summary>
+          ${typesField(types)}
+        </details>
+        <div class="row">
+          <button>Apply</button>
+          <a class="button quiet" href="/live">Clear</a>
+        </div>
+      </form>
+      <div id="live" data-stream=${addressOf('/api/v1/events/stream', written)}>
+        <p>Connecting…</p>
+        <noscript
+          ><p class="note">
+            This page needs JavaScript. On the command line, use xiq-sink events tail.
+          </p></noscript
+        >
+        <${LiveList} events=${[]} />
+      </div>
+    `,
   };
 }

@@ -1,14 +1,24 @@
 import { z } from 'zod';
+import type { Db } from '../../store/database.ts';
+import type { OperatorActionName } from '../../store/tables.ts';
+import { formatElapsed } from '../../units.ts';
+import type { PageOf } from '../api/paging.ts';
+import { queryOf } from '../api/query.ts';
+import type { Written } from '../api/query.ts';
 import { jsonRoute, readAsked } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import type { Db } from '../../store/database.ts';
-import { operatorLogPage } from './operator-log-page.ts';
-import { askedPage, readPage } from './operator-log-pages.ts';
-import { actionSchema } from './operator-log-schemas.ts';
+import { html } from '../html/html.ts';
+import type { Content } from '../html/html.ts';
+import type { Page } from '../html/layout.ts';
+import { pagerOf, tableOf } from '../html/table.ts';
+import type { Column } from '../html/table.ts';
+import { badge, timeOf } from '../html/values.ts';
+import { actionSchema, askedPage, readActions } from './operator-log-entries.ts';
+import type { OperatorActionLine } from './operator-log-entries.ts';
 
 const asks = z.object({ query: askedPage });
 
-/** What people have done with this service. */
+/** The actions of operators on this service. */
 export function operatorLogArea({ db }: { readonly db: Db }): Area {
   return {
     navigation: [{ path: '/operator-log', label: 'Operator log' }],
@@ -17,10 +27,13 @@ export function operatorLogArea({ db }: { readonly db: Db }): Area {
         method: 'get',
         path: '/operator-log',
         tag: 'operator log',
-        summary: 'what people have done, newest first',
+        summary: 'list operator actions, newest first',
         asks,
         answer: z.object({ items: z.array(actionSchema), next_cursor: z.string().nullable() }),
-        work: ({ query }) => readPage(db, query),
+        async work({ query }) {
+          const { items, next } = await readActions(db, query);
+          return { items: [...items], next_cursor: next ?? null };
+        },
       }),
     ],
     pages: [
@@ -28,9 +41,96 @@ export function operatorLogArea({ db }: { readonly db: Db }): Area {
         path: '/operator-log',
         render: async (request) => {
           const { query } = readAsked(asks, request);
-          return operatorLogPage(await readPage(db, query), query);
+          return operatorLogPage(await readActions(db, query), queryOf(request));
         },
       },
     ],
   };
 }
+
+/** Each action in words. */
+const WORDS: Readonly<Record<OperatorActionName, string>> = {
+  'console.login': 'logged in',
+  'console.logout': 'logged out',
+  'events.export': 'exported events',
+  'quarantine.replay': 'replayed quarantined items',
+  'quarantine.discard': 'discarded quarantined items',
+  'destination.test': 'sent a test event',
+  'destination.pause': 'paused a destination',
+  'destination.resume': 'resumed a destination',
+  'destination.rewind': 'moved the position of a destination',
+  'destination.forget': 'deleted the state of a destination',
+  'destination.replay': 'resent rejected events',
+  'subscriptions.apply': 'applied subscriptions',
+  'subscriptions.remove': 'removed subscriptions',
+};
+
+const WAYS = { console: 'console', api: 'API', command: 'command line' } as const;
+
+/** The page of the operator log: time, operator, action and result. */
+function operatorLogPage({ items, next }: PageOf<OperatorActionLine>, written: Written): Page {
+  return {
+    title: 'Operator log',
+    content: html`
+      <p>
+        Changes, exports and log-ins of operators, by console, API or command line. Entries are never changed.
+      </p>
+      ${
+        items.length === 0
+          ? emptyNote(written['cursor'] !== undefined)
+          : tableOf('Operator actions, newest first', COLUMNS, items)
+      }
+      ${pagerOf('/operator-log', written, next)}
+    `,
+  };
+}
+
+const emptyNote = (hasNewer: boolean) =>
+  hasNewer
+    ? html`<p class="empty">No older entries.</p>`
+    : html`<p class="empty">
+        No entries yet. Actions on <a href="/quarantine">Quarantine</a>,${' '}
+        <a href="/destinations">Destinations</a> and <a href="/subscriptions">Subscriptions</a>, log-ins and
+        exports will appear here.
+      </p>`;
+
+const COLUMNS: readonly Column<OperatorActionLine>[] = [
+  { heading: 'Time (UTC)', cell: ({ began_at: began }) => timeOf(began) },
+  {
+    heading: 'Operator',
+    kind: 'nowrap',
+    cell: ({ operator, via }) => html`${operator} <span class="dim">via ${WAYS[via]}</span>`,
+  },
+  {
+    heading: 'Action',
+    kind: 'nowrap',
+    cell: ({ action }) => html`${WORDS[action]}<br /><code class="dim">${action}</code>`,
+  },
+  { heading: 'Object', cell: ({ subject }) => subject },
+  { heading: 'Details', kind: 'wrap', cell: ({ details }) => listOf(details) },
+  { heading: 'Outcome', kind: 'nowrap', cell: outcomeOf },
+  { heading: 'Result', kind: 'wrap', cell: ({ result }) => listOf(result ?? {}) },
+];
+
+function outcomeOf({ outcome, began_at: began, ended_at: ended }: OperatorActionLine): Content {
+  if (outcome === null || ended === null) {
+    return badge('plain', 'running');
+  }
+  const seconds = (Date.parse(ended) - Date.parse(began)) / 1000;
+  const word = outcome === 'done' ? badge('good', 'done') : badge('bad', 'failed');
+  return html`${word} <span class="dim nowrap">in ${formatElapsed(seconds)}</span>`;
+}
+
+/** Names and values, one per line. */
+function listOf(values: Readonly<Record<string, unknown>>): Content {
+  return html`
+    <ul class="plain">
+      ${Object.entries(values).map(
+        ([name, value]) =>
+          html`<li><span class="dim">${name.replaceAll('_', ' ')}:</span> ${show(value)}</li>`,
+      )}
+    </ul>
+  `;
+}
+
+const show = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));

@@ -1,30 +1,32 @@
 import { MESSAGE_TYPES } from '../../domain.ts';
-import type { Content } from '../html/html.ts';
+import { formatCount, formatDuration } from '../../units.ts';
+import { addressOf } from '../addresses.ts';
+import type { Query } from '../addresses.ts';
 import { html } from '../html/html.ts';
-import { numberOf } from '../html/number.ts';
+import type { Content } from '../html/html.ts';
 import { tableOf } from '../html/table.ts';
-import { timeOf } from '../html/time.ts';
-import { RANGE_NAMES, RANGES } from './arrival-ranges.ts';
-import type { RangeName } from './arrival-ranges.ts';
+import { timeOf } from '../html/values.ts';
+import { RANGE_NAMES, RANGES } from './arrivals.ts';
+import type { RangeName } from './arrivals.ts';
 import type { Arrivals, Overview } from './overview-schemas.ts';
 import { partOf } from './part.ts';
 
-/** Which stretch of time the chart shows. */
+/** The time range of the chart. */
 export interface ShownRange {
   readonly range: RangeName;
-  /** Another stretch than the last hour, day or week. */
+  /** Not the last hour, day or week. */
   readonly isZoomed: boolean;
   readonly since: Date;
   readonly until: Date;
   readonly source: string | undefined;
 }
 
-/** The chart of what arrived, with the same numbers as a table. */
+/** The chart of received events, and a table with the same numbers. */
 export function arrivalsPanel(shown: ShownRange, arrivals: Arrivals | null, overview: Overview): Content {
   return html`
     <section class="panel" id="arrivals">
       <div class="row apart" id="arrivals-controls" data-live>
-        <h2>Events that arrived</h2>
+        <h2>Events received</h2>
         ${sourceForm(shown, overview.sources)} ${rangeLinks(shown)}
       </div>
       <div
@@ -33,10 +35,11 @@ export function arrivalsPanel(shown: ShownRange, arrivals: Arrivals | null, over
         role="img"
         data-types=${MESSAGE_TYPES.join(' ')}
         data-ranges=${JSON.stringify(RANGES)}
-        aria-label="Events that arrived, by time and message type; the table below has the same numbers"
+        data-range=${shown.range}
+        aria-label="Events received, by time and message type; the table below has the same numbers"
       ></div>
       <div id="arrivals-legend" class="legend" role="group" aria-label="Message types in the chart"></div>
-      <noscript><p class="dim">The chart needs JavaScript; the table has the same numbers.</p></noscript>
+      <noscript><p class="dim">The chart needs JavaScript. The table has the same numbers.</p></noscript>
       <div id="arrivals-table" data-live>${partOf(overview, 'arrivals', arrivals, numbersOf)}</div>
     </section>
   `;
@@ -59,13 +62,13 @@ function rangeLinks(shown: ShownRange): Content {
       )}
       <a class="button quiet" href=${movedHref(shown, -0.5, 0.5)}>earlier</a>
       <a class="button quiet" href=${movedHref(shown, 0.5, 1.5)}>later</a>
-      <a class="button quiet" href=${movedHref(shown, 0.25, 0.75)}>closer</a>
+      <a class="button quiet" href=${movedHref(shown, 0.25, 0.75)}>zoom in</a>
       ${isZoomed && html`<a class="button" href=${hrefOf({ range, source: shown.source })}>reset</a>`}
     </nav>
   `;
 }
 
-/** The stretch between two parts of the one that is shown: 0 is where it begins, 1 where it ends. */
+/** A part of the current range as a link: 0 is its start, 1 its end. */
 function movedHref({ range, since, until, source }: ShownRange, from: number, to: number): string {
   const start = since.getTime();
   const length = until.getTime() - start;
@@ -73,11 +76,7 @@ function movedHref({ range, since, until, source }: ShownRange, from: number, to
   return hrefOf({ range, since: at(from), until: at(to), source });
 }
 
-function hrefOf(query: Readonly<Record<string, string | undefined>>): string {
-  const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, value);
-  return `/?${parameters.toString()}`;
-}
+const hrefOf = (query: Query) => addressOf('/', query);
 
 function sourceForm({ range, source }: ShownRange, sources: readonly string[]): Content {
   if (sources.length < 2) return null;
@@ -103,18 +102,20 @@ function numbersOf({ since, until, bucket_seconds: width, items }: Arrivals): Co
   const lines = linesOf(items);
   return html`
     <details>
-      <summary>The same as a table: ${timeOf(since)} to ${timeOf(until)} UTC, by ${width / 60} min</summary>
+      <summary>
+        Show as table: ${timeOf(since)} to ${timeOf(until)} UTC, every ${formatDuration(width)}
+      </summary>
       ${
         lines.length === 0
-          ? html`<p class="dim">Nothing arrived in this time.</p>`
+          ? html`<p class="dim">No events were received in this range.</p>`
           : tableOf(
-              'Events that arrived, by time and message type',
+              'Events received, by time and message type',
               [
                 { heading: 'From (UTC)', cell: ({ bucket }) => timeOf(bucket) },
                 ...MESSAGE_TYPES.map((type) => ({
                   heading: type,
                   kind: 'number' as const,
-                  cell: ({ events }: Line) => numberOf(events.get(type) ?? 0),
+                  cell: ({ events }: Line) => formatCount(events.get(type) ?? 0),
                 })),
               ],
               lines,

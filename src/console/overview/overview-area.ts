@@ -1,12 +1,26 @@
+import { z } from 'zod';
+import { sumArrivals } from '../../store/read-arrivals.ts';
+import { listProcesses } from '../../store/processes.ts';
+import { moment } from '../api/moment.ts';
+import { jsonRoute, NOTHING } from '../api/route.ts';
+import type { ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { createArrivalsReader } from './arrivals-reader.ts';
-import type { OverviewOptions } from './overview-options.ts';
+import { isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
+import { createArrivalsReader, readAskedArrivals } from './arrivals.ts';
 import { renderOverview } from './overview-page.ts';
-import { overviewRoutes } from './overview-routes.ts';
+import {
+  arrivalsSchema,
+  conservationSchema,
+  overviewSchema,
+  processSchema,
+  silenceSchema,
+} from './overview-schemas.ts';
 import type { Overview } from './overview-schemas.ts';
-import { readOverview } from './read-overview.ts';
+import { describeConservation, describeSilence, readOverview } from './read-overview.ts';
+import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
+import { processLine } from './sum-figures.ts';
 
-/** How the service is, at a glance: the first page. */
+/** The state of the service at a glance: the first page. */
 export function overviewArea(options: OverviewOptions): Area {
   const arrivals = createArrivalsReader(options.db);
   let reading: Promise<Overview> | undefined;
@@ -24,4 +38,99 @@ export function overviewArea(options: OverviewOptions): Area {
     routes: overviewRoutes(options, questions),
     pages: [{ path: '/', render: (request) => renderOverview(request, options, questions) }],
   };
+}
+
+const bucketSeconds = z.coerce
+  .number()
+  .int()
+  .min(60)
+  .multipleOf(60)
+  .meta({ description: 'width of a bucket in seconds, a multiple of 60' });
+
+const arrivalsQuery = z
+  .object({
+    since: moment.meta({ description: 'start of the range: ISO 8601 or relative (24h)' }),
+    until: rangeShape.until,
+    bucket_seconds: bucketSeconds.optional(),
+    points: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .max(2_000)
+      .optional()
+      .meta({ description: 'approximate number of buckets, unless bucket_seconds is set' }),
+    source: z.string().optional().meta({ description: 'source (exact match)' }),
+  })
+  .refine(isInOrder, NOT_IN_ORDER);
+
+/** The routes of the overview: all of it in one answer, and its parts. */
+function overviewRoutes(
+  { db, silences }: OverviewOptions,
+  { overview, arrivals }: OverviewQuestions,
+): ApiRoute[] {
+  const tag = 'overview';
+  return [
+    jsonRoute({
+      method: 'get',
+      path: '/overview',
+      tag,
+      summary: 'get the state of the service in one answer',
+      description: 'Also answers while parts are unavailable: they are null, and `problems` has the reasons.',
+      asks: NOTHING,
+      answer: overviewSchema,
+      work: overview,
+    }),
+    jsonRoute({
+      method: 'get',
+      path: '/arrivals',
+      tag,
+      summary: 'count arrivals by time and message type',
+      description: 'The range is extended to whole buckets. Arrivals older than 14 days are counted by hour.',
+      asks: z.object({ query: arrivalsQuery }),
+      answer: arrivalsSchema,
+      work: async ({ query: { bucket_seconds: width, until = new Date(), ...range } }) =>
+        readAskedArrivals(arrivals, { ...range, until, bucketSeconds: width }),
+    }),
+    jsonRoute({
+      method: 'get',
+      path: '/silences',
+      tag,
+      summary: 'list by source and message type how unusual the current silence is',
+      asks: NOTHING,
+      answer: z.object({ items: z.array(silenceSchema), next_cursor: z.null() }),
+      work: async () => ({ items: (await silences()).map(describeSilence), next_cursor: null }),
+    }),
+    jsonRoute({
+      method: 'get',
+      path: '/processes',
+      tag,
+      summary: 'list the processes of the last day, running ones first',
+      asks: NOTHING,
+      answer: z.object({ items: z.array(processSchema), next_cursor: z.null() }),
+      work: async () => ({ items: (await listProcesses(db)).map(processLine), next_cursor: null }),
+    }),
+    jsonRoute({
+      method: 'get',
+      path: '/conservation',
+      tag,
+      summary: 'check that every acknowledged record is accounted for',
+      description:
+        'Without a range: everything that ever arrived. With a range: what arrived in it, to the minute, or to the ' +
+        'hour if older than 14 days.',
+      asks: z.object({ query: z.object(rangeShape).refine(isInOrder, NOT_IN_ORDER) }),
+      answer: conservationSchema.extend({
+        since: z.string().nullable().meta({ description: 'start of the range; null without a range' }),
+        until: z.string().nullable().meta({ description: 'end of the range; null without a range' }),
+      }),
+      async work({ query: { since, until } }) {
+        const hasRange = since !== undefined || until !== undefined;
+        const range = hasRange ? { since: since ?? new Date(0), until: until ?? new Date() } : undefined;
+        return {
+          ...describeConservation(await sumArrivals(db, range)),
+          since: range?.since.toISOString() ?? null,
+          until: range?.until.toISOString() ?? null,
+        };
+      },
+    }),
+  ];
 }

@@ -1,44 +1,46 @@
 import type { Request } from 'express';
 import { z } from 'zod';
-import { time } from '../api/query.ts';
+import { sumArrivals } from '../../store/read-arrivals.ts';
+import type { Db } from '../../store/database.ts';
 import { readAsked } from '../api/route.ts';
-import type { Content } from '../html/html.ts';
+import { isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
 import { html } from '../html/html.ts';
+import type { Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { conservationPanel, destinationsPanel } from './accounts-panels.ts';
-import { RANGE_NAMES, RANGES } from './arrival-ranges.ts';
-import type { RangeName } from './arrival-ranges.ts';
+import { badge } from '../html/values.ts';
 import { arrivalsPanel } from './arrivals-panel.ts';
 import type { ShownRange } from './arrivals-panel.ts';
-import { startGathering } from './gather-parts.ts';
-import { firstDeliveryNote, healthSection } from './health-section.ts';
-import { arrivedPanel, silencesPanel } from './message-type-panels.ts';
-import type { OverviewOptions, OverviewQuestions } from './overview-options.ts';
-import type { Arrivals, Overview } from './overview-schemas.ts';
-import { answersPanel, processesPanel, queuePanel, storingPanel } from './process-panels.ts';
-import { readAskedArrivals } from './read-asked-arrivals.ts';
-import { storagePanel } from './storage-panel.ts';
+import { RANGE_NAMES, RANGES, readAskedArrivals, shortestRange } from './arrivals.ts';
+import type { RangeName } from './arrivals.ts';
+import { arrivedPanel, conservationPanel, destinationsPanel, silencesPanel } from './event-panels.ts';
+import type { Arrivals, Health, Overview } from './overview-schemas.ts';
+import { startGathering } from './read-overview.ts';
+import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
+import { answersPanel, processesPanel, queuePanel, storagePanel, storingPanel } from './system-panels.ts';
 
 const asks = z.object({
-  query: z.object({
-    range: z.enum(RANGE_NAMES).optional(),
-    since: time.optional(),
-    until: time.optional(),
-    source: z.string().optional(),
-  }),
+  query: z
+    .object({
+      range: z.enum(RANGE_NAMES, 'must be hour, day or week').optional(),
+      ...rangeShape,
+      source: z.string().optional(),
+    })
+    .refine(isInOrder, NOT_IN_ORDER),
 });
 
-/** The first page. Its parts with `data-live` are kept up to date in the browser (browser/overview.js). */
+/** The first page. browser/overview.js refreshes its parts with `data-live`. */
 export async function renderOverview(
   request: Request,
-  { firstDelivery, usualRange = 'day' }: OverviewOptions,
+  { db, firstDelivery }: Pick<OverviewOptions, 'db' | 'firstDelivery'>,
   questions: OverviewQuestions,
 ): Promise<Page> {
   const { query } = readAsked(asks, request);
-  const shown = shownRange({ ...query, range: query.range ?? usualRange }, Date.now());
   const { read } = startGathering();
+  const reading = questions.overview();
+  const range = query.range ?? (await read('range', () => defaultRange(db, query.source))) ?? 'day';
+  const shown = shownRange({ ...query, range }, Date.now());
   const [overview, arrivals] = await Promise.all([
-    questions.overview(),
+    reading,
     read('chart', () => readAskedArrivals(questions.arrivals, shown)),
   ]);
   return {
@@ -46,6 +48,15 @@ export async function renderOverview(
     modules: ['overview.js', 'arrivals-chart.js'],
     content: layOutPanels({ overview, shown, arrivals, firstDelivery }),
   };
+}
+
+/** The shortest range in which anything arrived from the source, or from any. */
+async function defaultRange(db: Db, source: string | undefined): Promise<RangeName> {
+  const sums = await sumArrivals(db);
+  const times = sums
+    .filter((sum) => source === undefined || sum.source === source)
+    .map(({ lastReceivedAt }) => lastReceivedAt.getTime());
+  return shortestRange(times.length === 0 ? undefined : new Date(Math.max(...times)), Date.now());
 }
 
 function shownRange(
@@ -91,6 +102,44 @@ function layOutPanels({ overview, shown, arrivals, firstDelivery }: Shown): Cont
   `;
 }
 
-/** A part of the page that is kept up to date. */
+/** A part of the page that is refreshed. */
 const live = (id: string, content: Content, kind = '') =>
   html`<section id=${id} class=${kind} data-live>${content}</section>`;
+
+const KINDS = { ok: 'good', degraded: 'warn', unavailable: 'bad' } as const;
+
+/** The state of the service in one sentence, and each problem with the page that helps to fix it. */
+function healthSection({ status, sentence, reasons }: Health): Content {
+  return html`
+    <p class="health">${badge(KINDS[status], status)} ${sentence}</p>
+    ${
+      reasons.length > 0 &&
+      html`<ul class="reasons">
+        ${reasons.map(
+          ({ what, why, page }) =>
+            html`<li><a href=${page}>${what}</a>${why !== '' && html`<span> (${why})</span>`}</li>`,
+        )}
+      </ul>`
+    }
+  `;
+}
+
+/** The first steps of a new installation. */
+function firstDeliveryNote(line: string): Content {
+  return html`
+    <div class="empty">
+      <h2>Nothing has arrived yet</h2>
+      <p>To send a first delivery, run this in the directory that the service was started in:</p>
+      <pre>${line}</pre>
+      <p>
+        The webhook secret is the setting <code>WEBHOOK_SECRET</code>, or, if that is not set, the generated
+        one in <code>data/webhook-secret</code> (in <code>DATA_DIR</code>).
+      </p>
+      <p>
+        To subscribe in the cloud, open <a href="/subscriptions">Subscriptions</a>, or run${' '}
+        <code>bin/xiq-sink subscribe plan</code> and then <code>bin/xiq-sink subscribe apply</code> with${' '}
+        <code>PUBLIC_URL</code>, <code>CLOUD_API_URL</code> and <code>CLOUD_API_TOKEN</code> set.
+      </p>
+    </div>
+  `;
+}

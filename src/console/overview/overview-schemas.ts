@@ -8,14 +8,18 @@ const number = z.number();
 
 const check = z
   .object({ name: text, state: text, why: text })
-  .meta({ id: 'Check', description: 'How a part of the service is: ok, unknown, or what is to be mended' });
+  .meta({ id: 'Check', description: 'The state of a part of the service: ok, unknown, or a problem' });
 
 const health = z
   .object({
     status: z.enum(['ok', 'degraded', 'unavailable']),
     sentence: text,
     reasons: z.array(
-      z.object({ what: text, why: text, page: text.meta({ description: 'path of the page that mends it' }) }),
+      z.object({
+        what: text,
+        why: text,
+        page: text.meta({ description: 'path of the page that helps to fix it' }),
+      }),
     ),
     checks: z.array(check),
   })
@@ -25,7 +29,7 @@ const amount = z.object({ deliveries: number, events: number });
 
 const arrived = z
   .object({ message_type: messageType, hour: amount, day: amount, week: amount })
-  .meta({ id: 'Arrived', description: 'What arrived in the last hour, day and week' });
+  .meta({ id: 'Arrived', description: 'Deliveries and events of the last hour, day and week' });
 
 const answers = z
   .object({
@@ -35,11 +39,11 @@ const answers = z
     p50_ms: number.meta({ description: 'of all processes, weighted by their rates' }),
     p99_ms: number.meta({ description: 'of the slowest process' }),
   })
-  .meta({ id: 'Answers', description: 'The last minute of the processes that take deliveries' });
+  .meta({ id: 'Answers', description: 'Answers of the ingest processes in the last minute' });
 
 const storing = z
   .object({ processes: number, events_per_second: number, p50_ms: number, p99_ms: number })
-  .meta({ id: 'Storing', description: 'The last minute of the processes that store: transactions' });
+  .meta({ id: 'Storing', description: 'Transactions of the worker processes in the last minute' });
 
 const queue = z
   .object({
@@ -49,13 +53,13 @@ const queue = z
     failed: number,
     oldest_waiting_seconds: number.nullable(),
   })
-  .meta({ id: 'Queue', description: 'Jobs by what they wait for' });
+  .meta({ id: 'Queue', description: 'Jobs by state' });
 
 const spool = z
   .object({ bytes: number, segments: number, oldest_seconds: number })
-  .meta({ id: 'Spool', description: 'What waits on the disks of all processes that take deliveries' });
+  .meta({ id: 'Spool', description: 'Deliveries on the disks of all ingest processes' });
 
-/** A process as others see it. */
+/** A process as it reports itself. */
 export const processSchema = z
   .object({
     process_id: text,
@@ -70,14 +74,17 @@ export const processSchema = z
     event_loop_delay_p99_ms: number.nullable(),
     cpu_percent: number.nullable(),
   })
-  .meta({ id: 'Process', description: 'Seen in the last day; figures are null where it says none' });
+  .meta({
+    id: 'Process',
+    description: 'A process that reported in the last day; figures are null if it reports none',
+  });
 
 const destination = z
   .object({
     name: text,
     state: z.enum(['running', 'paused', 'refused']),
-    behind_count: number.meta({ description: 'counted up to a limit' }),
-    is_more: z.boolean().meta({ description: 'whether it is behind by more than that' }),
+    behind_count: number.meta({ description: 'backlog in events, counted up to a limit' }),
+    is_more: z.boolean().meta({ description: 'whether the backlog is larger than behind_count' }),
     behind_since: time.nullable(),
     rejected_count: number,
     last_sent_at: time.nullable(),
@@ -85,7 +92,7 @@ const destination = z
   })
   .meta({ id: 'DestinationLag' });
 
-/** How unusual a silence is. */
+/** Whether a silence is unusual. */
 export const silenceSchema = z
   .object({
     source: text,
@@ -96,7 +103,7 @@ export const silenceSchema = z
   })
   .meta({ id: 'Silence' });
 
-/** Whether what was acknowledged adds up. */
+/** Whether every acknowledged record is accounted for. */
 export const conservationSchema = z
   .object({
     adds_up: z.boolean(),
@@ -124,11 +131,11 @@ const quarantine = z
 const storage = z
   .object({
     database_bytes: number,
-    default_rows: number.meta({ description: 'rows outside every month, counted up to a limit' }),
+    default_rows: number.meta({ description: 'rows in default partitions, counted up to a limit' }),
     families: z.array(
       z.object({
         family: text,
-        rows: number.nullable().meta({ description: 'an estimate; null when there is none yet' }),
+        rows: number.nullable().meta({ description: 'an estimate; null if there is none yet' }),
         bytes: number,
         oldest_month: text.nullable(),
         newest_month: text.nullable(),
@@ -139,14 +146,14 @@ const storage = z
         family: text,
         partition: text,
         month: text.nullable(),
-        rows: number.nullable().meta({ description: 'an estimate; null when there is none yet' }),
+        rows: number.nullable().meta({ description: 'an estimate; null if there is none yet' }),
         bytes: number,
       }),
     ),
   })
   .meta({ id: 'Storage' });
 
-/** Everything that the overview shows but the chart. A part that could not be read is null and stands in `problems`. */
+/** The overview without the chart. A part that could not be read is null and listed in `problems`. */
 export const overviewSchema = z
   .object({
     at: time,
@@ -169,7 +176,7 @@ export const overviewSchema = z
   })
   .meta({ id: 'Overview' });
 
-/** What the overview shows. */
+/** The overview. */
 export type Overview = z.input<typeof overviewSchema>;
 export type ProcessLine = z.input<typeof processSchema>;
 export type Silence = z.input<typeof silenceSchema>;
@@ -178,7 +185,7 @@ export type Storage = z.input<typeof storage>;
 export type Health = z.input<typeof health>;
 export type Arrived = z.input<typeof arrived>;
 
-/** What arrived by time and message type; stretches in which nothing did are not there. */
+/** Arrivals by time and message type; empty buckets are left out. */
 export const arrivalsSchema = z
   .object({
     since: time,

@@ -1,24 +1,76 @@
-import { listDestinations } from '../../store/destinations.ts';
-import type { DestinationStatus } from '../../store/destinations.ts';
-import { listProcesses } from '../../store/processes.ts';
+import pTimeout from 'p-timeout';
+import type { MessageType } from '../../domain.ts';
+import { describeError, HttpError } from '../../errors.ts';
 import { sumArrivals } from '../../store/read-arrivals.ts';
 import type { ArrivalSum } from '../../store/read-arrivals.ts';
+import type { Db } from '../../store/database.ts';
+import { listDestinations } from '../../store/destinations.ts';
+import type { DestinationStatus } from '../../store/destinations.ts';
 import { MAX_OPEN_COUNT, readOpenQuarantine } from '../../store/search-quarantine.ts';
 import type { OpenQuarantine } from '../../store/search-quarantine.ts';
+import { listProcesses } from '../../store/processes.ts';
 import { measureStorage } from '../../store/storage-size.ts';
-import type { ArrivalsReader } from './arrivals-reader.ts';
-import { startGathering } from './gather-parts.ts';
-import type { OverviewOptions, QueueFigures, SilenceLine } from './overview-options.ts';
-import type { Conservation, Overview, Silence } from './overview-schemas.ts';
-import { readArrived } from './read-arrived.ts';
-import { describeHealth } from './read-health.ts';
-import { processLine, sumAnswers, sumSpools, sumStoring } from './sum-processes.ts';
-import { sumStorage } from './sum-storage.ts';
+import { countOf } from '../../units.ts';
+import { readArrived } from './arrivals.ts';
+import type { ArrivalsReader } from './arrivals.ts';
+import type { Conservation, Health, Overview, Silence } from './overview-schemas.ts';
+import { processLine, sumAnswers, sumSpools, sumStorage, sumStoring } from './sum-figures.ts';
 
-/** It is asked every few seconds, for each destination: whoever is behind by more has the same to do. */
+/** The state of the process, and its reasons. */
+export interface ReadinessReport {
+  readonly status: 'ok' | 'degraded' | 'unavailable';
+  readonly checks: readonly {
+    readonly name: string;
+    /** `ok`, `unknown`, or a word for the problem. */
+    readonly state: string;
+    /** Empty if there are no details. */
+    readonly why: string;
+  }[];
+}
+
+/** The jobs of the queue by state. */
+interface QueueFigures {
+  readonly waiting: number;
+  readonly active: number;
+  readonly delayed: number;
+  readonly failed: number;
+  /** The age of the oldest waiting job; undefined if none is waiting. */
+  readonly oldestWaitingSeconds: number | undefined;
+}
+
+/** Whether the silence of a source and message type is unusual. */
+export interface SilenceLine {
+  readonly source: string;
+  readonly messageType: MessageType;
+  readonly lastReceivedAt: Date | undefined;
+  readonly state: 'usual' | 'unusual' | 'unknown' | 'never';
+  /** The same in words. */
+  readonly sentence: string;
+}
+
+/** What the overview needs. */
+export interface OverviewOptions {
+  readonly db: Db;
+  readonly readiness: () => Promise<ReadinessReport>;
+  /** Throws if the queue does not answer. */
+  readonly queue: () => Promise<QueueFigures>;
+  readonly silences: () => Promise<readonly SilenceLine[]>;
+  /** Free bytes on the disk of the data directory. */
+  readonly freeDisk: () => Promise<number>;
+  /** A shell command that sends a first delivery; it reads the secret from its file and does not contain it. */
+  readonly firstDelivery: string;
+}
+
+/** What page and API ask alike: those who ask at the same time get the same answer. */
+export interface OverviewQuestions {
+  readonly overview: () => Promise<Overview>;
+  readonly arrivals: ArrivalsReader;
+}
+
+/** The backlog of each destination is counted every few seconds; beyond this number the action is the same. */
 const MAX_BEHIND_COUNT = 10_000;
 
-/** Reads everything at the same time. Never throws: what is away is missing, and told. */
+/** Reads everything concurrently. Never throws: an unavailable part is null, with the reason in `problems`. */
 export async function readOverview(
   options: OverviewOptions,
   readArrivals: ArrivalsReader,
@@ -61,7 +113,7 @@ export async function readOverview(
   };
 }
 
-/** What was acknowledged, and whether all of it is accounted for. */
+/** Whether everything that was acknowledged is accounted for. */
 export function describeConservation(sums: readonly ArrivalSum[]): Conservation {
   return {
     adds_up: sums.every(({ addsUp }) => addsUp),
@@ -74,7 +126,7 @@ export function describeConservation(sums: readonly ArrivalSum[]): Conservation 
   };
 }
 
-/** A silence as the API tells it. */
+/** A silence for the API. */
 export function describeSilence({ messageType, lastReceivedAt, ...rest }: SilenceLine): Silence {
   return {
     ...rest,
@@ -108,4 +160,92 @@ function describeQuarantine({ count, oldestReceivedAt }: OpenQuarantine): Overvi
     is_more: count > MAX_OPEN_COUNT,
     oldest_received_at: oldestReceivedAt?.toISOString() ?? null,
   };
+}
+
+/** A part that could not be read, and the reason. */
+interface Problem {
+  readonly part: string;
+  readonly why: string;
+}
+
+/** Reads parts of a page, so that one that fails or hangs does not affect the others. */
+export interface Gathering {
+  /**
+   * The result of the work; null, with an entry in `problems`, if it fails or times out. Throws HttpError: an invalid
+   * request is not a problem of a part.
+   */
+  readonly read: <T>(part: string, work: () => Promise<T>) => Promise<T | null>;
+  readonly problems: readonly Problem[];
+}
+
+/** A part that has not answered by then counts as unavailable: a person does not wait longer for a page. */
+const PATIENCE_MS = 3_000;
+
+/** Starts gathering parts, with a timeout for each in milliseconds. */
+export function startGathering(patienceMs = PATIENCE_MS): Gathering {
+  const problems: Problem[] = [];
+  return {
+    problems,
+    async read(part, work) {
+      try {
+        return await pTimeout(work(), {
+          milliseconds: patienceMs,
+          message: `no answer within ${patienceMs / 1000} s`,
+        });
+      } catch (error) {
+        if (error instanceof HttpError) throw error;
+        problems.push({ part, why: describeError(error) });
+        return null;
+      }
+    },
+  };
+}
+
+/** The page that helps with a check, by the start of its name. */
+const PAGES: readonly (readonly [beginning: string, page: string])[] = [
+  ['forwarding', '/destinations'],
+  ['silence', '/subscriptions'],
+  ['subscriptions', '/subscriptions'],
+  ['conservation', '/quarantine'],
+];
+
+/** Problems of connections and disks are fixed in the settings. */
+const USUAL_PAGE = '/settings';
+
+/** The state of the service in one sentence, and each problem with the page that helps to fix it. */
+export function describeHealth(
+  readiness: ReadinessReport,
+  conservation: Pick<Conservation, 'adds_up'> | null,
+): Health {
+  const checks = [...readiness.checks, ...(conservation?.adds_up === false ? [UNBALANCED] : [])];
+  const reasons = withoutSums(checks.filter(isProblem)).map(({ name, state, why }) => ({
+    what: `${name}: ${state}`,
+    why,
+    page: PAGES.find(([beginning]) => name.startsWith(beginning))?.[1] ?? USUAL_PAGE,
+  }));
+  const status = readiness.status === 'ok' && reasons.length > 0 ? 'degraded' : readiness.status;
+  return { status, sentence: sentenceOf(status, reasons.length), reasons, checks };
+}
+
+const UNBALANCED = {
+  name: 'conservation',
+  state: 'does not add up',
+  why: 'some acknowledged records are neither stored nor in quarantine',
+};
+
+const isProblem = ({ state }: { state: string }) => state !== 'ok' && state !== 'unknown';
+
+/** Leaves out a check whose parts are listed: they are more specific. */
+const withoutSums = <C extends { readonly name: string }>(checks: readonly C[]) =>
+  checks.filter(({ name }) => !checks.some((other) => other.name.startsWith(`${name}: `)));
+
+function sentenceOf(status: Health['status'], reasons: number): string {
+  switch (status) {
+    case 'ok':
+      return 'Running normally. No action needed.';
+    case 'degraded':
+      return `Running, with ${countOf(reasons, 'warning')}.`;
+    case 'unavailable':
+      return reasons === 0 ? 'Not working.' : `Not working: ${countOf(reasons, 'problem')}.`;
+  }
 }

@@ -1,11 +1,25 @@
+import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
+import { summarizeClient, summarizeUser } from '../../store/timeline.ts';
+import { limit } from '../api/query.ts';
+import { jsonRoute } from '../api/route.ts';
+import type { ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { renderClient } from './client-page.ts';
+import { isInOrder, mac, NOT_IN_ORDER, rangeShape, userName } from '../events/conditions.ts';
 import { renderPeople } from './people-page.ts';
-import { peopleRoutes } from './people-routes.ts';
-import { renderUser } from './user-page.ts';
+import {
+  clientSchema,
+  positionsSchema,
+  toClientAnswer,
+  toPositionAnswer,
+  toUserAnswer,
+  userSchema,
+  wholeRange,
+} from './people-schemas.ts';
+import { renderClient, renderUser } from './timeline-pages.ts';
+import { readPlaces } from './whereabouts.ts';
 
-/** What happened with a person or a device, and where it was. */
+/** The activity of users and clients, and where they were. */
 export function peopleArea({ db }: { readonly db: Db }): Area {
   return {
     navigation: [{ path: '/people', label: 'People and devices' }],
@@ -17,3 +31,68 @@ export function peopleArea({ db }: { readonly db: Db }): Area {
     ],
   };
 }
+
+const RANGE_NOTE = 'The default range is the last 7 days.';
+
+const range = z.object(rangeShape).refine(isInOrder, NOT_IN_ORDER);
+const clientPath = z.object({ mac: mac('MAC address of the client, in any notation') });
+
+function peopleRoutes(db: Db): readonly ApiRoute[] {
+  return [
+    jsonRoute({
+      method: 'get',
+      path: '/users/{name}',
+      tag: 'people',
+      summary: 'summarize a user: first and last seen, event types, devices and access points',
+      description: RANGE_NOTE,
+      asks: z.object({ path: z.object({ name: userName }), query: range }),
+      answer: userSchema,
+      async work({ path: { name }, query }) {
+        const asked = wholeRange(query);
+        return toUserAnswer(name, asked, await summarizeUser(db, name, asked.since, asked.until));
+      },
+    }),
+    jsonRoute({
+      method: 'get',
+      path: '/clients/{mac}',
+      tag: 'people',
+      summary: 'summarize a client: first and last seen, event types, users, access points and SSIDs',
+      description: RANGE_NOTE,
+      asks: z.object({ path: clientPath, query: range }),
+      answer: clientSchema,
+      async work({ path, query }) {
+        const asked = wholeRange(query);
+        return toClientAnswer(path.mac, asked, await summarizeClient(db, path.mac, asked.since, asked.until));
+      },
+    }),
+    positionsRoute(db),
+  ];
+}
+
+const positionsRoute = (db: Db) =>
+  jsonRoute({
+    method: 'get',
+    path: '/clients/{mac}/positions',
+    tag: 'people',
+    summary: 'list the positions of a client, with estimated positions of the access points',
+    description: `Returns the newest observations of the range. ${RANGE_NOTE}`,
+    asks: z.object({
+      path: clientPath,
+      query: z.object({ ...rangeShape, limit: limit(500, 5_000) }).refine(isInOrder, NOT_IN_ORDER),
+    }),
+    answer: positionsSchema,
+    async work({ path, query }) {
+      const asked = wholeRange(query);
+      const { positions, accessPoints } = await readPlaces(db, path.mac, asked, query.limit);
+      return {
+        since: asked.since.toISOString(),
+        until: asked.until.toISOString(),
+        items: positions.map(toPositionAnswer),
+        access_points: accessPoints.map(({ mac: apMac, name, ...others }) => ({
+          ap_mac: apMac,
+          name: name ?? null,
+          ...others,
+        })),
+      };
+    },
+  });

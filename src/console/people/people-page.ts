@@ -1,26 +1,25 @@
 import type { Request } from 'express';
-import type { Db } from '../../store/database.ts';
+import { z } from 'zod';
 import { parseMacAddress } from '../../mac-address.ts';
+import type { Db } from '../../store/database.ts';
 import { summarizeClient, summarizeUser } from '../../store/timeline.ts';
 import type { ClientSummary, UserSummary } from '../../store/timeline.ts';
+import { countOf } from '../../units.ts';
 import { clientAddress, userAddress } from '../addresses.ts';
-import { queryOf } from '../api/query.ts';
-import { readQuery, textOf } from '../events/asked-query.ts';
-import { fieldOf } from '../html/field.ts';
-import type { Content } from '../html/html.ts';
-import { html } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
-import { numberOf } from '../html/number.ts';
-import { timeOf } from '../html/time.ts';
-import { z } from 'zod';
+import { queryOf, readQuery, textOf } from '../api/query.ts';
 import { userName } from '../events/conditions.ts';
+import { fieldOf } from '../html/form.ts';
+import { html } from '../html/html.ts';
+import type { Content } from '../html/html.ts';
+import type { Page } from '../html/layout.ts';
+import { timeOf } from '../html/values.ts';
 
-/** How far back is looked. */
+/** The range of the search, in days. */
 const DAYS = 30;
 
 const search = z.object({ q: userName.transform((text) => text.trim()).optional() });
 
-/** Looks for a user or a device. */
+/** The search for a user or a client. */
 export async function renderPeople(db: Db, request: Request): Promise<Page> {
   const written = queryOf(request);
   const { asked, problems } = readQuery(search, written);
@@ -29,12 +28,12 @@ export async function renderPeople(db: Db, request: Request): Promise<Page> {
       <div class="fields">
         ${fieldOf({
           name: 'q',
-          label: 'User name, or MAC address in any notation',
+          label: 'User name or MAC address',
           value: textOf(written, 'q'),
           problem: problems?.get('q'),
         })}
       </div>
-      <button>Look</button>
+      <button>Search</button>
     </form>
   `;
   const content = asked?.q === undefined ? asked && FIRST_WORDS : await found(db, asked.q);
@@ -43,8 +42,9 @@ export async function renderPeople(db: Db, request: Request): Promise<Page> {
 
 const FIRST_WORDS = html`
   <p class="empty">
-    Give the whole name of a user as events have it, or the MAC address of a client. You get what happened
-    with it, with whom and where it was seen. An access point's events are under <a href="/events">Events</a>.
+    Enter the full name of a user, as in the events, or the MAC address of a client. The result shows its
+    activity, and the users, devices and access points it was seen with. For the events of an access point,
+    search <a href="/events">Events</a>.
   </p>
 `;
 
@@ -67,14 +67,12 @@ async function found(db: Db, q: string): Promise<Content> {
   if (panels.length > 0) return html`<div class="panels found">${panels}</div>`;
   return html`
     <div class="empty">
+      <p>No events of ${mac === undefined ? `user ${q}` : `client ${mac}`} in the last ${DAYS} days.</p>
       <p>
-        In the last ${DAYS} days no event names ${mac === undefined ? `the user ${q}` : `the client ${mac}`}.
-      </p>
-      <p>
-        Names are compared as they are, upper and lower case included. Look further back:${' '}
+        User names are case-sensitive. To search a longer range:${' '}
         <a
           href=${mac === undefined ? userAddress(q, { since: '3650d' }) : clientAddress(mac, { since: '3650d' })}
-          >all that is stored</a
+          >all stored events</a
         >.
       </p>
     </div>
@@ -84,17 +82,15 @@ async function found(db: Db, q: string): Promise<Content> {
 const wasSeen = ({ lastSeen, isComplete }: UserSummary | ClientSummary) =>
   lastSeen !== undefined || !isComplete;
 
-function eventsOf(countsByType: UserSummary['countsByType']): string {
-  const count = Object.values(countsByType).reduce((sum, one) => sum + one, 0);
-  return `${numberOf(count)} ${count === 1 ? 'event' : 'events'}`;
-}
+const total = (countsByType: UserSummary['countsByType']) =>
+  Object.values(countsByType).reduce((sum, one) => sum + one, 0);
 
 const hit = (title: string, { lastSeen, countsByType }: UserSummary | ClientSummary, address: string) => html`
   <section class="panel">
     <h2><a href=${address}>${title}</a></h2>
     <p>
-      ${`${eventsOf(countsByType)} in the last ${DAYS} days`}${
-        lastSeen !== undefined && html`, the last ${timeOf(lastSeen)}`
+      ${`${countOf(total(countsByType), 'event')} in the last ${DAYS} days`}${
+        lastSeen !== undefined && html`, last seen ${timeOf(lastSeen)}`
       }
     </p>
   </section>

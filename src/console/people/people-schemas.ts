@@ -2,6 +2,39 @@ import { z } from 'zod';
 import { MESSAGE_TYPES } from '../../domain.ts';
 import type { ClientPosition } from '../../store/positions.ts';
 import type { ClientSummary, SeenWith, UserSummary } from '../../store/timeline.ts';
+import {
+  cursor,
+  isInOrder,
+  mac,
+  NOT_IN_ORDER,
+  rangeShape,
+  typeShape,
+  userName,
+} from '../events/conditions.ts';
+
+/** The default range of a user or a client, in days. */
+export const USUAL_DAYS = 7;
+
+const timeline = { ...rangeShape, ...typeShape, cursor };
+
+/** The query of the page of a user. */
+export const userQuery = z.object({ name: userName, ...timeline }).refine(isInOrder, NOT_IN_ORDER);
+
+/** The query of the page of a client. */
+export const clientQuery = z
+  .object({ mac: mac('MAC address of the client, in any notation'), ...timeline })
+  .refine(isInOrder, NOT_IN_ORDER);
+
+/** Completes a range: by default it ends now and is seven days long. */
+export function wholeRange({
+  since,
+  until = new Date(),
+}: {
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
+}): WholeRange {
+  return { since: since ?? new Date(until.getTime() - USUAL_DAYS * 86_400_000), until };
+}
 
 const time = z.string().meta({ description: 'ISO 8601 in UTC' });
 
@@ -15,7 +48,7 @@ const summary = {
   first_seen: time.nullable().meta({ description: 'in the range' }),
   last_seen: time.nullable().meta({ description: 'in the range' }),
   counts_by_type: z.partialRecord(z.enum(MESSAGE_TYPES), z.number()),
-  is_complete: z.boolean().meta({ description: 'false when a part took too long and was left out' }),
+  is_complete: z.boolean().meta({ description: 'false if a part of the query timed out and is missing' }),
 };
 
 /** A user in a time range, as the API answers it. */
@@ -23,7 +56,7 @@ export const userSchema = z
   .object({
     name: z.string(),
     ...summary,
-    devices: seenWith.meta({ description: 'MAC addresses of clients that log entries name beside the user' }),
+    devices: seenWith.meta({ description: 'MAC addresses of clients in log entries of the user' }),
     access_points: seenWith.meta({ description: 'MAC addresses of access points' }),
   })
   .meta({ id: 'User' });
@@ -33,7 +66,7 @@ export const clientSchema = z
   .object({
     mac: z.string(),
     ...summary,
-    users: seenWith.meta({ description: 'users that log entries name beside the client' }),
+    users: seenWith.meta({ description: 'users in log entries of the client' }),
     access_points: seenWith.meta({ description: 'MAC addresses of access points' }),
     ssids: seenWith,
   })
@@ -42,17 +75,17 @@ export const clientSchema = z
 const positionSchema = z
   .object({
     occurred_at: time,
-    ap_mac: z.string().nullable().meta({ description: 'the access point that heard the client' }),
-    x: z.number().nullable().meta({ description: 'on the floor plan; taken to be metres' }),
+    ap_mac: z.string().nullable().meta({ description: 'the access point that received the client' }),
+    x: z.number().nullable().meta({ description: 'position on the floor plan, assumed to be in metres' }),
     y: z.number().nullable(),
-    unc: z.number().nullable().meta({ description: 'how far off that may be' }),
+    unc: z.number().nullable().meta({ description: 'uncertainty of the position' }),
     lat: z.number().nullable(),
     lng: z.number().nullable(),
-    rssi: z.number().nullable().meta({ description: 'strength of the signal in dBm' }),
+    rssi: z.number().nullable().meta({ description: 'signal strength in dBm' }),
   })
   .meta({ id: 'ClientPosition' });
 
-/** Where a client was, as the API answers it. */
+/** The positions of a client for the API. */
 export const positionsSchema = z.object({
   since: time,
   until: time,
@@ -64,10 +97,12 @@ export const positionsSchema = z.object({
         name: z.string().nullable(),
         x: z.number(),
         y: z.number(),
-        observations: z.number().meta({ description: 'how many observations say so' }),
+        observations: z
+          .number()
+          .meta({ description: 'number of observations that the estimate is based on' }),
       }),
     )
-    .meta({ description: 'where those that heard it probably are' }),
+    .meta({ description: 'estimated positions of the access points that received the client' }),
 });
 
 /** A range that has both ends. */

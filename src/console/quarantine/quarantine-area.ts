@@ -1,13 +1,25 @@
+import { z } from 'zod';
+import type { Db } from '../../store/database.ts';
+import { recordAction } from '../../store/operator-log.ts';
+import { addReplay, NO_REPLAYS, discardQuarantined } from '../../store/quarantine.ts';
+import type { Replay } from '../../store/quarantine.ts';
 import { readContent } from '../../store/search-quarantine.ts';
-import { readAsked } from '../api/route.ts';
+import type { Quarantined } from '../../store/search-quarantine.ts';
+import { jsonRoute, readAsked, streamRoute } from '../api/route.ts';
+import type { ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { describeQuarantined } from './describe-quarantined.ts';
-import { renderQuarantine } from './quarantine-page.ts';
-import { oneQuarantined, quarantineRoutes } from './quarantine-routes.ts';
-import type { QuarantineOptions } from './quarantine-routes.ts';
-import { quarantinedPage } from './quarantined-page.ts';
+import { quarantinedPage, renderQuarantine } from './quarantine-pages.ts';
+import {
+  chosenBody,
+  quarantinedSchema,
+  quarantineQuery,
+  replaySchema,
+  toQuarantinedAnswer,
+  toReplayAnswer,
+} from './quarantine-schemas.ts';
+import { choosePart, describeChoice, describeQuarantined, readQuarantine } from './read-quarantine.ts';
 
-/** What could not be stored: to look at, to replay and to discard. */
+/** Quarantined items: listing, replaying, discarding. */
 export function quarantineArea(options: QuarantineOptions): Area {
   const { db } = options;
   return {
@@ -26,3 +38,139 @@ export function quarantineArea(options: QuarantineOptions): Area {
     ],
   };
 }
+
+/** What the pages and routes of quarantine need. */
+export interface QuarantineOptions {
+  readonly db: Db;
+  /** Processes these items again, as new deliveries. Stops between two items when the signal fires. */
+  readonly replay: (items: readonly Quarantined[], signal: AbortSignal) => Promise<readonly Replay[]>;
+}
+
+const oneQuarantined = z.object({
+  path: z.object({ quarantine_id: z.uuid('must be the id of a quarantined item') }),
+});
+
+function quarantineRoutes(options: QuarantineOptions): readonly ApiRoute[] {
+  const { db } = options;
+  return [listRoute(db), oneRoute(db), contentRoute(db), replayRoute(options), discardRoute(db)];
+}
+
+const listRoute = (db: Db) =>
+  jsonRoute({
+    method: 'get',
+    path: '/quarantine',
+    tag: 'quarantine',
+    summary: 'list quarantined items, newest first',
+    asks: z.object({ query: quarantineQuery }),
+    answer: z.object({
+      items: z.array(quarantinedSchema),
+      next_cursor: z.string().nullable(),
+      total: z.number().int(),
+    }),
+    async work({ query }) {
+      const { items, next, total } = await readQuarantine(db, query);
+      return { items: items.map(toQuarantinedAnswer), next_cursor: next ?? null, total };
+    },
+  });
+
+const oneRoute = (db: Db) =>
+  jsonRoute({
+    method: 'get',
+    path: '/quarantine/{quarantine_id}',
+    tag: 'quarantine',
+    summary: 'get one quarantined item and the result of its replay',
+    asks: oneQuarantined,
+    answer: quarantinedSchema.extend({
+      replay_of: z
+        .string()
+        .nullable()
+        .meta({ description: 'id of the item whose replay quarantined this one' }),
+      again: z
+        .array(z.object({ quarantine_id: z.string(), reason: z.string() }))
+        .meta({ description: 'records that its replay quarantined again' }),
+    }),
+    async work({ path }) {
+      const { item, replayOf, account } = await describeQuarantined(db, path.quarantine_id);
+      const again = (account?.again ?? []).map(({ quarantineId, reason }) => ({
+        quarantine_id: quarantineId,
+        reason,
+      }));
+      return { ...toQuarantinedAnswer(item), replay_of: replayOf ?? null, again };
+    },
+  });
+
+const contentRoute = (db: Db) =>
+  streamRoute({
+    method: 'get',
+    path: '/quarantine/{quarantine_id}/content',
+    tag: 'quarantine',
+    summary: 'download the original content of one item',
+    asks: oneQuarantined,
+    mediaTypes: { 'application/octet-stream': 'the content; empty if the item was discarded' },
+    async work({ path: { quarantine_id: id } }, _asking, response) {
+      await describeQuarantined(db, id);
+      const content = await readContent(db, id);
+      response.attachment(`quarantine-${id}.bin`).type('application/octet-stream').send(content);
+    },
+  });
+
+const next = z.string().nullable().meta({ description: 'cursor of the next part; null after the last part' });
+
+const replayRoute = ({ db, replay }: QuarantineOptions) =>
+  jsonRoute({
+    method: 'post',
+    path: '/quarantine/replay',
+    tag: 'quarantine',
+    summary: 'replay the chosen items',
+    description:
+      'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
+    asks: z.object({ body: chosenBody }),
+    answer: z.object({ results: z.array(replaySchema), next_cursor: next }),
+    async work({ body }, { operator, signal }) {
+      const part = await choosePart(db, body);
+      const replays = await recordAction(
+        db,
+        {
+          operator,
+          action: 'quarantine.replay',
+          subject: subjectOf(body.ids),
+          details: describeChoice(body),
+        },
+        () => replay(part.items, signal),
+        (all) => ({ ...all.reduce(addReplay, NO_REPLAYS) }),
+      );
+      const unknown = part.missing.map((quarantineId): Replay => ({ kind: 'unknown', quarantineId }));
+      return { results: [...replays, ...unknown].map(toReplayAnswer), next_cursor: part.next ?? null };
+    },
+  });
+
+const discardRoute = (db: Db) =>
+  jsonRoute({
+    method: 'post',
+    path: '/quarantine/discard',
+    tag: 'quarantine',
+    summary: 'delete the content of the chosen open items; the record of them stays',
+    description:
+      'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
+    asks: z.object({ body: chosenBody }),
+    answer: z.object({ discarded: z.number().int(), next_cursor: next }),
+    async work({ body }, { operator }) {
+      const part = await choosePart(db, body);
+      const ids = part.items.map((item) => item.quarantine_id);
+      const discarded = await recordAction(
+        db,
+        {
+          operator,
+          action: 'quarantine.discard',
+          subject: subjectOf(body.ids),
+          details: describeChoice(body),
+        },
+        () => discardQuarantined(db, ids),
+        (count) => ({ discarded: count }),
+      );
+      return { discarded, next_cursor: part.next ?? null };
+    },
+  });
+
+/** A single id is the subject; several ids are in the details. */
+const subjectOf = (ids: readonly string[] | undefined) => (ids?.length === 1 ? ids[0] : undefined);

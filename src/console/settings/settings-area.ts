@@ -3,8 +3,10 @@ import { jsonRoute, NOTHING } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import type { Content } from '../html/html.ts';
 import { html } from '../html/html.ts';
+import { factsOf } from '../html/values.ts';
+import type { Fact } from '../html/values.ts';
 
-/** The settings as they run, with nothing in them that is secret. */
+/** The settings of this process, without secrets. */
 export function settingsArea(settings: Readonly<Record<string, unknown>>): Area {
   return {
     navigation: [{ path: '/settings', label: 'Settings' }],
@@ -13,7 +15,7 @@ export function settingsArea(settings: Readonly<Record<string, unknown>>): Area 
         method: 'get',
         path: '/settings',
         tag: 'settings',
-        summary: 'the settings as they run, secrets left out',
+        summary: 'get the settings of this process, without secrets',
         asks: NOTHING,
         answer: z.record(z.string(), z.unknown()),
         work: async () => settings,
@@ -26,17 +28,13 @@ export function settingsArea(settings: Readonly<Record<string, unknown>>): Area 
           title: 'Settings',
           content: html`
             <p>
-              As this process runs. A change is made in its environment or in the file that
-              <code> XIQ_SINK_CONFIG</code> names, and holds from its next start.
+              The settings of this process. To change one, edit the environment or the file that${' '}
+              <code>XIQ_SINK_CONFIG</code> names, and restart.
             </p>
-            <dl class="facts panel">
-              ${Object.entries(settings).map(
-                ([name, value]) => html`
-                  <dt>${name}</dt>
-                  <dd>${show(value)}</dd>
-                `,
-              )}
-            </dl>
+            ${factsOf(
+              Object.entries(settings).map(([name, value]): Fact => [name, show(value)]),
+              'panel',
+            )}
           `,
         }),
       },

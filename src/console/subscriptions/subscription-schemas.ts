@@ -18,12 +18,12 @@ const stepSchema = z
       )
       .readonly()
       .optional()
-      .meta({ description: 'of an update; of a secret only that it differs' }),
-    reason: z.string().optional().meta({ description: 'why it is deleted' }),
+      .meta({ description: 'of an update; the values of a secret are left out' }),
+    reason: z.string().optional().meta({ description: 'why the subscription is deleted' }),
   })
-  .meta({ id: 'SubscriptionStep', description: 'What is to be done about one subscription' });
+  .meta({ id: 'SubscriptionStep', description: 'The planned change of one subscription' });
 
-/** A subscription that the cloud holds. */
+/** A subscription in the cloud. */
 const heldSchema = z
   .object({
     source: z.string(),
@@ -34,30 +34,30 @@ const heldSchema = z
     ours: z.boolean(),
     url: z.string(),
   })
-  .meta({ id: 'Subscription', description: 'A subscription that the cloud holds' });
+  .meta({ id: 'Subscription', description: 'A subscription in the cloud' });
 
-/** What there is and what is to be done, of one source. */
+/** The subscriptions and the plan of one source. */
 export const sourceSchema = z.object({
   source: z.string(),
   compared_with: z.enum(['cloud', 'records']).meta({
-    description: 'records: the cloud does not list subscriptions, so what was written down here',
+    description: 'records: the cloud does not list subscriptions, so the plan is based on local records',
   }),
   in_order: z.boolean(),
   steps: z.array(stepSchema).readonly(),
   held: z.array(heldSchema).readonly(),
 });
 
-/** What came of a plan. */
+/** The result of applying a plan. */
 export const appliedSchema = z.object({
   outcomes: z
     .array(z.object({ step: stepSchema, error: z.string().nullable() }))
     .readonly()
-    .meta({ description: 'each change that was tried; without an error the cloud has accepted it' }),
+    .meta({ description: 'each attempted change; the error is null if the cloud accepted it' }),
   unfinished: z
     .array(z.object({ step: stepSchema, reason: z.string() }))
     .readonly()
     .meta({
-      description: 'what is still not as it should be; empty when all is done and the cloud shows it',
+      description: 'changes that are still pending; empty if the cloud shows all of them',
     }),
 });
 

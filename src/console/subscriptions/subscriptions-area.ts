@@ -1,33 +1,35 @@
 import { z } from 'zod';
 import { describeError, HttpError } from '../../errors.ts';
-import { recordAction } from '../../store/operator-log.ts';
 import type { Db } from '../../store/database.ts';
+import { recordAction } from '../../store/operator-log.ts';
 import { jsonRoute, NOTHING } from '../api/route.ts';
 import type { ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
+import { html } from '../html/html.ts';
+import type { Content } from '../html/html.ts';
+import type { Page } from '../html/layout.ts';
 import { appliedSchema, sourceSchema } from './subscription-schemas.ts';
 import type { AppliedView, SourceView } from './subscription-schemas.ts';
-import { subscriptionsPage } from './subscriptions-page.ts';
 
-/** The subscriptions of one source; both calls ask the cloud, and throw what keeps it from answering. */
+/** The subscriptions of one source. Both calls query the cloud and throw if it does not answer. */
 export interface SourceSubscriptions {
   readonly source: string;
-  /** What is to be done and what the cloud holds. Changes nothing. */
+  /** The plan and the subscriptions in the cloud. Changes nothing. */
   look(signal: AbortSignal): Promise<SourceView>;
-  /** Does it. Doing it again changes nothing. */
+  /** Applies the plan. Safe to repeat. */
   apply(signal: AbortSignal): Promise<AppliedView>;
 }
 
-/** What pages and routes of subscriptions work with. */
+/** What pages and routes of subscriptions need. */
 export interface SubscriptionsOptions {
   readonly db: Db;
-  /** Empty where settings are missing. */
+  /** Empty if settings are missing. */
   readonly sources: readonly SourceSubscriptions[];
-  /** The settings without which there is nothing to do, each with what it is for. */
+  /** The missing settings, each with its purpose. */
   readonly missing: readonly { readonly setting: string; readonly purpose: string }[];
 }
 
-/** What the cloud is to send us, beside what it does send. */
+/** The webhook subscriptions in the cloud, compared with the settings. */
 export function subscriptionsArea(options: SubscriptionsOptions): Area {
   return {
     navigation: [{ path: '/subscriptions', label: 'Subscriptions' }],
@@ -41,12 +43,12 @@ const listRoute = ({ sources, missing }: SubscriptionsOptions): ApiRoute =>
     method: 'get',
     path: '/subscriptions',
     tag: 'subscriptions',
-    summary: 'the sources whose subscriptions this program keeps',
+    summary: 'list the sources with managed subscriptions',
     asks: NOTHING,
     answer: z.object({
       items: z.array(z.object({ source: z.string() })),
       next_cursor: z.null(),
-      missing: z.array(z.string()).meta({ description: 'settings without which there is nothing to do' }),
+      missing: z.array(z.string()).meta({ description: 'missing settings' }),
     }),
     work: async () => ({
       items: sources.map(({ source }) => ({ source })),
@@ -62,7 +64,7 @@ const lookRoute = (options: SubscriptionsOptions): ApiRoute =>
     method: 'get',
     path: '/subscriptions/{source}',
     tag: 'subscriptions',
-    summary: 'what is to be done about the subscriptions of a source, and what the cloud holds',
+    summary: 'plan the subscriptions of a source and list those in the cloud',
     asks: oneSource,
     answer: sourceSchema,
     work: ({ path }, { signal }) => asking(() => find(options, path.source).look(signal)),
@@ -73,7 +75,7 @@ const applyRoute = (options: SubscriptionsOptions): ApiRoute =>
     method: 'post',
     path: '/subscriptions/{source}/apply',
     tag: 'subscriptions',
-    summary: 'make the subscriptions what the settings say; doing it again changes nothing',
+    summary: 'apply the configured subscriptions (safe to repeat)',
     asks: oneSource,
     answer: appliedSchema,
     async work({ path }, { operator, signal }) {
@@ -97,17 +99,58 @@ const applyRoute = (options: SubscriptionsOptions): ApiRoute =>
 function find({ sources, missing }: SubscriptionsOptions, name: string): SourceSubscriptions {
   const found = sources.find(({ source }) => source === name);
   if (found !== undefined) return found;
-  const why = missing.length === 0 ? '' : `; not set: ${missing.map(({ setting }) => setting).join(', ')}`;
-  const message = `no source "${name}" with an API of the cloud and a secret is configured${why}`;
+  const why =
+    missing.length === 0 ? '' : `; missing settings: ${missing.map(({ setting }) => setting).join(', ')}`;
+  const message = `no source "${name}" with cloud API credentials and a secret is configured${why}`;
   throw new HttpError(404, 'UNKNOWN_SOURCE', message);
 }
 
-/** What the cloud answers is for the person to read: it is no defect of this program. */
+/** Turns an error of the cloud into HttpError 502: it is not a defect of this program. */
 async function asking<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
     if (error instanceof HttpError) throw error;
-    throw new HttpError(502, 'CLOUD_FAILED', `the cloud: ${describeError(error)}`, { cause: error });
+    throw new HttpError(502, 'CLOUD_FAILED', `error from the cloud: ${describeError(error)}`, {
+      cause: error,
+    });
   }
 }
+
+/** The page of subscriptions. Querying the cloud takes time, so the browser does it. */
+function subscriptionsPage({ sources, missing }: Pick<SubscriptionsOptions, 'sources' | 'missing'>): Page {
+  return {
+    title: 'Subscriptions',
+    modules: ['subscriptions.js'],
+    content:
+      sources.length === 0
+        ? emptyState(missing)
+        : html`
+            <p>
+              The webhook subscriptions in the cloud, compared with the settings. Subscriptions of other
+              applications are never changed.
+            </p>
+            ${sources.map(
+              ({ source }) => html`
+                <section class="panel source" data-source=${source} aria-label=${`Source ${source}`}>
+                  <h2>${source}</h2>
+                  <p>Querying the cloud…</p>
+                </section>
+              `,
+            )}
+          `,
+  };
+}
+
+const emptyState = (missing: SubscriptionsOptions['missing']): Content => html`
+  <div class="empty">
+    <p>Subscriptions are not managed from here because settings are missing:</p>
+    <ul>
+      ${missing.map(({ setting, purpose }) => html`<li><code>${setting}</code>: ${purpose}</li>`)}
+    </ul>
+    <p>
+      docs/subscribing.md describes these settings. To subscribe by hand, see README.md for the URL of each
+      message type.
+    </p>
+  </div>
+`;

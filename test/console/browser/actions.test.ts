@@ -87,23 +87,23 @@ describe.skipIf(!runsInBrowser())(
       await storeDeliveries(test.db, unreadableDelivery(body), unreadableDelivery(body.slice(0, -1)));
       await page.goto(`${admin.url}/quarantine`);
       await button('Replay').click();
-      await page.getByText('Choose something first.').click();
-      await page.getByRole('checkbox', { name: 'All on this page' }).check();
+      await page.getByText('Select at least one item.').click();
+      await page.getByRole('checkbox', { name: 'Select this page' }).check();
       await button('Replay').click();
       await page
-        .getByText('2 replayed: 1 events, 0 duplicates, 1 in quarantine again; 0 not replayed.')
+        .getByText('2 replayed: 1 event, 0 duplicates, 1 quarantined again; 0 not replayed.')
         .waitFor();
       expect(await lastAction(test.db)).toMatchObject({ action: 'quarantine.replay', via: 'console' });
-      await page.getByRole('link', { name: 'Load the list anew' }).click();
-      await page.getByText('1 open, 1 of them here.').waitFor();
+      await page.getByRole('link', { name: 'Reload' }).click();
+      await page.getByText('1 open item, 1 on this page.').waitFor();
     });
 
     it('discards only after it has asked', async () => {
       await page.goto(`${admin.url}/quarantine`);
       const before = await open();
-      await page.getByRole('checkbox', { name: /^All \d+ that match$/ }).check();
+      await page.getByRole('checkbox', { name: /^Select all \d+ matching$/ }).check();
       await button('Discard').click();
-      await page.getByRole('dialog').getByText('for good').waitFor();
+      await page.getByRole('dialog').getByText('permanently').waitFor();
       await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
       expect(await open()).toBe(before);
       await button('Discard').click();
@@ -133,36 +133,36 @@ describe.skipIf(!runsInBrowser())(
       expect(await listDestinations(test.db)).toMatchObject([{ state: 'paused' }]);
       expect(await lastAction(test.db)).toMatchObject({ action: 'destination.pause', via: 'console' });
       await button('Send a test event to archive').click();
-      await page.getByText('archive has taken the test event').waitFor();
+      await page.getByText('archive accepted the test event').waitFor();
       expect(await lastAction(test.db)).toMatchObject({ action: 'destination.test' });
       await button('Resume archive').click();
-      await page.getByText('archive goes on within a second.').waitFor();
+      await page.getByText('archive resumes within a second.').waitFor();
       expect(await lastAction(test.db)).toMatchObject({ action: 'destination.resume' });
     });
 
     it('sends refused events again, and moves the place of a destination', async () => {
       await refuseAll(test.db, 'archive');
       await page.goto(`${admin.url}/destinations/archive`);
-      await button('Send all again').click();
-      await page.getByText('1 sent again.').waitFor();
+      await button('Resend all').click();
+      await page.getByText('1 resent.').waitFor();
       expect(await takenBy('archive', directory)).toContain('"description":"replayed"');
       expect(await lastAction(test.db)).toMatchObject({ action: 'destination.replay' });
       await page.getByRole('combobox').selectOption('7d');
       await button('Move').first().click();
       await page.getByRole('dialog').getByRole('button', { name: 'Move' }).click();
-      await page.getByText('Its place is moved.').waitFor();
+      await page.getByText('The position is moved.').waitFor();
       expect(await lastAction(test.db)).toMatchObject({ action: 'destination.rewind' });
     });
 
     it('shows the plan of the subscriptions, and applies it after it has asked', async () => {
       await page.goto(`${admin.url}/subscriptions`);
-      await page.getByText('2 to create, 0 to update, 0 to delete, 0 in order.').waitFor();
-      await button('Apply the plan').click();
+      await page.getByText('2 to create, 0 to update, 0 to delete, 0 unchanged.').waitFor();
+      await button('Apply plan').click();
       await page.getByRole('dialog').getByText('Change 2 subscriptions of default').waitFor();
       await page.getByRole('dialog').getByRole('button', { name: 'Apply' }).click();
-      await page.getByText('2 done, and the cloud shows it.').waitFor();
-      await page.getByText('All 2 are as the settings say.').waitFor();
-      await waitFor(async () => (await button('Apply the plan').count()) === 0);
+      await page.getByText('2 applied and confirmed by the cloud.').waitFor();
+      await page.getByText('All 2 match the settings.').waitFor();
+      await waitFor(async () => (await button('Apply plan').count()) === 0);
       expect(await lastAction(test.db)).toMatchObject({ action: 'subscriptions.apply', outcome: 'done' });
     });
   },

@@ -124,7 +124,7 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     expect(since.slice(0, 19).replace('T', ' ')).toBe(said);
   });
 
-  it('are said to be incomplete where they cannot be counted in time', async () => {
+  it('are said to be incomplete where they takes too long', async () => {
     const lock = new Client({ connectionString: test.databaseUrl });
     await lock.connect();
     await page.route('**/events/histogram?*', async (route) => {
@@ -134,7 +134,7 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     await openSearch(range);
     await lock.end();
     await page.unrouteAll();
-    expect(await page.locator('[data-histogram]').textContent()).toContain('cannot be counted in time');
+    expect(await page.locator('[data-histogram]').textContent()).toContain('takes too long');
   });
 
   it('lead to all that is known of one', async () => {
@@ -159,17 +159,17 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
 
   it('of a client are a timeline and a map', async () => {
     await page.goto(`${admin.url}/people`);
-    await page.getByLabel('User name, or MAC address').fill('AABBCCDDEEFF');
-    await page.getByRole('button', { name: 'Look' }).click();
-    await page.getByText('no event names the client').waitFor();
+    await page.getByLabel('User name or MAC address').fill('AABBCCDDEEFF');
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.getByText('No events of client').waitFor();
     await page.goto(`${admin.url}/people/client?mac=AABBCCDDEEFF&${range}`);
-    const map = page.getByRole('img', { name: `Map of where ${ROAMING_CLIENT} was` });
+    const map = page.getByRole('img', { name: `Map of the positions of ${ROAMING_CLIENT}` });
     expect(await map.locator('circle.place').count()).toBe(10);
     expect(await map.getByText('ap-lobby').first().isVisible()).toBe(true);
-    await page.getByText('The map as a table').click();
-    expect(await page.getByRole('region', { name: 'Where the client was' }).locator('tbody tr').count()).toBe(
-      10,
-    );
+    await page.getByText('Show as table').click();
+    expect(
+      await page.getByRole('region', { name: 'Positions of the client' }).locator('tbody tr').count(),
+    ).toBe(10);
     expect(await page.getByRole('heading', { level: 3 }).textContent()).toBe('2026-01-20');
   });
 

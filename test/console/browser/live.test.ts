@@ -39,14 +39,14 @@ describe.skipIf(!runsInBrowser())('live events in a browser (npm run test:consol
 
   async function listen(query = ''): Promise<void> {
     await page.goto(`${admin.url}/live${query}`);
-    await page.getByText('Listening since').first().waitFor();
+    await page.getByText('Live since').first().waitFor();
   }
 
   const summaries = () => page.locator('tbody tr td:nth-child(6)').allTextContents();
 
   it('shows a new event within 3 s, newest first, with a link to it', async () => {
     await listen();
-    await page.getByText('Nothing has come yet').waitFor();
+    await page.getByText('Waiting for events').waitFor();
     await audit('the first');
     await page.getByText('the first').waitFor({ timeout: 3_000 });
     await audit('the second');
@@ -54,15 +54,15 @@ describe.skipIf(!runsInBrowser())('live events in a browser (npm run test:consol
     expect(await summaries()).toEqual(['the second', 'the first']);
     const href = await page.locator('tbody a').first().getAttribute('href');
     expect(href).toMatch(/^\/events\/[0-9a-f-]{36}\?at=20.*Z$/);
-    await page.getByText('2 events have come').first().waitFor();
+    await page.getByText('2 events.').first().waitFor();
   });
 
   it('shows only what meets the conditions of the form', async () => {
     await listen();
     await page.getByLabel('User').fill('eve@example.com');
-    await page.getByRole('button', { name: 'Show these' }).click();
+    await page.getByRole('button', { name: 'Apply' }).click();
     await page.waitForURL(/user=eve/);
-    await page.getByText('Listening since').first().waitFor();
+    await page.getByText('Live since').first().waitFor();
     await audit('of somebody else');
     await audit('of eve', 'eve@example.com');
     await page.getByText('of eve').waitFor();

@@ -92,7 +92,7 @@ describe.skipIf(!runsInBrowser())('the overview in a browser (npm run test:conso
     await page.keyboard.press('Enter');
     expect(await button.getAttribute('aria-pressed')).toBe('false');
     await expect.poll(async () => (await coloursOf(page)).shown).toBe(2);
-    expect(await page.locator('#arrivals-legend .moment').textContent()).toBe('240 in all');
+    expect(await page.locator('#arrivals-legend .moment').textContent()).toBe('240 in total');
     await page.keyboard.press('Space');
     await expect.poll(async () => (await coloursOf(page)).shown).toBe(3);
     await page.close();
@@ -114,7 +114,7 @@ describe.skipIf(!runsInBrowser())('the overview in a browser (npm run test:conso
 
     isAway = true;
     const freshness = page.locator('#freshness');
-    await expect.poll(() => freshness.textContent(), { timeout: 12_000 }).toContain('Stale');
+    await expect.poll(() => freshness.textContent(), { timeout: 12_000 }).toContain('Out of date');
     isAway = false;
     await expect.poll(() => freshness.textContent(), { timeout: 12_000 }).toMatch(/^As of/);
     await page.close();

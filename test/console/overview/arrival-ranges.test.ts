@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { chooseBuckets } from '../../../src/console/overview/arrival-ranges.ts';
+import { chooseBuckets } from '../../../src/console/overview/arrivals.ts';
 
 const NOW = Date.parse('2026-06-15T12:34:56.789Z');
 const MINUTE = 60_000;
@@ -53,7 +53,7 @@ test('what is older than 14 days is asked for by the hour, for no more is known'
 
 test('an empty stretch, and one of more buckets than anybody reads, are refused', () => {
   const now = new Date(NOW);
-  expect(() => chooseBuckets({ since: now, until: now }, NOW)).toThrow('until has to be later than since');
+  expect(() => chooseBuckets({ since: now, until: now }, NOW)).toThrow('until must be later than since');
   const longAgo = new Date(NOW - 300 * 24 * 60 * MINUTE);
   expect(() => chooseBuckets({ since: longAgo, until: now, bucketSeconds: 60 }, NOW)).toThrow(
     'more than 5000 buckets',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createArrivalsReader } from '../../../src/console/overview/arrivals-reader.ts';
+import { createArrivalsReader } from '../../../src/console/overview/arrivals.ts';
 import { openDatabase } from '../../../src/store/database.ts';
 import type { Db } from '../../../src/store/database.ts';
 import { deliverAndCount } from '../../support/arrivals.ts';

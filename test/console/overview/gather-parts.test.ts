@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { startGathering } from '../../../src/console/overview/gather-parts.ts';
+import { startGathering } from '../../../src/console/overview/read-overview.ts';
 import { HttpError } from '../../../src/errors.ts';
 
 test('a part that fails, and one that never answers, leave the others, and say why', async () => {
@@ -14,7 +14,7 @@ test('a part that fails, and one that never answers, leave the others, and say w
   expect(parts).toEqual([5, null, null]);
   expect(problems).toEqual([
     { part: 'database', why: 'connect ECONNREFUSED' },
-    { part: 'storage', why: 'it did not answer within 0.02 s' },
+    { part: 'storage', why: 'no answer within 0.02 s' },
   ]);
 });
 

@@ -1,6 +1,6 @@
 import type { Area } from '../../../src/console/area.ts';
 import { overviewArea } from '../../../src/console/overview/overview-area.ts';
-import type { OverviewOptions } from '../../../src/console/overview/overview-options.ts';
+import type { OverviewOptions } from '../../../src/console/overview/read-overview.ts';
 import type { Db } from '../../../src/store/database.ts';
 
 /** The overview of a process that is well, but for what is said otherwise. */

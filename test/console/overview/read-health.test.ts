@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeHealth } from '../../../src/console/overview/read-health.ts';
+import { describeHealth } from '../../../src/console/overview/read-overview.ts';
 
 const balanced = { adds_up: true };
 
@@ -10,7 +10,7 @@ test('where every check is well, one sentence says so and there is no reason', (
   ];
   const health = describeHealth({ status: 'ok', checks }, balanced);
   expect(health).toMatchObject({ status: 'ok', reasons: [] });
-  expect(health.sentence).toContain('All is well');
+  expect(health.sentence).toContain('Running normally');
 });
 
 test('each thing to mend stands once, with the page that mends it', () => {
@@ -23,7 +23,7 @@ test('each thing to mend stands once, with the page that mends it', () => {
     { name: 'silence: default AUDIT_LOG_ALL', state: 'unusually quiet', why: 'last received yesterday' },
   ];
   const health = describeHealth({ status: 'degraded', checks }, balanced);
-  expect(health.sentence).toContain('3 things need');
+  expect(health.sentence).toContain('3 warnings');
   expect(health.reasons).toEqual([
     { what: 'queue: spooling', why: 'connect ECONNREFUSED', page: '/settings' },
     { what: 'forwarding: siem: behind', why: '5 events to send', page: '/destinations' },
@@ -46,7 +46,7 @@ test('what cannot work says so', () => {
   const health = describeHealth({ status: 'unavailable', checks }, null);
   expect(health).toMatchObject({
     status: 'unavailable',
-    sentence: 'It cannot do its work: one thing needs to be mended.',
+    sentence: 'Not working: 1 problem.',
     reasons: [{ what: 'database: away' }],
   });
 });

@@ -1,0 +1,93 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Request, RequestHandler } from 'express';
+import { HttpError } from '../../errors.ts';
+import type { Access, Visitor } from './access.ts';
+
+interface AskedFor {
+  readonly path: string;
+  readonly headers: Pick<IncomingHttpHeaders, 'accept'>;
+}
+
+/** Whether the request is for a page, and not for data. */
+export function wantsPage({ path, headers }: AskedFor): boolean {
+  return !path.startsWith('/api/') && (headers.accept ?? '').includes('text/html');
+}
+
+/** Counts wrong tokens by address; resolves with the seconds to wait after too many. */
+export type CountFailure = (address: string) => Promise<number | undefined>;
+
+/** Logs a refused request without access: the first of an address in a minute; others are counted. */
+export type LogRefusal = (
+  refusal: {
+    readonly remote: string;
+    readonly status: number;
+    readonly method: string;
+    readonly path: string;
+    readonly errorId?: string;
+  },
+  message: string,
+) => void;
+
+/** Logs and counts the wrong token of a request. Throws HttpError 429 after too many from its address. */
+export type NoteWrongToken = (request: Request) => Promise<void>;
+
+/**
+ * Counts by the address of the connection, whatever headers say. Only wrong tokens are answered 429, so people behind the
+ * same proxy cannot lock each other out.
+ */
+export function createWrongTokens(countFailure: CountFailure, logRefusal: LogRefusal): NoteWrongToken {
+  return async ({ method, path, socket: { remoteAddress: remote = '' } }) => {
+    const retryAfter = await countFailure(remote);
+    if (retryAfter === undefined) {
+      logRefusal({ remote, status: 401, method, path }, 'console: wrong ADMIN_TOKEN');
+      return;
+    }
+    const message = `too many wrong tokens; try again in ${retryAfter} s`;
+    throw new HttpError(429, 'TOO_MANY_WRONG_TOKENS', message, { retryAfter });
+  };
+}
+
+/** What the gate needs. */
+export interface GateOptions {
+  readonly access: Access;
+  readonly noteWrongToken: NoteWrongToken;
+  /** Whether there is a log-in page to redirect to. */
+  readonly hasLogIn: boolean;
+}
+
+const visitors = new WeakMap<Request, Visitor>();
+
+/** Admits requests with access and remembers their visitor. Otherwise redirects people to the log-in page; programs get 401. */
+export function requireVisitor({ access, noteWrongToken, hasLogIn }: GateOptions): RequestHandler {
+  return async (request, response, next) => {
+    const visitor = access.visitorOf(request);
+    if (visitor !== undefined) {
+      visitors.set(request, visitor);
+      next();
+      return;
+    }
+    if (request.headers.authorization !== undefined) await noteWrongToken(request);
+    if (hasLogIn && request.method === 'GET' && wantsPage(request)) {
+      response.redirect(303, `/login?next=${encodeURIComponent(request.originalUrl)}`);
+      return;
+    }
+    response.set('WWW-Authenticate', 'Bearer');
+    throw new HttpError(
+      401,
+      'UNAUTHORIZED',
+      'missing or wrong admin token; send it as Authorization: Bearer ADMIN_TOKEN',
+    );
+  };
+}
+
+/** The visitor of this request; undefined without access. */
+export function letInWith(request: Request): Visitor | undefined {
+  return visitors.get(request);
+}
+
+/** The visitor of this request. Throws if the request did not pass the gate. */
+export function visitorOf(request: Request): Visitor {
+  const visitor = visitors.get(request);
+  if (visitor === undefined) throw new Error(`${request.path} was served without the gate`);
+  return visitor;
+}

@@ -1,0 +1,54 @@
+import { z } from 'zod';
+
+/** A page of a list. */
+export interface PageOf<Item> {
+  readonly items: readonly Item[];
+  /** The cursor of the next page; undefined on the last page. */
+  readonly next: string | undefined;
+}
+
+/**
+ * The page of a list of which one more item than the limit was read: that one shows whether there is a next page,
+ * which starts after the last item of this one.
+ */
+export function pageOf<Item>(
+  found: readonly Item[],
+  limit: number,
+  cursorAfter: (last: Item) => string,
+): PageOf<Item> {
+  const items = found.slice(0, limit);
+  const last = items.at(-1);
+  return { items, next: found.length > limit && last !== undefined ? cursorAfter(last) : undefined };
+}
+
+const INVALID_CURSOR = 'must be a next_cursor from an earlier page';
+
+/** A cursor as a query parameter; `read` returns the position, or undefined if the text is not a cursor. */
+export const cursorParameter = <Place>(read: (text: string) => Place | undefined) =>
+  z
+    .string({ error: 'can be given only once' })
+    .transform((text, context): Place => {
+      const place = read(text);
+      if (place !== undefined) return place;
+      context.addIssue({ code: 'custom', message: INVALID_CURSOR });
+      return z.NEVER;
+    })
+    .optional()
+    .meta({ description: 'next_cursor of the previous page' });
+
+/** Encodes a position in a list as an opaque cursor. */
+export function writeCursor(place: Readonly<Record<string, unknown>>): string {
+  return Buffer.from(JSON.stringify(place)).toString('base64url');
+}
+
+/** A cursor that `writeCursor` made, as a query parameter. */
+export const cursorOf = <Place extends z.ZodType>(place: Place) =>
+  cursorParameter((text): z.output<Place> | undefined => place.safeParse(readJson(text)).data);
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(text, 'base64url').toString());
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,174 @@
+import type { Request } from 'express';
+import { z } from 'zod';
+import type { Db } from '../../store/database.ts';
+import { sumDeliveries } from '../../store/search-deliveries.ts';
+import type { Delivery, DeliverySums } from '../../store/search-deliveries.ts';
+import { countOf, formatBytes, formatCount, formatElapsed } from '../../units.ts';
+import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
+import { queryOf, textOf } from '../api/query.ts';
+import type { Written } from '../api/query.ts';
+import { readAsked } from '../api/route.ts';
+import { DELIVERED_TYPES } from '../events/conditions.ts';
+import { eventTable } from '../events/event-table.ts';
+import { fieldOf, filterForm, rangeFields, selectOf, typeSelect } from '../html/form.ts';
+import { html } from '../html/html.ts';
+import type { Content } from '../html/html.ts';
+import type { Page } from '../html/layout.ts';
+import { pagerOf, tableOf } from '../html/table.ts';
+import type { Column } from '../html/table.ts';
+import { factsOf, timeOf } from '../html/values.ts';
+import { quarantineTable } from '../quarantine/quarantine-pages.ts';
+import { deliveryQuery, filterOf } from './delivery-schemas.ts';
+import { MOST_OF_EACH, readDeliveries } from './read-deliveries.ts';
+import type { DescribedDelivery, PageOfDeliveries } from './read-deliveries.ts';
+
+/** The list of deliveries. */
+export async function renderDeliveries(db: Db, request: Request): Promise<Page> {
+  const { query } = readAsked(z.object({ query: deliveryQuery }), request);
+  const [page, sums] = await Promise.all([readDeliveries(db, query), sumDeliveries(db, filterOf(query))]);
+  const written = queryOf(request);
+  return {
+    title: 'Deliveries',
+    content: html`
+      ${filterForm('/deliveries', 'Deliveries', conditionFields(written))} ${sumsOf(sums)} ${listOf(page)}
+      ${pagerOf('/deliveries', written, page.next)}
+    `,
+  };
+}
+
+const conditionFields = (written: Written): Content => html`
+  ${rangeFields(written)} ${fieldOf({ name: 'source', label: 'Source', value: textOf(written, 'source') })}
+  ${typeSelect(DELIVERED_TYPES, textOf(written, 'type'))}
+  ${selectOf({
+    name: 'with',
+    label: 'Only with',
+    value: textOf(written, 'with'),
+    options: [
+      ['', 'any result'],
+      ['quarantined', 'quarantined records'],
+      ['duplicates', 'duplicates'],
+    ],
+  })}
+`;
+
+function sumsOf(sums: DeliverySums | undefined): Content {
+  if (sums === undefined) {
+    return html`<p class="dim">Too many deliveries match to show totals. Choose a shorter range.</p>`;
+  }
+  return html`
+    <p>
+      ${countOf(sums.deliveries, 'delivery', 'deliveries')}: ${countOf(sums.events, 'event')} stored,${' '}
+      ${countOf(sums.duplicates, 'duplicate')}, ${formatCount(sums.quarantined)} quarantined.
+    </p>
+  `;
+}
+
+const COLUMNS: readonly Column<Delivery>[] = [
+  {
+    heading: 'Received (UTC)',
+    cell: (row) => html`<a href=${deliveryAddress(row.delivery_id)}>${timeOf(row.received_at)}</a>`,
+  },
+  { heading: 'Type', cell: (row) => row.message_type },
+  { heading: 'Source', cell: (row) => row.source },
+  { heading: 'Origin', cell: (row) => row.origin },
+  { heading: 'Size', kind: 'number', cell: (row) => formatBytes(row.body_bytes) },
+  { heading: 'Records', kind: 'number', cell: (row) => formatCount(row.record_count) },
+  { heading: 'Events', kind: 'number', cell: (row) => formatCount(row.event_count) },
+  { heading: 'Duplicates', kind: 'number', cell: (row) => formatCount(row.duplicate_count) },
+  { heading: 'Quarantined', kind: 'number', cell: (row) => formatCount(row.quarantined_count) },
+];
+
+function listOf({ items, lookedBackTo }: PageOfDeliveries): Content {
+  const stopped =
+    lookedBackTo !== undefined &&
+    html`<p class="note warn">
+      The search stopped at ${timeOf(lookedBackTo)} because it took too long. To search further back, set the
+      end of the range to this time.
+    </p>`;
+  if (items.length > 0) return [tableOf('Deliveries, newest first', COLUMNS, items), stopped];
+  return [
+    stopped,
+    html`<p class="empty">
+      No deliveries match. Remove conditions, or send a delivery: the <a href="/">overview</a> shows how,
+      and${' '} <a href="/subscriptions">Subscriptions</a> shows what the cloud sends.
+    </p>`,
+  ];
+}
+
+/** The page of one delivery. */
+export function deliveryPage(described: DescribedDelivery): Page {
+  const { delivery, quarantined } = described;
+  return {
+    title: 'Delivery',
+    content: html`
+      ${deliveryFacts(described)}
+      <h2>Events</h2>
+      ${eventsOf(described)}
+      ${
+        delivery.quarantined_count > 0 &&
+        html`
+          <h2>Quarantined records</h2>
+          ${firstOf(quarantined.length, delivery.quarantined_count)} ${quarantineTable(quarantined)}
+        `
+      }
+    `,
+  };
+}
+
+function deliveryFacts({ delivery, replayOf }: DescribedDelivery): Content {
+  const seconds = (delivery.stored_at.getTime() - delivery.received_at.getTime()) / 1_000;
+  return factsOf(
+    [
+      ['Delivery ID', html`<code>${delivery.delivery_id}</code>`],
+      ['Received (UTC)', timeOf(delivery.received_at)],
+      ['Stored (UTC)', html`${timeOf(delivery.stored_at)}, ${formatElapsed(seconds)} later`],
+      ['Source', delivery.source],
+      ['Type', delivery.message_type],
+      ['Origin', originOf(delivery)],
+      replayOf !== undefined && [
+        'Replay of',
+        html`<a class="mono" href=${quarantinedAddress(replayOf)}>${replayOf}</a>`,
+      ],
+      ['Size', formatBytes(delivery.body_bytes)],
+      ['Records (in the receipt)', formatCount(delivery.record_count)],
+      ['Result', resultOf(delivery)],
+    ],
+    'panel',
+  );
+}
+
+const originOf = ({ origin, secret_form: form }: Delivery) =>
+  origin === 'backfill' ? "read from the cloud's API" : `webhook, secret sent as ${form ?? 'unknown'}`;
+
+function resultOf(delivery: Delivery): string {
+  const { expected_count, event_count, duplicate_count, quarantined_count } = delivery;
+  return (
+    `${formatCount(expected_count)} expected = ${countOf(event_count, 'event')} stored + ` +
+    `${countOf(duplicate_count, 'duplicate')} + ${formatCount(quarantined_count)} quarantined`
+  );
+}
+
+function eventsOf({ delivery, events }: DescribedDelivery): Content {
+  if (events === undefined) {
+    return html`<p class="note warn">
+      Not all events of this delivery were found in time (${formatCount(delivery.event_count)} stored). They
+      occurred long before the delivery, or retention has dropped their month.${' '}
+      <a href="/events">Search events</a> by their own time.
+    </p>`;
+  }
+  if (events.length === 0) {
+    return html`<p class="empty">
+      This delivery added no events.${' '}
+      ${
+        delivery.duplicate_count > 0
+          ? 'All of its events had been stored before.'
+          : 'Its records are in quarantine, see below.'
+      }
+    </p>`;
+  }
+  const type = delivery.message_type === 'UNKNOWN' ? undefined : delivery.message_type;
+  return [firstOf(events.length, delivery.event_count), eventTable(events, type)];
+}
+
+const firstOf = (shown: number, all: number) =>
+  shown < all && html`<p>First ${formatCount(Math.min(shown, MOST_OF_EACH))} of ${formatCount(all)}.</p>`;

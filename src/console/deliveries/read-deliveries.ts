@@ -1,0 +1,63 @@
+import type { z } from 'zod';
+import { HttpError } from '../../errors.ts';
+import type { Db } from '../../store/database.ts';
+import { eventsOfDelivery, findDelivery, searchDeliveries } from '../../store/search-deliveries.ts';
+import type { StoredEvent } from '../../store/stored-event.ts';
+import type { Delivery } from '../../store/search-deliveries.ts';
+import { findReplayed, quarantinedOf } from '../../store/search-quarantine.ts';
+import type { Quarantined } from '../../store/search-quarantine.ts';
+import { pageOf, writeCursor } from '../api/paging.ts';
+import type { PageOf } from '../api/paging.ts';
+import { filterOf } from './delivery-schemas.ts';
+import type { deliveryQuery } from './delivery-schemas.ts';
+
+/** One page of deliveries, newest first. */
+export interface PageOfDeliveries extends PageOf<Delivery> {
+  /** Set if the search stopped at this time because it took too long. */
+  readonly lookedBackTo: Date | undefined;
+}
+
+/** Reads one page of the matching deliveries. */
+export async function readDeliveries(
+  db: Db,
+  query: z.output<typeof deliveryQuery>,
+): Promise<PageOfDeliveries> {
+  const { limit, cursor } = query;
+  const after = cursor && { receivedAt: cursor.at, deliveryId: cursor.id };
+  const { deliveries, lookedBackTo } = await searchDeliveries(db, filterOf(query), {
+    limit: limit + 1,
+    after,
+  });
+  const page = pageOf(deliveries, limit, ({ received_at: at, delivery_id: id }) =>
+    writeCursor({ at: at.toISOString(), id }),
+  );
+  return { ...page, lookedBackTo };
+}
+
+/** The maximum number of events and of quarantined records that are shown of one delivery. */
+export const MOST_OF_EACH = 200;
+
+/** A delivery with its events and its quarantined records. */
+export interface DescribedDelivery {
+  readonly delivery: Delivery;
+  /** The first of its events; undefined if the search timed out. */
+  readonly events: readonly StoredEvent[] | undefined;
+  readonly quarantined: readonly Quarantined[];
+  /** The quarantined item that it replayed. */
+  readonly replayOf: string | undefined;
+}
+
+/** Reads one delivery. Throws HttpError 404 if it is not stored. */
+export async function describeDelivery(db: Db, id: string): Promise<DescribedDelivery> {
+  const delivery = await findDelivery(db, id);
+  if (delivery === undefined) {
+    const message = `delivery ${id} is not stored; if it was acknowledged just now, try again in a moment`;
+    throw new HttpError(404, 'UNKNOWN_DELIVERY', message);
+  }
+  const [events, quarantined, replayOf] = await Promise.all([
+    eventsOfDelivery(db, delivery, MOST_OF_EACH),
+    quarantinedOf(db, id, MOST_OF_EACH),
+    findReplayed(db, id),
+  ]);
+  return { delivery, events, quarantined, replayOf };
+}

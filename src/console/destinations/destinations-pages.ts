@@ -1,0 +1,290 @@
+import type { VNode } from 'preact';
+import { HttpError } from '../../errors.ts';
+import type { Db } from '../../store/database.ts';
+import { describeDestinations } from '../../store/destinations.ts';
+import type { ConfiguredDestination, DescribedDestination } from '../../store/destinations.ts';
+import type { Rejected } from '../../store/rejected-events.ts';
+import { countOf, formatCount, formatDuration } from '../../units.ts';
+import { destinationAddress, eventAddress } from '../addresses.ts';
+import type { PageOf } from '../api/paging.ts';
+import { html } from '../html/html.ts';
+import type { Content } from '../html/html.ts';
+import type { Page } from '../html/layout.ts';
+import { pagerOf, tableOf } from '../html/table.ts';
+import type { Column } from '../html/table.ts';
+import { badge, factsOf, timeOf } from '../html/values.ts';
+import { readRejected } from './rejected-events.ts';
+
+/** The state of a destination. */
+function stateOf({ state, last_error: lastError }: DescribedDestination): VNode {
+  switch (state) {
+    case 'running':
+      // An accepted batch clears the error.
+      return lastError === null ? badge('good', state) : badge('warn', 'running, retrying');
+    case 'paused':
+      return badge('warn', state);
+    case 'refused':
+      return badge('bad', 'refused');
+    case 'not started':
+    case 'not configured':
+      return badge('plain', state);
+  }
+}
+
+/** The backlog of a destination: events, and the age of the oldest. */
+function behindOf({ behind, behind_is_least: isLeast, behind_since: since }: DescribedDestination): string {
+  if (behind === null) return 'unknown';
+  if (behind === 0) return 'none';
+  const age = since === null ? '' : ` (${formatDuration((Date.now() - since.getTime()) / 1_000)})`;
+  return `${isLeast ? 'over ' : ''}${countOf(behind, 'event')}${age}`;
+}
+
+/** The last error and its time. */
+function lastErrorOf({ last_error: error, last_error_at: at }: DescribedDestination): Content {
+  if (error === null) return html`<span class="dim">none</span>`;
+  return [error, at !== null && html` <span class="dim">(${timeOf(at)})</span>`];
+}
+
+/** The number of events sent. */
+const sentOf = ({ sent }: DescribedDestination) =>
+  sent === null ? html`<span class="dim">none</span>` : formatCount(Number(sent));
+
+/** When the last event was sent. */
+const lastSentOf = ({ last_sent_at: at }: DescribedDestination): Content =>
+  at === null ? html`<span class="dim">never</span>` : timeOf(at);
+
+/** The button to pause or to resume. */
+function stateForm({ name, state }: DescribedDestination): Content {
+  const path = destinationAddress(name);
+  if (state === 'paused' || state === 'refused') {
+    return html`
+      <form data-action=${`${path}/resume`} data-done=${`${name} resumes within a second.`}>
+        <button class="quiet" aria-label=${`Resume ${name}`}>Resume</button>
+      </form>
+    `;
+  }
+  return html`
+    <form
+      data-action=${`${path}/pause`}
+      data-confirm=${`Pause forwarding to ${name}? Its position is kept.`}
+      data-done=${`${name} is paused.`}
+    >
+      <button class="quiet" aria-label=${`Pause ${name}`}>Pause</button>
+    </form>
+  `;
+}
+
+/** The button to send a test event; browser/destinations.js reports the result. */
+const testForm = ({ name }: DescribedDestination): Content => html`
+  <form data-action=${`${destinationAddress(name)}/test`} data-test=${name}>
+    <button class="quiet" aria-label=${`Send a test event to ${name}`}>Test</button>
+  </form>
+`;
+
+/** The button to delete the state of a removed destination. */
+const forgetForm = ({ name }: DescribedDestination): Content => html`
+  <form
+    data-action=${`${destinationAddress(name)}/forget`}
+    data-confirm=${`Delete the state of ${name}? Its position and its rejected events are deleted permanently.`}
+    data-done=${`The state of ${name} is deleted.`}
+  >
+    <button class="danger" aria-label=${`Delete the state of ${name}`}>Delete</button>
+  </form>
+`;
+
+/** What the pages of destinations need. */
+interface DestinationsPageOptions {
+  readonly db: Db;
+  readonly configured: readonly ConfiguredDestination[];
+}
+
+/** The list of destinations. */
+export async function destinationsPage({ db, configured }: DestinationsPageOptions): Promise<Page> {
+  const destinations = await describeDestinations(db, configured);
+  return {
+    title: 'Destinations',
+    modules: ['destinations.js'],
+    content:
+      destinations.length === 0
+        ? EMPTY
+        : html`
+            <p>
+              Events are forwarded to these destinations. Each has its own position: a destination that is
+              down does not delay the others.
+            </p>
+            ${tableOf('Destinations', LIST_COLUMNS, destinations)}
+          `,
+  };
+}
+
+const EMPTY = html`
+  <p class="empty">
+    No destinations are configured. Set <code>FORWARD_TO</code>, for example to${' '}
+    <code>syslog+tls://siem.example:6514?format=cef</code>, and restart. docs/forwarding.md describes all
+    types of destinations.
+  </p>
+`;
+
+const LIST_COLUMNS: readonly Column<DescribedDestination>[] = [
+  { heading: 'Name', cell: ({ name }) => html`<a href=${destinationAddress(name)}>${name}</a>` },
+  { heading: 'State', cell: stateOf },
+  { heading: 'Type', cell: ({ type, format }) => (type === null ? '' : `${type}, ${format}`) },
+  { heading: 'Backlog', cell: behindOf },
+  { heading: 'Sent', kind: 'number', cell: sentOf },
+  { heading: 'Last sent (UTC)', cell: lastSentOf },
+  {
+    heading: 'Rejected events',
+    kind: 'number',
+    cell: ({ name, rejected }) =>
+      rejected === null || rejected === 0
+        ? '0'
+        : html`<a href=${destinationAddress(name)}>${formatCount(rejected)}</a>`,
+  },
+  { heading: 'Last error', kind: 'wrap', cell: lastErrorOf },
+  {
+    heading: 'Actions',
+    cell: (one) =>
+      one.state === 'not configured'
+        ? forgetForm(one)
+        : html`<div class="row tight">${stateForm(one)} ${testForm(one)}</div>`,
+  },
+];
+
+const REJECTED_ON_A_PAGE = 50;
+
+/** The page of one destination. Throws HttpError 404 if it is neither configured nor stored. */
+export async function destinationPage(
+  { db, configured }: DestinationsPageOptions,
+  name: string,
+  after: string | undefined,
+): Promise<Page> {
+  const described = (await describeDestinations(db, configured)).find((one) => one.name === name);
+  if (described === undefined) {
+    throw new HttpError(404, 'UNKNOWN_DESTINATION', `there is no destination "${name}"`);
+  }
+  const rejected = await readRejected(db, name, REJECTED_ON_A_PAGE, after);
+  const isConfigured = described.state !== 'not configured';
+  return {
+    title: name,
+    modules: ['destinations.js'],
+    content: html`
+      ${destinationFacts(described)}
+      <h2>Actions</h2>
+      ${
+        isConfigured
+          ? html`
+              <div class="row">${stateForm(described)} ${testForm(described)}</div>
+              ${rewindForms(described)}
+            `
+          : html`
+              <p>
+                This destination was removed from the settings. Retention keeps its backlog until its state is
+                deleted.
+              </p>
+              ${forgetForm(described)}
+            `
+      }
+      <h2>Rejected events</h2>
+      ${rejectedOf(described, rejected, { canReplay: isConfigured, after })}
+    `,
+  };
+}
+
+const destinationFacts = (described: DescribedDestination): Content =>
+  factsOf(
+    [
+      ['State', stateOf(described)],
+      [
+        'Type',
+        described.type === null
+          ? 'removed from the settings'
+          : `${described.type}, format ${described.format}`,
+      ],
+      ['Backlog', behindOf(described)],
+      ['Sent', sentOf(described)],
+      ['Last sent (UTC)', lastSentOf(described)],
+      ['Last error', lastErrorOf(described)],
+    ],
+    'panel',
+  );
+
+const PRESETS = [
+  ['now', 'now (skip the backlog)'],
+  ['1h', '1 hour ago'],
+  ['24h', '1 day ago'],
+  ['7d', '7 days ago'],
+  ['30d', '30 days ago'],
+] as const;
+
+/** The forms to move the position to a time or by a preset. */
+function rewindForms({ name }: DescribedDestination): Content {
+  const action = `${destinationAddress(name)}/rewind`;
+  const question = `Move the position of ${name}? Events received since that time are sent, including those already sent.`;
+  return html`
+    <h3>Resend from another time</h3>
+    <div class="row forms">
+      <form class="row" data-action=${action} data-confirm=${question} data-done="The position is moved.">
+        <label>
+          Received since
+          <select name="to">
+            ${PRESETS.map(([value, text]) => html`<option value=${value}>${text}</option>`)}
+          </select>
+        </label>
+        <button class="quiet">Move</button>
+      </form>
+      <form class="row" data-action=${action} data-confirm=${question} data-done="The position is moved.">
+        <label>Received since (UTC) <input type="datetime-local" name="to" required /></label>
+        <button class="quiet">Move</button>
+      </form>
+    </div>
+  `;
+}
+
+const REJECTED_COLUMNS: readonly Column<Rejected>[] = [
+  {
+    heading: 'Event',
+    cell: (one) => html`
+      <a href=${eventAddress({ eventId: one.event_id, occurredAt: one.occurred_at.toISOString() })}>
+        ${timeOf(one.occurred_at)}
+      </a>
+    `,
+  },
+  { heading: 'Type', cell: (one) => one.message_type },
+  { heading: 'Rejected (UTC)', cell: (one) => timeOf(one.rejected_at) },
+  { heading: 'Reason', kind: 'wrap', cell: (one) => one.reason },
+];
+
+const CHECKBOX: Column<Rejected> = {
+  heading: 'Select',
+  cell: (one) =>
+    html`<input type="checkbox" name="ids" value=${one.event_id} aria-label=${`Select ${one.event_id}`} />`,
+};
+
+function rejectedOf(
+  { name, rejected }: DescribedDestination,
+  { items, next }: PageOf<Rejected>,
+  { canReplay, after }: { readonly canReplay: boolean; readonly after: string | undefined },
+): Content {
+  if (items.length === 0) {
+    return html`<p class="empty">No rejected events.</p>`;
+  }
+  return html`
+    <form id="rejected" data-name=${name} data-total=${rejected ?? 0}>
+      <div class="row apart">
+        <p>${countOf(rejected ?? 0, 'event')} rejected because of the content. All others were sent.</p>
+        ${
+          canReplay &&
+          html`
+            <div class="row">
+              <button type="button" class="quiet" name="some">Resend selected</button>
+              <button type="button" class="quiet" name="every">Resend all</button>
+            </div>
+          `
+        }
+      </div>
+      <div id="outcome"></div>
+      ${tableOf('Rejected events', canReplay ? [CHECKBOX, ...REJECTED_COLUMNS] : REJECTED_COLUMNS, items)}
+    </form>
+    ${pagerOf(destinationAddress(name), after === undefined ? {} : { cursor: after }, next)}
+  `;
+}

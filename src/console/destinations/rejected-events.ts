@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import { describeError, HttpError } from '../../errors.ts';
+import type { Db } from '../../store/database.ts';
+import { findRejected, pageOfRejected } from '../../store/rejected-events.ts';
+import type { Rejected } from '../../store/rejected-events.ts';
+import { describeIds, recordAction } from '../../store/operator-log.ts';
+import { pageOf, writeCursor } from '../api/paging.ts';
+import type { PageOf } from '../api/paging.ts';
+import type { Asking } from '../api/route.ts';
+import type { resendBody } from './destination-schemas.ts';
+
+/** Reads one page of the rejected events of a destination that were not resent. */
+export async function readRejected(
+  db: Db,
+  name: string,
+  limit: number,
+  after: string | undefined,
+): Promise<PageOf<Rejected>> {
+  const found = await pageOfRejected(db, name, limit + 1, after);
+  return pageOf(found, limit, ({ event_id: id }) => writeCursor({ id }));
+}
+
+/** What resending rejected events needs. */
+export interface ResendOptions {
+  readonly db: Db;
+  /** Resends rejected events one by one, as the results are consumed. Throws if nothing can be sent. */
+  readonly resend: (
+    name: string,
+    rejected: readonly Rejected[],
+  ) => AsyncIterable<{ readonly eventId: string; readonly reason: string | undefined }>;
+}
+
+/** The result of resending one event. */
+export const resentSchema = z.object({
+  event_id: z.string(),
+  reason: z.string().nullable().meta({ description: 'why the event was not sent; null if it was sent' }),
+});
+
+type Resent = z.output<typeof resentSchema>;
+
+/** Resends one part of the chosen events. Throws HttpError 502 if the destination cannot be reached. */
+export async function resendChosen(
+  { db, resend }: ResendOptions,
+  name: string,
+  body: z.output<typeof resendBody>,
+  { operator, signal }: Asking,
+): Promise<{ results: Resent[]; next_cursor: string | null }> {
+  const { ids } = body;
+  const { items, next } = await choosePart(db, name, body);
+  const results: Resent[] = [];
+  await recordAction(
+    db,
+    {
+      operator,
+      action: 'destination.replay',
+      subject: name,
+      details: ids ? describeIds(ids) : { all: true },
+    },
+    () =>
+      saying(`can't send to ${name}; the remaining events are unchanged`, async () => {
+        for await (const { eventId, reason } of resend(name, items)) {
+          results.push({ event_id: eventId, reason: reason ?? null });
+          if (signal.aborted && results.length < items.length) throw new Error('the client disconnected');
+        }
+      }),
+    () => {
+      const left = results.filter(({ reason }) => reason !== null).length;
+      return { sent: results.length - left, left };
+    },
+  );
+  return { results, next_cursor: next ?? null };
+}
+
+async function choosePart(
+  db: Db,
+  name: string,
+  { ids, limit, cursor }: z.output<typeof resendBody>,
+): Promise<PageOf<Rejected>> {
+  if (ids === undefined) return readRejected(db, name, limit, cursor?.id);
+  const items = await findRejected(db, name, ids);
+  const missing = ids.find((id) => items.every((one) => one.event_id !== id.toLowerCase()));
+  if (missing !== undefined) {
+    throw new HttpError(404, 'NOT_REJECTED', `${name} has no rejected event ${missing}`);
+  }
+  return { items, next: undefined };
+}
+
+/** Turns an error of a destination into HttpError 502: it is not a defect of this program. */
+export async function saying<T>(what: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof HttpError) throw error;
+    throw new HttpError(502, 'DESTINATION_FAILED', `${what}: ${describeError(error)}`, { cause: error });
+  }
+}

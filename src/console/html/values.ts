@@ -1,0 +1,44 @@
+import type { VNode } from 'preact';
+import { html } from './html.ts';
+import type { Content } from './html.ts';
+
+/** A state: a word, and a colour that says the same. */
+export const badge = (kind: 'good' | 'warn' | 'bad' | 'plain', word: string): VNode =>
+  html`<span class=${`badge ${kind}`}>${word}</span>`;
+
+/** A time in UTC, to the second. */
+export function timeOf(time: Date | string): VNode {
+  const iso = new Date(time).toISOString();
+  return html`<time datetime=${iso}>${iso.slice(0, 19).replace('T', ' ')}</time>`;
+}
+
+/** A time in UTC, to the millisecond. */
+export function exactTimeOf(time: Date | string): VNode {
+  const iso = new Date(time).toISOString();
+  return html`<time datetime=${iso}>${iso.slice(0, -1).replace('T', ' ')}</time>`;
+}
+
+/** A name and its value. */
+export type Fact = readonly [name: string | VNode, value: Content];
+
+/** A list of names and values; entries that are false are left out. */
+export const factsOf = (facts: readonly (Fact | false)[], kind = ''): VNode => html`
+  <dl class=${`facts ${kind}`.trimEnd()}>
+    ${facts.map(
+      (fact) =>
+        fact !== false &&
+        html`
+          <dt>${fact[0]}</dt>
+          <dd>${fact[1] ?? html`<span class="dim">none</span>`}</dd>
+        `,
+    )}
+  </dl>
+`;
+
+/** A panel of names and values, followed by any other content. */
+export const factsPanel = (title: string, facts: readonly Fact[], further?: Content): VNode => html`
+  <section class="panel">
+    <h2>${title}</h2>
+    ${factsOf(facts)} ${further}
+  </section>
+`;

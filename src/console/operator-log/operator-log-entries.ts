@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import type { Db } from '../../store/database.ts';
+import { listActions } from '../../store/operator-log.ts';
+import { OPERATOR_ACTIONS } from '../../store/tables.ts';
+import type { LoggedAction } from '../../store/operator-log.ts';
+import { cursorParameter, pageOf } from '../api/paging.ts';
+import type { PageOf } from '../api/paging.ts';
+import { limit } from '../api/query.ts';
+
+const details = z.record(z.string(), z.unknown());
+
+/** One entry of the operator log. */
+export const actionSchema = z
+  .object({
+    id: z.string(),
+    began_at: z.string().meta({ description: 'ISO 8601, UTC' }),
+    operator: z
+      .string()
+      .meta({ description: 'name entered at log-in, or user and host of the command line' }),
+    via: z.enum(['console', 'api', 'command']),
+    action: z.enum(OPERATOR_ACTIONS),
+    subject: z.string().nullable().meta({ description: 'a destination, an id or a source' }),
+    details: details.meta({ description: 'input of the action' }),
+    ended_at: z.string().nullable(),
+    outcome: z
+      .enum(['done', 'failed'])
+      .nullable()
+      .meta({ description: 'null while the action runs; stays null if its process was killed' }),
+    result: details.nullable(),
+  })
+  .meta({ id: 'OperatorAction' });
+
+export type OperatorActionLine = z.input<typeof actionSchema>;
+
+/** An entry for the API. */
+function actionLine({ began_at, ended_at, ...rest }: LoggedAction): OperatorActionLine {
+  return { ...rest, began_at: began_at.toISOString(), ended_at: ended_at?.toISOString() ?? null };
+}
+
+/** The query of a page of entries. */
+export const askedPage = z.object({
+  limit: limit(50, 500),
+  cursor: cursorParameter((text) => (/^\d{1,18}$/.test(text) ? text : undefined)),
+});
+
+/** Reads one page of entries, newest first. */
+export async function readActions(
+  db: Db,
+  { limit, cursor }: z.output<typeof askedPage>,
+): Promise<PageOf<OperatorActionLine>> {
+  const found = await listActions(db, { limit: limit + 1, before: cursor });
+  return pageOf(found.map(actionLine), limit, ({ id }) => id);
+}

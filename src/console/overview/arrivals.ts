@@ -1,0 +1,161 @@
+import { LRUCache } from 'lru-cache';
+import { MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE } from '../../domain.ts';
+import { HttpError } from '../../errors.ts';
+import { readArrivals } from '../../store/read-arrivals.ts';
+import type { Arrival } from '../../store/read-arrivals.ts';
+import type { ArrivalRange } from '../../store/read-arrivals.ts';
+import type { Db } from '../../store/database.ts';
+import type { Arrivals, Arrived } from './overview-schemas.ts';
+
+const HOUR = 3_600;
+const DAY = 24 * HOUR;
+
+/** The ranges with a button, in seconds. */
+export const RANGES = { hour: HOUR, day: DAY, week: 7 * DAY } as const;
+
+export type RangeName = keyof typeof RANGES;
+
+export const RANGE_NAMES = ['hour', 'day', 'week'] as const satisfies readonly RangeName[];
+
+/**
+ * The shortest of these ranges in which anything arrived; the shortest of all if nothing arrived in any of them, as the
+ * next delivery shows there first.
+ */
+export function shortestRange(lastReceivedAt: Date | undefined, now: number): RangeName {
+  const age = lastReceivedAt === undefined ? Infinity : (now - lastReceivedAt.getTime()) / 1000;
+  return RANGE_NAMES.find((name) => age < RANGES[name]) ?? 'hour';
+}
+
+/** Bucket widths that are easy to read, in seconds. */
+const WIDTHS = [60, 120, 300, 600, 900, 1_800, HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 7 * DAY] as const;
+
+const WIDEST = 7 * DAY;
+
+/** More buckets than a screen has columns; limits the cost of one query. */
+const MOST_BUCKETS = 5_000;
+
+/** Older arrivals are stored by hour (store/arrivals.ts). */
+const BY_MINUTE_MS = 14 * DAY * 1000;
+
+/** A time range and its resolution: a width, a number of buckets, or neither. */
+export interface AskedRange {
+  readonly since: Date;
+  readonly until: Date;
+  readonly bucketSeconds?: number | undefined;
+  /** The approximate number of buckets. */
+  readonly points?: number | undefined;
+  readonly source?: string | undefined;
+}
+
+const USUAL_POINTS = 120;
+
+/**
+ * The range extended to whole buckets, so that it contains everything that arrived in it. Throws HttpError 400 if the
+ * range is empty or has too many buckets.
+ */
+export function chooseBuckets(asked: AskedRange, now: number): ArrivalRange {
+  const { since, until, source, points = USUAL_POINTS } = asked;
+  const seconds = (until.getTime() - since.getTime()) / 1000;
+  if (seconds <= 0) throw refused('until must be later than since');
+  const finest = since.getTime() < now - BY_MINUTE_MS ? HOUR : 60;
+  const fitting = WIDTHS.find((width) => width >= finest && seconds / width <= points) ?? WIDEST;
+  const bucketSeconds = asked.bucketSeconds ?? fitting;
+  if (seconds / bucketSeconds > MOST_BUCKETS)
+    throw refused(
+      `the range has more than ${MOST_BUCKETS} buckets; choose a shorter range or a larger bucket_seconds`,
+    );
+  const width = bucketSeconds * 1000;
+  return {
+    since: new Date(Math.floor(since.getTime() / width) * width),
+    until: new Date(Math.ceil(until.getTime() / width) * width),
+    bucketSeconds,
+    source,
+  };
+}
+
+const refused = (message: string) => new HttpError(400, 'BAD_REQUEST', message);
+
+/** Reads arrivals; many clients that show the same range share one query. */
+export type ArrivalsReader = (range: ArrivalRange) => Promise<readonly Arrival[]>;
+
+/** An answer is cached for this share of the bucket width: too short for a visible difference. */
+const KEPT_SHARE = 1 / 200;
+
+const LONGEST_KEPT_MS = 60_000;
+
+/** Ranges that are cached at the same time. */
+const MAX_KEPT = 200;
+
+/**
+ * Queries the database, and caches an answer for a two-hundredth of its bucket width, at most for a minute: a week in
+ * buckets of two hours is a hundred thousand rows, too many to read every few seconds for each viewer.
+ */
+export function createArrivalsReader(db: Db): ArrivalsReader {
+  const kept = new LRUCache<string, Promise<readonly Arrival[]>>({ max: MAX_KEPT });
+  return (range) => {
+    const key = JSON.stringify(range);
+    const known = kept.get(key);
+    if (known !== undefined) return known;
+    const answer = readArrivals(db, range);
+    kept.set(key, answer, { ttl: Math.min(range.bucketSeconds * 1000 * KEPT_SHARE, LONGEST_KEPT_MS) });
+    answer.catch(() => kept.delete(key));
+    return answer;
+  };
+}
+
+/** The arrivals of a range for the API. Throws HttpError 400 for an invalid range. */
+export async function readAskedArrivals(read: ArrivalsReader, asked: AskedRange): Promise<Arrivals> {
+  const range = chooseBuckets(asked, Date.now());
+  const arrivals = await read(range);
+  return {
+    since: range.since.toISOString(),
+    until: range.until.toISOString(),
+    bucket_seconds: range.bucketSeconds,
+    items: arrivals.map(({ bucket, messageType, ...counts }) => ({
+      bucket: bucket.toISOString(),
+      message_type: messageType,
+      ...counts,
+    })),
+  };
+}
+
+const MINUTE_MS = 60_000;
+
+/** In seconds; the reader caches narrow buckets only briefly. */
+const RECENT_WIDTH = 300;
+
+/**
+ * What arrived in the last hour, day and week, to the minute: one line per message type, and one for UNKNOWN if there
+ * is any. The part older than a day is the largest and hardly changes: it may be a minute old.
+ */
+export async function readArrived(read: ArrivalsReader, now: number): Promise<Arrived[]> {
+  const end = Math.ceil((now + 1) / MINUTE_MS) * MINUTE_MS;
+  const before = (seconds: number) => new Date(end - seconds * 1000);
+  const until = new Date(end);
+  const [hour, day, earlier] = await Promise.all([
+    read({ since: before(RANGES.hour), until, bucketSeconds: RECENT_WIDTH }),
+    read({ since: before(RANGES.day), until, bucketSeconds: RECENT_WIDTH }),
+    read({ since: before(RANGES.week), until: before(RANGES.day), bucketSeconds: RANGES.week }),
+  ]);
+  const week = [...earlier, ...day];
+  const hasUnknown = week.some(({ messageType }) => messageType === UNKNOWN_MESSAGE_TYPE);
+  const types: readonly Arrived['message_type'][] = hasUnknown
+    ? [...MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE]
+    : MESSAGE_TYPES;
+  return types.map((type) => ({
+    message_type: type,
+    hour: amountOf(hour, type),
+    day: amountOf(day, type),
+    week: amountOf(week, type),
+  }));
+}
+
+function amountOf(arrivals: readonly Arrival[], type: Arrival['messageType']) {
+  const amount = { deliveries: 0, events: 0 };
+  for (const { messageType, deliveries, events } of arrivals) {
+    if (messageType !== type) continue;
+    amount.deliveries += deliveries;
+    amount.events += events;
+  }
+  return amount;
+}

@@ -1,0 +1,111 @@
+import { FAMILIES } from '../../domain.ts';
+import type { ProcessFigures, ReportedProcess } from '../../store/processes.ts';
+import type { PartitionSize, StorageSize } from '../../store/storage-size.ts';
+import type { Overview, ProcessLine, Storage } from './overview-schemas.ts';
+
+type Rate = { readonly p50Ms: number; readonly p99Ms: number };
+
+/** The answers of all ingest processes in the last minute; null if there is none. */
+export function sumAnswers(processes: readonly ReportedProcess[]): Overview['answers'] {
+  const answers = figuresOf(processes, ({ answers }) => answers);
+  if (answers.length === 0) return null;
+  return {
+    processes: answers.length,
+    per_second: sum(answers.map(({ perSecond }) => perSecond)),
+    refused_per_second: sum(answers.map(({ refusedPerSecond }) => refusedPerSecond)),
+    ...percentiles(answers, ({ perSecond }) => perSecond),
+  };
+}
+
+/** The transactions of all worker processes in the last minute; null if there is none. */
+export function sumStoring(processes: readonly ReportedProcess[]): Overview['storing'] {
+  const storing = figuresOf(processes, ({ storing }) => storing);
+  if (storing.length === 0) return null;
+  return {
+    processes: storing.length,
+    events_per_second: sum(storing.map(({ eventsPerSecond }) => eventsPerSecond)),
+    ...percentiles(storing, ({ eventsPerSecond }) => eventsPerSecond),
+  };
+}
+
+/** The spools of all running processes; null if there is none. A process that stopped may have left one: see its row. */
+export function sumSpools(processes: readonly ReportedProcess[]): Overview['spool'] {
+  const spools = figuresOf(processes, ({ spool }) => spool);
+  if (spools.length === 0) return null;
+  return {
+    bytes: sum(spools.map(({ bytes }) => bytes)),
+    segments: sum(spools.map(({ segments }) => segments)),
+    oldest_seconds: Math.max(...spools.map(({ oldestSeconds }) => oldestSeconds)),
+  };
+}
+
+/** A process for the API. */
+export function processLine(process: ReportedProcess): ProcessLine {
+  const { process_id, role, host, pid, version, is_alive, figures } = process;
+  return {
+    process_id,
+    role,
+    host,
+    pid,
+    version,
+    is_alive,
+    started_at: process.started_at.toISOString(),
+    seen_at: process.seen_at.toISOString(),
+    memory_bytes: figures?.memoryBytes ?? null,
+    event_loop_delay_p99_ms: figures?.eventLoopDelayP99Ms ?? null,
+    cpu_percent: figures?.cpuPercent ?? null,
+  };
+}
+
+/** Only of running processes: the last report of a stopped one is out of date. */
+function figuresOf<T>(
+  processes: readonly ReportedProcess[],
+  pick: (figures: ProcessFigures) => T | null,
+): T[] {
+  return processes.flatMap(({ is_alive: isAlive, figures }) => {
+    const picked = isAlive && figures !== null ? pick(figures) : null;
+    return picked === null ? [] : [picked];
+  });
+}
+
+/** Percentiles cannot be added up: the weighted mean of the p50s, and the highest p99. */
+function percentiles<T extends Rate>(rates: readonly T[], weightOf: (rate: T) => number) {
+  const weights = sum(rates.map(weightOf));
+  const middle = sum(rates.map((rate) => rate.p50Ms * weightOf(rate)));
+  return {
+    p50_ms: weights === 0 ? 0 : middle / weights,
+    p99_ms: Math.max(...rates.map(({ p99Ms }) => p99Ms)),
+  };
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
+
+/** The size of the database by family and by partition for the API. */
+export function sumStorage({ databaseBytes, defaultRows, partitions }: StorageSize): Storage {
+  return {
+    database_bytes: databaseBytes,
+    default_rows: defaultRows,
+    families: FAMILIES.map((family) => sumFamily(family, partitions)),
+    partitions: partitions.map(({ family, partition, month, rows, bytes }) => ({
+      family,
+      partition,
+      month,
+      rows,
+      bytes,
+    })),
+  };
+}
+
+function sumFamily(family: string, partitions: readonly PartitionSize[]): Storage['families'][number] {
+  const own = partitions.filter((partition) => partition.family === family);
+  const used = own.filter(({ isUsed }) => isUsed);
+  const months = used.flatMap(({ month }) => month ?? []);
+  const known = used.flatMap(({ rows }) => rows ?? []);
+  return {
+    family,
+    rows: known.length === 0 && used.length > 0 ? null : known.reduce((sum, rows) => sum + rows, 0),
+    bytes: own.reduce((sum, { bytes }) => sum + bytes, 0),
+    oldest_month: months[0] ?? null,
+    newest_month: months.at(-1) ?? null,
+  };
+}

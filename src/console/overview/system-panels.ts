@@ -1,0 +1,192 @@
+import { MAX_DEFAULT_COUNT } from '../../store/storage-size.ts';
+import { countOf, formatBytes, formatCount, formatDuration, formatMilliseconds } from '../../units.ts';
+import { html } from '../html/html.ts';
+import type { Content } from '../html/html.ts';
+import { tableOf } from '../html/table.ts';
+import type { Column } from '../html/table.ts';
+import { badge, factsOf, timeOf } from '../html/values.ts';
+import type { Overview, ProcessLine, Storage } from './overview-schemas.ts';
+import { partOf, sinceOf } from './part.ts';
+
+/** The rate and latency of answers to deliveries. */
+export function answersPanel(overview: Overview): Content {
+  return html`
+    <h2>Ingest</h2>
+    ${partOf(
+      overview,
+      'processes',
+      overview.answers,
+      (answers) => html`
+        <p class="figure">${rateOf(answers.per_second)}<span class="unit"> deliveries/s</span></p>
+        ${factsOf([
+          ['latency', latencyOf(answers)],
+          ['rejected', `${rateOf(answers.refused_per_second)}/s`],
+          ['processes', formatCount(answers.processes)],
+        ])}
+      `,
+      'No ingest process has reported.',
+    )}
+  `;
+}
+
+/** The jobs in the queue, and the deliveries in the spool. */
+export function queuePanel(overview: Overview): Content {
+  return html`
+    <h2>Queue and spool</h2>
+    ${partOf(
+      overview,
+      'queue',
+      overview.queue,
+      (queue) => html`
+        <p class="figure">${formatCount(queue.waiting)}<span class="unit"> jobs waiting</span></p>
+        ${factsOf([
+          [
+            'oldest',
+            queue.oldest_waiting_seconds === null
+              ? 'queue empty'
+              : formatDuration(queue.oldest_waiting_seconds),
+          ],
+          ['active', formatCount(queue.active)],
+          ['after errors', `${formatCount(queue.delayed)} delayed, ${formatCount(queue.failed)} failed`],
+        ])}
+      `,
+    )}
+    ${partOf(
+      overview,
+      'processes',
+      overview.spool,
+      ({ bytes, segments, oldest_seconds: oldest }) =>
+        factsOf([
+          [
+            'spool',
+            segments === 0
+              ? 'empty'
+              : `${formatBytes(bytes)} in ${countOf(segments, 'file')}, oldest ${formatDuration(oldest)}`,
+          ],
+        ]),
+      'No process has a spool.',
+    )}
+  `;
+}
+
+/** The rate and latency of storing events. */
+export function storingPanel(overview: Overview): Content {
+  return html`
+    <h2>Storing</h2>
+    ${partOf(
+      overview,
+      'processes',
+      overview.storing,
+      (storing) => html`
+        <p class="figure">${rateOf(storing.events_per_second)}<span class="unit"> events/s</span></p>
+        ${factsOf([
+          ['transactions', latencyOf(storing)],
+          ['processes', formatCount(storing.processes)],
+        ])}
+      `,
+      'No worker process has reported.',
+    )}
+  `;
+}
+
+/** The processes of the last day. */
+export function processesPanel(overview: Overview): Content {
+  const columns: Column<ProcessLine>[] = [
+    {
+      heading: 'Process',
+      kind: 'nowrap',
+      cell: ({ role, host, pid }) => html`${role} <span class="dim">${host} ${pid}</span>`,
+    },
+    {
+      heading: 'State',
+      cell: ({ is_alive: isAlive }) => (isAlive ? badge('good', 'running') : badge('bad', 'not reporting')),
+    },
+    { heading: 'Version', cell: ({ version }) => version },
+    { heading: 'Memory', kind: 'number', cell: (line) => known(line.memory_bytes, formatBytes) },
+    {
+      heading: 'CPU',
+      kind: 'number',
+      cell: (line) => known(line.cpu_percent, (cpu) => `${Math.round(cpu)} %`),
+    },
+    {
+      heading: 'Event loop p99',
+      kind: 'number',
+      cell: (line) => known(line.event_loop_delay_p99_ms, formatMilliseconds),
+    },
+    { heading: 'Started (UTC)', cell: (line) => timeOf(line.started_at) },
+    { heading: 'Last report (UTC)', cell: (line) => sinceOf(overview, line.seen_at) },
+  ];
+  return html`
+    <h2>Processes</h2>
+    ${partOf(overview, 'processes', overview.processes, (processes) =>
+      processes.length === 0
+        ? html`<p class="dim">No process has reported in the last day.</p>`
+        : tableOf('Processes of the last day', columns, processes),
+    )}
+  `;
+}
+
+const known = (value: number | null, show: (value: number) => string): Content =>
+  value === null ? html`<span class="dim">unknown</span>` : show(value);
+
+const rateOf = (perSecond: number) => formatCount(Number(perSecond.toPrecision(perSecond >= 100 ? 3 : 2)));
+
+const latencyOf = ({ p50_ms: p50, p99_ms: p99 }: { readonly p50_ms: number; readonly p99_ms: number }) =>
+  `p50 ${formatMilliseconds(p50)}, p99 ${formatMilliseconds(p99)}`;
+
+/** The size of the database by family and month, and the free disk space. */
+export function storagePanel(overview: Overview): Content {
+  return html`
+    <h2>Database and disk</h2>
+    ${partOf(overview, 'disk', overview.free_disk_bytes, (free) =>
+      factsOf([['free disk space', formatBytes(free)]]),
+    )}
+    ${partOf(overview, 'storage', overview.storage, describeStorage)}
+  `;
+}
+
+function describeStorage({
+  database_bytes: bytes,
+  default_rows: outside,
+  families,
+  partitions,
+}: Storage): Content {
+  return html`
+    ${factsOf([
+      ['database', formatBytes(bytes)],
+      ['default partition', outside === 0 ? 'empty' : outsideOf(outside)],
+    ])}
+    ${tableOf(
+      'Event tables by family',
+      [
+        { heading: 'Family', cell: ({ family }) => family },
+        { heading: 'Rows (estimate)', kind: 'number', cell: ({ rows }) => rowsOf(rows) },
+        { heading: 'Size', kind: 'number', cell: (line) => formatBytes(line.bytes) },
+        { heading: 'Oldest month', cell: (line) => line.oldest_month ?? 'none' },
+        { heading: 'Newest month', cell: (line) => line.newest_month ?? 'none' },
+      ],
+      families,
+    )}
+    <details>
+      <summary>${countOf(partitions.length, 'partition')}</summary>
+      ${tableOf(
+        'Partitions',
+        [
+          { heading: 'Partition', cell: ({ partition }) => partition },
+          {
+            heading: 'Rows (estimate)',
+            kind: 'number',
+            cell: ({ rows }) => rowsOf(rows),
+          },
+          { heading: 'Size', kind: 'number', cell: (line) => formatBytes(line.bytes) },
+        ],
+        partitions,
+      )}
+    </details>
+  `;
+}
+
+const rowsOf = (rows: number | null) => (rows === null ? 'unknown yet' : formatCount(rows));
+
+const outsideOf = (rows: number) =>
+  rows > MAX_DEFAULT_COUNT ? `over ${countOf(MAX_DEFAULT_COUNT, 'event')}` : countOf(rows, 'event');

@@ -1,0 +1,246 @@
+import type { Request } from 'express';
+import { MESSAGE_TYPES } from '../../domain.ts';
+import { accessPointNames } from '../../store/positions.ts';
+import type { Db } from '../../store/database.ts';
+import type { StoredEvent } from '../../store/stored-event.ts';
+import { summarizeClient, summarizeUser } from '../../store/timeline.ts';
+import type { ClientSummary, SeenWith, UserSummary } from '../../store/timeline.ts';
+import { formatCount } from '../../units.ts';
+import { addressOf, clientAddress, eventAddress, searchAddress, userAddress } from '../addresses.ts';
+import type { Query } from '../addresses.ts';
+import type { PageOf } from '../api/paging.ts';
+import { queryOf, readQuery, textOf, withBeginning } from '../api/query.ts';
+import type { Problems, Written } from '../api/query.ts';
+import { readEvents } from '../events/conditions.ts';
+import { GENERAL_COLUMNS } from '../events/event-table.ts';
+import { rangeFields, rangeLinks, typeSelect } from '../html/form.ts';
+import { html } from '../html/html.ts';
+import type { Content } from '../html/html.ts';
+import type { Page } from '../html/layout.ts';
+import { pagerOf, tableOf } from '../html/table.ts';
+import type { Column } from '../html/table.ts';
+import { factsOf, timeOf } from '../html/values.ts';
+import { clientQuery, userQuery, USUAL_DAYS, wholeRange } from './people-schemas.ts';
+import { accessPointName, readPlaces, whereaboutsOf } from './whereabouts.ts';
+
+const USER_PATH = '/people/user';
+
+/** The page of a user: devices, access points, and events, newest first. */
+export async function renderUser(db: Db, request: Request): Promise<Page> {
+  const written = withBeginning(queryOf(request), USUAL_DAYS);
+  const { asked, problems } = readQuery(userQuery, written);
+  const title = `User ${textOf(written, 'name') ?? ''}`;
+  if (problems !== undefined) {
+    return { title, content: timelineForm(USER_PATH, 'name', written, problems) };
+  }
+  const { name, type, cursor } = asked;
+  const range = wholeRange(asked);
+  const [summary, page] = await Promise.all([
+    summarizeUser(db, name, range.since, range.until),
+    readEvents(
+      db,
+      { user: name, messageTypes: type, since: asked.since, until: asked.until },
+      { limit: EVENTS_PER_PAGE, after: cursor },
+    ),
+  ]);
+  const names = await accessPointNames(
+    db,
+    summary.accessPoints.map(({ name: mac }) => mac),
+  );
+  const inRange = { since: textOf(written, 'since'), until: textOf(written, 'until') };
+  return {
+    title,
+    content: [
+      timelineForm(USER_PATH, 'name', written, new Map()),
+      html`
+        <div class="panels">
+          ${seenPanel(summary, USER_PATH, written)}
+          ${seenWithPanel(
+            'Devices',
+            summary.devices,
+            (mac) => html`<a class="mono" href=${clientAddress(mac, inRange)}>${mac}</a>`,
+          )}
+          ${seenWithPanel('Access points', summary.accessPoints, (mac) => accessPointName(mac, names))}
+        </div>
+        <h2>Timeline</h2>
+        <p>
+          <a href=${searchAddress({ ...inRange, user: name })}>Search these events</a> to filter or export
+          them.
+        </p>
+      `,
+      timelineOf(USER_PATH, written, page),
+    ],
+  };
+}
+
+const CLIENT_PATH = '/people/client';
+const EVENTS_PER_PAGE = 50;
+
+/** A map with more dots is unreadable. */
+const OBSERVATIONS = 500;
+
+/** The page of a client: users, access points, SSIDs, positions, and events, newest first. */
+export async function renderClient(db: Db, request: Request): Promise<Page> {
+  const written = withBeginning(queryOf(request), USUAL_DAYS);
+  const { asked, problems } = readQuery(clientQuery, written);
+  if (problems !== undefined) return refuse(written, problems);
+  const { mac, type, cursor } = asked;
+  const range = wholeRange(asked);
+  const [summary, page, places] = await Promise.all([
+    summarizeClient(db, mac, range.since, range.until),
+    readEvents(
+      db,
+      { mac, messageTypes: type, since: asked.since, until: asked.until },
+      { limit: EVENTS_PER_PAGE, after: cursor },
+    ),
+    readPlaces(db, mac, range, OBSERVATIONS),
+  ]);
+  const names = await accessPointNames(
+    db,
+    summary.accessPoints.map(({ name }) => name),
+  );
+  const inRange = { since: textOf(written, 'since'), until: textOf(written, 'until') };
+  return {
+    title: `Client ${mac}`,
+    content: [
+      timelineForm(CLIENT_PATH, 'mac', written, new Map()),
+      html`
+        <div class="panels four">${panels(summary, names, written)}</div>
+        <h2>Location</h2>
+        ${whereaboutsOf(mac, places, OBSERVATIONS)}
+        <h2>Timeline</h2>
+        <p><a href=${searchAddress({ ...inRange, mac })}>Search these events</a> to filter or export them.</p>
+      `,
+      timelineOf(CLIENT_PATH, written, page),
+    ],
+  };
+}
+
+function panels(
+  summary: ClientSummary,
+  names: ReadonlyMap<string, string>,
+  written: Written,
+): readonly Content[] {
+  const inRange = { since: textOf(written, 'since'), until: textOf(written, 'until') };
+  return [
+    seenPanel(summary, CLIENT_PATH, written),
+    seenWithPanel('Users', summary.users, (name) => html`<a href=${userAddress(name, inRange)}>${name}</a>`),
+    seenWithPanel('Access points', summary.accessPoints, (mac) => accessPointName(mac, names)),
+    seenWithPanel('SSIDs', summary.ssids, (name) => name),
+  ];
+}
+
+function refuse(written: Written, problems: ReadonlyMap<string, string>): Page {
+  const problem = problems.get('mac');
+  return {
+    title: `Client ${textOf(written, 'mac') ?? ''}`,
+    content:
+      problem === undefined
+        ? timelineForm(CLIENT_PATH, 'mac', written, problems)
+        : html`<p class="note bad">The MAC address ${problem}. <a href="/people">Search again</a></p>`,
+  };
+}
+
+/** The form above a timeline: range and type. `subject` is the parameter that names the user or client. */
+function timelineForm(path: string, subject: string, written: Written, problems: Problems): Content {
+  return html`
+    <form method="get" action=${path} aria-label="Range and types">
+      <input type="hidden" name=${subject} value=${written[subject]} />
+      <div class="fields">
+        ${rangeFields(written, problems)}
+        ${typeSelect(MESSAGE_TYPES, textOf(written, 'type'), problems.get('type'))}
+        <div class="field"><button>Show</button></div>
+      </div>
+    </form>
+    ${rangeLinks(path, written)}
+  `;
+}
+
+const COLUMNS: readonly Column<StoredEvent>[] = [
+  {
+    heading: 'Time (UTC)',
+    cell: (event) => html`
+      <a href=${eventAddress(event)}>
+        <time datetime=${event.occurredAt}>${event.occurredAt.slice(11, 19)}</time>
+      </a>
+    `,
+  },
+  ...GENERAL_COLUMNS,
+];
+
+/** Events by day, newest first. */
+function timelineOf(path: string, written: Written, page: PageOf<StoredEvent>): Content {
+  if (page.items.length === 0) {
+    return html`<p class="empty">No events in this range. Choose a longer range or all types.</p>`;
+  }
+  const byDay = Map.groupBy(page.items, ({ occurredAt }) => occurredAt.slice(0, 10));
+  return [
+    [...byDay].map(
+      ([day, events]) => html`
+        <section class="day">
+          <h3>${day}</h3>
+          ${tableOf(`Events of ${day}, newest first`, COLUMNS, events)}
+        </section>
+      `,
+    ),
+    pagerOf(path, written, page.next),
+  ];
+}
+
+/** First and last seen in a range, and the number of events of each type; a type links to its events. */
+function seenPanel(
+  { firstSeen, lastSeen, countsByType, isComplete }: UserSummary | ClientSummary,
+  path: string,
+  query: Query,
+): Content {
+  return html`
+    <section class="panel">
+      <h2>Seen in this range</h2>
+      ${
+        firstSeen === undefined || lastSeen === undefined
+          ? html`<p class="dim">Not seen.</p>`
+          : html`<p>First ${timeOf(firstSeen)}<br />Last ${timeOf(lastSeen)}</p>`
+      }
+      ${factsOf(
+        MESSAGE_TYPES.map((type) => {
+          const count = countsByType[type];
+          return (
+            count !== undefined && [
+              html`<a href=${addressOf(path, { ...query, type, cursor: undefined })}>${type}</a>`,
+              formatCount(count),
+            ]
+          );
+        }),
+      )}
+      ${
+        !isComplete &&
+        html`<p class="note warn">
+          Part of the data is missing because the query took too long. Choose a shorter range.
+        </p>`
+      }
+    </section>
+  `;
+}
+
+/** The users, clients, access points or SSIDs seen together with a user or client. */
+function seenWithPanel(title: string, seen: readonly SeenWith[], nameOf: (name: string) => Content): Content {
+  return html`
+    <section class="panel">
+      <h2>${title}</h2>
+      ${
+        seen.length === 0
+          ? html`<p class="dim">None in this range.</p>`
+          : html`<ul class="seen" tabindex="0" aria-label=${title}>
+              ${seen.map(
+                ({ name, count, lastSeen }) => html`
+                  <li>
+                    <span>${nameOf(name)}</span>
+                    <span class="dim">${formatCount(count)}, last ${timeOf(lastSeen)}</span>
+                  </li>
+                `,
+              )}
+            </ul>`
+      }
+    </section>
+  `;
+}

@@ -1,0 +1,228 @@
+import type { Request } from 'express';
+import type { VNode } from 'preact';
+import { z } from 'zod';
+import { asText, showBytes } from '../../show-bytes.ts';
+import type { Db } from '../../store/database.ts';
+import { QUARANTINE_STATES } from '../../store/search-quarantine.ts';
+import type { Quarantined } from '../../store/search-quarantine.ts';
+import { countOf, formatBytes, formatCount } from '../../units.ts';
+import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
+import { only, queryOf, textOf } from '../api/query.ts';
+import type { Written } from '../api/query.ts';
+import { readAsked } from '../api/route.ts';
+import { DELIVERED_TYPES } from '../events/conditions.ts';
+import { fieldOf, filterForm, rangeFields, selectOf, typeSelect } from '../html/form.ts';
+import { html } from '../html/html.ts';
+import type { Content } from '../html/html.ts';
+import type { Page } from '../html/layout.ts';
+import { pagerOf, tableOf } from '../html/table.ts';
+import type { Column } from '../html/table.ts';
+import { badge, factsOf, timeOf } from '../html/values.ts';
+import type { Fact } from '../html/values.ts';
+import { conditionsShape, quarantineQuery } from './quarantine-schemas.ts';
+import { readQuarantine } from './read-quarantine.ts';
+import type { DescribedQuarantined, PageOfQuarantine } from './read-quarantine.ts';
+
+/** The list of quarantined items, with the actions on them. */
+export async function renderQuarantine(db: Db, request: Request): Promise<Page> {
+  const { query } = readAsked(z.object({ query: quarantineQuery }), request);
+  const page = await readQuarantine(db, query);
+  const written = queryOf(request);
+  return {
+    title: 'Quarantine',
+    modules: ['quarantine.js'],
+    content: html`
+      <p>
+        Authenticated deliveries and records that could not be parsed or stored, with their original bytes.
+        Replay processes them again as new deliveries. Discard deletes their content permanently.
+      </p>
+      ${filterForm('/quarantine', 'Quarantine', conditionFields(written))}
+      ${page.items.length === 0 ? emptyState(query.state) : chooser(page, query.state, written)}
+      ${pagerOf('/quarantine', written, page.next)}
+    `,
+  };
+}
+
+const STATE_OPTIONS = QUARANTINE_STATES.map((state) => [state, state] as const);
+
+const conditionFields = (written: Written): Content => html`
+  ${selectOf({ name: 'state', label: 'State', value: textOf(written, 'state'), options: STATE_OPTIONS })}
+  ${typeSelect(DELIVERED_TYPES, textOf(written, 'type'))}
+  ${fieldOf({ name: 'source', label: 'Source', value: textOf(written, 'source') })}
+  ${fieldOf({ name: 'reason', label: 'Reason', value: textOf(written, 'reason'), placeholder: 'any part' })}
+  ${rangeFields(written)}
+`;
+
+function emptyState(state: string): Content {
+  if (state !== 'open') {
+    return html`<p class="empty">No items match. <a href="/quarantine">Show open items</a></p>`;
+  }
+  return html`<p class="empty">
+    No open items. Earlier items are under <a href="/quarantine?state=replayed">replayed</a> and${' '}
+    <a href="/quarantine?state=discarded">discarded</a>.
+  </p>`;
+}
+
+const CHECKBOX: Column<Quarantined> = {
+  heading: 'Select',
+  cell: (item) =>
+    item.resolution === null &&
+    html`<input
+      type="checkbox"
+      name="ids"
+      value=${item.quarantine_id}
+      aria-label=${`Select the item received ${item.received_at.toISOString()}`}
+    />`,
+};
+
+/** The conditions of the page as the body member `matching`. */
+const matchingOf = (written: Written) => JSON.stringify(only(written, Object.keys(conditionsShape)));
+
+function chooser({ items, total }: PageOfQuarantine, state: string, written: Written): Content {
+  const isOpen = state === 'open';
+  return html`
+    <form id="chosen" data-matching=${matchingOf(written)} data-total=${isOpen ? total : 0}>
+      <div class="row apart">
+        <p>
+          ${countOf(total, state === 'all' ? 'item' : `${state} item`)}, ${formatCount(items.length)} on this
+          page.
+        </p>
+        ${
+          items.some((item) => item.resolution === null) &&
+          html`
+            <div class="row">
+              <label><input type="checkbox" name="page" /> Select this page</label>
+              ${
+                isOpen &&
+                html`<label
+                  ><input type="checkbox" name="all" /> Select all ${formatCount(total)} matching</label
+                >`
+              }
+              <button type="button" name="replay">Replay</button>
+              <button type="button" name="discard" class="danger">Discard</button>
+            </div>
+          `
+        }
+      </div>
+      <div id="outcome"></div>
+      ${quarantineTable(items, [CHECKBOX])}
+    </form>
+  `;
+}
+
+/** The page shows no more characters of the content. */
+const MAX_SHOWN = 64 * 1024;
+
+/** The page of one quarantined item: its details, the actions on it, and its content. */
+export function quarantinedPage(described: DescribedQuarantined, content: Buffer): Page {
+  const { item } = described;
+  return {
+    title: 'Quarantined item',
+    modules: ['quarantine.js'],
+    content: html`
+      ${quarantinedFacts(described)} ${item.resolution === null && actions(item.quarantine_id)}
+      ${bytes(described, content)}
+    `,
+  };
+}
+
+function quarantinedFacts({ item, replayOf, account }: DescribedQuarantined): Content {
+  const { replay_delivery_id: replayId, resolved_at: resolvedAt } = item;
+  const linkTo = (id: string) => html`<a class="mono" href=${quarantinedAddress(id)}>${id}</a>`;
+  return factsOf(
+    [
+      ['State', html`${stateBadge(item)} ${resolvedAt !== null && timeOf(resolvedAt)}`],
+      ['Reason', item.reason],
+      ['Received (UTC)', timeOf(item.received_at)],
+      ['Source', item.source],
+      ['Type', item.message_type],
+      ['Size', `${formatBytes(item.bytes)}${item.encoding === null ? '' : `, encoded as ${item.encoding}`}`],
+      ['Delivery', html`<a class="mono" href=${deliveryAddress(item.delivery_id)}>${item.delivery_id}</a>`],
+      ['Item ID', html`<code>${item.quarantine_id}</code>`],
+      replayOf !== undefined && ['Quarantined by the replay of', linkTo(replayOf)],
+      replayId !== null && [
+        'Replayed as delivery',
+        html`
+          <a class="mono" href=${deliveryAddress(replayId)}>${replayId}</a>
+          ${
+            account !== undefined &&
+            `: ${countOf(account.events, 'event')}, ${countOf(account.duplicates, 'duplicate')}`
+          }
+        `,
+      ],
+      ...(account?.again ?? []).map(({ quarantineId, reason }): Fact => [
+        'Quarantined again',
+        html`${linkTo(quarantineId)}: ${reason}`,
+      ]),
+    ],
+    'panel',
+  );
+}
+
+/** The page is reloaded after an action and then shows its result. */
+const actions = (id: string): Content => html`
+  <h2>Actions</h2>
+  <div class="row">
+    <form data-action="/quarantine/replay" data-done="Replayed. This page shows the result.">
+      <input type="hidden" name="ids[]" value=${id} />
+      <button>Replay</button>
+    </form>
+    <form
+      data-action="/quarantine/discard"
+      data-confirm="Discard this item? Its content is deleted permanently; reason, size and source stay."
+      data-done="Discarded."
+    >
+      <input type="hidden" name="ids[]" value=${id} />
+      <button class="danger">Discard</button>
+    </form>
+  </div>
+`;
+
+function bytes({ item }: DescribedQuarantined, content: Buffer): Content {
+  if (item.resolution === 'discarded') return html`<p class="empty">The content was discarded.</p>`;
+  const download = `/api/v1/quarantine/${item.quarantine_id}/content`;
+  const text = showBytes(content, 'download the content to see all of it');
+  return html`
+    <h2>Content</h2>
+    <div class="row apart">
+      <p>
+        ${asText(content) === undefined ? 'Not UTF-8 text. Shown as hex dump: offset, bytes, ASCII.' : 'Shown as text.'}
+      </p>
+      <a class="button quiet" href=${download} download>Download original</a>
+    </div>
+    <pre tabindex="0" aria-label="Content">${text.slice(0, MAX_SHOWN)}</pre>
+    ${text.length > MAX_SHOWN && html`<p>${formatCount(text.length - MAX_SHOWN)} more characters are in the download.</p>`}
+  `;
+}
+
+/** The state of a quarantined item. */
+function stateBadge({ resolution }: Pick<Quarantined, 'resolution'>): VNode {
+  switch (resolution) {
+    case null:
+      return badge('warn', 'open');
+    case 'replayed':
+      return badge('good', 'replayed');
+    case 'discarded':
+      return badge('plain', 'discarded');
+  }
+}
+
+const COLUMNS: readonly Column<Quarantined>[] = [
+  {
+    heading: 'Received (UTC)',
+    cell: (item) => html`<a href=${quarantinedAddress(item.quarantine_id)}>${timeOf(item.received_at)}</a>`,
+  },
+  { heading: 'State', cell: stateBadge },
+  { heading: 'Type', cell: (item) => item.message_type },
+  { heading: 'Source', cell: (item) => item.source },
+  { heading: 'Size', kind: 'number', cell: (item) => formatBytes(item.bytes) },
+  { heading: 'Reason', kind: 'wrap', cell: (item) => item.reason },
+];
+
+/** Quarantined items as a table; `first` are columns before the others. */
+export function quarantineTable(
+  items: readonly Quarantined[],
+  first: readonly Column<Quarantined>[] = [],
+): VNode {
+  return tableOf('Quarantined items, newest first', [...first, ...COLUMNS], items);
+}

@@ -1,0 +1,125 @@
+import { statSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { deliveriesArea } from '../../../src/console/deliveries/deliveries-area.ts';
+import { destinationsArea } from '../../../src/console/destinations/destinations-area.ts';
+import { eventsArea } from '../../../src/console/events/events-area.ts';
+import { liveArea } from '../../../src/console/live/live-area.ts';
+import { operatorLogArea } from '../../../src/console/operator-log/operator-log-area.ts';
+import { peopleArea } from '../../../src/console/people/people-area.ts';
+import { quarantineArea } from '../../../src/console/quarantine/quarantine-area.ts';
+import { settingsArea } from '../../../src/console/settings/settings-area.ts';
+import { subscriptionsArea } from '../../../src/console/subscriptions/subscriptions-area.ts';
+import type { MessageType } from '../../../src/domain.ts';
+import { sendingOf } from '../../../src/serve/console-actions.ts';
+import type { Db } from '../../../src/store/database.ts';
+import { reportProcess } from '../../../src/store/processes.ts';
+import { startAdmin } from '../../support/admin.ts';
+import type { RunningAdmin } from '../../support/admin.ts';
+import { deliverAndCount } from '../../support/arrivals.ts';
+import { openBrowser, runsInBrowser } from '../../support/browser.ts';
+import type { OpenBrowser } from '../../support/browser.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import type { TestDatabase } from '../../support/database.ts';
+import { overviewForTests } from '../overview/overview-for-tests.ts';
+
+/** Kept in the repository, for README.md. */
+const FILE = path.resolve(import.meta.dirname, '../../../docs/console.png');
+
+const MAX_BYTES = 300_000;
+
+const MINUTE = 60_000;
+
+/** Deliveries a minute, about, as in an account with mostly log-ins and location reports. */
+const RATES: readonly (readonly [type: MessageType, rate: number])[] = [
+  ['LOCATION_AP_CENTRIC', 90],
+  ['LOCATION_CLIENT_CENTRIC', 40],
+  ['AUTHENTICATION_LOG_ALL', 55],
+  ['ACCOUNTING_LOG_ALL', 45],
+  ['AUDIT_LOG_ALL', 18],
+  ['CREDENTIAL_LOG_ALL', 4],
+];
+
+/** The same curve each time: a calm beginning, and a rise towards the end of the hour. */
+const shareAt = (minute: number) => 0.6 + 0.25 * Math.sin(minute / 7) + (0.5 * minute) / 60;
+
+describe.skipIf(!runsInBrowser())(
+  'the screenshot of README.md (npm run test:console, needs Chromium)',
+  () => {
+    let database: TestDatabase;
+    let admin: RunningAdmin;
+    let browser: OpenBrowser;
+    beforeAll(async () => {
+      database = await createTestDatabase();
+      await seed(database.db);
+      admin = await startAdmin(areasOf(database.db), database.db);
+      browser = await openBrowser({ viewport: { width: 1280, height: 900 }, colorScheme: 'light' });
+    });
+    afterAll(async () => {
+      await browser.close();
+      await admin.close();
+      await database.drop();
+    });
+
+    test('shows the overview of the last hour; UPDATE_SCREENSHOT=1 writes it', async () => {
+      const page = await browser.context.newPage();
+      await page.goto(admin.url);
+      await page.locator('#arrivals-chart canvas').waitFor();
+      await page.getByText('Running normally.').waitFor();
+      expect(await page.getByRole('link', { name: 'hour', exact: true }).getAttribute('aria-current')).toBe(
+        'true',
+      );
+      if (process.env['UPDATE_SCREENSHOT'] === '1') await page.screenshot({ path: FILE });
+      expect(statSync(FILE).size).toBeLessThan(MAX_BYTES);
+    });
+  },
+);
+
+async function seed(db: Db): Promise<void> {
+  const now = Date.now();
+  const given = Array.from({ length: 60 }, (_, minute) =>
+    RATES.map(([messageType, rate]) => ({
+      receivedAt: new Date(now - (60 - minute) * MINUTE + MINUTE / 2),
+      messageType,
+      count: Math.round(rate * shareAt(minute)),
+      events: messageType.startsWith('LOCATION_') ? 5 : 1,
+    })),
+  );
+  await deliverAndCount(db, ...given.flat());
+  await reportProcess(
+    db,
+    {
+      processId: '00000000-0000-4000-8000-000000000001',
+      role: 'all',
+      host: 'collector',
+      pid: 4711,
+      version: '1.0.0',
+      startedAt: new Date(now - 90 * MINUTE),
+    },
+    {
+      answers: { perSecond: 4.7, p50Ms: 2.8, p99Ms: 22, refusedPerSecond: 0 },
+      spool: { bytes: 0, segments: 0, oldestSeconds: 0 },
+      queueWorks: true,
+      storing: { eventsPerSecond: 18, p50Ms: 5.1, p99Ms: 61 },
+      memoryBytes: 190_000_000,
+      eventLoopDelayP99Ms: 4,
+      cpuPercent: 12,
+    },
+  );
+}
+
+function areasOf(db: Db) {
+  const settled = { waiting: 0, active: 1, delayed: 0, failed: 0, oldestWaitingSeconds: undefined };
+  return [
+    overviewForTests(db, { queue: async () => settled }),
+    eventsArea({ db, isFiltered: () => false }),
+    peopleArea({ db }),
+    liveArea({ db }),
+    deliveriesArea({ db }),
+    quarantineArea({ db, replay: async () => [] }),
+    destinationsArea({ db, ...sendingOf(db, []) }),
+    subscriptionsArea({ db, sources: [], missing: [] }),
+    operatorLogArea({ db }),
+    settingsArea({}),
+  ];
+}
