@@ -3,7 +3,7 @@ import { countOf } from '../units.ts';
 import { networkOf } from './failed-secrets.ts';
 
 /** A refused request, as it is logged. */
-export interface Refusal {
+interface Refusal {
   /** The address that the request came from. */
   readonly remote: string;
   readonly status: number;

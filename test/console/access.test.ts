@@ -56,7 +56,7 @@ async function start(token: string | undefined): Promise<void> {
   admin = await startAdmin([area], database.db, {
     token,
     countFailure: (address) => failures.count(address),
-    logRefusal: ({ status }, message) => void lines.push(`${status} ${message}`),
+    logRefusal: ({ status }, message) => void lines.push(`${status} ${message.split(';')[0]}`),
     logger: pino({ level: 'trace' }, { write: (line) => void lines.push(line) }),
   });
 }
@@ -227,7 +227,7 @@ describe('with a token', () => {
     expect(await logIn()).toMatchObject({ status: 303 });
     expect(lines).toEqual([
       ...Array<string>(20).fill('401 console: wrong ADMIN_TOKEN'),
-      ...Array.from({ length: 5 }, () => expect.stringMatching(/^429 console: too many wrong tokens/)),
+      ...Array<string>(5).fill('429 console: too many wrong tokens'),
     ]);
   });
 
