@@ -14,7 +14,13 @@ const SLOW = [
   'test/security/admin-listener.test.ts',
 ];
 
-const skipped = process.env['SLOW_TESTS'] === undefined ? SLOW : [];
+/** Tests that measure latencies beside an attack, on a machine that runs nothing else: `npm run test:attacks` runs them. */
+const ATTACKS = ['test/attacks/pipelining.test.ts'];
+
+const skipped = [
+  ...(process.env['SLOW_TESTS'] === undefined ? SLOW : []),
+  ...(process.env['ATTACKS'] === undefined ? ATTACKS : []),
+];
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts', 'emulator/test/**/*.test.ts'],

@@ -6,7 +6,7 @@ import { HttpError } from '../errors.ts';
 import type { Db } from '../store/database.ts';
 import { createAccess } from './access/access.ts';
 import { createWrongTokens, requireVisitor, visitorOf } from './access/gate.ts';
-import type { CountFailure } from './access/gate.ts';
+import type { CountFailure, LogRefusal } from './access/gate.ts';
 import { LOG_IN_STYLE_HASH, serveLogIn } from './access/log-in.ts';
 import { answerErrors } from './answer-errors.ts';
 import { describeApi } from './api/openapi.ts';
@@ -22,6 +22,7 @@ export interface AdminOptions {
   /** Undefined: everyone on this machine has access. */
   readonly token: string | undefined;
   readonly countFailure: CountFailure;
+  readonly logRefusal: LogRefusal;
   /** The metrics of this process in Prometheus format. */
   readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
   /** Undefined in roles without the console. */
@@ -57,9 +58,9 @@ const CONTENT_SECURITY_POLICY = {
  * and the log-in page answer.
  */
 export function createAdminApp(options: AdminOptions): Express {
-  const { token, console, logger } = options;
+  const { token, console, logger, logRefusal } = options;
   const access = createAccess(token);
-  const noteWrongToken = createWrongTokens(options.countFailure, logger);
+  const noteWrongToken = createWrongTokens(options.countFailure, logRefusal);
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -101,7 +102,7 @@ export function createAdminApp(options: AdminOptions): Express {
   app.use((request: Request) => {
     throw new HttpError(404, 'NOT_FOUND', `${request.path} does not exist`);
   });
-  app.use(answerErrors(navigation, logger));
+  app.use(answerErrors(navigation, logRefusal, logger));
   return app;
 }
 

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { VNode } from 'preact';
 import { ConflictError, NotFoundError, describeError, OutageError, HttpError } from '../errors.ts';
 import { letInWith, wantsPage } from './access/gate.ts';
+import type { LogRefusal } from './access/gate.ts';
 import { html, renderDocument } from './html/html.ts';
 import type { Content } from './html/html.ts';
 import { headOf, layOut } from './html/layout.ts';
@@ -13,14 +14,22 @@ import type { NavigationEntry } from './html/layout.ts';
  * Answers every error: programs get the cloud's error body (specification, "Error body"), browsers a page. Details are
  * in the log, under the error id of the answer.
  */
-export function answerErrors(navigation: readonly NavigationEntry[], logger: Logger): ErrorRequestHandler {
+export function answerErrors(
+  navigation: readonly NavigationEntry[],
+  logRefusal: LogRefusal,
+  logger: Logger,
+): ErrorRequestHandler {
   // Express recognizes an error handler by its four parameters.
   return (error: unknown, request, response, _next) => {
     const errorId = randomUUID();
     const { status, code, message, retryAfter } = asHttpError(error);
+    // The gate has logged it already.
+    const isWrongToken = status === 401 && request.headers.authorization !== undefined;
     const line = { errorId, status, method: request.method, path: request.path };
     if (status >= 500) logger.error({ ...line, err: error }, `console: ${message}`);
-    else logger.info(line, `console: ${message}`);
+    else if (letInWith(request) !== undefined) logger.info(line, `console: ${message}`);
+    else if (!isWrongToken)
+      logRefusal({ ...line, remote: request.socket.remoteAddress ?? '' }, `console: ${message}`);
     if (response.headersSent) {
       response.destroy();
       return;

@@ -33,10 +33,12 @@ export function createFailedSecrets(): FailedSecrets {
 }
 
 /**
- * The network that belongs to one customer of a provider, as a key: an IPv4 address, or the /64 of an IPv6 address
- * (RFC 6177: a site is given at least that).
+ * The network that belongs to one customer of a provider: an IPv4 address, or the /64 of an IPv6 address (RFC 6177: a
+ * site is given at least that). Empty if the text is not an address.
  */
-function networkOf(address: string): string {
+export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return '';
-  return ipaddr.process(address).toByteArray().slice(0, 8).join('.');
+  const parsed = ipaddr.process(address);
+  if (parsed instanceof ipaddr.IPv4) return parsed.toString();
+  return `${new ipaddr.IPv6([...parsed.parts.slice(0, 4), 0, 0, 0, 0]).toString()}/64`;
 }

@@ -1,9 +1,10 @@
 import { createServer as createHttpServer } from 'node:http';
-import type { RequestListener, Server } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { trackConnections } from './connections.ts';
+import { limitPipelining } from './pipelining.ts';
 
 /** A listening HTTP or HTTPS server. */
 export interface HttpListener {
@@ -41,17 +42,22 @@ const TLS_OPTIONS = { minVersion: 'TLSv1.2', handshakeTimeout: LIMITS.headersTim
 /** At shutdown, longer than the queue may take for the requests in progress (5 s). */
 const CLOSE_GRACE_MS = 6_000;
 
-/** Creates a listener that passes its requests to `app`, by HTTPS if it gets a certificate. */
+/**
+ * Creates a listener that passes its requests to `app`, by HTTPS if it gets a certificate. It answers a missing or second
+ * Host header with 400 and an unknown expectation with 417. `100 Continue` is sent when `app` begins to read the body.
+ */
 export function createHttpListener(
   app: RequestListener,
   tls: TlsCertificate | undefined,
   { maxConnections, ...limits }: typeof LIMITS = LIMITS,
 ): HttpListener {
+  // This listener checks the Host header itself: the server's own check allows a second one, and its answers would not
+  // count as requests of the connection.
+  const options = { ...limits, requireHostHeader: false };
   const server: Server | TlsServer =
-    tls === undefined
-      ? createHttpServer(limits, app)
-      : createHttpsServer({ ...limits, ...TLS_OPTIONS, ...tls }, app);
+    tls === undefined ? createHttpServer(options) : createHttpsServer({ ...options, ...TLS_OPTIONS, ...tls });
   server.maxConnections = maxConnections;
+  serveRequests(server, app);
   return {
     listen: (port, host) =>
       new Promise((resolve, reject) => {
@@ -65,6 +71,39 @@ export function createHttpListener(
     close: trackConnections(server, CLOSE_GRACE_MS),
   };
 }
+
+function serveRequests(server: Server | TlsServer, app: RequestListener): void {
+  const pass = limitPipelining();
+  server.on('request', (request: IncomingMessage, response: ServerResponse) =>
+    pass(request, response, isHostValid(request) ? app : answerWith(400)),
+  );
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    // Reading begins only after the headers, with the secret in them, were accepted. A body is also read to its end after
+    // the answer, to be dropped.
+    request.once('resume', () => {
+      if (!response.headersSent) response.writeContinue();
+    });
+    server.emit('request', request, response);
+  });
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
+    pass(request, response, answerWith(417)),
+  );
+}
+
+/** RFC 9112, section 3.2. Programs in front of this one may use the other of two Host headers. */
+function isHostValid({ rawHeaders, httpVersion }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let n = 0; n < rawHeaders.length; n += 2) if (rawHeaders[n]?.toLowerCase() === 'host') hosts += 1;
+  return hosts === 1 || (hosts === 0 && httpVersion === '1.0');
+}
+
+const answerWith =
+  (status: number): RequestListener =>
+  (_request, response) => {
+    response.statusCode = status;
+    response.setHeader('Connection', 'close');
+    response.end();
+  };
 
 function portOf(address: AddressInfo | string | null): number {
   if (address === null || typeof address === 'string') throw new Error('the listener has no port');

@@ -11,8 +11,10 @@ import { OVERLOADED } from './admission.ts';
 import type { Admission } from './admission.ts';
 import { createHttpListener } from './http-listener.ts';
 import type { HttpListener, TlsCertificate } from './http-listener.ts';
-import { receiveDelivery } from './receive-delivery.ts';
+import { isProven, receiveDelivery } from './receive-delivery.ts';
 import type { IngestObserver, ReceiveOptions } from './receive-delivery.ts';
+import { createRefusalLog } from './refusal-log.ts';
+import type { RefusalLog } from './refusal-log.ts';
 
 /** The dependencies of the routes about the process's health. */
 export interface HealthOptions {
@@ -89,8 +91,16 @@ function listenWith(app: Express, { tls, logger, observer }: HealthOptions): Htt
   app.use((request) => {
     throw new HttpError(404, 'NOT_FOUND', `there is nothing at ${request.path}`);
   });
-  app.use(answerErrors(logger, observer));
-  return createHttpListener(app, tls);
+  const refusals = createRefusalLog(logger);
+  app.use(answerErrors(logger, refusals, observer));
+  const listener = createHttpListener(app, tls);
+  return {
+    ...listener,
+    async close() {
+      await listener.close();
+      refusals.flush();
+    },
+  };
 }
 
 async function answerDelivery(
@@ -128,8 +138,11 @@ function remoteAddressOf(request: Request): string {
   return isIP(ip) === 0 ? (request.socket.remoteAddress ?? '') : ip;
 }
 
-/** Answers every error in the shape of the cloud's own errors (specification, "Error body"), and logs it with its id. */
-function answerErrors(logger: Logger, observer: IngestObserver): ErrorRequestHandler {
+/**
+ * Answers every error in the shape of the cloud's own errors (specification, "Error body"), and logs it with its id. Repeated
+ * refusals of senders without a proven secret are only counted.
+ */
+function answerErrors(logger: Logger, refusals: RefusalLog, observer: IngestObserver): ErrorRequestHandler {
   // Express recognizes an error handler by its four parameters.
   return (error: unknown, request, response, _next) => {
     const errorId = randomUUID();
@@ -140,7 +153,8 @@ function answerErrors(logger: Logger, observer: IngestObserver): ErrorRequestHan
     // An overload is logged once, when it begins: a line for each rejected delivery would add to the load.
     if (code === OVERLOADED) logger.debug(line, message);
     else if (status >= 500) logger.error({ ...line, err: error }, message);
-    else logger.warn(line, message);
+    else if (isProven(request)) logger.warn(line, message);
+    else refusals.add(line, message);
     if (response.headersSent) return;
     response.set(REQUEST_ID_HEADER, errorId);
     if (retryAfter !== undefined) response.set('Retry-After', String(retryAfter));

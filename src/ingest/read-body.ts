@@ -44,6 +44,9 @@ export async function readBody(
   limit: number,
   onBytes: (bytes: number) => void,
 ): Promise<Buffer> {
+  const length = request.headers['content-length'] ?? null;
+  // Before reading begins, which would request the body of a sender that waits for `100 Continue`.
+  if (Number(length) > limit) throw tooLarge(limit);
   const { promise: refused, reject } = Promise.withResolvers<never>();
   const count = (piece: Buffer) => {
     try {
@@ -55,7 +58,7 @@ export async function readBody(
   };
   request.on('data', count);
   try {
-    const body = rawBody(request, { limit, length: request.headers['content-length'] ?? null });
+    const body = rawBody(request, { limit, length });
     return await Promise.race([body, refused]);
   } catch (error) {
     if (error instanceof HttpError) throw error;
@@ -96,7 +99,7 @@ function isTooLarge(error: unknown): boolean {
   );
 }
 
-const tooLarge = (limit: number, cause: unknown) =>
+const tooLarge = (limit: number, cause?: unknown) =>
   new HttpError(413, 'BODY_TOO_LARGE', `the body is larger than ${limit} bytes (setting MAX_BODY_BYTES)`, {
     cause,
   });

@@ -43,6 +43,11 @@ export interface Addressed {
   readonly remoteAddress: string;
 }
 
+const provenSenders = new WeakSet<IncomingMessage>();
+
+/** Whether the sender of this request has proven a secret of the source. */
+export const isProven = (request: IncomingMessage) => provenSenders.has(request);
+
 /** Seconds after which a sender should retry if neither queue nor spool can accept its delivery. */
 const RETRY_AFTER_OUTAGE = 10;
 
@@ -64,6 +69,7 @@ export async function receiveDelivery(
       ? await wrongSecret(failedSecrets, remoteAddress)
       : unauthorized();
   }
+  if (formInHeaders !== undefined) provenSenders.add(request);
   const encoding = request.headers['content-encoding'];
   const decode = chooseDecoder(encoding);
   inFlight.admit(formInHeaders !== undefined);
@@ -72,6 +78,7 @@ export async function receiveDelivery(
     if (!verifier.verifySignature(source, request.headers, sent)) {
       throw await wrongSecret(failedSecrets, remoteAddress);
     }
+    provenSenders.add(request);
     inFlight.prove();
   }
 

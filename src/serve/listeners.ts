@@ -7,6 +7,7 @@ import { UsageError } from '../errors.ts';
 import { createFailedSecrets } from '../ingest/failed-secrets.ts';
 import { createHttpListener } from '../ingest/http-listener.ts';
 import type { HttpListener } from '../ingest/http-listener.ts';
+import { createRefusalLog } from '../ingest/refusal-log.ts';
 import { readTlsFiles, watchTlsFiles } from '../ingest/tls-files.ts';
 import { isLoopbackHost } from '../loopback.ts';
 import { closing } from './closing.ts';
@@ -44,10 +45,12 @@ export async function startAdminListener(
   const { host, port, token } = config.admin;
   const stopping = new AbortController();
   const failures = createFailedSecrets();
+  const refusals = createRefusalLog(logger);
   const app = createAdminApp({
     ...parts,
     token,
     countFailure: (address) => failures.count(address),
+    logRefusal: (refusal, message) => refusals.add(refusal, message),
     version: packageJson.version,
     stopping: stopping.signal,
     logger,
@@ -66,9 +69,10 @@ export async function startAdminListener(
     { name: 'ADMIN_HOST', value: host },
     { name: 'ADMIN_PORT', value: port },
   );
-  const close = () => {
+  const close = async () => {
     stopping.abort();
-    return listener.close();
+    await listener.close();
+    refusals.flush();
   };
   opened.defer(closing(logger, 'admin listener', close));
   return listening;

@@ -244,8 +244,10 @@ describe('a slow sender', () => {
     const serving = await serve();
     const { socket } = connectRaw(serving.port);
     socket.pause();
-    for (let n = 0; n < 200; n += 1) socket.write(head('Content-Length: 1') + 'x');
-    await waitFor(() => serving.deliveries.length === 200);
+    for (let n = 1; n <= 200; n += 1) {
+      socket.write(head('Content-Length: 1') + 'x');
+      await waitFor(() => serving.deliveries.length === n);
+    }
     await expectStillServing(serving);
     expect(serving.deliveries).toHaveLength(201);
   });

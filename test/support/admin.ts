@@ -26,6 +26,7 @@ export async function startAdmin(
   const app = createAdminApp({
     token: undefined,
     countFailure: async () => undefined,
+    logRefusal: () => undefined,
     metrics: async () => ({ contentType: 'text/plain', text: '' }),
     console: { db, areas },
     version: '0',

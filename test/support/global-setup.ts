@@ -26,7 +26,8 @@ const TEMPLATE = 'xiq_sink_template';
 /** Starts what the tests need, once: a real Postgres (DATABASE_URL, else embedded) and Redis (REDIS_URL, else a child). */
 export default async function setUp({ provide, config }: TestProject): Promise<() => Promise<void>> {
   const skipped = config.exclude.filter((file) => file.startsWith('test/'));
-  if (skipped.length > 0) process.stdout.write(`skipped, for npm run test:program: ${skipped.join(', ')}\n`);
+  if (skipped.length > 0)
+    process.stdout.write(`skipped, for npm run test:program or test:attacks: ${skipped.join(', ')}\n`);
   const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-test-'));
   // As root, Postgres runs as a user of its own, who must be able to pass through.
   await chmod(directory, 0o711);

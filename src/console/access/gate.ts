@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Request, RequestHandler } from 'express';
-import type { Logger } from 'pino';
 import { HttpError } from '../../errors.ts';
 import type { Access, Visitor } from './access.ts';
 
@@ -17,18 +16,30 @@ export function wantsPage({ path, headers }: AskedFor): boolean {
 /** Counts wrong tokens by address; resolves with the seconds to wait after too many. */
 export type CountFailure = (address: string) => Promise<number | undefined>;
 
-/** Counts the wrong token of a request. Throws HttpError 429 after too many from its address. */
+/** Logs a refused request without access: the first of an address in a minute; others are counted. */
+export type LogRefusal = (
+  refusal: {
+    readonly remote: string;
+    readonly status: number;
+    readonly method: string;
+    readonly path: string;
+    readonly errorId?: string;
+  },
+  message: string,
+) => void;
+
+/** Logs and counts the wrong token of a request. Throws HttpError 429 after too many from its address. */
 export type NoteWrongToken = (request: Request) => Promise<void>;
 
 /**
  * Counts by the address of the connection, whatever headers say. Only wrong tokens are answered 429, so people behind the
  * same proxy cannot lock each other out.
  */
-export function createWrongTokens(countFailure: CountFailure, logger: Logger): NoteWrongToken {
-  return async ({ socket: { remoteAddress = '' } }) => {
-    const retryAfter = await countFailure(remoteAddress);
+export function createWrongTokens(countFailure: CountFailure, logRefusal: LogRefusal): NoteWrongToken {
+  return async ({ method, path, socket: { remoteAddress: remote = '' } }) => {
+    const retryAfter = await countFailure(remote);
     if (retryAfter === undefined) {
-      logger.warn({ address: remoteAddress }, 'console: wrong ADMIN_TOKEN');
+      logRefusal({ remote, status: 401, method, path }, 'console: wrong ADMIN_TOKEN');
       return;
     }
     const message = `too many wrong tokens; try again in ${retryAfter} s`;

@@ -48,12 +48,24 @@ export function refuseOtherNames({ headers: { host } }: AskedRequest): void {
   throw new HttpError(403, 'OTHER_HOST', message);
 }
 
-/** Headers that proxies add (RFC 9110, section 7.6.3; RFC 7239; and their predecessors). */
-const PROXY_HEADERS = ['via', 'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto'];
+/** Headers that proxies add (RFC 9110, section 7.6.3; RFC 7239; RFC 8586), beside all that begin with X-Forwarded. */
+const PROXY_HEADERS = new Set([
+  'via',
+  'forwarded',
+  'cdn-loop',
+  'x-real-ip',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'true-client-ip',
+  'cf-connecting-ip',
+  'fastly-client-ip',
+]);
 
 /** A proxy on this machine forwards requests of people elsewhere. Throws HttpError 403. */
 export function refuseProxies({ headers }: AskedRequest): void {
-  const sign = PROXY_HEADERS.find((name) => headers[name] !== undefined);
+  const sign = Object.keys(headers).find(
+    (name) => PROXY_HEADERS.has(name) || name.startsWith('x-forwarded-'),
+  );
   if (sign === undefined) return;
   const message = `set ADMIN_TOKEN to use the console through a proxy (the request has the header ${sign})`;
   throw new HttpError(403, 'PROXY', message);
