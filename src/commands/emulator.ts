@@ -20,7 +20,8 @@ export function defineEmulator(program: Command): void {
 /** Runs the emulator until Ctrl-C. Throws a UsageError that lists every wrong option. */
 async function runEmulatorUntilSignal(options: unknown): Promise<void> {
   const signal = stopSignal();
-  const { emulatorOptionsSchema, runEmulator, startedScreen } = await import('../../emulator/run-emulator.ts');
+  const { emulatorOptionsSchema, runEmulator, startedScreen } =
+    await import('../../emulator/run-emulator.ts');
   const { data, error } = emulatorOptionsSchema.safeParse(options);
   if (data === undefined) {
     const problems = error.issues.map(({ path, message }) => `  ${flagOf(String(path[0]))} ${message}`);
