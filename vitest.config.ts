@@ -4,11 +4,13 @@ import { configDefaults, defineConfig } from 'vitest/config';
 const SLOW = [
   'test/commands/doctor/doctor.test.ts',
   'test/e2e/demo.test.ts',
+  'test/e2e/first-start.test.ts',
   'test/e2e/forward.test.ts',
   'test/e2e/hostile-input.test.ts',
   'test/e2e/observe.test.ts',
   'test/e2e/owner.test.ts',
   'test/e2e/serve.test.ts',
+  'test/e2e/settings.test.ts',
   'test/e2e/subscribe.test.ts',
   'test/e2e/traces.test.ts',
   'test/security/admin-listener.test.ts',
