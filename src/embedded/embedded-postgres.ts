@@ -1,4 +1,4 @@
-import getPort from 'get-port';
+import getPort, { clearLockedPorts } from 'get-port';
 import { Client } from 'pg';
 import { createDataDirectory, endOfLog, openCluster, startServer, stopServer } from './cluster.ts';
 import type { Cluster, StopMode } from './cluster.ts';
@@ -93,6 +93,8 @@ async function takeInstanceLock(databaseUrl: string): Promise<InstanceLock | und
 
 /** Starts the server, on its last port if that is free. */
 async function startOnFreePort(cluster: Cluster, kept: Credentials): Promise<Credentials> {
+  // Else a restart in this process would not get its port again: getPort does not give out a port twice within seconds.
+  clearLockedPorts();
   const credentials = { ...kept, port: await getPort({ host: '127.0.0.1', port: kept.port }) };
   if (credentials.port !== kept.port) await writeCredentials(cluster.home, credentials);
   try {
