@@ -69,7 +69,7 @@ export async function checkConservation(access: DatabaseAccess): Promise<Finding
       `rows are missing or were added by hand: ${seeConservation()} to see where, and restore them from a backup`,
     );
   }
-  const sums = `${countOf(deliveries, 'delivery adds up', 'deliveries add up')}`;
+  const sums = countOf(deliveries, 'delivery adds up', 'deliveries add up');
   return openInQuarantine === 0
     ? ok(sums)
     : warn(
