@@ -46,7 +46,6 @@ export function deviceRoutes({ clock, operations, actions }: Omit<Needs, 'world'
     route('DELETE', '/devices/{id}', 'Delete a device', {
       access: ['device:del'],
       input: byId,
-      success: empty(),
       handle({ id }) {
         actions.remove(actions.get(id));
       },
@@ -61,7 +60,6 @@ export function deviceRoutes({ clock, operations, actions }: Omit<Needs, 'world'
       route('POST', `/devices/{id}/:${verb}`, `Set a device ${verb === 'manage' ? 'MANAGED' : 'UNMANAGED'}`, {
         access: [`device:${verb}`],
         input: byId,
-        success: empty(),
         handle({ id }) {
           actions.update(actions.get(id), { adminState: verb === 'manage' ? 'MANAGED' : 'UNMANAGED' });
         },
@@ -70,7 +68,6 @@ export function deviceRoutes({ clock, operations, actions }: Omit<Needs, 'world'
     route('POST', '/devices/{id}/:reboot', 'Restart a device', {
       access: ['device:reboot'],
       input: byId,
-      success: empty(),
       handle({ id }) {
         actions.update(actions.get(id), { connectedAt: clock.now() });
       },
@@ -78,7 +75,6 @@ export function deviceRoutes({ clock, operations, actions }: Omit<Needs, 'world'
     longRunningRoute(operations, 'POST', '/devices/{id}/:reset', 'Reset a device to factory settings', {
       access: ['device:reset'],
       input: byId,
-      success: empty(),
       begin: ({ id }) => actions.reset(id),
     }),
     route('GET', '/devices/{id}/alarms', 'List the alarms of a device', {
@@ -111,7 +107,6 @@ export function deviceRoutes({ clock, operations, actions }: Omit<Needs, 'world'
     route('PUT', '/devices/{id}/hostname', 'Change the host name of a device', {
       access: ['device'],
       input: byId.extend({ query: z.object({ hostname: z.string().min(1).max(64) }) }),
-      success: empty(),
       handle({ id, query: { hostname } }) {
         actions.update(actions.get(id), { hostname });
       },
@@ -197,7 +192,6 @@ export function deviceListRoutes({ world, clock, operations, actions }: Needs): 
     route('POST', '/devices/:delete', 'Delete several devices', {
       access: ['device:del'],
       input: listInput,
-      success: empty(),
       handle({ body: { ids } }) {
         for (const device of actions.getAll(ids)) actions.remove(device);
       },
@@ -210,7 +204,6 @@ export function deviceListRoutes({ world, clock, operations, actions }: Needs): 
         {
           access: [`device:${verb}`],
           input: listInput,
-          success: empty(),
           handle({ body: { ids } }) {
             const adminState = verb === 'manage' ? 'MANAGED' : 'UNMANAGED';
             for (const device of actions.getAll(ids)) actions.update(device, { adminState });
@@ -236,7 +229,6 @@ export function deviceListRoutes({ world, clock, operations, actions }: Needs): 
     route('POST', '/devices/:reboot', 'Restart several devices', {
       access: ['device:reboot'],
       input: listInput,
-      success: empty(),
       handle({ body: { ids } }) {
         for (const device of actions.getAll(ids)) actions.update(device, { connectedAt: clock.now() });
       },
@@ -246,7 +238,6 @@ export function deviceListRoutes({ world, clock, operations, actions }: Needs): 
       input: z.object({
         body: z.looseObject({ devices: deviceList, country_code: z.union([z.int(), z.string().min(1)]) }),
       }),
-      success: empty(),
       handle({ body: { devices, country_code: countryCode } }) {
         for (const device of actions.getAll(devices.ids)) actions.update(device, { countryCode });
       },
