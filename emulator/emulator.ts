@@ -1,4 +1,7 @@
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import express from 'express';
 import type { Express } from 'express';
 import { systemClock } from '../src/clock.ts';
@@ -11,7 +14,6 @@ import { createJournal } from './events/journal.ts';
 import { createNetwork } from './events/network.ts';
 import { handleErrors, unknownAddress } from './http/errors.ts';
 import type { EmulatorLogger } from './http/errors.ts';
-import { createListener } from './http/listener.ts';
 import { describeApi } from './http/openapi.ts';
 import { createOperations, OPERATION_TIMES } from './http/operations.ts';
 import type { OperationTimes } from './http/operations.ts';
@@ -134,4 +136,41 @@ export function createEmulator(setup: EmulatorSetup = {}): Emulator {
 /** The key that signs tokens. It is not secret: it can be derived from the seed. */
 function signingKey(seed: number): string {
   return createHash('sha256').update(`xiq-emulator ${seed}`).digest('hex');
+}
+
+/** An HTTP server that starts once and stops once. */
+interface Listener {
+  /** Resolves with the base address. Rejects if the port is not available. */
+  listen(port: number, host: string): Promise<string>;
+  close(): Promise<void>;
+}
+
+function createListener(app: RequestListener): Listener {
+  const server = createServer(app);
+  return {
+    async listen(port, host) {
+      server.listen(port, host);
+      try {
+        await once(server, 'listening');
+      } catch (error) {
+        throw new Error(`The emulator cannot listen on ${host}:${port}. Choose another port or host`, {
+          cause: error,
+        });
+      }
+      return baseAddress(server, host);
+    },
+    async close() {
+      if (!server.listening) return;
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function baseAddress(server: Server, host: string): string {
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

@@ -7,8 +7,8 @@ import { queryBoolean } from './query.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** The permissions of which a caller needs one; `anybody`; or `control`: anybody, even during a simulated outage. */
-type Access = readonly string[] | 'anybody' | 'control';
+/** The permissions of which a caller needs one; `public` for all callers; or `control` for all callers, even during a simulated outage. */
+type Access = readonly string[] | 'public' | 'control';
 
 /** A successful answer. */
 export interface Success {
@@ -39,7 +39,8 @@ export interface Reply {
 interface Description<Input extends z.ZodObject> {
   /** Members: path parameters by name, `query`, `body`. */
   input: Input;
-  success: Success;
+  /** An empty 200 if undefined. */
+  success?: Success;
   /** Whether the call creates a resource. */
   creates?: boolean;
   /** The media type of the request body. JSON if undefined. */
@@ -48,6 +49,7 @@ interface Description<Input extends z.ZodObject> {
 
 /** One operation of the API. The same schemas read its requests and describe it. */
 export interface Route extends Description<z.ZodObject> {
+  success: Success;
   method: Method;
   /** With `{name}` for a path parameter. */
   path: string;
@@ -96,18 +98,13 @@ export function openRoute<Input extends z.ZodObject>(
   path: string,
   summary: string,
   description: Description<Input> & {
-    access: 'anybody' | 'control';
-    handle(input: z.output<Input>): unknown;
+    access: 'public' | 'control';
+    handle: (input: z.output<Input>) => unknown;
   },
 ): Route {
-  return {
-    ...description,
-    method,
-    path,
-    summary,
-    longRunning: false,
-    answer: (parts) => replyWith(description.success, description.handle(read(description.input, parts))),
-  };
+  const { input, success = empty(), handle } = description;
+  const answer = (parts: RequestParts) => replyWith(success, handle(read(input, parts)));
+  return { ...description, method, path, summary, success, longRunning: false, answer };
 }
 
 /** A route for callers with one of these permissions. */
@@ -117,18 +114,12 @@ export function route<Input extends z.ZodObject>(
   summary: string,
   description: Description<Input> & {
     access: readonly string[];
-    handle(input: z.output<Input>, caller: Caller): unknown;
+    handle: (input: z.output<Input>, caller: Caller) => unknown;
   },
 ): Route {
-  return {
-    ...description,
-    method,
-    path,
-    summary,
-    longRunning: false,
-    answer: (parts) =>
-      replyWith(description.success, description.handle(read(description.input, parts), callerOf(parts))),
-  };
+  const { input, success = empty(), handle } = description;
+  const answer = (parts: RequestParts) => replyWith(success, handle(read(input, parts), callerOf(parts)));
+  return { ...description, method, path, summary, success, longRunning: false, answer };
 }
 
 /** The query parameter of calls that can run as long-running operations. */
@@ -146,22 +137,17 @@ export function longRunningRoute<Input extends z.ZodObject>(
   method: Method,
   path: string,
   summary: string,
-  description: Description<Input> & { access: readonly string[]; begin(input: z.output<Input>): Work },
+  description: Description<Input> & { access: readonly string[]; begin: (input: z.output<Input>) => Work },
 ): Route {
-  return {
-    ...description,
-    method,
-    path,
-    summary,
-    longRunning: true,
-    answer(parts) {
-      const isAsync = read(asyncInput, parts).query.async;
-      const work = description.begin(read(description.input, parts));
-      if (!isAsync) return replyWith(description.success, work.run());
-      const location = parts.operationUrl(operations.start(work));
-      return { status: 202, headers: { Location: location, 'Retry-After': String(RETRY_AFTER_S) } };
-    },
-  };
+  const { input, success = empty(), begin } = description;
+  function answer(parts: RequestParts): Reply {
+    const isAsync = read(asyncInput, parts).query.async;
+    const work = begin(read(input, parts));
+    if (!isAsync) return replyWith(success, work.run());
+    const location = parts.operationUrl(operations.start(work));
+    return { status: 202, headers: { Location: location, 'Retry-After': String(RETRY_AFTER_S) } };
+  }
+  return { ...description, method, path, summary, success, longRunning: true, answer };
 }
 
 /**

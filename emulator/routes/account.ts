@@ -82,7 +82,6 @@ export function accountRoutes({ world, tokens }: { world: World; tokens: Tokens 
     route('PUT', '/v1/account/viq/default-device-password', 'Set the default password of devices', {
       access: ['viq:update-default-device-password-v1', 'viq:update-default-device-password'],
       input: z.object({ body: devicePassword }),
-      success: empty(),
       handle: () => undefined,
     }),
   ];
@@ -128,7 +127,6 @@ export function hiqRoutes({ world: { account }, isHiq }: HiqNeeds): Route[] {
     route('PUT', '/hiq/context', 'Set the organizations to read from and to create in', {
       access: ['hiq.ctx:w', 'hiq'],
       input: z.object({ body: contextSchema }),
-      success: empty(),
       handle({ body }) {
         requireHiq();
         const reading = body.reading_org_ids.map(organization);
@@ -145,7 +143,6 @@ export function hiqRoutes({ world: { account }, isHiq }: HiqNeeds): Route[] {
     route('PUT', '/hiq/context/creating', 'Set the organization to create in', {
       access: ['hiq.ctx:w', 'hiq'],
       input: z.object({ body: int64 }),
-      success: empty(),
       handle({ body }) {
         requireHiq();
         account.creatingOrgId = organization(body);

@@ -22,7 +22,7 @@ import {
 } from '../access/permissions.ts';
 import type { Journal } from '../events/journal.ts';
 import { sessionEntry } from '../events/records.ts';
-import { empty, noInput, object, openRoute, route, findRoute } from '../http/route.ts';
+import { noInput, object, openRoute, route, findRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { timestamp } from '../world/seeding.ts';
 import { LOGIN_LIFETIME_S } from '../access/tokens.ts';
@@ -65,7 +65,7 @@ export function authRoutes({ world, journal, tokens, clock, allRoutes }: Needs):
 
   return [
     openRoute('POST', '/login', 'Log in with user name and password', {
-      access: 'anybody',
+      access: 'public',
       input: z.object({ body: loginRequestSchema }),
       success: object(loginResponseSchema),
       handle({ body: { username, password } }) {
@@ -81,7 +81,6 @@ export function authRoutes({ world, journal, tokens, clock, allRoutes }: Needs):
     route('POST', '/logout', 'Log out: revoke the token of this call', {
       access: ['logout'],
       input: noInput,
-      success: empty(),
       handle(_, { token, user }) {
         tokens.revoke(token);
         recordLogin('logout', user);
@@ -122,10 +121,9 @@ export function authRoutes({ world, journal, tokens, clock, allRoutes }: Needs):
       }),
     }),
     openRoute('POST', '/auth/apitoken/:validate', 'Validate a token, sent as plain text', {
-      access: 'anybody',
+      access: 'public',
       mediaType: 'text/plain',
       input: z.object({ body: z.string().min(1) }),
-      success: empty(),
       handle({ body }) {
         tokens.read(body.trim());
       },

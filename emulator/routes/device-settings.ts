@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { found } from '../http/errors.ts';
 import { digitsOf, int64, int64Path } from '../http/int64.ts';
 import type { Int64 } from '../http/int64.ts';
-import { empty, object, route } from '../http/route.ts';
+import { object, route } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import type { Device } from '../world/devices.ts';
 import type { World } from '../world/world.ts';
@@ -61,7 +61,6 @@ function locationRoutes({ world, actions }: Needs): Route[] {
     route('PUT', '/devices/{id}/location', 'Assign a device to a location', {
       access: ['device'],
       input: byId.extend({ body: placementRequest }),
-      success: empty(),
       handle({ id, body }) {
         actions.putInto([actions.get(id)], body);
       },
@@ -69,7 +68,6 @@ function locationRoutes({ world, actions }: Needs): Route[] {
     route('DELETE', '/devices/{id}/location', 'Remove a device from its location', {
       access: ['device'],
       input: byId,
-      success: empty(),
       handle({ id }) {
         actions.update(actions.get(id), { placement: null });
       },
@@ -81,7 +79,6 @@ function locationRoutes({ world, actions }: Needs): Route[] {
       {
         access: ['device'],
         input: z.object({ body: z.looseObject({ devices: deviceList, device_location: placementRequest }) }),
-        success: empty(),
         handle({ body: { devices, device_location: request } }) {
           actions.putInto(actions.getAll(devices.ids), request);
         },
@@ -102,7 +99,6 @@ function locationRoutes({ world, actions }: Needs): Route[] {
     route('POST', '/devices/location/:revoke', 'Remove several devices from their locations', {
       access: ['device'],
       input: z.object({ body: deviceList }),
-      success: empty(),
       handle({ body: { ids } }) {
         for (const device of actions.getAll(ids)) actions.update(device, { placement: null });
       },
@@ -125,7 +121,6 @@ function policyRoutes({ world, actions }: Needs): Route[] {
     route('PUT', '/devices/{id}/network-policy', 'Assign a network policy to a device', {
       access: ['device'],
       input: byId.extend({ query: z.object({ networkPolicyId: int64Path }) }),
-      success: empty(),
       handle({ id, query: { networkPolicyId } }) {
         const device = actions.get(id);
         found(world.networkPolicies.get(networkPolicyId), 'network policy', networkPolicyId);
@@ -135,7 +130,6 @@ function policyRoutes({ world, actions }: Needs): Route[] {
     route('DELETE', '/devices/{id}/network-policy', 'Remove the network policy from a device', {
       access: ['device'],
       input: byId,
-      success: empty(),
       handle({ id }) {
         actions.update(actions.get(id), { networkPolicyId: null });
       },
@@ -163,7 +157,6 @@ function ssidRoutes({ world, actions }: Needs): Route[] {
     route('POST', '/devices/{id}/ssid/:override', 'Override an SSID on one device', {
       access: ['device'],
       input: byId.extend({ body: overrideRequest }),
-      success: empty(),
       handle({ id, body }) {
         const { ssids } = actions.get(id);
         const key = ssidKey(body.ssid_id);
@@ -189,7 +182,6 @@ function ssidRoutes({ world, actions }: Needs): Route[] {
     route('POST', '/devices/{id}/ssid/status/:change', 'Enable or disable SSIDs on the radios of a device', {
       access: ['device'],
       input: byId.extend({ body: statusRequest }),
-      success: empty(),
       handle({ id, body: { ssid_ids: ids, if_names: radios, enabled } }) {
         const { ssids } = actions.get(id);
         for (const key of ids.map(ssidKey)) {

@@ -45,7 +45,6 @@ export function deviceRoutes({ clock, operations, actions }: Omit<Needs, 'world'
     route('DELETE', '/devices/{id}', 'Delete a device', {
       access: ['device:del'],
       input: byId,
-      success: empty(),
       handle({ id }) {
         actions.remove(actions.get(id));
       },
@@ -60,7 +59,6 @@ export function deviceRoutes({ clock, operations, actions }: Omit<Needs, 'world'
       route('POST', `/devices/{id}/:${verb}`, `Set a device ${verb === 'manage' ? 'MANAGED' : 'UNMANAGED'}`, {
         access: [`device:${verb}`],
         input: byId,
-        success: empty(),
         handle({ id }) {
           actions.update(actions.get(id), { adminState: verb === 'manage' ? 'MANAGED' : 'UNMANAGED' });
         },
@@ -69,7 +67,6 @@ export function deviceRoutes({ clock, operations, actions }: Omit<Needs, 'world'
     route('POST', '/devices/{id}/:reboot', 'Restart a device', {
       access: ['device:reboot'],
       input: byId,
-      success: empty(),
       handle({ id }) {
         actions.update(actions.get(id), { connectedAt: clock.now() });
       },
@@ -77,7 +74,6 @@ export function deviceRoutes({ clock, operations, actions }: Omit<Needs, 'world'
     longRunningRoute(operations, 'POST', '/devices/{id}/:reset', 'Reset a device to factory settings', {
       access: ['device:reset'],
       input: byId,
-      success: empty(),
       begin: ({ id }) => actions.reset(id),
     }),
     route('GET', '/devices/{id}/alarms', 'List the alarms of a device', {
@@ -110,7 +106,6 @@ export function deviceRoutes({ clock, operations, actions }: Omit<Needs, 'world'
     route('PUT', '/devices/{id}/hostname', 'Change the host name of a device', {
       access: ['device'],
       input: byId.extend({ query: z.object({ hostname: z.string().min(1).max(64) }) }),
-      success: empty(),
       handle({ id, query: { hostname } }) {
         actions.update(actions.get(id), { hostname });
       },
@@ -196,7 +191,6 @@ export function deviceListRoutes({ world, clock, operations, actions }: Needs): 
     route('POST', '/devices/:delete', 'Delete several devices', {
       access: ['device:del'],
       input: listInput,
-      success: empty(),
       handle({ body: { ids } }) {
         for (const device of actions.getAll(ids)) actions.remove(device);
       },
@@ -209,7 +203,6 @@ export function deviceListRoutes({ world, clock, operations, actions }: Needs): 
         {
           access: [`device:${verb}`],
           input: listInput,
-          success: empty(),
           handle({ body: { ids } }) {
             const adminState = verb === 'manage' ? 'MANAGED' : 'UNMANAGED';
             for (const device of actions.getAll(ids)) actions.update(device, { adminState });
@@ -235,7 +228,6 @@ export function deviceListRoutes({ world, clock, operations, actions }: Needs): 
     route('POST', '/devices/:reboot', 'Restart several devices', {
       access: ['device:reboot'],
       input: listInput,
-      success: empty(),
       handle({ body: { ids } }) {
         for (const device of actions.getAll(ids)) actions.update(device, { connectedAt: clock.now() });
       },
@@ -245,7 +237,6 @@ export function deviceListRoutes({ world, clock, operations, actions }: Needs): 
       input: z.object({
         body: z.looseObject({ devices: deviceList, country_code: z.union([z.int(), z.string().min(1)]) }),
       }),
-      success: empty(),
       handle({ body: { devices, country_code: countryCode } }) {
         for (const device of actions.getAll(devices.ids)) actions.update(device, { countryCode });
       },

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { operationSchema } from '../../src/cloud/contract/operation.ts';
 import type { Operations } from '../http/operations.ts';
-import { empty, object, route } from '../http/route.ts';
+import { object, route } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 
 const input = z.object({ operationId: z.string() });
@@ -18,7 +18,6 @@ export function operationRoutes(operations: Operations): Route[] {
     route('POST', '/operations/{operationId}/:cancel', 'Cancel a long-running operation', {
       access: ['lro'],
       input,
-      success: empty(),
       handle({ operationId }) {
         operations.cancel(operationId);
       },
@@ -26,7 +25,6 @@ export function operationRoutes(operations: Operations): Route[] {
     route('DELETE', '/operations/{operationId}', 'Remove the record of a long-running operation', {
       access: ['lro'],
       input,
-      success: empty(),
       handle({ operationId }) {
         operations.remove(operationId);
       },

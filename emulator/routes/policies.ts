@@ -3,7 +3,7 @@ import { found } from '../http/errors.ts';
 import type { Clock } from '../../src/clock.ts';
 import { int64, int64Path } from '../http/int64.ts';
 import { pageOf, pageQuery } from '../http/query.ts';
-import { empty, object, page, route } from '../http/route.ts';
+import { object, page, route } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { timestamp } from '../world/seeding.ts';
 import type { World } from '../world/world.ts';
@@ -54,7 +54,6 @@ export function policyRoutes({ world, clock }: { world: World; clock: Clock }): 
     route('DELETE', '/network-policies/{id}', 'Delete a network policy', {
       access: ['network-policy'],
       input: byId,
-      success: empty(),
       handle({ id }) {
         found(networkPolicies.get(id), 'network policy', id);
         networkPolicies.delete(id);

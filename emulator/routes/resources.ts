@@ -104,7 +104,6 @@ function kindRoutes([path, permission, name, methods, options = {}]: Kind): Rout
   const remove = route('DELETE', path, `Delete: ${name}`, {
     access: [permission],
     input,
-    success: empty(),
     handle({ id }) {
       found(held.get(id), name, id);
       held.delete(id);
@@ -137,7 +136,6 @@ function connectionRoutes(): Route[] {
     route('DELETE', path, 'Delete the connection to a third-party API', {
       access: [permission],
       input: noInput,
-      success: empty(),
       handle() {
         connection = undefined;
       },
@@ -175,7 +173,6 @@ function scheduleRoutes(): Route[] {
       route(method, path, 'Set the AFC schedule of a site', {
         access: [permission],
         input: z.object({ body: place }),
-        success: empty(),
         handle: keep,
       }),
     ),

@@ -8,7 +8,7 @@ import { ApiError, found } from '../http/errors.ts';
 import type { FaultSwitch } from '../sending/faults.ts';
 import { int64Path } from '../http/int64.ts';
 import { pageOf, pageQuery } from '../http/query.ts';
-import { array, empty, object, page, route } from '../http/route.ts';
+import { array, object, page, route } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import type { SubscriptionStore } from '../sending/subscriptions.ts';
 
@@ -65,7 +65,6 @@ export function subscriptionRoutes({ subscriptions, faults }: Needs): Route[] {
     route('DELETE', `${path}/{id}`, 'Delete a webhook subscription', {
       access: ['subscriptions-webhook'],
       input: byId,
-      success: empty(),
       handle({ id }) {
         found(subscriptions.remove(id) ? id : undefined, 'webhook subscription', id);
       },

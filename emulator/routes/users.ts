@@ -5,7 +5,7 @@ import type { EndUsers } from '../events/end-users.ts';
 import { int64, int64Path } from '../http/int64.ts';
 import { pageOf, pageQuery, queryList } from '../http/query.ts';
 import { ROLES } from '../accounts.ts';
-import { empty, noInput, object, page, route } from '../http/route.ts';
+import { noInput, object, page, route } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { timestamp } from '../world/seeding.ts';
 import type { World } from '../world/world.ts';
@@ -98,7 +98,6 @@ function administratorRoutes({ world, clock }: Needs): Route[] {
     route('DELETE', '/users/{id}', 'Delete a user and invalidate all tokens of the user', {
       access: ['account-user-modify', 'rmuser'],
       input: byId,
-      success: empty(),
       handle({ id }) {
         found(users.get(id), 'user', id);
         users.delete(id);
@@ -143,7 +142,6 @@ function externalUserRoutes({ world, clock }: Needs): Route[] {
     route('PATCH', '/users/external/{id}', 'Change the given fields of an external user', {
       access: ['account-user-external', 'rmuser'],
       input: byId.extend({ body: grantFields.partial() }),
-      success: empty(),
       handle({ id, body }) {
         const user = found(externalUsers.get(id), 'external user', id);
         externalUsers.set(id, { ...user, ...body, update_time: timestamp(clock.now()), id: user.id });
@@ -152,7 +150,6 @@ function externalUserRoutes({ world, clock }: Needs): Route[] {
     route('DELETE', '/users/external/{id}', 'Revoke the access of an external user', {
       access: ['account-user-external', 'rmuser'],
       input: byId,
-      success: empty(),
       handle({ id }) {
         found(externalUsers.get(id), 'external user', id);
         externalUsers.delete(id);
