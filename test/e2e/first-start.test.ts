@@ -144,7 +144,9 @@ describe('a stop', () => {
       'ENOENT',
     );
     const { stdout } = await run('ps', ['-eo', 'args=']);
-    expect(stdout.split('\n').filter((line) => line.includes(`${dataDir}/postgres`))).toEqual([]);
+    const left = stdout.split('\n').filter((line) => line.includes(`${dataDir}/postgres`));
+    // A second `pg_ctl stop` may take a moment longer than the server that it has seen end.
+    expect(left.filter((line) => !line.includes('pg_ctl stop'))).toEqual([]);
   }
 });
 
