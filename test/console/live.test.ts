@@ -94,9 +94,11 @@ describe('the stream of events', () => {
     const first = await watch();
     await audits('one');
     await waitFor(() => first.summaries().length === 1);
+    // Read now: the first stream goes on, and would soon name a later event.
+    const place = first.lastId();
     await audits('two');
     await audits('three');
-    const byHeader = await watch('', { 'Last-Event-ID': first.lastId() });
+    const byHeader = await watch('', { 'Last-Event-ID': place });
     await waitFor(() => byHeader.summaries().length >= 2);
     await audits('four');
     await waitFor(() => byHeader.summaries().includes('four'));
