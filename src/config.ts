@@ -43,6 +43,8 @@ export interface Config {
   readonly trustedProxies: number | readonly string[] | undefined;
   /** Months that events are kept, by family. Undefined: for ever. */
   readonly retentionMonths: Readonly<Record<Family, number | undefined>>;
+  /** The content that quarantine keeps: bytes of each source, and months. Undefined months: for ever. */
+  readonly quarantine: { readonly maxBytes: number; readonly months: number | undefined };
   readonly forwarding: ForwardingSettings;
   /** Where traces are sent, and the share of deliveries that is traced. Undefined: no traces. */
   readonly traces:
@@ -91,6 +93,7 @@ export function loadConfig(
       location: settings.RETENTION_LOCATION_MONTHS,
       log: settings.RETENTION_LOG_MONTHS,
     },
+    quarantine: { maxBytes: settings.QUARANTINE_MAX_BYTES, months: settings.RETENTION_QUARANTINE_MONTHS },
     forwarding,
     traces:
       settings.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
@@ -132,6 +135,7 @@ export function maskConfig(config: Config): Record<string, unknown> {
     maxBytesInFlight: config.maxBytesInFlight,
     trustedProxies: config.trustedProxies,
     retentionMonths: kept,
+    quarantine: `at most ${config.quarantine.maxBytes} bytes for each source, months: ${config.quarantine.months ?? 'all'}`,
     destinations: destinationNames(config.forwarding),
     traces: config.traces,
     logLevel: config.logLevel,

@@ -70,7 +70,7 @@ export function* parseElements(text: string): Generator {
 }
 
 /** The texts between the outermost brackets and commas; the parser checks that each is JSON. */
-function* elementTexts(text: string): Generator<string> {
+export function* elementTexts(text: string): Generator<string> {
   let depth = 0;
   let start = 0;
   let end = -1;

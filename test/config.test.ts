@@ -61,6 +61,7 @@ describe('defaults', () => {
       maxBytesInFlight: 64 * 1024 * 1024,
       trustedProxies: undefined,
       retentionMonths: { audit: undefined, location: undefined, log: undefined },
+      quarantine: { maxBytes: 1024 ** 3, months: undefined },
       forwarding: { destinations: [], redaction: undefined, forwardTo: undefined, forwardToken: undefined },
       traces: undefined,
       logLevel: 'info',
@@ -129,6 +130,10 @@ describe('each setting', () => {
       { retentionMonths: { audit: undefined, location: 1, log: undefined } },
     ],
     [{ RETENTION_LOG_MONTHS: '13' }, { retentionMonths: { audit: undefined, location: undefined, log: 13 } }],
+    [
+      { QUARANTINE_MAX_BYTES: '1048576', RETENTION_QUARANTINE_MONTHS: '3' },
+      { quarantine: { maxBytes: 1_048_576, months: 3 } },
+    ],
     [
       { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://otel:4318/', OTEL_TRACES_SAMPLER_ARG: '0.05' },
       { traces: { endpoint: 'http://otel:4318', serviceName: 'xiq-sink', ratio: 0.05 } },
@@ -376,6 +381,7 @@ describe('secrets', () => {
       maxBytesInFlight: 64 * 1024 * 1024,
       trustedProxies: undefined,
       retentionMonths: 'audit: all, location: 6, log: all',
+      quarantine: 'at most 1073741824 bytes for each source, months: all',
       destinations: ['default'],
       traces: undefined,
       logLevel: 'info',
@@ -414,7 +420,7 @@ describe('a name that looks like a setting', () => {
 
   it('with a prefix of its own is an error that lists the settings with that prefix', () => {
     expect(problemsOf({ RETENTION_DAYS: '7' })).toEqual([
-      'RETENTION_DAYS is not a setting: there are RETENTION_AUDIT_MONTHS, RETENTION_LOCATION_MONTHS, RETENTION_LOG_MONTHS',
+      'RETENTION_DAYS is not a setting: there are RETENTION_AUDIT_MONTHS, RETENTION_LOCATION_MONTHS, RETENTION_LOG_MONTHS, RETENTION_QUARANTINE_MONTHS',
     ]);
     expect(problemsOf({ SPOOL_DIR: '/x' })).toEqual([expect.stringContaining('SPOOL_MAX_BYTES')]);
   });

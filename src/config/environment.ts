@@ -58,6 +58,8 @@ const environmentSchema = z.object({
   RETENTION_AUDIT_MONTHS: retention,
   RETENTION_LOCATION_MONTHS: retention,
   RETENTION_LOG_MONTHS: retention,
+  RETENTION_QUARANTINE_MONTHS: retention,
+  QUARANTINE_MAX_BYTES: integer(MIB, 2 ** 50).default(1024 * MIB),
   FORWARD_TO: z.string().optional(),
   FORWARD_TOKEN: z.string().optional(),
   OTEL_EXPORTER_OTLP_ENDPOINT: baseUrl.optional(),
@@ -85,7 +87,7 @@ const SECRET_SETTINGS = new Set([
 export const SETTING_NAMES: readonly string[] = Object.keys(environmentSchema.shape);
 
 /** No other program uses variables that begin so. (`XIQ_SINK_` does not count: Kubernetes sets variables for a service of that name.) */
-const OWN_PREFIXES = ['CLOUD_API_', 'RETENTION_', 'SPOOL_'];
+const OWN_PREFIXES = ['CLOUD_API_', 'RETENTION_', 'SPOOL_', 'QUARANTINE_'];
 
 /** Variables of other programs that resemble a setting. */
 const FOREIGN = new Set(['SSL_CERT_FILE']);

@@ -2,6 +2,7 @@ import { FAMILY_OF, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import { describeError } from '../errors.ts';
 import { canonicalJson, isJsonObject, parseElements } from '../exact-json.ts';
 import { FIELDS, OCCURRED_AT, ORG_ID, OWNER_ID } from '../message-types.ts';
+import { unpackDelivery } from '../queue/delivery-batch.ts';
 import type { QueuedDelivery, ReadDelivery } from '../queue/delivery-batch.ts';
 import { makeStorable, readField } from './coerce.ts';
 import { EVENT_OVERHEAD, HANDLERS } from './families.ts';
@@ -49,8 +50,10 @@ export function* convertDelivery(delivery: ReadDelivery): Generator<DeliveryPart
 
 /** The same delivery with all of its records unreadable, so that it is quarantined whole. */
 export function setAsideWhole(delivery: ReadDelivery, reason: string): ReadDelivery {
-  const content = Buffer.from(delivery.records).toString('base64');
-  return { ...delivery, records: '[]', unreadable: [{ reason, content }, ...delivery.unreadable] };
+  // Unpacking holds up the event loop, but only a defect of this program leads here.
+  const { records, unreadable, ...others } = unpackDelivery(delivery);
+  const content = Buffer.from(records).toString('base64');
+  return { ...others, records: '[]', unreadable: [{ reason, content }, ...unreadable] };
 }
 
 function* convertRecords(delivery: QueuedDelivery): Generator<DeliveryPart> {

@@ -10,8 +10,10 @@ import { classifyFailure } from '../store/failure.ts';
 import { insertEvents } from '../store/insert-events.ts';
 import type { EventRow } from '../store/insert-events.ts';
 import { insertQuarantine } from '../store/quarantine.ts';
+import type { NewQuarantined } from '../store/quarantine.ts';
+import { convertPacked } from './convert-packed.ts';
 import { convertDelivery } from './delivery-to-events.ts';
-import type { SetAside } from './delivery-to-events.ts';
+import type { DeliveryPart, SetAside } from './delivery-to-events.ts';
 import { closeTally, openTally } from './delivery-tally.ts';
 import type { DeliveryTally } from './delivery-tally.ts';
 
@@ -45,12 +47,16 @@ export async function storeDeliveries(
 ): Promise<readonly NewDelivery[]> {
   const tallies = await openTallies(trx, batch);
   await insertAllEvents(trx, tallies, isolate ? insertIsolating : insertTogether);
-  const closed = [...tallies.values()].map(closeTally);
-  await insertQuarantine(
-    trx,
-    closed.flatMap(({ quarantined }) => quarantined),
-  );
-  const rows = closed.map(({ row }) => row);
+  const rows: NewDelivery[] = [];
+  const quarantined: NewQuarantined[] = [];
+  const stretch = createStretch();
+  for (const tally of tallies.values()) {
+    const closed = closeTally(tally);
+    rows.push(closed.row);
+    quarantined.push(...closed.quarantined);
+    if (stretch.isOver()) await stretch.rest();
+  }
+  await insertQuarantine(trx, quarantined);
   await insertDeliveries(trx, rows);
   return rows;
 }
@@ -85,9 +91,9 @@ async function insertAllEvents(
     characters = 0;
   }
 
-  let began = performance.now();
-  for (const tally of tallies.values()) {
-    for (const part of convertDelivery(tally.delivery)) {
+  const stretch = createStretch();
+  async function take(tally: DeliveryTally, parts: Iterable<DeliveryPart>): Promise<void> {
+    for (const part of parts) {
       if ('event' in part) {
         tally.events += 1;
         slice.push(part.event);
@@ -96,13 +102,28 @@ async function insertAllEvents(
         tally.setAside.push(part.setAside);
       }
       if (slice.length >= MAX_SLICE_ROWS || characters >= MAX_SLICE_CHARACTERS) await insertSlice();
-      if (performance.now() - began > MAX_STRETCH_MS) {
-        await new Promise(setImmediate);
-        began = performance.now();
-      }
+      if (stretch.isOver()) await stretch.rest();
     }
   }
+
+  for (const tally of tallies.values()) {
+    const { delivery } = tally;
+    if (delivery.packed === undefined) await take(tally, convertDelivery(delivery));
+    else for await (const parts of convertPacked(delivery)) await take(tally, parts);
+  }
   await insertSlice();
+}
+
+/** Work that holds the event loop for `MAX_STRETCH_MS` at a time. */
+function createStretch(): { isOver(): boolean; rest(): Promise<void> } {
+  let began = performance.now();
+  return {
+    isOver: () => performance.now() - began > MAX_STRETCH_MS,
+    async rest() {
+      await new Promise(setImmediate);
+      began = performance.now();
+    },
+  };
 }
 
 function tallyOf(tallies: ReadonlyMap<string, DeliveryTally>, deliveryId: string): DeliveryTally {

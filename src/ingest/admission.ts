@@ -11,8 +11,13 @@ export interface InFlight {
    * delivery whose secret is not proven yet counts towards a smaller, separate budget.
    */
   admit(isProven: boolean): void;
-  /** Counts bytes that were just read or inflated. Throws HttpError 503 if they would exceed the hard limit. */
+  /** Counts bytes that were just read. Throws HttpError 503 if they would exceed the hard limit. */
   add(bytes: number): void;
+  /**
+   * Counts bytes that inflating and parsing the body takes. Throws HttpError 503 if they would exceed the hard limit, but
+   * never if the delivery is the only one: the limits of a body bound it.
+   */
+  charge(bytes: number): void;
   /** Moves the delivery to the budget of proven deliveries. Throws HttpError 503 if that is exhausted. */
   prove(): void;
   /** Releases everything; a second call does nothing. */
@@ -37,6 +42,15 @@ const LOW_MARK = 0.75;
 /** The share that deliveries without a proven secret may use; one body of the largest size always fits. */
 const UNPROVEN_SHARE = 0.25;
 
+/** A delivery of more bytes as sent is a large one. */
+const LARGE_BYTES = 256 * 1024;
+
+/**
+ * The share up to which large deliveries are accepted; they may grow to twice of it. The rest is for small ones, which a
+ * sender of large bodies therefore does not keep out. One body of the largest size always fits.
+ */
+const LARGE_SHARE = 0.375;
+
 /** The cost of a request, with its headers and its connection, in addition to its body. */
 const REQUEST_BYTES = 8 * 1024;
 
@@ -49,28 +63,48 @@ const RETRY_AFTER_OVERLOAD = 5;
  */
 export function createAdmission({ maxBytesInFlight, maxBodyBytes, logger }: AdmissionOptions): Admission {
   const proven = createBudget('deliveries', maxBytesInFlight, logger);
-  const share = Math.max(maxBytesInFlight * UNPROVEN_SHARE, maxBodyBytes);
-  const unproven = createBudget('deliveries with an unverified signature', share, logger);
+  const shareOf = (share: number) => Math.max(maxBytesInFlight * share, maxBodyBytes);
+  const unproven = createBudget('deliveries with an unverified signature', shareOf(UNPROVEN_SHARE), logger);
+  const large = createBudget('large deliveries', shareOf(LARGE_SHARE), logger);
   return {
     begin() {
       let budget: Budget | undefined;
       let held = 0;
+      let sent = 0;
+      let heldAsLarge = 0;
       const enter = (next: Budget, bytes: number) => {
         next.admit(bytes);
         budget?.giveBack(held);
         budget = next;
         held = bytes;
       };
+      const countLarge = () => {
+        if (budget !== proven || sent <= LARGE_BYTES) return;
+        if (heldAsLarge === 0) large.admit(sent);
+        else large.take(sent - heldAsLarge);
+        heldAsLarge = sent;
+      };
       return {
         admit: (isProven) => enter(isProven ? proven : unproven, REQUEST_BYTES),
         add(bytes) {
+          sent += bytes;
+          countLarge();
           budget?.take(bytes);
           held += bytes;
         },
-        prove: () => enter(proven, held),
+        charge(bytes) {
+          budget?.take(bytes, held);
+          held += bytes;
+        },
+        prove() {
+          enter(proven, held);
+          countLarge();
+        },
         release() {
           budget?.giveBack(held);
           budget = undefined;
+          large.giveBack(heldAsLarge);
+          heldAsLarge = 0;
         },
       };
     },
@@ -80,8 +114,8 @@ export function createAdmission({ maxBytesInFlight, maxBodyBytes, logger }: Admi
 interface Budget {
   /** Counts the first bytes of a delivery. */
   admit(bytes: number): void;
-  /** Counts more bytes of an admitted delivery. */
-  take(bytes: number): void;
+  /** Counts more bytes of an admitted delivery. If no other delivery holds bytes than one with `own`, it has no limit. */
+  take(bytes: number, own?: number): void;
   giveBack(bytes: number): void;
 }
 
@@ -91,8 +125,8 @@ function createBudget(of: string, highMark: number, logger: Logger): Budget {
   let inFlight = 0;
   let refuses = false;
 
-  const take = (bytes: number) => {
-    if (inFlight + bytes > hardLimit) throw overloaded();
+  const take = (bytes: number, own?: number) => {
+    if (inFlight + bytes > hardLimit && inFlight !== own) throw overloaded();
     inFlight += bytes;
     if (refuses || inFlight <= highMark) return;
     refuses = true;
@@ -116,7 +150,8 @@ function createBudget(of: string, highMark: number, logger: Logger): Budget {
 /** The error code of the answer during an overload. An overload is logged when it begins and ends, not per request. */
 export const OVERLOADED = 'OVERLOADED';
 
-const overloaded = () =>
+/** The answer while too much is in progress. */
+export const overloaded = () =>
   new HttpError(503, OVERLOADED, 'too many deliveries in progress; send it again later', {
     retryAfter: RETRY_AFTER_OVERLOAD,
   });

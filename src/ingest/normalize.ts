@@ -1,5 +1,7 @@
-import { isJsonObject, parseExactJson } from '../exact-json.ts';
+import { elementTexts, isJsonObject } from '../exact-json.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
+import { exceededLimit, scanBody } from './scan-body.ts';
+import type { BodyShape } from './scan-body.ts';
 
 /** A body that can't be read as records at all. It is quarantined as a whole. */
 export class UnreadableError extends Error {
@@ -9,48 +11,23 @@ export class UnreadableError extends Error {
 /** A body as records: one JSON array, whatever the form of the body. */
 export type NormalizedBody = Pick<QueuedDelivery, 'recordCount' | 'records' | 'unreadable'>;
 
-/** Postgres and every recursive parser have a limit; no record of the cloud is deeper than a few levels. */
-const MAX_DEPTH = 200;
-
-/** No webhook sends this many records, and the rows of millions of empty ones would fill the memory. */
-const MAX_RECORDS = 100_000;
-
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Reads a body, as it came over the wire, as records. A body that can't be read is kept whole with its Content-Encoding,
- * and `unreadable` is the reason. Throws HttpError 413 if it inflates to more than `limit` bytes.
- */
-export async function normalizeSent(
-  sent: Buffer,
-  encoding: string | undefined,
-  decode: (body: Buffer, limit: number) => Promise<Buffer>,
-  limit: number,
-): Promise<{ body: NormalizedBody; unreadable?: UnreadableError }> {
-  try {
-    return { body: normalizeBody(await decode(sent, limit)) };
-  } catch (error) {
-    if (!(error instanceof UnreadableError)) throw error;
-    return { body: unreadableBody(sent, error.message, encoding), unreadable: error };
-  }
-}
-
-/**
  * Reads a body, one object or an array of objects, as records. The text of the records stays as it was sent. Elements
- * that are not objects are set aside. Throws UnreadableError if the body is not JSON in UTF-8, is neither an object nor
- * an array, is nested too deeply or has too many records.
+ * that are not objects are set aside. Throws UnreadableError if the body exceeds one of `BODY_LIMITS`, is not JSON in
+ * UTF-8, or is neither an object nor an array.
  */
-export function normalizeBody(body: Buffer): NormalizedBody {
+export function normalizeBody(body: Buffer, shape: BodyShape = scanBody(body)): NormalizedBody {
+  const exceeded = exceededLimit(shape);
+  if (exceeded !== undefined) throw new UnreadableError(`the body ${exceeded}`);
   const text = decodeUtf8(body);
   const value = parse(text);
-  if (isTooDeep(value, MAX_DEPTH))
-    throw new UnreadableError(`the body is nested deeper than ${MAX_DEPTH} levels`);
   if (!Array.isArray(value)) {
     if (isJsonObject(value)) return { recordCount: 1, records: `[${text}]`, unreadable: [] };
     throw new UnreadableError('the body is neither a JSON object nor an array');
   }
-  if (value.length > MAX_RECORDS) throw new UnreadableError(`the body has more than ${MAX_RECORDS} records`);
-  return value.every(isJsonObject)
+  return shape.nonObjects === 0
     ? { recordCount: value.length, records: text, unreadable: [] }
     : setNonObjectsAside(text);
 }
@@ -78,24 +55,15 @@ function parse(text: string): unknown {
   }
 }
 
-function isTooDeep(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  if (levels === 0) return true;
-  for (const member of Object.values(value)) {
-    if (typeof member === 'object' && isTooDeep(member, levels - 1)) return true;
-  }
-  return false;
-}
-
+/** Cuts the text between its elements, so that each stays as it was sent. */
 function setNonObjectsAside(text: string): NormalizedBody {
-  const elements = parseExactJson(text);
-  if (!Array.isArray(elements)) throw new TypeError('the second parse of an array is not an array');
-  const records = elements.filter(isJsonObject);
+  const elements = [...elementTexts(text)];
+  const isRecord = (element: string) => /^\s*\{/.test(element);
   const unreadable = elements
-    .filter((element) => !isJsonObject(element))
+    .filter((element) => !isRecord(element))
     .map((element) => ({
       reason: 'the record is not a JSON object',
-      content: Buffer.from(JSON.stringify(element)).toString('base64'),
+      content: Buffer.from(element.trim()).toString('base64'),
     }));
-  return { recordCount: elements.length, records: JSON.stringify(records), unreadable };
+  return { recordCount: elements.length, records: `[${elements.filter(isRecord).join(',')}]`, unreadable };
 }

@@ -99,7 +99,8 @@ function isTooLarge(error: unknown): boolean {
   );
 }
 
-const tooLarge = (limit: number, cause?: unknown) =>
+/** The answer to a body of more than `limit` bytes. */
+export const tooLarge = (limit: number, cause?: unknown) =>
   new HttpError(413, 'BODY_TOO_LARGE', `the body is larger than ${limit} bytes (setting MAX_BODY_BYTES)`, {
     cause,
   });

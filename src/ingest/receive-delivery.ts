@@ -5,10 +5,9 @@ import { newDeliveryId } from '../queue/delivery-batch.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
 import type { InFlight } from './admission.ts';
 import type { FailedSecrets } from './failed-secrets.ts';
-import { normalizeSent } from './normalize.ts';
 import type { UnreadableError } from './normalize.ts';
+import { normalizeSent } from './normalize-sent.ts';
 import { chooseDecoder, readBody } from './read-body.ts';
-import type { Decoder } from './read-body.ts';
 import type { SecretVerifier } from './verify-secret.ts';
 
 /** The answer to the sender once its delivery is durable. */
@@ -71,7 +70,8 @@ export async function receiveDelivery(
   }
   if (formInHeaders !== undefined) provenSenders.add(request);
   const encoding = request.headers['content-encoding'];
-  const decode = chooseDecoder(encoding);
+  // Refuses an unknown encoding before a byte of the body is read.
+  chooseDecoder(encoding);
   inFlight.admit(formInHeaders !== undefined);
   const sent = await readBody(request, maxBodyBytes, (bytes) => inFlight.add(bytes));
   if (formInHeaders === undefined) {
@@ -82,12 +82,11 @@ export async function receiveDelivery(
     inFlight.prove();
   }
 
-  const decodeCounted: Decoder = async (body, limit) => {
-    const decoded = await decode(body, limit);
-    if (decoded !== body) inFlight.add(decoded.length);
-    return decoded;
-  };
-  const { body, unreadable } = await normalizeSent(sent, encoding, decodeCounted, maxBodyBytes);
+  const { body, quarantined, unreadable } = await normalizeSent(
+    { sent, encoding, source },
+    maxBodyBytes,
+    (bytes) => inFlight.charge(bytes),
+  );
   const deliveryId = newDeliveryId(receivedAt);
   const delivery: QueuedDelivery = {
     deliveryId,
@@ -105,7 +104,7 @@ export async function receiveDelivery(
   return {
     delivery_id: deliveryId,
     records: body.recordCount,
-    quarantined: body.unreadable.length,
+    quarantined,
     durability,
   };
 }

@@ -58,6 +58,37 @@ export function createStoringMetrics(
   };
 }
 
+/** Registers the metrics of quarantined content that was deleted. Call the result each time, with what was deleted. */
+export function createQuarantineMetrics(
+  registry: Registry,
+  sourceLabel: (source: string) => string,
+): (dropped: {
+  readonly source: string;
+  readonly reason: string;
+  readonly items: number;
+  readonly bytes: number;
+}) => void {
+  const registers = [registry];
+  const labelNames = ['source', 'reason'] as const;
+  const items = new Counter({
+    name: `${PREFIX}quarantine_dropped_total`,
+    help: 'Quarantined items whose content was deleted because of a limit on size or age',
+    labelNames,
+    registers,
+  });
+  const bytes = new Counter({
+    name: `${PREFIX}quarantine_dropped_bytes_total`,
+    help: 'Size of the quarantined content that was deleted because of a limit on size or age',
+    labelNames,
+    registers,
+  });
+  return ({ source, reason, ...dropped }) => {
+    const labels = { source: sourceLabel(source), reason };
+    items.inc(labels, dropped.items);
+    bytes.inc(labels, dropped.bytes);
+  };
+}
+
 /** When the last event of one source and message type was received, and whether its silence is unusual. */
 export interface Arrival {
   readonly source: string;

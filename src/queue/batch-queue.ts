@@ -3,6 +3,7 @@ import type { Telemetry } from 'bullmq';
 import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
 import { OutageError } from '../errors.ts';
+import { toBatch } from './delivery-batch.ts';
 import type { QueuedDelivery } from './delivery-batch.ts';
 import { engineAt } from './engine-at.ts';
 import type { ConnectedProducer, QueueLocation } from './engine.ts';
@@ -93,7 +94,7 @@ export function openBatchQueue(location: QueueLocation, logger: Logger, telemetr
 
   return {
     async add(deliveries) {
-      const data = { version: 1 as const, deliveries: [...deliveries] };
+      const data = toBatch(deliveries);
       const jobId = jobIdOf(deliveries);
       const options = { ...JOB_OPTIONS, jobId };
       await request(({ bullmq }) => bullmq.add('batch', data, options), 'the queue did not accept a batch');

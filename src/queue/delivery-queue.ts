@@ -128,8 +128,11 @@ export function openDeliveryQueue({
   }
 
   const group = createGroupCommit(commit, GROUP_BOUNDS);
+  // Small deliveries do not wait for the commit of a large one.
+  const largeGroup = createGroupCommit(commit, GROUP_BOUNDS);
   return {
-    enqueue: (delivery) => group.add(delivery, weighDelivery(delivery)),
+    enqueue: (delivery) =>
+      (delivery.packed === undefined ? group : largeGroup).add(delivery, weighDelivery(delivery)),
     async check() {
       if (queueWorks && findStored === undefined) return 'queued';
       await spool.check();
@@ -139,7 +142,7 @@ export function openDeliveryQueue({
     state: () => ({ works: queueWorks, failure, spool: spool.figures() }),
     spoolRoom: () => spool.room(),
     async close() {
-      await group.idle();
+      await Promise.all([group.idle(), largeGroup.idle()]);
       await drain.stop();
       await spool.close();
       if (spool.bytes > 0) {

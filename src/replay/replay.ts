@@ -4,8 +4,7 @@ import { describeError, HttpError, OutageError } from '../errors.ts';
 import { replayDeliveryId } from '../handlers/identity.ts';
 import { runTransaction } from '../handlers/run-transaction.ts';
 import { storeDeliveries } from '../handlers/store-deliveries.ts';
-import { normalizeSent } from '../ingest/normalize.ts';
-import { chooseDecoder } from '../ingest/read-body.ts';
+import { normalizeSent } from '../ingest/normalize-sent.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
 import type { Db, Trx } from '../store/database.ts';
 import { findReplayTallies, lockQuarantined, resolveAsReplayed } from '../store/quarantine.ts';
@@ -94,9 +93,9 @@ async function readAgain(item: LockedQuarantined, maxBodyBytes: number): Promise
   if (!isMessageType(messageType)) {
     return { kind: 'refused', quarantineId, reason: 'its message type is unknown' };
   }
-  const encoding = item.encoding ?? undefined;
   try {
-    const { body } = await normalizeSent(content, encoding, chooseDecoder(encoding), maxBodyBytes);
+    const sent = { sent: content, encoding: item.encoding ?? undefined, source: item.source };
+    const { body } = await normalizeSent(sent, maxBodyBytes);
     return {
       deliveryId: replayDeliveryId(quarantineId),
       source: item.source,

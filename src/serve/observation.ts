@@ -20,6 +20,7 @@ import type { TypeSilence } from '../observe/silence.ts';
 import { startTraces } from '../observe/traces.ts';
 import type { Traces } from '../observe/traces.ts';
 import {
+  createQuarantineMetrics,
   createStoringMetrics,
   createSubscriptionMetrics,
   registerArrivalMetrics,
@@ -27,6 +28,7 @@ import {
 import type { DeliveryQueue, OnCommitted } from '../queue/delivery-queue.ts';
 import { openReportingDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
+import type { DroppedContent } from '../store/limit-quarantine.ts';
 import { listDestinations } from '../store/destinations.ts';
 import { closing } from './closing.ts';
 import { forwardsIn, receivesIn, storesIn } from './roles.ts';
@@ -40,6 +42,7 @@ export interface Observation {
   readonly ingest: IngestObserver;
   readonly onCommitted: OnCommitted;
   readonly onStored: OnStored;
+  readonly onQuarantineDropped: (dropped: DroppedContent) => void;
   readonly forwarding: ForwardObserver;
   readonly onSubscriptionsChecked: (source: string, changes: number) => void;
   /** The state of the configured destinations, read from the database every few seconds at most. */
@@ -117,10 +120,14 @@ function observeParts(
   { registry }: Metrics,
   gauge: ProcessGauge,
   { askDestinations, arrivals }: Pick<Observation, 'askDestinations' | 'arrivals'>,
-): Pick<Observation, 'ingest' | 'onCommitted' | 'onStored' | 'forwarding' | 'onSubscriptionsChecked'> {
+): Pick<
+  Observation,
+  'ingest' | 'onCommitted' | 'onStored' | 'onQuarantineDropped' | 'forwarding' | 'onSubscriptionsChecked'
+> {
   const sourceLabel = createSourceLabel(config.sources.map(({ name }) => name));
   const ingest = receivesIn(role) ? createIngestMetrics(registry, sourceLabel) : undefined;
   const countStored = storesIn(role) ? createStoringMetrics(registry, sourceLabel) : undefined;
+  const onQuarantineDropped = storesIn(role) ? createQuarantineMetrics(registry, sourceLabel) : undefined;
   const onSubscriptionsChecked = storesIn(role) ? createSubscriptionMetrics(registry) : undefined;
   const forwarding = forwardsIn(role) ? createForwardingMetrics(registry, askDestinations) : undefined;
   if (storesIn(role)) registerArrivalMetrics(registry, arrivals);
@@ -143,6 +150,7 @@ function observeParts(
         seconds,
       );
     },
+    onQuarantineDropped: (dropped) => onQuarantineDropped?.(dropped),
     forwarding: {
       sent: (destination, events) => forwarding?.sent(destination, events),
       failed: (destination) => forwarding?.failed(destination),

@@ -11,6 +11,7 @@ import type { SilenceWatch } from '../observe/silence-watch.ts';
 import { compactArrivals, rollUpArrivals } from '../store/roll-up-arrivals.ts';
 import { openStoringDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
+import { limitQuarantine } from '../store/limit-quarantine.ts';
 import { maintainPartitions } from '../store/partitions.ts';
 import { countOf } from '../units.ts';
 import { closing } from './closing.ts';
@@ -36,6 +37,9 @@ const ROLL_UP_INTERVAL_MS = 5_000;
 
 const SILENCE_INTERVAL_MS = 60_000;
 
+/** A flood of unreadable bodies may exceed the limits of quarantine for so long. */
+const QUARANTINE_INTERVAL_MS = 60_000;
+
 /** Starts to maintain the tables and to store. The tables must be up to date. Returns the silence watch. */
 export async function startStoring(
   options: StoringOptions,
@@ -43,6 +47,7 @@ export async function startStoring(
 ): Promise<SilenceWatch> {
   await startMaintenance(options, started);
   const watch = startArrivals(options, started);
+  startQuarantineLimits(options, started);
   const worker = startWorker(options, started);
   if (options.queueLocation.kind === 'postgres') await worker.ready;
   return watch;
@@ -112,6 +117,24 @@ async function startMaintenance(
     await running;
   };
   started.defer(closing(logger, 'maintenance', stop));
+}
+
+/** Deletes quarantined content beyond the limits, now and every minute. */
+function startQuarantineLimits(
+  { config, db, observation, logger }: StoringOptions,
+  started: AsyncDisposableStack,
+): void {
+  const limit = async () => {
+    for (const dropped of await limitQuarantine(db, new Date(), config.quarantine)) {
+      observation.onQuarantineDropped(dropped);
+      logger.warn(dropped, 'quarantined content was deleted, because it exceeded a limit');
+    }
+    return 'done' as const;
+  };
+  const limiting = repeat(QUARANTINE_INTERVAL_MS, limit, (error) => {
+    logger.warn({ err: error }, `quarantine was not limited: ${describeError(error)}`);
+  });
+  started.defer(closing(logger, 'limits of quarantine', () => limiting.stop()));
 }
 
 /** Counts arrivals from now on, and watches for silences. Returns the watch. */

@@ -4,11 +4,11 @@ import { describeError } from '../errors.ts';
 import type { Db } from './database.ts';
 import type { OperatorActionName, Tables } from './tables.ts';
 
-/** The person who acts, and the interface used. */
+/** Who acts, and the interface used. */
 export interface Operator {
-  /** The name given at login, or user and host of the command line. */
+  /** The name given at login, or user and host of the command line, or `xiq-sink` for what the service does by itself. */
   readonly name: string;
-  readonly via: 'console' | 'api' | 'command';
+  readonly via: 'console' | 'api' | 'command' | 'system';
 }
 
 /** An action of a person. */

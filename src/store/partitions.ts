@@ -226,6 +226,6 @@ const partitionName = (table: string, month: Date) =>
   `${table}_${month.toISOString().slice(0, 7).replace('-', '_')}`;
 
 /** The first instant, in UTC, of the month that lies so many months after the date's. */
-function addMonths(date: Date, months: number): Date {
+export function addMonths(date: Date, months: number): Date {
   return new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, 1));
 }

@@ -103,7 +103,7 @@ export interface Tables {
     id: GeneratedAlways<string>;
     began_at: Generated<Date>;
     operator: string;
-    via: 'console' | 'api' | 'command';
+    via: 'console' | 'api' | 'command' | 'system';
     action: OperatorActionName;
     subject: string | null;
     details: ColumnType<Readonly<Record<string, unknown>>, string, never>;

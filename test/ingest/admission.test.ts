@@ -101,6 +101,20 @@ describe('admission', () => {
     expect(() => admission.begin().admit(false)).not.toThrow();
   });
 
+  it('keeps large deliveries to a share, so that there is room for small ones', () => {
+    const logger = pino({ level: 'silent' });
+    const MIB = 1024 * KIB;
+    const admission = createAdmission({ maxBytesInFlight: 64 * MIB, maxBodyBytes: 10 * MIB, logger });
+    const senders = Array.from({ length: 64 }, () => proven(admission.begin()));
+    const isOver = senders.map((sender) => !isTaken(() => sender.add(10 * MIB)));
+    expect(isOver.filter((over) => !over)).toHaveLength(3);
+    // As the ingest endpoint does with each refused one.
+    for (const [n, sender] of senders.entries()) if (isOver[n] === true) sender.release();
+    const small = Array.from({ length: 1_000 }, () => proven(admission.begin(), KIB));
+    for (const sender of [...senders, ...small]) sender.release();
+    expect(() => proven(admission.begin(), 10 * MIB)).not.toThrow();
+  });
+
   it('moves a delivery to the others once it is proven, if they have room', () => {
     const { admission } = admissionOfTheTest();
     const signed = admission.begin();

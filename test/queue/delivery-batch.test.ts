@@ -1,7 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ZodError } from 'zod';
-import { DeliveryBatch, weighDelivery } from '../../src/queue/delivery-batch.ts';
+import {
+  DeliveryBatch,
+  packBody,
+  toBatch,
+  unpackDelivery,
+  weighDelivery,
+} from '../../src/queue/delivery-batch.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
 
 const delivery = queuedDelivery('AUDIT_LOG_ALL', [{ id: 1 }], {
@@ -19,7 +25,7 @@ describe('a batch', () => {
 
   it.each([
     { deliveries: [delivery] },
-    { version: 2, deliveries: [delivery] },
+    { version: 3, deliveries: [delivery] },
     { version: 1, deliveries: [{ ...delivery, messageType: 'OTHER' }] },
     { version: 1, deliveries: [{ ...delivery, records: [{}] }] },
     { version: 1, deliveries: [{ ...delivery, deliveryId: 'x' }] },
@@ -27,6 +33,26 @@ describe('a batch', () => {
     null,
   ])('of another shape or version is refused: %#', (data) => {
     expect(() => DeliveryBatch.parse(data)).toThrow(ZodError);
+  });
+});
+
+describe('a packed delivery', () => {
+  const packed = { ...delivery, ...packBody(delivery) };
+
+  it('comes out of the queue as it was before', () => {
+    const [read] = DeliveryBatch.parse(JSON.parse(JSON.stringify(toBatch([packed])))).deliveries;
+    expect(read && unpackDelivery(read)).toEqual(delivery);
+    expect([packed.records, packed.unreadable]).toEqual(['[]', []]);
+  });
+
+  it('weighs what it holds: it is not stored together with many others', () => {
+    const large = { ...delivery, records: JSON.stringify([{ a: 'x'.repeat(1_000_000) }]) };
+    expect(weighDelivery({ ...large, ...packBody(large) })).toBeGreaterThan(1_000_000);
+  });
+
+  it('makes its batch one of version 2, which an older worker leaves to a newer one', () => {
+    expect(toBatch([delivery, packed]).version).toBe(2);
+    expect(toBatch([delivery]).version).toBe(1);
   });
 });
 

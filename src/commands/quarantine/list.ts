@@ -52,7 +52,7 @@ export async function printQuarantined(db: Db, id: string, format: ShowFormat): 
       const fields = await describe(db, item);
       for (const [name, value] of fields) print(`${name.padEnd(22)}${oneLine(value)}`);
       print(
-        `\n${item.resolution === 'discarded' ? '(its content was deleted)' : showBytes(content, '--raw prints all of them')}`,
+        `\n${content.length === 0 && item.bytes > 0 ? '(its content was deleted)' : showBytes(content, '--raw prints all of them')}`,
       );
     }
   }

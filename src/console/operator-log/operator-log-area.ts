@@ -65,7 +65,7 @@ const WORDS: Readonly<Record<OperatorActionName, string>> = {
   'subscriptions.remove': 'removed subscriptions',
 };
 
-const WAYS = { console: 'console', api: 'API', command: 'command line' } as const;
+const WAYS = { console: 'console', api: 'API', command: 'command line', system: 'a limit' } as const;
 
 /** The page of the operator log: time, operator, action and result. */
 function operatorLogPage({ items, next }: PageOf<OperatorActionLine>, written: Written): Page {

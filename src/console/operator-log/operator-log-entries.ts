@@ -17,7 +17,7 @@ export const actionSchema = z
     operator: z
       .string()
       .meta({ description: 'name entered at log-in, or user and host of the command line' }),
-    via: z.enum(['console', 'api', 'command']),
+    via: z.enum(['console', 'api', 'command', 'system']),
     action: z.enum(OPERATOR_ACTIONS),
     subject: z.string().nullable().meta({ description: 'a destination, an id or a source' }),
     details: details.meta({ description: 'input of the action' }),

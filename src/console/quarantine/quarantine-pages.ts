@@ -179,7 +179,8 @@ const actions = (id: string): Content => html`
 `;
 
 function bytes({ item }: DescribedQuarantined, content: Buffer): Content {
-  if (item.resolution === 'discarded') return html`<p class="empty">The content was discarded.</p>`;
+  // A limit of quarantine may have discarded the content of a replayed item, too.
+  if (content.length === 0 && item.bytes > 0) return html`<p class="empty">The content was discarded.</p>`;
   const download = `/api/v1/quarantine/${item.quarantine_id}/content`;
   const text = showBytes(content, 'download the content to see all of it');
   return html`

@@ -1,0 +1,129 @@
+import { sql } from 'kysely';
+import type { RawBuilder } from 'kysely';
+import type { Db } from './database.ts';
+import { recordAction } from './operator-log.ts';
+import { addMonths } from './partitions.ts';
+
+/** How much content quarantine keeps. */
+export interface QuarantineLimits {
+  /** Bytes of one source. */
+  readonly maxBytes: number;
+  /** Months. Undefined: for ever. */
+  readonly months: number | undefined;
+}
+
+/** Content that was deleted because of a limit. */
+export interface DroppedContent {
+  readonly source: string;
+  readonly reason: 'size' | 'age';
+  readonly items: number;
+  readonly bytes: number;
+}
+
+/** Beyond the limit, content is deleted down to this share of it: not again a minute later. */
+const LOW_MARK = 0.9;
+
+/** Items whose content one statement deletes. */
+const BATCH_ITEMS = 10_000;
+
+/**
+ * Deletes the content of quarantined items beyond the limits: first of those that were replayed, then of the oldest.
+ * The rows stay, open items as discarded, so that all counts still add up. The operator log records each source with
+ * the reason, the number of items and their bytes. It may run in several processes at the same time.
+ */
+export async function limitQuarantine(
+  db: Db,
+  now: Date,
+  { maxBytes, months }: QuarantineLimits,
+): Promise<DroppedContent[]> {
+  const dropped: DroppedContent[] = [];
+  if (months !== undefined) {
+    const before = addMonths(now, -months);
+    const isOld = sql<boolean>`received_at < ${before}`;
+    for (const { source, bytes } of await sumContent(db, isOld)) {
+      const details = { before: before.toISOString(), bytes };
+      dropped.push(
+        await drop(db, source, 'age', details, sql`select quarantine_id from kept where ${isOld}`),
+      );
+    }
+  }
+  // Adding up the sizes reads the whole table, but not its contents.
+  if ((await tableBytes(db)) <= maxBytes) return dropped;
+  for (const { source, bytes } of await sumContent(db, sql`true`)) {
+    if (bytes <= maxBytes) continue;
+    const victims = sql`
+      select quarantine_id from (
+        select quarantine_id, sum(octet_length(content)) over (
+          order by resolution is not null, received_at desc, quarantine_id desc
+        ) as total
+        from kept
+      ) as newest where total > ${Math.floor(maxBytes * LOW_MARK)}::bigint`;
+    dropped.push(await drop(db, source, 'size', { max_bytes: maxBytes, bytes }, victims));
+  }
+  return dropped;
+}
+
+async function tableBytes(db: Db): Promise<number> {
+  const { rows } = await sql<{ bytes: string }>`
+    select pg_total_relation_size('quarantine') as bytes`.execute(db);
+  return Number(rows[0]?.bytes ?? 0);
+}
+
+/** The bytes of content by source. */
+async function sumContent(
+  db: Db,
+  condition: RawBuilder<unknown>,
+): Promise<{ readonly source: string; readonly bytes: number }[]> {
+  const { rows } = await sql<{ source: string; bytes: string }>`
+    select source, sum(octet_length(content)) as bytes from quarantine
+    where discarded_bytes is null and ${condition} group by source order by source`.execute(db);
+  return rows.map(({ source, bytes }) => ({ source, bytes: Number(bytes) }));
+}
+
+async function drop(
+  db: Db,
+  source: string,
+  reason: DroppedContent['reason'],
+  details: Readonly<Record<string, unknown>>,
+  victims: RawBuilder<unknown>,
+): Promise<DroppedContent> {
+  const result = await recordAction(
+    db,
+    {
+      operator: { name: 'xiq-sink', via: 'system' },
+      action: 'quarantine.discard',
+      subject: source,
+      details: { reason, ...details },
+    },
+    () => deleteContent(db, source, victims),
+    (counts) => counts,
+  );
+  return { source, reason, ...result };
+}
+
+/** Another process may delete the same: an item counts where its content was still there. */
+async function deleteContent(
+  db: Db,
+  source: string,
+  victims: RawBuilder<unknown>,
+): Promise<{ items: number; bytes: number }> {
+  const sums = { items: 0, bytes: 0 };
+  for (;;) {
+    const { rows } = await sql<{ items: string; bytes: string }>`
+      with kept as (
+        select quarantine_id, received_at, resolution, content from quarantine
+        where source = ${source} and discarded_bytes is null
+      ), victims as (${victims} limit ${BATCH_ITEMS}), emptied as (
+        update quarantine
+        set resolution = coalesce(resolution, 'discarded'), resolved_at = coalesce(resolved_at, now()),
+            discarded_bytes = octet_length(content), content = ''
+        where quarantine_id in (select quarantine_id from victims) and discarded_bytes is null
+        returning discarded_bytes
+      )
+      select count(*) as items, coalesce(sum(discarded_bytes), 0) as bytes from emptied`.execute(db);
+    const items = Number(rows[0]?.items ?? 0);
+    if (items === 0) return sums;
+    sums.items += items;
+    sums.bytes += Number(rows[0]?.bytes ?? 0);
+  }
+}

@@ -1,0 +1,53 @@
+import { Agent, request } from 'node:http';
+import { z } from 'zod';
+import { HOSTILE_BODIES } from './hostile-bodies.ts';
+
+/**
+ * A flood of one hostile body, sent from a process of its own so that it does not slow down the measurement. It prints
+ * the number of answers by status; 0 stands for connections that broke.
+ */
+const Flood = z.object({
+  url: z.string(),
+  secret: z.string(),
+  /** One of `HOSTILE_BODIES`. */
+  name: z.string(),
+  /** At most so long. */
+  seconds: z.number(),
+  connections: z.number(),
+  /** At most so many requests; as many as it can if null. */
+  requests: z.number().nullable(),
+});
+
+const { url, secret, name, seconds, connections, requests } = Flood.parse(JSON.parse(process.argv[2] ?? ''));
+const body = HOSTILE_BODIES[name]?.();
+if (body === undefined) throw new Error(`no hostile body is called ${name}`);
+const { sent, encoding } = body;
+const agent = new Agent({ keepAlive: true, maxSockets: connections });
+const end = Date.now() + seconds * 1_000;
+const answers: Record<string, number> = {};
+let begun = 0;
+
+const post = () =>
+  new Promise<number>((resolve) => {
+    const headers = {
+      authorization: `Bearer ${secret}`,
+      'content-encoding': encoding,
+      'content-length': sent.length,
+    };
+    const sending = request(url, { method: 'POST', agent, headers }, (response) => {
+      response.resume().once('close', () => resolve(response.statusCode ?? 0));
+    });
+    sending.once('error', () => resolve(0)).end(sent);
+  });
+
+async function attack(): Promise<void> {
+  while (Date.now() < end && begun < (requests ?? Number.POSITIVE_INFINITY)) {
+    begun += 1;
+    const status = await post();
+    answers[status] = (answers[status] ?? 0) + 1;
+  }
+}
+
+await Promise.all(Array.from({ length: connections }, attack));
+agent.destroy();
+process.stdout.write(JSON.stringify(answers));

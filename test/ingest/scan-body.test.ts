@@ -1,0 +1,118 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { isRawNumber, parseExactJson } from '../../src/exact-json.ts';
+import { BODY_LIMITS, exceededLimit, scanBody } from '../../src/ingest/scan-body.ts';
+import type { BodyShape } from '../../src/ingest/scan-body.ts';
+
+const scan = (text: string) => scanBody(Buffer.from(text));
+const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** What the scan has to count, from the parsed value of a text without white space. */
+function shapeOf(value: unknown): Pick<BodyShape, 'depth' | 'structural' | 'longestName'> {
+  if (typeof value !== 'object' || value === null) return { depth: 0, structural: 0, longestName: 0 };
+  const members = Object.entries(value);
+  const inner = members.map(([, member]) => shapeOf(member));
+  const colons = Array.isArray(value) ? 0 : members.length;
+  const names = Array.isArray(value)
+    ? []
+    : members.map(([name]) => Buffer.byteLength(JSON.stringify(name)) - 2);
+  return {
+    depth: 1 + Math.max(0, ...inner.map(({ depth }) => depth)),
+    structural:
+      2 +
+      Math.max(0, members.length - 1) +
+      colons +
+      inner.reduce((sum, { structural }) => sum + structural, 0),
+    longestName: Math.max(0, ...names, ...inner.map(({ longestName }) => longestName)),
+  };
+}
+
+/** Every object has its names once, so that the text and the value have as many. */
+const json = fc.jsonValue({ noUnicodeString: false });
+
+describe('the scan', () => {
+  it('counts levels, structure, names and elements as a parser finds them', () => {
+    fc.assert(
+      fc.property(json, (value) => {
+        const { depth, structural, longestName, nonObjects } = scan(JSON.stringify(value));
+        const parsed: unknown = JSON.parse(JSON.stringify(value));
+        expect({ depth, structural, longestName }).toEqual(shapeOf(parsed));
+        expect(nonObjects).toBe(Array.isArray(parsed) ? parsed.filter((part) => !isObject(part)).length : 0);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('is not misled by white space', () => {
+    fc.assert(
+      fc.property(json, (value) => {
+        const { largestRecord: _, ...spaced } = scan(JSON.stringify(value, undefined, '\t'));
+        const { largestRecord: __, ...dense } = scan(JSON.stringify(value));
+        expect(spaced).toEqual(dense);
+      }),
+    );
+  });
+
+  const digits = fc.stringMatching(/^(?:0|-?[1-9]\d{0,24}|-0)(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?$/);
+
+  it('counts every number that the exact parser keeps as text', () => {
+    fc.assert(
+      fc.property(fc.array(digits, { maxLength: 50 }), (numbers) => {
+        const text = `[${numbers.join(',')}]`;
+        const parsed = parseExactJson(text);
+        const kept = Array.isArray(parsed) ? parsed.filter((value) => isRawNumber(value)).length : 0;
+        expect(scan(text).exactNumbers).toBeGreaterThanOrEqual(kept);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it.each(['1', '-1', '0', '123456789012345', '1.5', '-0.25', '0.000001'])(
+    'does not count %s, which no parser changes',
+    (number) => expect(scan(`{"a":${number}}`).exactNumbers).toBe(0),
+  );
+
+  it('measures the largest record, in an array or alone', () => {
+    const record = '{"a":{"b":[1,{"c":2}]}}';
+    expect(scan(`[{}, ${record} ,{"d":1}]`).largestRecord).toBe(record.length);
+    expect(scan(` ${record}\n`).largestRecord).toBe(record.length);
+  });
+
+  it('ends whatever the bytes are', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 1_000 }), (bytes) => {
+        for (const count of Object.values(scanBody(bytes))) expect(count).toBeGreaterThanOrEqual(0);
+      }),
+    );
+  });
+});
+
+describe('a body beyond a limit is named with it', () => {
+  const MIB = 1024 * 1024;
+  const list = (element: string, count: number) => `[${Array(count).fill(element).join(',')}]`;
+
+  it.each([
+    ['depth', (size: number) => `${'['.repeat(size)}${']'.repeat(size)}`],
+    ['structural', (size: number) => `{"a":${'[],'.repeat((size - 4) / 3)}}`],
+    ['exactNumbers', (size: number) => `{"a":${list('1e400', size)}}`],
+    ['longestName', (size: number) => `[{"${'n'.repeat(size)}":1}]`],
+    ['largestRecord', (size: number) => `[{"a":"${'x'.repeat(size - 8)}"}]`],
+    ['nonObjects', (size: number) => list('1', size)],
+  ] as const)('%s', (measure, bodyOf) => {
+    const { max, problem } = BODY_LIMITS[measure];
+    expect(exceededLimit(scan(bodyOf(max)))).toBeUndefined();
+    expect(exceededLimit(scan(bodyOf(max + (measure === 'structural' ? 3 : 1))))).toBe(problem);
+  });
+
+  it.each([
+    ['brackets', Buffer.alloc(32 * MIB, '[')],
+    ['numbers', Buffer.from(list('1e400', 1_700_000))],
+    ['arrays of nothing', Buffer.from(list('[]', 3_000_000))],
+    ['commas', Buffer.alloc(32 * MIB, ',')],
+  ])('before the rest of %s is looked at', (_, body) => {
+    const began = process.cpuUsage();
+    expect(exceededLimit(scanBody(body))).toBeDefined();
+    const { user, system } = process.cpuUsage(began);
+    expect((user + system) / 1_000).toBeLessThan(50);
+  });
+});
