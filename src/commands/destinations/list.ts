@@ -4,7 +4,7 @@ import { describeDestinations } from '../../store/destinations.ts';
 import type { DescribedDestination } from '../../store/destinations.ts';
 import { listRejected } from '../../store/rejected-events.ts';
 import { formatCount, formatDuration } from '../../units.ts';
-import { note, print, printTable } from '../shared/output.ts';
+import { note, print, printJsonLine, printTable } from '../shared/output.ts';
 
 const COLUMNS = [
   'name',
@@ -25,7 +25,7 @@ export async function printDestinations(
   asJson: boolean,
 ): Promise<void> {
   const rows = await describeDestinations(db, configured);
-  for (const row of asJson ? rows : []) print(JSON.stringify(row));
+  for (const row of asJson ? rows : []) printJsonLine(row);
   if (!asJson && rows.length > 0) await printTable(COLUMNS, rows.map(toCells));
   if (rows.length === 0) note('no destinations are configured; see docs/forwarding.md');
 }
@@ -50,7 +50,7 @@ const REJECTED_COLUMNS = ['event', 'occurred', 'type', 'rejected', 'reason'];
 /** `destinations rejected`: prints rejected events that were not resent since, oldest first. */
 export async function printRejected(db: Db, name: string, limit: number, asJson: boolean): Promise<void> {
   const rejected = await listRejected(db, name, limit);
-  for (const event of asJson ? rejected : []) print(JSON.stringify(event));
+  for (const event of asJson ? rejected : []) printJsonLine(event);
   if (asJson) return;
   if (rejected.length === 0) {
     print('No rejected events.');

@@ -3,7 +3,8 @@ import { recordAction } from '../../store/operator-log.ts';
 import { discardQuarantined } from '../../store/quarantine.ts';
 import { findQuarantined } from '../../store/search-quarantine.ts';
 import { countOf, formatBytes } from '../../units.ts';
-import { note, oneLine, print } from '../shared/output.ts';
+import { revealOnLine } from '../../hidden-characters.ts';
+import { note, print } from '../shared/output.ts';
 import { commandOperator } from '../shared/process.ts';
 import { createProgress } from '../shared/progress.ts';
 import { checkChosen, countChosen, describeChosen, pagesOf } from './chosen.ts';
@@ -68,6 +69,6 @@ async function preview(db: Db, { ids, filter }: Chosen): Promise<void> {
     return;
   }
   for (const { quarantine_id, resolution, bytes, reason } of await findQuarantined(db, ids)) {
-    if (resolution === null) print(`${quarantine_id}  ${formatBytes(bytes)}  ${oneLine(reason)}`);
+    if (resolution === null) print(`${quarantine_id}  ${formatBytes(bytes)}  ${revealOnLine(reason)}`);
   }
 }

@@ -22,10 +22,11 @@ import { summarizeEvent } from '../../event-summary.ts';
 export async function renderEvent(db: Db, request: Request, isFiltered: IsFiltered): Promise<Page> {
   const { path, query } = readAsked(oneEvent, request);
   const { event, delivery, forwarding } = await describeEvent(db, path.event_id, query.at, isFiltered);
+  const summary = summarizeEvent(event);
   return {
     title: `Event of ${event.occurredAt.slice(0, 19).replace('T', ' ')}`,
     content: [
-      html`<p>${event.messageType}${summarizeEvent(event) !== '' && `: ${summarizeEvent(event)}`}</p>`,
+      html`<p>${event.messageType}${summary !== '' && html`: <bdi>${summary}</bdi>`}</p>`,
       relatedLinks(event),
       html`
         <div class="panels">
