@@ -16,8 +16,12 @@ const SLOW = [
   'test/security/admin-listener.test.ts',
 ];
 
-/** Tests that measure latencies beside an attack, on a machine that runs nothing else: `npm run test:attacks` runs them. */
-const ATTACKS = ['test/attacks/hostile-bodies.test.ts', 'test/attacks/pipelining.test.ts'];
+/** Attacks on the real program, also with measured latencies, on a machine that runs nothing else: `npm run test:attacks` runs them. */
+const ATTACKS = [
+  'test/attacks/hostile-bodies.test.ts',
+  'test/attacks/pipelining.test.ts',
+  'test/attacks/reader.test.ts',
+];
 
 const skipped = [
   ...(process.env['SLOW_TESTS'] === undefined ? SLOW : []),

@@ -12,6 +12,8 @@ export interface TestDatabase {
   readonly databaseUrl: string;
   /** Connection string of `xiq_reader`. */
   readonly readerUrl: string;
+  /** Connection string of the superuser. */
+  readonly adminUrl: string;
   /** Connections of the superuser. */
   readonly db: Db;
   drop(): Promise<void>;
@@ -26,6 +28,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   return {
     databaseUrl: withRole(url.href, SERVICE_ROLE),
     readerUrl: withRole(url.href, READER_ROLE),
+    adminUrl: url.href,
     db,
     async drop() {
       await db.destroy();
