@@ -24,12 +24,15 @@ export async function limitReaders(db: Db, limitSeconds = LIMIT_SECONDS): Promis
     await becomeOwner(trx);
     // The state of a session is visible only with the rights of its role, which are also needed to end it.
     const { rows } = await sql<EndedReader>`
-      select pid, host(client_addr) as address, application_name as application,
-          extract(epoch from clock_timestamp() - xact_start)::int as seconds
-        from pg_stat_activity
-        where usename = ${READER} and datname = current_database()
-          and clock_timestamp() - xact_start > make_interval(secs => ${limitSeconds})
-          and pg_terminate_backend(pid)`.execute(trx);
+      with slow as materialized (
+        select pid, host(client_addr) as address, application_name as application,
+            extract(epoch from clock_timestamp() - xact_start)::int as seconds
+          from pg_stat_activity
+          where usename = ${READER} and datname = current_database()
+            and clock_timestamp() - xact_start > make_interval(secs => ${limitSeconds})
+            and pg_has_role(usesysid, 'usage')
+      )
+      select * from slow where pg_terminate_backend(pid)`.execute(trx);
     return rows;
   });
 }

@@ -59,7 +59,7 @@ const FORBIDDEN = [
   'truncate audit_events',
   'alter table audit_events disable trigger all',
   'drop table quarantine',
-  'lock table audit_events in share mode',
+  'begin; lock table audit_events in share mode',
   'select * from audit_events for share',
   'set session_replication_role = replica',
   // Files and programs.
@@ -151,7 +151,7 @@ describe('a reader', () => {
     const run = (statement: string) => endOfProgram({ DATA_DIR: directory }, 'sql', statement);
     const attacks = [
       "select pg_read_file('/etc/passwd') from set_config('role', 'none', true)",
-      "select lo_create(0) from set_config('role', 'none', true), set_config('transaction_read_only', 'off', true)",
+      "select lo_create(0) from set_config('role', 'none', true) as a, set_config('transaction_read_only', 'off', true) as b",
       "copy (select set_config('role', 'none', true)) to program 'id'",
     ];
     const accepted: string[] = [];
