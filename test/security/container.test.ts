@@ -47,12 +47,10 @@ const SECRETS_OF = {
 };
 
 /** The secrets that a service is given, by environment or by command. */
-const secretsOf = (service: unknown) =>
-  [
-    ...new Set(
-      [...JSON.stringify(service).matchAll(/\$\{(\w*(?:PASSWORD|SECRET|TOKEN))\b/g)].map(([, name]) => name),
-    ),
-  ].toSorted();
+const secretsOf = (service: unknown) => {
+  const names = JSON.stringify(service).matchAll(/\$\{(\w*(?:PASSWORD|SECRET|TOKEN))\b/g);
+  return [...new Set([...names].map(([, name = '']) => name))].sort((one, other) => one.localeCompare(other));
+};
 
 /** The last instruction of a kind: the one that counts. */
 const instruction = (name: string) =>

@@ -22,7 +22,10 @@ export interface TestDatabase {
 export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `xiq_sink_test_${randomBytes(6).toString('hex')}`;
   await asAdmin(`create database ${name} template ${inject('templateName')}`);
-  await asAdmin(`grant create on database ${name} to ${SERVICE_ROLE}`);
+  // The rights on a database are not cloned.
+  await asAdmin(
+    `revoke temporary on database ${name} from public; grant temporary, create on database ${name} to ${SERVICE_ROLE}`,
+  );
   const url = urlOf(name);
   const db = openDatabase(url.href, () => undefined);
   return {
