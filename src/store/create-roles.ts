@@ -113,7 +113,8 @@ async function createLogins(client: Client, service: string, urls: RoleUrls): Pr
     `alter role ${READER} login noinherit ${NO_ATTRIBUTES} connection limit 10 password ${passwordOf(urls.readerUrl)}`,
   );
   for (const [name, value] of Object.entries(READER_SETTINGS)) {
-    await client.query(`alter role ${READER} set ${name} = ${client.escapeLiteral(value)}`);
+    const setting = client.escapeIdentifier(name);
+    await client.query(`alter role ${READER} set ${setting} = ${client.escapeLiteral(value)}`);
   }
   await runEach(
     client,
@@ -124,8 +125,10 @@ async function createLogins(client: Client, service: string, urls: RoleUrls): Pr
   const { rows } = await client.query<{ number: string }>(
     `select current_setting('server_version_num') as number`,
   );
-  const options = Number(rows[0]?.number) >= 160_000 ? 'with inherit false, set true' : '';
-  await client.query(`grant ${OWNER} to ${serviceName} ${options}`);
+  await client.query(`grant ${OWNER} to ${serviceName}`);
+  if (Number(rows[0]?.number) >= 160_000) {
+    await client.query(`grant ${OWNER} to ${serviceName} with inherit false, set true`);
+  }
   // With the rights of the reader, the owner can end the reader's sessions.
   await client.query(`grant ${READER} to ${OWNER}`);
 }
