@@ -4,6 +4,8 @@ import { createDataDirectory, endOfLog, openCluster, startServer, stopServer } f
 import type { Cluster, StopMode } from './cluster.ts';
 import { DATABASE, keepCredentials, ownerUrl, writeCredentials, writeReaderUrl } from './credentials.ts';
 import type { Credentials } from './credentials.ts';
+import { LOCK_DATABASE, reserveLockDatabase, takeInstanceLock } from './instance-lock.ts';
+import type { InstanceLock } from './instance-lock.ts';
 
 /**
  * A real Postgres in the data directory, for a machine without one. The binaries come with the npm package
@@ -23,14 +25,6 @@ export interface EmbeddedPostgres {
   /** Stops the server, and with it all open connections. */
   stop(mode?: StopMode): Promise<void>;
 }
-
-/** Held until released, or until the process dies in whatever way: the lock belongs to the connection. */
-interface InstanceLock {
-  release(): Promise<void>;
-}
-
-/** Advisory lock key of "a `serve` runs on this embedded database". */
-const INSTANCE_LOCK = 0x78697169;
 
 const START_TIMEOUT_S = 60;
 
@@ -60,7 +54,7 @@ export async function startEmbeddedPostgres(dataDir: string): Promise<EmbeddedPo
     databaseUrl: ownerUrl(credentials),
     readerUrl: await writeReaderUrl(cluster.home, credentials),
     started: !runs,
-    lock: () => takeInstanceLock(ownerUrl(credentials)),
+    lock: () => takeInstanceLock(ownerUrl(credentials, LOCK_DATABASE)),
     stop: (mode) => stopServer(cluster, mode),
   };
 }
@@ -73,22 +67,6 @@ export async function allowReaderLogin(dataDir: string): Promise<void> {
     const password = client.escapeLiteral(credentials.readerPassword);
     await client.query(`alter role xiq_reader login password ${password}`);
   });
-}
-
-async function takeInstanceLock(databaseUrl: string): Promise<InstanceLock | undefined> {
-  const client = new Client({
-    connectionString: databaseUrl,
-    application_name: 'xiq-sink instance',
-    keepAlive: true,
-  });
-  client.on('error', () => undefined);
-  await client.connect();
-  const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [
-    INSTANCE_LOCK,
-  ]);
-  if (rows[0]?.taken === true) return { release: () => client.end() };
-  await client.end();
-  return undefined;
 }
 
 /** Starts the server, on its last port if that is free. */
@@ -129,6 +107,7 @@ async function createDatabase(credentials: Credentials): Promise<void> {
   await asOwner(credentials, 'postgres', async (client) => {
     const { rowCount } = await client.query('select from pg_database where datname = $1', [DATABASE]);
     if (rowCount === 0) await client.query(`create database ${DATABASE}`);
+    await reserveLockDatabase(client);
   });
 }
 

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
+import { Client } from 'pg';
 import { temporaryDirectory } from '../support/program.ts';
 
 let directory: string;
@@ -48,4 +49,28 @@ it('is taken over where it runs, locked by one at a time, and stops at once when
   await expect(access(path.join(directory, 'postgres', 'cluster', 'postmaster.pid'))).rejects.toThrow(
     'ENOENT',
   );
+});
+
+it('is locked out of reach of roles that may log in to the events', async () => {
+  const server = await startEmbeddedPostgres(directory);
+  const owner = new Client({ connectionString: server.databaseUrl });
+  await owner.connect();
+  await owner.query("create role probe login password 'probe'");
+  const url = new URL(server.databaseUrl);
+  url.username = 'probe';
+  url.password = 'probe';
+  const probe = new Client({ connectionString: url.href });
+  await probe.connect();
+  await probe.query(
+    'select pg_advisory_lock(key) from unnest(array[$1::bigint, $2, $3]) as key',
+    [0x78697169, 0x78697170, 0x78697173],
+  );
+  url.pathname = '/postgres';
+  const elsewhere = new Client({ connectionString: url.href });
+  await expect(elsewhere.connect()).rejects.toThrow('permission denied for database "postgres"');
+  const lock = await server.lock();
+  expect(lock).toBeDefined();
+  await lock?.release();
+  await Promise.all([probe.end(), owner.end()]);
+  await server.stop('immediate');
 });
