@@ -1,9 +1,8 @@
 import { Socket } from 'node:net';
 import { createPostgresBackend, isPgPool, LATEST_SCHEMA_VERSION, runMigrations, withBackend } from 'bullmq';
 import type { PgPool } from 'bullmq';
-import { DatabaseError } from 'pg';
 import { OutageError } from '../errors.ts';
-import { CONNECTION_LIFETIME_SECONDS, createPool, withClient } from '../postgres.ts';
+import { CONNECTION_LIFETIME_SECONDS, createPool, isLockTimeout, withClient } from '../postgres.ts';
 import type { Connection, Pool } from '../postgres.ts';
 import type { DeliveryBatch } from './delivery-batch.ts';
 import type { Engine, OnError } from './engine.ts';
@@ -107,8 +106,6 @@ async function findLockHolders(client: Connection): Promise<string> {
   );
   return rows.map(({ holder }) => holder).join(', ') || 'a session that has ended since';
 }
-
-const isLockTimeout = (error: unknown) => error instanceof DatabaseError && error.code === '55P03';
 
 /** The error message of pg for a query without an answer within `query_timeout`. */
 const NO_ANSWER = 'Query read timeout';

@@ -1,5 +1,4 @@
 import { sql } from 'kysely';
-import { DatabaseError } from 'pg';
 import type { Db, Trx } from './database.ts';
 
 /*
@@ -17,13 +16,6 @@ export async function lockRow(trx: Trx, name: string): Promise<void> {
 export async function createLock(db: Db, name: string): Promise<void> {
   await sql`insert into locks values (${name}) on conflict do nothing`.execute(db);
 }
-
-/** SQLSTATE lock_not_available: how a statement ends that runs into `lock_timeout`. */
-const LOCK_NOT_AVAILABLE = '55P03';
-
-/** Whether a statement failed because it waited for a lock longer than `lock_timeout`. */
-export const isLockTimeout = (error: unknown): boolean =>
-  error instanceof DatabaseError && error.code === LOCK_NOT_AVAILABLE;
 
 /** Limits how long a statement of this transaction waits for a lock, in milliseconds. */
 export async function limitLockWait(trx: Trx, milliseconds: number): Promise<void> {

@@ -4,8 +4,9 @@ import { sql } from 'kysely';
 import { FileMigrationProvider, Migrator } from 'kysely/migration';
 import { DatabaseError } from 'pg';
 import { OutageError } from '../errors.ts';
+import { isLockTimeout } from '../postgres.ts';
 import type { Db } from './database.ts';
-import { isLockTimeout, limitLockWait } from './locks.ts';
+import { limitLockWait } from './locks.ts';
 import { describeSession, findHolders } from './sessions.ts';
 
 const MIGRATIONS = path.resolve(import.meta.dirname, '../../migrations');

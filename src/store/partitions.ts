@@ -3,9 +3,10 @@ import type { RawBuilder } from 'kysely';
 import { FAMILIES } from '../domain.ts';
 import type { Family } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
+import { isLockTimeout } from '../postgres.ts';
 import type { Db, Trx } from './database.ts';
 import { destinationsBehind } from './destinations.ts';
-import { isLockTimeout, limitLockWait, lockRow } from './locks.ts';
+import { limitLockWait, lockRow } from './locks.ts';
 import { findHolders } from './sessions.ts';
 import type { Session } from './sessions.ts';
 

@@ -111,9 +111,9 @@ describe('a role that may only select', () => {
     const running = await start({ RETENTION_AUDIT_MONTHS: '12' });
     const seconds = (performance.now() - began) / 1_000;
     let slowestPage = 0;
-    let attacking = true;
+    const over = new AbortController();
     const browse = async () => {
-      while (attacking) {
+      while (!over.signal.aborted) {
         const asked = performance.now();
         const page = await fetch(`${running.adminUrl}/events`);
         await page.text();
@@ -122,7 +122,7 @@ describe('a role that may only select', () => {
       }
     };
     const browsing = browse();
-    const attack = sleepOf().finally(() => (attacking = false));
+    const attack = sleepOf().finally(() => over.abort());
     const measured = await measureDeliveries(running, attack);
     await browsing;
     printMeasured(

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { Client } from 'pg';
+import { Client, DatabaseError } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { inSavepoint } from '../../src/store/database.ts';
 import { findLongStoring, readHorizon } from '../../src/store/horizon.ts';
@@ -74,6 +74,9 @@ const READERS: readonly (readonly string[])[] = [
   ['begin', 'create temporary table t on commit drop as select 1', 'savepoint a', 'select 1', 'rollback'],
 ];
 
+/** SQLSTATE object_not_in_prerequisite_state: how an insert ends that the order of storing refuses. */
+const REFUSED = '55000';
+
 /** Runs the transactions in turn, so many times. A refused one is rolled back. Returns the number of refusals. */
 async function run(
   transactions: readonly (readonly string[])[],
@@ -89,10 +92,7 @@ async function run(
         await client.query(DELAY);
       }
     } catch (error) {
-      expect(error).toMatchObject({
-        code: '55000',
-        message: expect.stringContaining('before it began to store'),
-      });
+      if (!(error instanceof DatabaseError) || error.code !== REFUSED) throw error;
       await client.query('rollback');
       refused += 1;
     }
@@ -107,10 +107,10 @@ describe('those who follow the events', () => {
     async () => {
       const seen: string[] = [];
       let position: StoredPosition = { xid: '0', id: '0' };
-      let isWriting = true;
+      const writing = new AbortController();
       const follow = async () => {
         for (;;) {
-          const wasWriting = isWriting;
+          const wasWriting = !writing.signal.aborted;
           const { events, end = position } = await readStretch(test.db, position, 3_000);
           const before = seen.length;
           for (const { eventId } of events) seen.push(eventId);
@@ -119,7 +119,7 @@ describe('those who follow the events', () => {
         }
       };
       const count = async () => {
-        while (isWriting) await rollUpArrivals(test.db);
+        while (!writing.signal.aborted) await rollUpArrivals(test.db);
         await rollUpArrivals(test.db);
       };
       const following = Promise.all([follow(), count()]);
@@ -128,7 +128,7 @@ describe('those who follow the events', () => {
         Array.from({ length: 10 }, (_, offset) => run(TRANSACTIONS, 153, offset)),
       );
       await Promise.all(reading);
-      isWriting = false;
+      writing.abort();
       await following;
 
       const { rows } = await sql<{ event_id: string }>`select event_id from audit_events`.execute(test.db);
