@@ -111,6 +111,7 @@ export interface Tables {
     outcome: 'done' | 'failed' | null;
     result: ColumnType<Readonly<Record<string, unknown>> | null, string | null, string>;
   };
+  locks: { name: string };
   processes: {
     process_id: string;
     role: string;

@@ -54,10 +54,24 @@ async function fillOldDatabase(url: string): Promise<void> {
   const { error } = await new Migrator({ db, provider }).migrateTo('0009_quarantine_limits');
   expect(error).toBeUndefined();
   await migrateQueue(url);
-  await maintainPartitions(db, new Date(), KEEP_ALL);
+  await createPartitions(db);
   await storeRows(db);
   await addJob(url);
   await db.destroy();
+}
+
+/** One partition of each table, as that version made them. */
+async function createPartitions(db: Db): Promise<void> {
+  for (const table of EVENTS) {
+    const name = sql.id(`${table}_old`);
+    await sql`create table ${name} (like ${sql.id(table)} including defaults including constraints)`.execute(
+      db,
+    );
+    await sql`select guard_table(${`${table}_old`})`.execute(db);
+    await sql`alter table ${sql.id(table)} attach partition ${name} for values from ('2001-01-01') to ('2001-02-01')`.execute(
+      db,
+    );
+  }
 }
 
 async function storeRows(db: Db): Promise<void> {
@@ -171,7 +185,7 @@ describe('an installation of before the roles', () => {
     const embedded = await startEmbeddedPostgres(place);
     try {
       const db = openDatabase(embedded.databaseUrl, () => undefined);
-      expect(await migrateStore(db)).toEqual(['0010_roles']);
+      expect(await migrateStore(db)).toContain('0010_roles');
       await db.destroy();
       await migrateQueue(embedded.databaseUrl);
       await expectMigrated(embedded, url);
@@ -216,7 +230,7 @@ describe('an installation of before the roles', () => {
       // The two commands of docs/operating.md.
       await run(old.href, "create role xiq_rename superuser login password 'rename'");
       await run(as('xiq_rename', 'rename').href, 'alter role xiq_sink rename to postgres');
-      expect(await prepareStore(settings, logger)).toEqual(['0010_roles']);
+      expect(await prepareStore(settings, logger)).toContain('0010_roles');
       expect(await prepareStore(settings, logger)).toEqual([]);
       await expectMigrated(
         { databaseUrl: env.DATABASE_URL, readerUrl: env.READER_DATABASE_URL },
