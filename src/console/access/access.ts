@@ -2,6 +2,8 @@ import { createHmac, hash, hkdfSync, randomUUID, timingSafeEqual } from 'node:cr
 import type { IncomingHttpHeaders } from 'node:http';
 import { parseCookie } from 'cookie';
 import { z } from 'zod';
+import { ROLE_PERMISSIONS } from '../../permissions.ts';
+import type { AccountRole, Permission } from '../../permissions.ts';
 import type { Operator } from '../../store/operator-log.ts';
 import { refuseOtherNames, refuseOtherSites, refuseProxies } from './origin.ts';
 import type { AskedRequest } from './origin.ts';
@@ -64,9 +66,15 @@ export function createSessions(token: string, now: () => number = Date.now): Ses
 /** The sender of a request. */
 export interface Visitor {
   readonly operator: Operator;
+  readonly role: AccountRole;
+  readonly permissions: ReadonlySet<Permission>;
+  /** The sources that the visitor may see; undefined: all. */
+  readonly sources: readonly string[] | undefined;
   /** Undefined for the API token, and if no token is set. */
   readonly session: Session | undefined;
 }
+
+const ADMIN = { role: 'admin', permissions: ROLE_PERMISSIONS.admin, sources: undefined } as const;
 
 /** Decides who has access to the console and the API. */
 export interface Access {
@@ -98,12 +106,12 @@ export function createAccess(token: string | undefined): Access {
       const bearer = /^Bearer (.+)$/i.exec(authorization ?? '')?.[1];
       if (bearer !== undefined) {
         return isToken(bearer)
-          ? { operator: { name: 'API token', via: 'api' }, session: undefined }
+          ? { ...ADMIN, operator: { name: 'API token', via: 'api' }, session: undefined }
           : undefined;
       }
       refuseOtherSites(request);
       const session = sessions.verify(parseCookie(cookie ?? '')[SESSION_COOKIE]);
-      return session && { operator: { name: session.name, via: 'console' }, session };
+      return session && { ...ADMIN, operator: { name: session.name, via: 'console' }, session };
     },
   };
 }
@@ -113,7 +121,7 @@ function visitorHere(request: AskedRequest): Visitor {
   refuseOtherNames(request);
   refuseProxies(request);
   const operator = { name: 'local user', via: viaOf(request.headers) };
-  return { operator, session: undefined };
+  return { ...ADMIN, operator, session: undefined };
 }
 
 const viaOf = (headers: IncomingHttpHeaders) =>

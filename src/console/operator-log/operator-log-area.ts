@@ -28,6 +28,7 @@ export function operatorLogArea({ db }: { readonly db: Db }): Area {
         path: '/operator-log',
         tag: 'operator log',
         summary: 'list operator actions, newest first',
+        needs: 'operator-log.read',
         asks,
         answer: z.object({ items: z.array(actionSchema), next_cursor: z.string().nullable() }),
         async work({ query }) {
@@ -39,6 +40,7 @@ export function operatorLogArea({ db }: { readonly db: Db }): Area {
     pages: [
       {
         path: '/operator-log',
+        needs: 'operator-log.read',
         render: async (request) => {
           const { query } = readAsked(asks, request);
           return operatorLogPage(await readActions(db, query), queryOf(request));
