@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { jsonRoute } from '../../src/console/api/route.ts';
 import type { Area } from '../../src/console/area.ts';
 import { html } from '../../src/console/html/html.ts';
-import { createFailedSecrets } from '../../src/ingest/failed-secrets.ts';
+import { createFailedSecrets } from '../../src/failed-secrets.ts';
 import { listActions } from '../../src/store/operator-log.ts';
 import { startAdmin } from '../support/admin.ts';
 import type { RunningAdmin } from '../support/admin.ts';

@@ -65,6 +65,11 @@ const WORDS: Readonly<Record<OperatorActionName, string>> = {
   'destination.replay': 'resent rejected events',
   'subscriptions.apply': 'applied subscriptions',
   'subscriptions.remove': 'removed subscriptions',
+  'access.add': 'added an account',
+  'access.change': 'changed an account',
+  'access.remove': 'disabled an account',
+  'access.token': 'created an API token',
+  'access.revoke': 'revoked an API token',
 };
 
 const WAYS = { console: 'console', api: 'API', command: 'command line', system: 'a limit' } as const;
