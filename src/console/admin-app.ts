@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { HttpError } from '../errors.ts';
 import type { Db } from '../store/database.ts';
 import { createAccess } from './access/access.ts';
-import { createWrongTokens, requireVisitor, visitorOf } from './access/gate.ts';
+import { createWrongTokens, requirePermission, requireVisitor, visitorOf } from './access/gate.ts';
 import type { CountFailure, LogRefusal } from './access/gate.ts';
 import { LOG_IN_STYLE_HASH, serveLogIn } from './access/log-in.ts';
 import { answerErrors } from './answer-errors.ts';
@@ -15,6 +15,7 @@ import type { Area } from './area.ts';
 import { IMPORT_MAP_HASH, serveAssets } from './assets.ts';
 import { renderDocument } from './html/html.ts';
 import { layOut } from './html/layout.ts';
+import type { NavigationEntry } from './html/layout.ts';
 import { createSchemaGate } from './schema-gate.ts';
 
 /** What the admin listener needs. */
@@ -85,12 +86,12 @@ export function createAdminApp(options: AdminOptions): Express {
   const checkSchema = console === undefined ? async () => undefined : createSchemaGate(console.db);
   if (console !== undefined) app.use(serveLogIn({ access, noteWrongToken, db: console.db, checkSchema }));
   app.use(requireVisitor({ access, noteWrongToken, hasLogIn: console !== undefined }));
-  app.get('/metrics', async (_request, response) => {
+  app.get('/metrics', requirePermission('metrics.read'), async (_request, response) => {
     const { contentType, text } = await options.metrics();
     response.type(contentType).send(text);
   });
   const areas = console?.areas ?? [];
-  const navigation = areas.flatMap((area) => area.navigation);
+  const navigation = navigationOf(areas);
   app.use(serveAssets());
   // In front of everything that reads the database.
   app.use(async (_request, _response, next) => {
@@ -113,9 +114,9 @@ function serveApi(app: Express, areas: readonly Area[], { version, stopping }: A
   const json = express.json({ limit: '1mb' });
   // `/events/stream` must match before `/events/{event_id}`, in whichever order the areas are.
   const parameters = ({ path }: ApiRoute) => path.split('{').length;
-  for (const { method, path, serve } of routes.toSorted((a, b) => parameters(a) - parameters(b))) {
+  for (const { method, path, needs, serve } of routes.toSorted((a, b) => parameters(a) - parameters(b))) {
     const route = `/api/v1${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
-    app[method](route, json, (request: Request, response: Response) =>
+    app[method](route, requirePermission(needs), json, (request: Request, response: Response) =>
       serve(request, response, {
         operator: visitorOf(request).operator,
         signal: AbortSignal.any([goneOf(response), stopping]),
@@ -131,10 +132,19 @@ function goneOf(response: Response): AbortSignal {
   return gone.signal;
 }
 
+/** The entries of the navigation; each needs what its page needs. */
+function navigationOf(areas: readonly Area[]): readonly NavigationEntry[] {
+  return areas.flatMap(({ navigation, pages }) =>
+    navigation.flatMap((entry) =>
+      pages.filter(({ path }) => path === entry.path).map(({ needs }) => ({ ...entry, needs })),
+    ),
+  );
+}
+
 function servePages(app: Express, areas: readonly Area[]): void {
-  const navigation = areas.flatMap((area) => area.navigation);
-  for (const { path, render } of areas.flatMap((area) => area.pages)) {
-    app.get(path, async (request, response) => {
+  const navigation = navigationOf(areas);
+  for (const { path, needs, render } of areas.flatMap((area) => area.pages)) {
+    app.get(path, requirePermission(needs), async (request, response) => {
       const visitor = visitorOf(request);
       const page = await render(request, visitor);
       response.send(renderDocument(layOut(page, navigation, request.path, visitor)));

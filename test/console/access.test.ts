@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { jsonRoute } from '../../src/console/api/route.ts';
 import type { Area } from '../../src/console/area.ts';
 import { html } from '../../src/console/html/html.ts';
-import { createFailedSecrets } from '../../src/ingest/failed-secrets.ts';
+import { createFailedSecrets } from '../../src/failed-secrets.ts';
 import { listActions } from '../../src/store/operator-log.ts';
 import { startAdmin } from '../support/admin.ts';
 import type { RunningAdmin } from '../support/admin.ts';
@@ -18,13 +18,16 @@ const OTHER_TOKEN = 'another-admin-token-0123456789';
 /** A page, a question and a change. */
 const area: Area = {
   navigation: [{ path: '/page', label: 'Page' }],
-  pages: [{ path: '/page', render: async () => ({ title: 'Page', content: html`<p>the page</p>` }) }],
+  pages: [
+    { path: '/page', needs: 'view', render: async () => ({ title: 'Page', content: html`<p>the page</p>` }) },
+  ],
   routes: [
     jsonRoute({
       method: 'get',
       path: '/thing',
       tag: 'test',
       summary: 'a question',
+      needs: 'view',
       asks: z.object({}),
       answer: z.object({ thing: z.number() }),
       work: async () => ({ thing: 7 }),
@@ -34,6 +37,7 @@ const area: Area = {
       path: '/thing',
       tag: 'test',
       summary: 'a change',
+      needs: 'view',
       asks: z.object({ body: z.object({ thing: z.number() }) }),
       answer: z.object({ by: z.string(), via: z.string() }),
       work: async (_asked, { operator }) => ({ by: operator.name, via: operator.via }),

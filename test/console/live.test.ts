@@ -147,6 +147,7 @@ describe('the stream of events', () => {
       path: '/events/{event_id}',
       tag: 'events',
       summary: 'one event',
+      needs: 'view',
       asks: z.object({}),
       answer: z.object({}),
       work: async () => ({}),

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { ask } from '../support/ask.ts';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
+import { PERMISSIONS } from '../../src/permissions.ts';
 import { countEvents } from '../../src/store/search-events.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
@@ -20,6 +21,7 @@ const operationSchema = z.strictObject({
   tags: z.tuple([z.string().min(1)]),
   summary: z.string().min(1),
   description: z.string().optional(),
+  'x-permission': z.enum(PERMISSIONS),
   parameters: z
     .array(
       z.strictObject({

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Request, RequestHandler } from 'express';
 import { HttpError } from '../../errors.ts';
+import type { Permission } from '../../permissions.ts';
 import type { Access, Visitor } from './access.ts';
 
 interface AskedFor {
@@ -77,6 +78,21 @@ export function requireVisitor({ access, noteWrongToken, hasLogIn }: GateOptions
       'UNAUTHORIZED',
       'missing or wrong admin token; send it as Authorization: Bearer ADMIN_TOKEN',
     );
+  };
+}
+
+/**
+ * Admits visitors with this permission: the one place where permissions are enforced. It runs before the body is read.
+ * Answers HttpError 403 to others.
+ */
+export function requirePermission(needed: Permission): RequestHandler {
+  return (request, _response, next) => {
+    const { role, permissions } = visitorOf(request);
+    if (permissions.has(needed)) {
+      next();
+      return;
+    }
+    throw new HttpError(403, 'FORBIDDEN', `the role ${role} does not have the permission ${needed}`);
   };
 }
 

@@ -35,6 +35,7 @@ function describeRoute({
   tag,
   summary,
   description,
+  needs,
   asks,
   answers,
   method,
@@ -55,6 +56,7 @@ function describeRoute({
     operationId: `${method}${path.replaceAll(/[/{}_-]+(.?)/g, (_, next: string) => next.toUpperCase())}`,
     summary,
     ...(description !== undefined && { description }),
+    'x-permission': needs,
     requestParams: { ...(parameters && { path: parameters }), ...(query && { query }) },
     ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
     responses: {

@@ -2,6 +2,7 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { closestName } from '../../closest-name.ts';
 import { HttpError } from '../../errors.ts';
+import type { Permission } from '../../permissions.ts';
 import type { Operator } from '../../store/operator-log.ts';
 import { queryOf } from './query.ts';
 
@@ -31,6 +32,8 @@ interface Described<A extends Asks> {
   /** A short phrase that starts with a verb. */
   readonly summary: string;
   readonly description?: string;
+  /** Checked before the route is served. */
+  readonly needs: Permission;
   readonly asks: A;
 }
 

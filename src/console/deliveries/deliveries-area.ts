@@ -17,9 +17,10 @@ export function deliveriesArea({ db }: { readonly db: Db }): Area {
     navigation: [{ path: '/deliveries', label: 'Deliveries' }],
     routes: [listRoute(db), oneRoute(db)],
     pages: [
-      { path: '/deliveries', render: (request) => renderDeliveries(db, request) },
+      { path: '/deliveries', needs: 'view', render: (request) => renderDeliveries(db, request) },
       {
         path: '/deliveries/:delivery_id',
+        needs: 'view',
         async render(request) {
           const { path } = readAsked(oneDelivery, request);
           return deliveryPage(await describeDelivery(db, path.delivery_id));
@@ -35,6 +36,7 @@ const listRoute = (db: Db) =>
     path: '/deliveries',
     tag: 'deliveries',
     summary: 'list deliveries, newest first',
+    needs: 'view',
     asks: z.object({ query: deliveryQuery }),
     answer: z.object({
       items: z.array(deliverySchema),
@@ -62,6 +64,7 @@ const oneRoute = (db: Db) =>
     path: '/deliveries/{delivery_id}',
     tag: 'deliveries',
     summary: 'get one delivery with its events and its quarantined records',
+    needs: 'view',
     asks: oneDelivery,
     answer: z.object({
       delivery: deliverySchema,

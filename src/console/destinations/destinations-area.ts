@@ -42,9 +42,10 @@ export function destinationsArea(options: DestinationsOptions): Area {
     navigation: [{ path: '/destinations', label: 'Destinations' }],
     routes: destinationRoutes(options),
     pages: [
-      { path: '/destinations', render: () => destinationsPage(options) },
+      { path: '/destinations', needs: 'view', render: () => destinationsPage(options) },
       {
         path: '/destinations/:name',
+        needs: 'view',
         async render(request) {
           const { path, query } = readAsked(onePage, request);
           return destinationPage(options, path.name, query.cursor?.id);
@@ -73,6 +74,7 @@ const listRoute = ({ db, configured }: DestinationsOptions) =>
     path: '/destinations',
     tag: 'destinations',
     summary: 'list destinations, including those removed from the settings',
+    needs: 'view',
     asks: NOTHING,
     answer: z.object({ items: z.array(destinationSchema), next_cursor: z.null() }),
     work: async () => ({
@@ -93,6 +95,7 @@ const stateRoute = (options: DestinationsOptions, verb: 'pause' | 'resume', stat
     path: `/destinations/{name}/${verb}`,
     tag: 'destinations',
     summary: verb === 'pause' ? 'pause after the current batch' : 'resume from the last position',
+    needs: 'destinations.change',
     asks: oneDestination,
     answer: done,
     async work({ path: { name } }, asking) {
@@ -107,6 +110,7 @@ const rewindRoute = (options: DestinationsOptions) =>
     path: '/destinations/{name}/rewind',
     tag: 'destinations',
     summary: 'resend events received since a given time',
+    needs: 'destinations.change',
     asks: oneDestination.extend({ body: rewindBody }),
     answer: done,
     async work({ path: { name }, body }, asking) {
@@ -121,6 +125,7 @@ const forgetRoute = (options: DestinationsOptions) =>
     path: '/destinations/{name}/forget',
     tag: 'destinations',
     summary: 'delete the state of a removed destination',
+    needs: 'destinations.forget',
     asks: oneDestination,
     answer: done,
     async work({ path: { name } }, asking) {
@@ -135,6 +140,7 @@ const testRoute = (options: DestinationsOptions) =>
     path: '/destinations/{name}/test',
     tag: 'destinations',
     summary: 'send a test event and return the result',
+    needs: 'destinations.change',
     asks: oneDestination,
     answer: z.object({
       event_id: z.string(),
@@ -161,6 +167,7 @@ const rejectedRoute = ({ db }: DestinationsOptions) =>
     path: '/destinations/{name}/rejected',
     tag: 'destinations',
     summary: 'list rejected events that were not resent',
+    needs: 'view',
     asks: oneDestination.extend({ query: rejectedQuery }),
     answer: z.object({ items: z.array(rejectedSchema), next_cursor: z.string().nullable() }),
     async work({ path: { name }, query: { limit, cursor } }) {
@@ -177,6 +184,7 @@ const resendRoute = (options: DestinationsOptions) =>
     summary: 'resend rejected events',
     description:
       'With all, each request resends one part: repeat with cursor set to next_cursor until it is null.',
+    needs: 'destinations.change',
     asks: oneDestination.extend({ body: resendBody }),
     answer: z.object({ results: z.array(resentSchema), next_cursor: z.string().nullable() }),
     async work({ path: { name }, body }, asking) {

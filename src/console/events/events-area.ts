@@ -31,8 +31,8 @@ export function eventsArea({ db, isFiltered }: EventsOptions): Area {
     // The route of one event matches any word as an id, so it comes last.
     routes: [...eventRoutes(db), ...exportRoutes(db), oneEventRoute(db, isFiltered)],
     pages: [
-      { path: '/events', render: (request) => renderSearch(db, request) },
-      { path: '/events/:event_id', render: (request) => renderEvent(db, request, isFiltered) },
+      { path: '/events', needs: 'view', render: (request) => renderSearch(db, request) },
+      { path: '/events/:event_id', needs: 'view', render: (request) => renderEvent(db, request, isFiltered) },
     ],
   };
 }
@@ -49,6 +49,7 @@ const searchRoute = (db: Db) =>
     path: '/events',
     tag: 'events',
     summary: 'search events, newest first',
+    needs: 'view',
     asks: z.object({
       query: z.object({ ...conditionShape, limit: limit(50, 1_000), cursor }).refine(isInOrder, NOT_IN_ORDER),
     }),
@@ -66,6 +67,7 @@ const histogramRoute = (db: Db) =>
     tag: 'events',
     summary: 'count matching events over time, by type',
     description: 'The default range is the last 24 hours.',
+    needs: 'view',
     asks: z.object({
       query: z
         .object({
@@ -101,6 +103,7 @@ const oneEventRoute = (db: Db, isFiltered: IsFiltered) =>
     path: '/events/{event_id}',
     tag: 'events',
     summary: 'get one event with its delivery and its forwarding',
+    needs: 'view',
     asks: oneEvent,
     answer: eventDetailSchema,
     work: async ({ path, query }) =>

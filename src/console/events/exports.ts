@@ -34,6 +34,7 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
       summary: 'export all matching events as a file',
       description:
         'Newest first. The file is streamed; if the export fails, the connection is closed early. The operator log records each export.',
+      needs: 'events.export',
       asks: z.object({
         query: z
           .object({
@@ -63,6 +64,7 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
       path: '/exports/{export_id}',
       tag: 'events',
       summary: 'get the progress of an export that this process runs',
+      needs: 'events.export',
       asks: byId,
       answer: exportSchema,
       async work({ path }) {
@@ -77,6 +79,7 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
       path: '/exports/{export_id}/cancel',
       tag: 'events',
       summary: 'cancel a running export',
+      needs: 'events.export',
       asks: byId,
       answer: z.object({}),
       async work({ path }) {

@@ -44,6 +44,7 @@ export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: Event
           'Server-sent events: `listening` first, `stored` with a LiveEvent, `gap` if too many events were missed, ' +
           '`trouble` when the database stops answering (message) or answers again (null). With the header ' +
           'Last-Event-ID the stream resumes where an earlier one ended.',
+        needs: 'view',
         asks: z.object({
           query: z.object({ ...watchShape, after: position }),
         }),
@@ -57,7 +58,7 @@ export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: Event
         },
       }),
     ],
-    pages: [{ path: '/live', render: async (request) => renderLive(request) }],
+    pages: [{ path: '/live', needs: 'view', render: async (request) => renderLive(request) }],
   };
 }
 

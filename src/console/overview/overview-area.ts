@@ -36,7 +36,7 @@ export function overviewArea(options: OverviewOptions): Area {
   return {
     navigation: [{ path: '/', label: 'Overview' }],
     routes: overviewRoutes(options, questions),
-    pages: [{ path: '/', render: (request) => renderOverview(request, options, questions) }],
+    pages: [{ path: '/', needs: 'view', render: (request) => renderOverview(request, options, questions) }],
   };
 }
 
@@ -76,6 +76,7 @@ function overviewRoutes(
       tag,
       summary: 'get the state of the service in one answer',
       description: 'Also answers while parts are unavailable: they are null, and `problems` has the reasons.',
+      needs: 'view',
       asks: NOTHING,
       answer: overviewSchema,
       work: overview,
@@ -86,6 +87,7 @@ function overviewRoutes(
       tag,
       summary: 'count arrivals by time and message type',
       description: 'The range is extended to whole buckets. Arrivals older than 14 days are counted by hour.',
+      needs: 'view',
       asks: z.object({ query: arrivalsQuery }),
       answer: arrivalsSchema,
       work: async ({ query: { bucket_seconds: width, until = new Date(), ...range } }) =>
@@ -96,6 +98,7 @@ function overviewRoutes(
       path: '/silences',
       tag,
       summary: 'list by source and message type how unusual the current silence is',
+      needs: 'view',
       asks: NOTHING,
       answer: z.object({ items: z.array(silenceSchema), next_cursor: z.null() }),
       work: async () => ({ items: (await silences()).map(describeSilence), next_cursor: null }),
@@ -105,6 +108,7 @@ function overviewRoutes(
       path: '/processes',
       tag,
       summary: 'list the processes of the last day, running ones first',
+      needs: 'view',
       asks: NOTHING,
       answer: z.object({ items: z.array(processSchema), next_cursor: z.null() }),
       work: async () => ({ items: (await listProcesses(db)).map(processLine), next_cursor: null }),
@@ -117,6 +121,7 @@ function overviewRoutes(
       description:
         'Without a range: everything that ever arrived. With a range: what arrived in it, to the minute, or to the ' +
         'hour if older than 14 days.',
+      needs: 'view',
       asks: z.object({ query: z.object(rangeShape).refine(isInOrder, NOT_IN_ORDER) }),
       answer: conservationSchema.extend({
         since: z.string().nullable().meta({ description: 'start of the range; null without a range' }),

@@ -25,9 +25,9 @@ export function peopleArea({ db }: { readonly db: Db }): Area {
     navigation: [{ path: '/people', label: 'People and devices' }],
     routes: peopleRoutes(db),
     pages: [
-      { path: '/people', render: (request) => renderPeople(db, request) },
-      { path: '/people/user', render: (request) => renderUser(db, request) },
-      { path: '/people/client', render: (request) => renderClient(db, request) },
+      { path: '/people', needs: 'view', render: (request) => renderPeople(db, request) },
+      { path: '/people/user', needs: 'view', render: (request) => renderUser(db, request) },
+      { path: '/people/client', needs: 'view', render: (request) => renderClient(db, request) },
     ],
   };
 }
@@ -45,6 +45,7 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
       tag: 'people',
       summary: 'summarize a user: first and last seen, event types, devices and access points',
       description: RANGE_NOTE,
+      needs: 'view',
       asks: z.object({ path: z.object({ name: userName }), query: range }),
       answer: userSchema,
       async work({ path: { name }, query }) {
@@ -58,6 +59,7 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
       tag: 'people',
       summary: 'summarize a client: first and last seen, event types, users, access points and SSIDs',
       description: RANGE_NOTE,
+      needs: 'view',
       asks: z.object({ path: clientPath, query: range }),
       answer: clientSchema,
       async work({ path, query }) {
@@ -76,6 +78,7 @@ const positionsRoute = (db: Db) =>
     tag: 'people',
     summary: 'list the positions of a client, with estimated positions of the access points',
     description: `Returns the newest observations of the range. ${RANGE_NOTE}`,
+    needs: 'view',
     asks: z.object({
       path: clientPath,
       query: z.object({ ...rangeShape, limit: limit(500, 5_000) }).refine(isInOrder, NOT_IN_ORDER),

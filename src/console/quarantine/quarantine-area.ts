@@ -26,9 +26,10 @@ export function quarantineArea(options: QuarantineOptions): Area {
     navigation: [{ path: '/quarantine', label: 'Quarantine' }],
     routes: quarantineRoutes(options),
     pages: [
-      { path: '/quarantine', render: (request) => renderQuarantine(db, request) },
+      { path: '/quarantine', needs: 'view', render: (request) => renderQuarantine(db, request) },
       {
         path: '/quarantine/:quarantine_id',
+        needs: 'view',
         async render(request) {
           const { path } = readAsked(oneQuarantined, request);
           const described = await describeQuarantined(db, path.quarantine_id);
@@ -61,6 +62,7 @@ const listRoute = (db: Db) =>
     path: '/quarantine',
     tag: 'quarantine',
     summary: 'list quarantined items, newest first',
+    needs: 'view',
     asks: z.object({ query: quarantineQuery }),
     answer: z.object({
       items: z.array(quarantinedSchema),
@@ -79,6 +81,7 @@ const oneRoute = (db: Db) =>
     path: '/quarantine/{quarantine_id}',
     tag: 'quarantine',
     summary: 'get one quarantined item and the result of its replay',
+    needs: 'view',
     asks: oneQuarantined,
     answer: quarantinedSchema.extend({
       replay_of: z
@@ -105,6 +108,7 @@ const contentRoute = (db: Db) =>
     path: '/quarantine/{quarantine_id}/content',
     tag: 'quarantine',
     summary: 'download the original content of one item',
+    needs: 'quarantine.content',
     asks: oneQuarantined,
     mediaTypes: { 'application/octet-stream': 'the content; empty if the item was discarded' },
     async work({ path: { quarantine_id: id } }, _asking, response) {
@@ -124,6 +128,7 @@ const replayRoute = ({ db, replay }: QuarantineOptions) =>
     summary: 'replay the chosen items',
     description:
       'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
+    needs: 'quarantine.change',
     asks: z.object({ body: chosenBody }),
     answer: z.object({ results: z.array(replaySchema), next_cursor: next }),
     async work({ body }, { operator, signal }) {
@@ -152,6 +157,7 @@ const discardRoute = (db: Db) =>
     summary: 'delete the content of the chosen open items; the record of them stays',
     description:
       'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
+    needs: 'quarantine.change',
     asks: z.object({ body: chosenBody }),
     answer: z.object({ discarded: z.number().int(), next_cursor: next }),
     async work({ body }, { operator }) {

@@ -16,6 +16,7 @@ export function settingsArea(settings: Readonly<Record<string, unknown>>): Area 
         path: '/settings',
         tag: 'settings',
         summary: 'get the settings of this process, without secrets',
+        needs: 'settings.read',
         asks: NOTHING,
         answer: z.record(z.string(), z.unknown()),
         work: async () => settings,
@@ -24,6 +25,7 @@ export function settingsArea(settings: Readonly<Record<string, unknown>>): Area 
     pages: [
       {
         path: '/settings',
+        needs: 'settings.read',
         render: async () => ({
           title: 'Settings',
           content: html`

@@ -34,7 +34,7 @@ export function subscriptionsArea(options: SubscriptionsOptions): Area {
   return {
     navigation: [{ path: '/subscriptions', label: 'Subscriptions' }],
     routes: [listRoute(options), lookRoute(options), applyRoute(options)],
-    pages: [{ path: '/subscriptions', render: async () => subscriptionsPage(options) }],
+    pages: [{ path: '/subscriptions', needs: 'view', render: async () => subscriptionsPage(options) }],
   };
 }
 
@@ -44,6 +44,7 @@ const listRoute = ({ sources, missing }: SubscriptionsOptions): ApiRoute =>
     path: '/subscriptions',
     tag: 'subscriptions',
     summary: 'list the sources with managed subscriptions',
+    needs: 'view',
     asks: NOTHING,
     answer: z.object({
       items: z.array(z.object({ source: z.string() })),
@@ -65,6 +66,7 @@ const lookRoute = (options: SubscriptionsOptions): ApiRoute =>
     path: '/subscriptions/{source}',
     tag: 'subscriptions',
     summary: 'plan the subscriptions of a source and list those in the cloud',
+    needs: 'view',
     asks: oneSource,
     answer: sourceSchema,
     work: ({ path }, { signal }) => asking(() => find(options, path.source).look(signal)),
@@ -76,6 +78,7 @@ const applyRoute = (options: SubscriptionsOptions): ApiRoute =>
     path: '/subscriptions/{source}/apply',
     tag: 'subscriptions',
     summary: 'apply the configured subscriptions (safe to repeat)',
+    needs: 'subscriptions.apply',
     asks: oneSource,
     answer: appliedSchema,
     async work({ path }, { operator, signal }) {

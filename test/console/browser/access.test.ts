@@ -31,6 +31,7 @@ const area: Area = {
   pages: [
     {
       path: '/page',
+      needs: 'view',
       render: async () => ({
         title: HOSTILE[0] ?? '',
         content: html`
@@ -51,6 +52,7 @@ const area: Area = {
       path: '/change',
       tag: 'test',
       summary: 'a change',
+      needs: 'view',
       asks: z.object({}),
       answer: z.object({}),
       work: async () => {
