@@ -5,9 +5,17 @@ import type { Logger } from 'pino';
 import { HttpError } from '../errors.ts';
 import type { Db } from '../store/database.ts';
 import { createAccess } from './access/access.ts';
-import { createWrongTokens, requirePermission, requireVisitor, visitorOf } from './access/gate.ts';
+import type { Access } from './access/access.ts';
+import {
+  createWrongTokens,
+  requirePermission,
+  requireVisitor,
+  visitorOf,
+  watchAccess,
+} from './access/gate.ts';
 import type { CountFailure, LogRefusal } from './access/gate.ts';
-import { LOG_IN_STYLE_HASH, serveLogIn } from './access/log-in.ts';
+import { serveLogIn } from './access/log-in.ts';
+import { LOG_IN_STYLE_HASH } from './access/log-in-page.ts';
 import { answerErrors } from './answer-errors.ts';
 import { describeApi } from './api/openapi.ts';
 import type { ApiRoute } from './api/route.ts';
@@ -20,7 +28,7 @@ import { createSchemaGate } from './schema-gate.ts';
 
 /** What the admin listener needs. */
 export interface AdminOptions {
-  /** Undefined: everyone on this machine has access. */
+  /** Undefined: everyone on this machine has access, as long as there are no accounts. */
   readonly token: string | undefined;
   readonly countFailure: CountFailure;
   readonly logRefusal: LogRefusal;
@@ -60,7 +68,8 @@ const CONTENT_SECURITY_POLICY = {
  */
 export function createAdminApp(options: AdminOptions): Express {
   const { token, console, logger, logRefusal } = options;
-  const access = createAccess(token);
+  const checkSchema = console === undefined ? async () => undefined : createSchemaGate(console.db);
+  const access = createAccess(token, console && { db: console.db, checkSchema });
   const noteWrongToken = createWrongTokens(options.countFailure, logRefusal);
   const app = express();
   app.disable('x-powered-by');
@@ -83,8 +92,10 @@ export function createAdminApp(options: AdminOptions): Express {
     next();
   });
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
-  const checkSchema = console === undefined ? async () => undefined : createSchemaGate(console.db);
-  if (console !== undefined) app.use(serveLogIn({ access, noteWrongToken, db: console.db, checkSchema }));
+  if (console !== undefined) {
+    const { db } = console;
+    app.use(serveLogIn({ access, adminToken: token, noteWrongToken, logRefusal, db, checkSchema }));
+  }
   app.use(requireVisitor({ access, noteWrongToken, hasLogIn: console !== undefined }));
   app.get('/metrics', requirePermission('metrics.read'), async (_request, response) => {
     const { contentType, text } = await options.metrics();
@@ -98,7 +109,7 @@ export function createAdminApp(options: AdminOptions): Express {
     await checkSchema();
     next();
   });
-  serveApi(app, areas, options);
+  serveApi(app, areas, access, options);
   servePages(app, areas);
   app.use((request: Request) => {
     throw new HttpError(404, 'NOT_FOUND', `${request.path} does not exist`);
@@ -107,19 +118,30 @@ export function createAdminApp(options: AdminOptions): Express {
   return app;
 }
 
-function serveApi(app: Express, areas: readonly Area[], { version, stopping }: AdminOptions): void {
+function serveApi(
+  app: Express,
+  areas: readonly Area[],
+  access: Access,
+  { version, stopping }: AdminOptions,
+): void {
   const routes = areas.flatMap((area) => area.routes);
   const document = describeApi(routes, version);
   app.get('/api/openapi.json', (_request, response) => void response.json(document));
   const json = express.json({ limit: '1mb' });
   // `/events/stream` must match before `/events/{event_id}`, in whichever order the areas are.
   const parameters = ({ path }: ApiRoute) => path.split('{').length;
-  for (const { method, path, needs, serve } of routes.toSorted((a, b) => parameters(a) - parameters(b))) {
+  for (const { method, path, needs, answers, serve } of routes.toSorted(
+    (a, b) => parameters(a) - parameters(b),
+  )) {
     const route = `/api/v1${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
     app[method](route, requirePermission(needs), json, (request: Request, response: Response) =>
       serve(request, response, {
         operator: visitorOf(request).operator,
-        signal: AbortSignal.any([goneOf(response), stopping]),
+        signal: AbortSignal.any([
+          goneOf(response),
+          stopping,
+          ...(answers.kind === 'stream' ? [watchAccess(access, request, needs)] : []),
+        ]),
       }),
     );
   }

@@ -114,7 +114,11 @@ async function orUnavailable<T>(answer: Promise<T>): Promise<T> {
   }
 }
 
-function accountVisitor({ name, role, sources }: Holder, via: Operator['via'], session: Buffer | undefined): Visitor {
+function accountVisitor(
+  { name, role, sources }: Holder,
+  via: Operator['via'],
+  session: Buffer | undefined,
+): Visitor {
   const permissions = ROLE_PERMISSIONS[role];
   return { operator: { name, via }, role, permissions, sources: sources ?? undefined, session };
 }

@@ -40,7 +40,7 @@ export function createWrongTokens(countFailure: CountFailure, logRefusal: LogRef
   return async ({ method, path, socket: { remoteAddress: remote = '' } }) => {
     const retryAfter = await countFailure(remote);
     if (retryAfter === undefined) {
-      logRefusal({ remote, status: 401, method, path }, 'console: wrong ADMIN_TOKEN');
+      logRefusal({ remote, status: 401, method, path }, 'console: wrong token');
       return;
     }
     const message = `too many wrong tokens; try again in ${retryAfter} s`;
@@ -56,12 +56,38 @@ export interface GateOptions {
   readonly hasLogIn: boolean;
 }
 
+/** How often a stream checks that its visitor still has access. */
+const RECHECK_MS = 2_000;
+
+/**
+ * Fires when the visitor of a streamed answer loses access: when the session ends, the account is disabled or loses the
+ * permission or a source, or the token expires. While access cannot be checked, the stream continues.
+ */
+export function watchAccess(access: Access, request: Request, needed: Permission): AbortSignal {
+  const lost = new AbortController();
+  const { operator, sources } = visitorOf(request);
+  const isSame = (now: Visitor) =>
+    now.operator.name === operator.name && JSON.stringify(now.sources) === JSON.stringify(sources);
+  const timer = setInterval(() => {
+    access.visitorOf(request).then(
+      (visitor) => {
+        if (visitor !== undefined && isSame(visitor) && visitor.permissions.has(needed)) return;
+        clearInterval(timer);
+        lost.abort();
+      },
+      () => undefined,
+    );
+  }, RECHECK_MS);
+  request.res?.once('close', () => clearInterval(timer));
+  return lost.signal;
+}
+
 const visitors = new WeakMap<Request, Visitor>();
 
 /** Admits requests with access and remembers their visitor. Otherwise redirects people to the log-in page; programs get 401. */
 export function requireVisitor({ access, noteWrongToken, hasLogIn }: GateOptions): RequestHandler {
   return async (request, response, next) => {
-    const visitor = access.visitorOf(request);
+    const visitor = await access.visitorOf(request);
     if (visitor !== undefined) {
       visitors.set(request, visitor);
       next();
@@ -76,7 +102,7 @@ export function requireVisitor({ access, noteWrongToken, hasLogIn }: GateOptions
     throw new HttpError(
       401,
       'UNAUTHORIZED',
-      'missing or wrong admin token; send it as Authorization: Bearer ADMIN_TOKEN',
+      'missing or wrong token; send ADMIN_TOKEN or an API token as Authorization: Bearer TOKEN',
     );
   };
 }

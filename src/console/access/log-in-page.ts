@@ -49,8 +49,8 @@ export function logInPage(
   return documentOf(
     null,
     html`
-      ${problem !== undefined && html`<p role="alert">${problem}</p>`} ${ways.account && accountForm(next, name)}
-      ${ways.adminToken && !ways.account && tokenForm(next)}
+      ${problem !== undefined && html`<p role="alert">${problem}</p>`}
+      ${ways.account && accountForm(next, name)} ${ways.adminToken && !ways.account && tokenForm(next)}
       ${
         ways.adminToken &&
         ways.account &&
