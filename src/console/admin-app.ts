@@ -2,6 +2,7 @@ import express from 'express';
 import type { Express, Request, Response } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
+import type { OpenIdConfig } from '../config.ts';
 import { HttpError } from '../errors.ts';
 import type { Db } from '../store/database.ts';
 import { createAccess } from './access/access.ts';
@@ -43,6 +44,8 @@ export interface AdminOptions {
 }
 
 export interface ConsoleOptions {
+  /** Undefined: no log-in by OpenID Connect. */
+  readonly openId: OpenIdConfig | undefined;
   readonly db: Db;
   readonly areas: readonly Area[];
 }
@@ -69,7 +72,10 @@ const CONTENT_SECURITY_POLICY = {
 export function createAdminApp(options: AdminOptions): Express {
   const { token, console, logger, logRefusal } = options;
   const checkSchema = console === undefined ? async () => undefined : createSchemaGate(console.db);
-  const access = createAccess(token, console && { db: console.db, checkSchema });
+  const access = createAccess(
+    token,
+    console && { db: console.db, checkSchema, hasOpenId: console.openId !== undefined },
+  );
   const noteWrongToken = createWrongTokens(options.countFailure, logRefusal);
   const app = express();
   app.disable('x-powered-by');
@@ -93,8 +99,9 @@ export function createAdminApp(options: AdminOptions): Express {
   });
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
   if (console !== undefined) {
-    const { db } = console;
-    app.use(serveLogIn({ access, adminToken: token, noteWrongToken, logRefusal, db, checkSchema }));
+    const { db, openId } = console;
+    const counting = { noteWrongToken, countFailure: options.countFailure, logRefusal };
+    app.use(serveLogIn({ access, adminToken: token, ...counting, openId, db, checkSchema }));
   }
   app.use(requireVisitor({ access, noteWrongToken, hasLogIn: console !== undefined }));
   app.get('/metrics', requirePermission('metrics.read'), async (_request, response) => {

@@ -1,10 +1,13 @@
 import { createSign, generateKeyPairSync } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { RequestListener } from 'node:http';
-import Provider from 'oidc-provider';
+import { Provider } from 'oidc-provider';
 import type { ClientMetadata } from 'oidc-provider';
 import { vi } from 'vitest';
+import { z } from 'zod';
+import type { CookieJar } from './cookie-jar.ts';
 
 export const CLIENT_ID = 'xiq-sink';
 export const CLIENT_SECRET = 'client-secret-0123456789-0123456789';
@@ -45,7 +48,8 @@ export async function startOpenIdProvider(options: ProviderOptions): Promise<Run
   const { people, redirectUri, client, claimsInIdToken = false } = options;
   let answer: RequestListener = (_request, response) => void response.writeHead(503).end();
   const server = createServer((request, response) => answer(request, response));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the provider has no port');
   const issuer = `http://127.0.0.1:${address.port}`;
@@ -69,6 +73,7 @@ export async function startOpenIdProvider(options: ProviderOptions): Promise<Run
     claims: SCOPE_CLAIMS,
     conformIdTokenClaims: !claimsInIdToken,
     pkce: { required: () => true },
+    ttl: { Session: 600, Interaction: 600, Grant: 600, AccessToken: 600, IdToken: 600 },
     findAccount: (_context, accountId) =>
       people[accountId] === undefined
         ? undefined
@@ -91,8 +96,9 @@ export async function startOpenIdProvider(options: ProviderOptions): Promise<Run
     calls: [],
     tamper: (_path, body) => body,
     async close() {
+      server.close();
       server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await once(server, 'close');
     },
   };
   provider.use(async (context, next) => {
@@ -105,11 +111,21 @@ export async function startOpenIdProvider(options: ProviderOptions): Promise<Run
   return running;
 }
 
+/** Follows a link that starts a log-in to the provider, and logs in there. The address that it sends the browser back to. */
+export async function logInAtProvider(jar: CookieJar, link: string, subject: string): Promise<URL> {
+  const form = await jar.follow(link);
+  const sent = await jar.ask(form.address.href, { prompt: 'login', login: subject, password: 'x' });
+  const back = new URL(sent.headers.location ?? '', form.address);
+  const isCallback = ({ pathname }: URL) => pathname === '/login/openid/callback';
+  return (await jar.follow(back.href, isCallback)).address;
+}
+
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 /** The claims of a token. */
 export function claimsOf(token: string): Record<string, unknown> {
-  return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+  const claims = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString();
+  return z.record(z.string(), z.unknown()).parse(JSON.parse(claims));
 }
 
 /** A token of these claims, signed with RS256. */

@@ -3,9 +3,9 @@ import { parseCookie } from 'cookie';
 import express from 'express';
 import type { Request, Response, Router } from 'express';
 import { HttpError } from '../../errors.ts';
-import { html, renderDocument } from '../html/html.ts';
-import { headOf } from '../html/layout.ts';
+import { renderDocument } from '../html/html.ts';
 import type { CountFailure, LogRefusal } from './gate.ts';
+import { continuePage } from './log-in-page.ts';
 import { comesFromElsewhere } from './origin.ts';
 import { CALLBACK_PATH, reasonOf } from './openid.ts';
 import type { OpenId } from './openid.ts';
@@ -21,7 +21,7 @@ export interface OpenIdPagesOptions {
   /** Begins a session of this person and sets its cookie. Throws HttpError 403 if the account is disabled. */
   readonly beginSession: (person: Person, request: Request, response: Response) => Promise<void>;
   /** Answers with the log-in page and a problem. */
-  readonly showProblem: (response: Response, status: number, problem: string) => void;
+  readonly showProblem: (response: Response, status: number, problem: string) => Promise<void>;
   /** Reduces an address to a path in the console. */
   readonly pathWithin: (next: string) => string;
   readonly countFailure: CountFailure;
@@ -62,7 +62,9 @@ export function serveOpenId(options: OpenIdPagesOptions): Router {
         throw new HttpError(400, 'OPENID_EXPIRED', message);
       }
       await beginSession(await openId.finish(query, started), request, response);
-      response.send(renderDocument(goOn(started.next)));
+      // The browser came from the site of the provider, and would not send the strict session cookie with a redirect. It
+      // does with the next request, which this page makes.
+      response.send(renderDocument(continuePage(started.next)));
     } catch (error) {
       await answerProblem(options, request, response, error);
     }
@@ -91,28 +93,5 @@ async function answerProblem(
   const reason = reasonOf(error);
   const text = `console: OpenID Connect: ${error.message}${reason === '' ? '' : ` (${reason})`}`;
   logRefusal({ errorId, remote, status: error.status, method, path }, text);
-  showProblem(response, error.status, error.message);
-}
-
-/**
- * The browser came here from the provider's site, and would not send the strict session cookie with a redirect. With the
- * next request, which this page makes, it does.
- */
-function goOn(next: string) {
-  return html`
-    <html lang="en">
-      ${headOf(
-        'Logged in',
-        html`
-          <meta http-equiv="refresh" content=${`0; url=${next}`} />
-          <link rel="icon" href="data:," />
-        `,
-      )}
-      <body>
-        <main>
-          <p>You are logged in. <a href=${next}>Go to the console</a></p>
-        </main>
-      </body>
-    </html>
-  `;
+  await showProblem(response, error.status, error.message);
 }
