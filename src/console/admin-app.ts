@@ -7,10 +7,12 @@ import type { Db } from '../store/database.ts';
 import { createAccess } from './access/access.ts';
 import { createWrongTokens, requireVisitor, visitorOf } from './access/gate.ts';
 import type { CountFailure, LogRefusal } from './access/gate.ts';
+import { requireData } from './access/data-of.ts';
 import { LOG_IN_STYLE_HASH, serveLogIn } from './access/log-in.ts';
 import { answerErrors } from './answer-errors.ts';
 import { describeApi } from './api/openapi.ts';
 import type { ApiRoute } from './api/route.ts';
+import { navigationOf } from './area.ts';
 import type { Area } from './area.ts';
 import { IMPORT_MAP_HASH, serveAssets } from './assets.ts';
 import { renderDocument } from './html/html.ts';
@@ -85,12 +87,12 @@ export function createAdminApp(options: AdminOptions): Express {
   const checkSchema = console === undefined ? async () => undefined : createSchemaGate(console.db);
   if (console !== undefined) app.use(serveLogIn({ access, noteWrongToken, db: console.db, checkSchema }));
   app.use(requireVisitor({ access, noteWrongToken, hasLogIn: console !== undefined }));
-  app.get('/metrics', async (_request, response) => {
+  app.get('/metrics', async (request, response) => {
+    requireData(visitorOf(request), 'whole');
     const { contentType, text } = await options.metrics();
     response.type(contentType).send(text);
   });
   const areas = console?.areas ?? [];
-  const navigation = areas.flatMap((area) => area.navigation);
   app.use(serveAssets());
   // In front of everything that reads the database.
   app.use(async (_request, _response, next) => {
@@ -102,7 +104,7 @@ export function createAdminApp(options: AdminOptions): Express {
   app.use((request: Request) => {
     throw new HttpError(404, 'NOT_FOUND', `${request.path} does not exist`);
   });
-  app.use(answerErrors(navigation, logRefusal, logger));
+  app.use(answerErrors(areas, logRefusal, logger));
   return app;
 }
 
@@ -113,14 +115,15 @@ function serveApi(app: Express, areas: readonly Area[], { version, stopping }: A
   const json = express.json({ limit: '1mb' });
   // `/events/stream` must match before `/events/{event_id}`, in whichever order the areas are.
   const parameters = ({ path }: ApiRoute) => path.split('{').length;
-  for (const { method, path, serve } of routes.toSorted((a, b) => parameters(a) - parameters(b))) {
+  for (const { method, path, data, serve } of routes.toSorted((a, b) => parameters(a) - parameters(b))) {
     const route = `/api/v1${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
-    app[method](route, json, (request: Request, response: Response) =>
-      serve(request, response, {
-        operator: visitorOf(request).operator,
-        signal: AbortSignal.any([goneOf(response), stopping]),
-      }),
-    );
+    app[method](route, json, (request: Request, response: Response) => {
+      const visitor = visitorOf(request);
+      requireData(visitor, data);
+      const { operator, scope } = visitor;
+      const signal = AbortSignal.any([goneOf(response), stopping]);
+      return serve(request, response, { operator, scope, signal });
+    });
   }
 }
 
@@ -132,12 +135,12 @@ function goneOf(response: Response): AbortSignal {
 }
 
 function servePages(app: Express, areas: readonly Area[]): void {
-  const navigation = areas.flatMap((area) => area.navigation);
-  for (const { path, render } of areas.flatMap((area) => area.pages)) {
+  for (const { path, data, render } of areas.flatMap((area) => area.pages)) {
     app.get(path, async (request, response) => {
       const visitor = visitorOf(request);
+      requireData(visitor, data);
       const page = await render(request, visitor);
-      response.send(renderDocument(layOut(page, navigation, request.path, visitor)));
+      response.send(renderDocument(layOut(page, navigationOf(areas, visitor), request.path, visitor)));
     });
   }
 }

@@ -1,5 +1,7 @@
 import type { Request } from 'express';
 import type { Visitor } from './access/access.ts';
+import { maySee } from './access/data-of.ts';
+import type { DataOf } from './access/data-of.ts';
 import type { ApiRoute } from './api/route.ts';
 import type { NavigationEntry, Page } from './html/layout.ts';
 
@@ -7,6 +9,7 @@ import type { NavigationEntry, Page } from './html/layout.ts';
 interface PageRoute {
   /** In Express syntax: `/events/:eventId`. */
   readonly path: string;
+  readonly data: DataOf;
   readonly render: (request: Request, visitor: Visitor) => Promise<Page>;
 }
 
@@ -15,4 +18,13 @@ export interface Area {
   readonly navigation: readonly NavigationEntry[];
   readonly pages: readonly PageRoute[];
   readonly routes: readonly ApiRoute[];
+}
+
+/** The navigation for a visitor: the entries whose pages the visitor may see. */
+export function navigationOf(areas: readonly Area[], visitor: Visitor): readonly NavigationEntry[] {
+  return areas.flatMap(({ navigation, pages }) =>
+    navigation.filter((entry) =>
+      pages.some(({ path, data }) => path === entry.path && maySee(visitor, data)),
+    ),
+  );
 }

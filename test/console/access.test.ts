@@ -18,10 +18,17 @@ const OTHER_TOKEN = 'another-admin-token-0123456789';
 /** A page, a question and a change. */
 const area: Area = {
   navigation: [{ path: '/page', label: 'Page' }],
-  pages: [{ path: '/page', render: async () => ({ title: 'Page', content: html`<p>the page</p>` }) }],
+  pages: [
+    {
+      path: '/page',
+      data: 'by source',
+      render: async () => ({ title: 'Page', content: html`<p>the page</p>` }),
+    },
+  ],
   routes: [
     jsonRoute({
       method: 'get',
+      data: 'by source',
       path: '/thing',
       tag: 'test',
       summary: 'a question',
@@ -31,6 +38,7 @@ const area: Area = {
     }),
     jsonRoute({
       method: 'post',
+      data: 'by source',
       path: '/thing',
       tag: 'test',
       summary: 'a change',

@@ -6,6 +6,7 @@ import { ask } from '../support/ask.ts';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
 import { countEvents } from '../../src/store/search-events.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
@@ -106,7 +107,7 @@ describe('the API as its document describes it', () => {
       'no record',
     ]);
     await waitFor(async () => {
-      const counts = await countEvents(database.db);
+      const counts = await countEvents(database.db, ALL_SOURCES);
       return counts.has('AUDIT_LOG_ALL') && counts.has('LOCATION_CLIENT_CENTRIC');
     });
   });

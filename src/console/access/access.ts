@@ -3,6 +3,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { parseCookie } from 'cookie';
 import { z } from 'zod';
 import type { Operator } from '../../store/operator-log.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
+import type { Scope } from '../../store/scope.ts';
 import { refuseOtherNames, refuseOtherSites, refuseProxies } from './origin.ts';
 import type { AskedRequest } from './origin.ts';
 
@@ -64,6 +66,8 @@ export function createSessions(token: string, now: () => number = Date.now): Ses
 /** The sender of a request. */
 export interface Visitor {
   readonly operator: Operator;
+  /** The sources whose data the visitor may see. */
+  readonly scope: Scope;
   /** Undefined for the API token, and if no token is set. */
   readonly session: Session | undefined;
 }
@@ -98,12 +102,12 @@ export function createAccess(token: string | undefined): Access {
       const bearer = /^Bearer (.+)$/i.exec(authorization ?? '')?.[1];
       if (bearer !== undefined) {
         return isToken(bearer)
-          ? { operator: { name: 'API token', via: 'api' }, session: undefined }
+          ? { operator: { name: 'API token', via: 'api' }, scope: ALL_SOURCES, session: undefined }
           : undefined;
       }
       refuseOtherSites(request);
       const session = sessions.verify(parseCookie(cookie ?? '')[SESSION_COOKIE]);
-      return session && { operator: { name: session.name, via: 'console' }, session };
+      return session && { operator: { name: session.name, via: 'console' }, scope: ALL_SOURCES, session };
     },
   };
 }
@@ -113,7 +117,7 @@ function visitorHere(request: AskedRequest): Visitor {
   refuseOtherNames(request);
   refuseProxies(request);
   const operator = { name: 'local user', via: viaOf(request.headers) };
-  return { operator, session: undefined };
+  return { operator, scope: ALL_SOURCES, session: undefined };
 }
 
 const viaOf = (headers: IncomingHttpHeaders) =>

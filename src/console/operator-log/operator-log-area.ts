@@ -25,6 +25,7 @@ export function operatorLogArea({ db }: { readonly db: Db }): Area {
     routes: [
       jsonRoute({
         method: 'get',
+        data: 'whole',
         path: '/operator-log',
         tag: 'operator log',
         summary: 'list operator actions, newest first',
@@ -39,6 +40,7 @@ export function operatorLogArea({ db }: { readonly db: Db }): Area {
     pages: [
       {
         path: '/operator-log',
+        data: 'whole',
         render: async (request) => {
           const { query } = readAsked(asks, request);
           return operatorLogPage(await readActions(db, query), queryOf(request));

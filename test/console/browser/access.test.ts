@@ -31,6 +31,7 @@ const area: Area = {
   pages: [
     {
       path: '/page',
+      data: 'by source',
       render: async () => ({
         title: HOSTILE[0] ?? '',
         content: html`
@@ -48,6 +49,7 @@ const area: Area = {
   routes: [
     jsonRoute({
       method: 'post',
+      data: 'by source',
       path: '/change',
       tag: 'test',
       summary: 'a change',
