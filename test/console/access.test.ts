@@ -19,11 +19,17 @@ const OTHER_TOKEN = 'another-admin-token-0123456789';
 const area: Area = {
   navigation: [{ path: '/page', label: 'Page' }],
   pages: [
-    { path: '/page', needs: 'view', render: async () => ({ title: 'Page', content: html`<p>the page</p>` }) },
+    {
+      path: '/page',
+      needs: 'view',
+      data: 'by source',
+      render: async () => ({ title: 'Page', content: html`<p>the page</p>` }),
+    },
   ],
   routes: [
     jsonRoute({
       method: 'get',
+      data: 'by source',
       path: '/thing',
       tag: 'test',
       summary: 'a question',
@@ -34,6 +40,7 @@ const area: Area = {
     }),
     jsonRoute({
       method: 'post',
+      data: 'by source',
       path: '/thing',
       tag: 'test',
       summary: 'a change',

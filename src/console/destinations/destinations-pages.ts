@@ -4,6 +4,8 @@ import type { Db } from '../../store/database.ts';
 import { describeDestinations } from '../../store/destinations.ts';
 import type { ConfiguredDestination, DescribedDestination } from '../../store/destinations.ts';
 import type { Rejected } from '../../store/rejected-events.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
+import type { Scope } from '../../store/scope.ts';
 import { countOf, formatCount, formatDuration } from '../../units.ts';
 import { destinationAddress, eventAddress } from '../addresses.ts';
 import type { PageOf } from '../api/paging.ts';
@@ -13,6 +15,7 @@ import type { Page } from '../html/layout.ts';
 import { pagerOf, tableOf } from '../html/table.ts';
 import type { Column } from '../html/table.ts';
 import { badge, factsOf, timeOf } from '../html/values.ts';
+import type { Fact } from '../html/values.ts';
 import { readRejected } from './rejected-events.ts';
 
 /** The state of a destination. */
@@ -99,8 +102,11 @@ interface DestinationsPageOptions {
 }
 
 /** The list of destinations. */
-export async function destinationsPage({ db, configured }: DestinationsPageOptions): Promise<Page> {
-  const destinations = await describeDestinations(db, configured);
+export async function destinationsPage(
+  { db, configured }: DestinationsPageOptions,
+  scope: Scope,
+): Promise<Page> {
+  const destinations = await describeDestinations(db, scope, configured);
   return {
     title: 'Destinations',
     modules: ['destinations.js'],
@@ -112,7 +118,7 @@ export async function destinationsPage({ db, configured }: DestinationsPageOptio
               Events are forwarded to these destinations. Each has its own position: a destination that is
               down does not delay the others.
             </p>
-            ${tableOf('Destinations', LIST_COLUMNS, destinations)}
+            ${tableOf('Destinations', scope === ALL_SOURCES ? LIST_COLUMNS : COLUMNS_BY_SOURCE, destinations)}
           `,
   };
 }
@@ -125,21 +131,30 @@ const EMPTY = html`
   </p>
 `;
 
-const LIST_COLUMNS: readonly Column<DescribedDestination>[] = [
+const NAME_COLUMNS: readonly Column<DescribedDestination>[] = [
   { heading: 'Name', cell: ({ name }) => html`<a href=${destinationAddress(name)}>${name}</a>` },
   { heading: 'State', cell: stateOf },
   { heading: 'Type', cell: ({ type, format }) => (type === null ? '' : `${type}, ${format}`) },
+];
+
+const REJECTED_COLUMN: Column<DescribedDestination> = {
+  heading: 'Rejected events',
+  kind: 'number',
+  cell: ({ name, rejected }) =>
+    rejected === null || rejected === 0
+      ? '0'
+      : html`<a href=${destinationAddress(name)}>${formatCount(rejected)}</a>`,
+};
+
+/** For people who may not see all sources: the rest depends on other sources. */
+const COLUMNS_BY_SOURCE = [...NAME_COLUMNS, REJECTED_COLUMN];
+
+const LIST_COLUMNS: readonly Column<DescribedDestination>[] = [
+  ...NAME_COLUMNS,
   { heading: 'Backlog', cell: behindOf },
   { heading: 'Sent', kind: 'number', cell: sentOf },
   { heading: 'Last sent (UTC)', cell: lastSentOf },
-  {
-    heading: 'Rejected events',
-    kind: 'number',
-    cell: ({ name, rejected }) =>
-      rejected === null || rejected === 0
-        ? '0'
-        : html`<a href=${destinationAddress(name)}>${formatCount(rejected)}</a>`,
-  },
+  REJECTED_COLUMN,
   { heading: 'Last error', kind: 'wrap', cell: lastErrorOf },
   {
     heading: 'Actions',
@@ -155,58 +170,57 @@ const REJECTED_ON_A_PAGE = 50;
 /** The page of one destination. Throws HttpError 404 if it is neither configured nor stored. */
 export async function destinationPage(
   { db, configured }: DestinationsPageOptions,
+  scope: Scope,
   name: string,
   after: string | undefined,
 ): Promise<Page> {
-  const described = (await describeDestinations(db, configured)).find((one) => one.name === name);
+  const described = (await describeDestinations(db, scope, configured)).find((one) => one.name === name);
   if (described === undefined) {
     throw new HttpError(404, 'UNKNOWN_DESTINATION', `there is no destination "${name}"`);
   }
-  const rejected = await readRejected(db, name, REJECTED_ON_A_PAGE, after);
+  const rejected = await readRejected(db, scope, name, REJECTED_ON_A_PAGE, after);
+  const seesAll = scope === ALL_SOURCES;
   const isConfigured = described.state !== 'not configured';
   return {
     title: name,
     modules: ['destinations.js'],
     content: html`
-      ${destinationFacts(described)}
-      <h2>Actions</h2>
-      ${
-        isConfigured
-          ? html`
-              <div class="row">${stateForm(described)} ${testForm(described)}</div>
-              ${rewindForms(described)}
-            `
-          : html`
-              <p>
-                This destination was removed from the settings. Retention keeps its backlog until its state is
-                deleted.
-              </p>
-              ${forgetForm(described)}
-            `
-      }
+      ${destinationFacts(described, seesAll)} ${seesAll && actionsOn(described)}
       <h2>Rejected events</h2>
-      ${rejectedOf(described, rejected, { canReplay: isConfigured, after })}
+      ${rejectedOf(described, rejected, { canReplay: isConfigured && seesAll, after })}
     `,
   };
 }
 
-const destinationFacts = (described: DescribedDestination): Content =>
-  factsOf(
-    [
-      ['State', stateOf(described)],
-      [
-        'Type',
-        described.type === null
-          ? 'removed from the settings'
-          : `${described.type}, format ${described.format}`,
-      ],
-      ['Backlog', behindOf(described)],
-      ['Sent', sentOf(described)],
-      ['Last sent (UTC)', lastSentOf(described)],
-      ['Last error', lastErrorOf(described)],
-    ],
-    'panel',
-  );
+const actionsOn = (described: DescribedDestination): Content => html`
+  <h2>Actions</h2>
+  ${
+    described.state === 'not configured'
+      ? html`
+          <p>
+            This destination was removed from the settings. Retention keeps its backlog until its state is
+            deleted.
+          </p>
+          ${forgetForm(described)}
+        `
+      : html`
+          <div class="row">${stateForm(described)} ${testForm(described)}</div>
+          ${rewindForms(described)}
+        `
+  }
+`;
+
+function destinationFacts(described: DescribedDestination, seesAll: boolean): Content {
+  const type =
+    described.type === null ? 'removed from the settings' : `${described.type}, format ${described.format}`;
+  const ofAllSources: readonly Fact[] = [
+    ['Backlog', behindOf(described)],
+    ['Sent', sentOf(described)],
+    ['Last sent (UTC)', lastSentOf(described)],
+    ['Last error', lastErrorOf(described)],
+  ];
+  return factsOf([['State', stateOf(described)], ['Type', type], ...(seesAll ? ofAllSources : [])], 'panel');
+}
 
 const PRESETS = [
   ['now', 'now (skip the backlog)'],

@@ -2,6 +2,7 @@ import type { Request } from 'express';
 import type { VNode } from 'preact';
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
+import type { Scope } from '../../store/scope.ts';
 import { addressOf } from '../addresses.ts';
 import type { Query } from '../addresses.ts';
 import { queryOf, readQuery, textOf, withBeginning } from '../api/query.ts';
@@ -30,7 +31,7 @@ const USUAL_DAYS = 1;
 const search = z.object({ ...conditionShape, cursor }).refine(isInOrder, NOT_IN_ORDER);
 
 /** The search for events: its form, the histogram, and one page of events. */
-export async function renderSearch(db: Db, request: Request): Promise<Page> {
+export async function renderSearch(db: Db, scope: Scope, request: Request): Promise<Page> {
   const written = withBeginning(queryOf(request), USUAL_DAYS);
   const { asked, problems } = readQuery(search, written);
   if (problems !== undefined) {
@@ -42,7 +43,7 @@ export async function renderSearch(db: Db, request: Request): Promise<Page> {
     return { title: 'Events', content };
   }
   const { cursor: after, ...conditions } = asked;
-  const page = await readEvents(db, filterOf(conditions), { limit: EVENTS_PER_PAGE, after });
+  const page = await readEvents(db, scope, filterOf(conditions), { limit: EVENTS_PER_PAGE, after });
   const exactly = queryOfConditions({ ...conditions, until: conditions.until ?? new Date() });
   const [type, ...otherTypes] = conditions.type ?? [];
   return {

@@ -5,6 +5,7 @@ import { asText, showBytes } from '../../show-bytes.ts';
 import type { Db } from '../../store/database.ts';
 import { QUARANTINE_STATES } from '../../store/tables.ts';
 import type { Quarantined } from '../../store/search-quarantine.ts';
+import type { Scope } from '../../store/scope.ts';
 import { countOf, formatBytes, formatCount } from '../../units.ts';
 import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
 import { only, queryOf, textOf } from '../api/query.ts';
@@ -24,9 +25,9 @@ import { readQuarantine } from './read-quarantine.ts';
 import type { DescribedQuarantined, PageOfQuarantine } from './read-quarantine.ts';
 
 /** The list of quarantined items, with the actions on them. */
-export async function renderQuarantine(db: Db, request: Request): Promise<Page> {
+export async function renderQuarantine(db: Db, scope: Scope, request: Request): Promise<Page> {
   const { query } = readAsked(z.object({ query: quarantineQuery }), request);
-  const page = await readQuarantine(db, query);
+  const page = await readQuarantine(db, scope, query);
   const written = queryOf(request);
   return {
     title: 'Quarantine',
