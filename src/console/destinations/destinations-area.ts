@@ -46,15 +46,15 @@ export function destinationsArea(options: DestinationsOptions): Area {
         path: '/destinations',
         needs: 'view',
         data: 'by source',
-        render: (_request, { scope }) => destinationsPage(options, scope),
+        render: (_request, visitor) => destinationsPage(options, visitor),
       },
       {
         path: '/destinations/:name',
         needs: 'view',
         data: 'by source',
-        async render(request, { scope }) {
+        async render(request, visitor) {
           const { path, query } = readAsked(onePage, request);
-          return destinationPage(options, scope, path.name, query.cursor?.id);
+          return destinationPage(options, visitor, path.name, query.cursor?.id);
         },
       },
     ],

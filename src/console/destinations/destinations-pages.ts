@@ -1,12 +1,14 @@
 import type { VNode } from 'preact';
 import { HttpError } from '../../errors.ts';
+import type { Permission } from '../../permissions.ts';
 import type { Db } from '../../store/database.ts';
 import { describeDestinations } from '../../store/destinations.ts';
 import type { ConfiguredDestination, DescribedDestination } from '../../store/destinations.ts';
 import type { Rejected } from '../../store/rejected-events.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
-import type { Scope } from '../../store/scope.ts';
 import { countOf, formatCount, formatDuration } from '../../units.ts';
+import type { Visitor } from '../access/access.ts';
+import { hasAccess } from '../access/rule.ts';
 import { destinationAddress, eventAddress } from '../addresses.ts';
 import type { PageOf } from '../api/paging.ts';
 import { html } from '../html/html.ts';
@@ -104,8 +106,9 @@ interface DestinationsPageOptions {
 /** The list of destinations. */
 export async function destinationsPage(
   { db, configured }: DestinationsPageOptions,
-  scope: Scope,
+  visitor: Visitor,
 ): Promise<Page> {
+  const { scope } = visitor;
   const destinations = await describeDestinations(db, scope, configured);
   return {
     title: 'Destinations',
@@ -118,7 +121,7 @@ export async function destinationsPage(
               Events are forwarded to these destinations. Each has its own position: a destination that is
               down does not delay the others.
             </p>
-            ${tableOf('Destinations', scope === ALL_SOURCES ? LIST_COLUMNS : COLUMNS_BY_SOURCE, destinations)}
+            ${tableOf('Destinations', scope === ALL_SOURCES ? listColumns(visitor) : COLUMNS_BY_SOURCE, destinations)}
           `,
   };
 }
@@ -156,24 +159,31 @@ const LIST_COLUMNS: readonly Column<DescribedDestination>[] = [
   { heading: 'Last sent (UTC)', cell: lastSentOf },
   REJECTED_COLUMN,
   { heading: 'Last error', kind: 'wrap', cell: lastErrorOf },
-  {
-    heading: 'Actions',
-    cell: (one) =>
-      one.state === 'not configured'
-        ? forgetForm(one)
-        : html`<div class="row tight">${stateForm(one)} ${testForm(one)}</div>`,
-  },
 ];
+
+/** With the actions that the visitor may take. */
+function listColumns(visitor: Visitor): readonly Column<DescribedDestination>[] {
+  if (!maySteer(visitor)) return LIST_COLUMNS;
+  const cell = (one: DescribedDestination) =>
+    one.state === 'not configured'
+      ? may(visitor, 'destinations.forget') && forgetForm(one)
+      : html`<div class="row tight">${stateForm(one)} ${testForm(one)}</div>`;
+  return [...LIST_COLUMNS, { heading: 'Actions', cell }];
+}
+
+const may = (visitor: Visitor, needs: Permission) => hasAccess(visitor, { needs, data: 'whole' });
+const maySteer = (visitor: Visitor) => may(visitor, 'destinations.change');
 
 const REJECTED_ON_A_PAGE = 50;
 
 /** The page of one destination. Throws HttpError 404 if it is neither configured nor stored. */
 export async function destinationPage(
   { db, configured }: DestinationsPageOptions,
-  scope: Scope,
+  visitor: Visitor,
   name: string,
   after: string | undefined,
 ): Promise<Page> {
+  const { scope } = visitor;
   const described = (await describeDestinations(db, scope, configured)).find((one) => one.name === name);
   if (described === undefined) {
     throw new HttpError(404, 'UNKNOWN_DESTINATION', `there is no destination "${name}"`);
@@ -185,30 +195,37 @@ export async function destinationPage(
     title: name,
     modules: ['destinations.js'],
     content: html`
-      ${destinationFacts(described, seesAll)} ${seesAll && actionsOn(described)}
+      ${destinationFacts(described, seesAll)} ${actionsOn(described, visitor)}
       <h2>Rejected events</h2>
-      ${rejectedOf(described, rejected, { canReplay: isConfigured && seesAll, after })}
+      ${rejectedOf(described, rejected, { canReplay: isConfigured && maySteer(visitor), after })}
     `,
   };
 }
 
-const actionsOn = (described: DescribedDestination): Content => html`
-  <h2>Actions</h2>
-  ${
-    described.state === 'not configured'
-      ? html`
-          <p>
-            This destination was removed from the settings. Retention keeps its backlog until its state is
-            deleted.
-          </p>
-          ${forgetForm(described)}
-        `
-      : html`
-          <div class="row">${stateForm(described)} ${testForm(described)}</div>
-          ${rewindForms(described)}
-        `
+/** The actions that the visitor may take. */
+function actionsOn(described: DescribedDestination, visitor: Visitor): Content {
+  if (described.state !== 'not configured') {
+    return (
+      maySteer(visitor) &&
+      html`
+        <h2>Actions</h2>
+        <div class="row">${stateForm(described)} ${testForm(described)}</div>
+        ${rewindForms(described)}
+      `
+    );
   }
-`;
+  return (
+    may(visitor, 'destinations.forget') &&
+    html`
+      <h2>Actions</h2>
+      <p>
+        This destination was removed from the settings. Retention keeps its backlog until its state is
+        deleted.
+      </p>
+      ${forgetForm(described)}
+    `
+  );
+}
 
 function destinationFacts(described: DescribedDestination, seesAll: boolean): Content {
   const type =

@@ -35,7 +35,7 @@ export function eventsArea({ db, isFiltered }: EventsOptions): Area {
         path: '/events',
         needs: 'view',
         data: 'by source',
-        render: (request, { scope }) => renderSearch(db, scope, request),
+        render: (request, visitor) => renderSearch(db, visitor, request),
       },
       {
         path: '/events/:event_id',

@@ -6,10 +6,11 @@ import type { Replay } from '../../store/quarantine.ts';
 import { readContent } from '../../store/search-quarantine.ts';
 import type { Quarantined } from '../../store/search-quarantine.ts';
 import type { Scope } from '../../store/scope.ts';
+import { hasAccess } from '../access/rule.ts';
 import { jsonRoute, readAsked, streamRoute } from '../api/route.ts';
 import type { ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { quarantinedPage, renderQuarantine } from './quarantine-pages.ts';
+import { mayChange, quarantinedPage, renderQuarantine } from './quarantine-pages.ts';
 import {
   chosenBody,
   quarantinedSchema,
@@ -31,16 +32,18 @@ export function quarantineArea(options: QuarantineOptions): Area {
         path: '/quarantine',
         needs: 'view',
         data: 'by source',
-        render: (request, { scope }) => renderQuarantine(db, scope, request),
+        render: (request, visitor) => renderQuarantine(db, visitor, request),
       },
       {
         path: '/quarantine/:quarantine_id',
         needs: 'view',
         data: 'by source',
-        async render(request, { scope }) {
+        async render(request, visitor) {
           const { path } = readAsked(oneQuarantined, request);
-          const described = await describeQuarantined(db, scope, path.quarantine_id);
-          return quarantinedPage(described, await readContent(db, scope, path.quarantine_id));
+          const described = await describeQuarantined(db, visitor.scope, path.quarantine_id);
+          const maySee = hasAccess(visitor, { needs: 'quarantine.content', data: 'by source' });
+          const content = maySee ? await readContent(db, visitor.scope, path.quarantine_id) : undefined;
+          return quarantinedPage(described, content, mayChange(visitor));
         },
       },
     ],

@@ -41,7 +41,11 @@ export function subscriptionsArea(options: SubscriptionsOptions): Area {
         path: '/subscriptions',
         needs: 'view',
         data: 'by source',
-        render: async (_request, { scope }) => subscriptionsPage(limitTo(scope, options)),
+        render: async (_request, visitor) =>
+          subscriptionsPage(
+            limitTo(visitor.scope, options),
+            hasAccess(visitor, { needs: 'subscriptions.apply', data: 'by source' }),
+          ),
       },
     ],
   };
@@ -145,7 +149,7 @@ async function asking<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** The page of subscriptions. Querying the cloud takes time, so the browser does it. */
-function subscriptionsPage({ sources, missing }: Shown): Page {
+function subscriptionsPage({ sources, missing }: Shown, mayApply: boolean): Page {
   return {
     title: 'Subscriptions',
     modules: ['subscriptions.js'],
@@ -159,7 +163,12 @@ function subscriptionsPage({ sources, missing }: Shown): Page {
             </p>
             ${sources.map(
               ({ source }) => html`
-                <section class="panel source" data-source=${source} aria-label=${`Source ${source}`}>
+                <section
+                  class="panel source"
+                  data-source=${source}
+                  data-may-apply=${mayApply ? 'yes' : 'no'}
+                  aria-label=${`Source ${source}`}
+                >
                   <h2>${source}</h2>
                   <p>Querying the cloud…</p>
                 </section>
