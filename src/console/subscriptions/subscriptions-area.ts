@@ -4,6 +4,7 @@ import type { Db } from '../../store/database.ts';
 import { recordAction } from '../../store/operator-log.ts';
 import { isInScope } from '../../store/scope.ts';
 import type { Scope } from '../../store/scope.ts';
+import { hasAccess } from '../access/rule.ts';
 import { jsonRoute, NOTHING } from '../api/route.ts';
 import type { ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
