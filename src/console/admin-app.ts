@@ -7,24 +7,18 @@ import { HttpError } from '../errors.ts';
 import type { Db } from '../store/database.ts';
 import { createAccess } from './access/access.ts';
 import type { Access } from './access/access.ts';
-import {
-  createWrongTokens,
-  requirePermission,
-  requireVisitor,
-  visitorOf,
-  watchAccess,
-} from './access/gate.ts';
+import { createWrongTokens, requireAccess, requireVisitor, visitorOf, watchAccess } from './access/gate.ts';
 import type { CountFailure, LogRefusal } from './access/gate.ts';
 import { serveLogIn } from './access/log-in.ts';
 import { LOG_IN_STYLE_HASH } from './access/log-in-page.ts';
 import { answerErrors } from './answer-errors.ts';
 import { describeApi } from './api/openapi.ts';
 import type { ApiRoute } from './api/route.ts';
+import { navigationOf } from './area.ts';
 import type { Area } from './area.ts';
 import { IMPORT_MAP_HASH, serveAssets } from './assets.ts';
 import { renderDocument } from './html/html.ts';
 import { layOut } from './html/layout.ts';
-import type { NavigationEntry } from './html/layout.ts';
 import { createSchemaGate } from './schema-gate.ts';
 
 /** What the admin listener needs. */
@@ -104,12 +98,11 @@ export function createAdminApp(options: AdminOptions): Express {
     app.use(serveLogIn({ access, adminToken: token, ...counting, openId, db, checkSchema }));
   }
   app.use(requireVisitor({ access, noteWrongToken, hasLogIn: console !== undefined }));
-  app.get('/metrics', requirePermission('metrics.read'), async (_request, response) => {
+  app.get('/metrics', requireAccess({ needs: 'metrics.read', data: 'whole' }), async (_request, response) => {
     const { contentType, text } = await options.metrics();
     response.type(contentType).send(text);
   });
   const areas = console?.areas ?? [];
-  const navigation = navigationOf(areas);
   app.use(serveAssets());
   // In front of everything that reads the database.
   app.use(async (_request, _response, next) => {
@@ -121,7 +114,7 @@ export function createAdminApp(options: AdminOptions): Express {
   app.use((request: Request) => {
     throw new HttpError(404, 'NOT_FOUND', `${request.path} does not exist`);
   });
-  app.use(answerErrors(navigation, logRefusal, logger));
+  app.use(answerErrors(areas, logRefusal, logger));
   return app;
 }
 
@@ -137,20 +130,14 @@ function serveApi(
   const json = express.json({ limit: '1mb' });
   // `/events/stream` must match before `/events/{event_id}`, in whichever order the areas are.
   const parameters = ({ path }: ApiRoute) => path.split('{').length;
-  for (const { method, path, needs, answers, serve } of routes.toSorted(
-    (a, b) => parameters(a) - parameters(b),
-  )) {
-    const route = `/api/v1${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
-    app[method](route, requirePermission(needs), json, (request: Request, response: Response) =>
-      serve(request, response, {
-        operator: visitorOf(request).operator,
-        signal: AbortSignal.any([
-          goneOf(response),
-          stopping,
-          ...(answers.kind === 'stream' ? [watchAccess(access, request, needs)] : []),
-        ]),
-      }),
-    );
+  for (const one of routes.toSorted((a, b) => parameters(a) - parameters(b))) {
+    const path = `/api/v1${one.path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
+    app[one.method](path, requireAccess(one), json, (request: Request, response: Response) => {
+      const { operator, scope } = visitorOf(request);
+      const ends = [goneOf(response), stopping];
+      if (one.answers.kind === 'stream') ends.push(watchAccess(access, request, one));
+      return one.serve(request, response, { operator, scope, signal: AbortSignal.any(ends) });
+    });
   }
 }
 
@@ -161,22 +148,12 @@ function goneOf(response: Response): AbortSignal {
   return gone.signal;
 }
 
-/** The entries of the navigation; each needs what its page needs. */
-function navigationOf(areas: readonly Area[]): readonly NavigationEntry[] {
-  return areas.flatMap(({ navigation, pages }) =>
-    navigation.flatMap((entry) =>
-      pages.filter(({ path }) => path === entry.path).map(({ needs }) => ({ ...entry, needs })),
-    ),
-  );
-}
-
 function servePages(app: Express, areas: readonly Area[]): void {
-  const navigation = navigationOf(areas);
-  for (const { path, needs, render } of areas.flatMap((area) => area.pages)) {
-    app.get(path, requirePermission(needs), async (request, response) => {
+  for (const page of areas.flatMap((area) => area.pages)) {
+    app.get(page.path, requireAccess(page), async (request, response) => {
       const visitor = visitorOf(request);
-      const page = await render(request, visitor);
-      response.send(renderDocument(layOut(page, navigation, request.path, visitor)));
+      const rendered = await page.render(request, visitor);
+      response.send(renderDocument(layOut(rendered, navigationOf(areas, visitor), request.path, visitor)));
     });
   }
 }

@@ -19,11 +19,17 @@ const OTHER_TOKEN = 'another-admin-token-0123456789';
 const area: Area = {
   navigation: [{ path: '/page', label: 'Page' }],
   pages: [
-    { path: '/page', needs: 'view', render: async () => ({ title: 'Page', content: html`<p>the page</p>` }) },
+    {
+      path: '/page',
+      needs: 'view',
+      data: 'by source',
+      render: async () => ({ title: 'Page', content: html`<p>the page</p>` }),
+    },
   ],
   routes: [
     jsonRoute({
       method: 'get',
+      data: 'by source',
       path: '/thing',
       tag: 'test',
       summary: 'a question',
@@ -34,6 +40,7 @@ const area: Area = {
     }),
     jsonRoute({
       method: 'post',
+      data: 'by source',
       path: '/thing',
       tag: 'test',
       summary: 'a change',
@@ -241,12 +248,16 @@ describe('with a token', () => {
     expect(await ask(admin.url, { ...question, headers })).toMatchObject({ status: 429 });
   });
 
-  it.each(['', ' ', 'a'.repeat(101), 'a\nb', 'a\u0000b', 'a\u202Eb', '\u001B[2J'])(
-    'nobody is called %j',
-    async (name) => {
-      const { status, headers } = await logIn({ name });
-      expect(status).toBe(400);
-      expect(headers).not.toHaveProperty('set-cookie');
+  it('a name beside the token changes nothing: it is not proven', async () => {
+    const Cookie = cookieOf(await logIn({ name: 'Grace' }));
+    expect(JSON.parse((await change({ Cookie })).text)).toMatchObject({ by: 'admin token' });
+  });
+
+  it.each([{}, { name: 'ada' }, { password: 'x' }, { name: ' ', password: 'x' }, { name: 'a'.repeat(101) }])(
+    'a form without a token, or name and password, is refused: %j',
+    async (fields) => {
+      const { status, headers } = await ask(admin.url, formOf(fields));
+      expect([status, headers['set-cookie']]).toEqual([400, undefined]);
     },
   );
 
@@ -350,9 +361,9 @@ describe('without a token', () => {
     expect(text).toContain('ADMIN_TOKEN');
   });
 
-  it('there is nothing to log in to', async () => {
-    expect((await getPage('/login')).status).toBe(404);
-    expect((await logIn()).status).toBe(404);
+  it('the log-in page leads to the console, and no token is right', async () => {
+    expect((await getPage('/login')).headers.location).toBe('/');
+    expect(await logIn()).toMatchObject({ status: 401, headers: {} });
   });
 });
 

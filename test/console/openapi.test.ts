@@ -7,6 +7,7 @@ import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
 import { PERMISSIONS } from '../../src/permissions.ts';
 import { countEvents } from '../../src/store/search-events.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
@@ -108,7 +109,7 @@ describe('the API as its document describes it', () => {
       'no record',
     ]);
     await waitFor(async () => {
-      const counts = await countEvents(database.db);
+      const counts = await countEvents(database.db, ALL_SOURCES);
       return counts.has('AUDIT_LOG_ALL') && counts.has('LOCATION_CLIENT_CENTRIC');
     });
   });

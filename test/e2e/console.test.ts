@@ -3,6 +3,7 @@ import path from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { countEvents } from '../../src/store/search-events.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { runsInBrowser, openBrowser, watchPage } from '../support/browser.ts';
 import type { OpenBrowser } from '../support/browser.ts';
 import { createTestDatabase } from '../support/database.ts';
@@ -49,7 +50,7 @@ describe.skipIf(!runsInBrowser())('the console (npm run test:console, needs Chro
       { clientMac: 'aabbccddeeff', timeStamp: Date.now() },
       'no record',
     );
-    await waitFor(async () => (await countEvents(database.db)).has('LOCATION_CLIENT_CENTRIC'));
+    await waitFor(async () => (await countEvents(database.db, ALL_SOURCES)).has('LOCATION_CLIENT_CENTRIC'));
   });
   afterAll(async () => {
     await browser.close();

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { EventFilter } from '../../src/store/event-filter.ts';
 import { maintainPartitions } from '../../src/store/partitions.ts';
 import { searchEvents } from '../../src/store/search-events.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 
@@ -49,7 +50,7 @@ async function plansOf(filter: EventFilter): Promise<string[]> {
     },
     transformResult: ({ result }) => Promise.resolve(result),
   });
-  await searchEvents(watched, filter, { limit: 50 });
+  await searchEvents(watched, ALL_SOURCES, filter, { limit: 50 });
   const plans = asked.map(async (node) => {
     const { sql: text, parameters } = test.db.getExecutor().compileQuery(node, { queryId: 'of-a-search' });
     const { rows } = await test.db.executeQuery(CompiledQuery.raw(`explain ${text}`, [...parameters]));

@@ -6,6 +6,7 @@ import { readServerFacts } from '../../store/database.ts';
 import { readMigrationState } from '../../store/migrate.ts';
 import { readPartitionState } from '../../store/partitions.ts';
 import { readConservation } from '../../store/read-arrivals.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
 import { countOf, formatBytes } from '../../units.ts';
 import { fail, ok, warn } from './check.ts';
 import type { Finding } from './check.ts';
@@ -62,7 +63,10 @@ export const conservationLate = () => warn('adding up takes longer than 5 s', se
 
 /** Checks that the records of every delivery are accounted for, and that no quarantined item is open. */
 export async function checkConservation(access: DatabaseAccess): Promise<Finding> {
-  const { deliveries, unbalanced, openInQuarantine } = await readConservation(access.opened().db);
+  const { deliveries, unbalanced, openInQuarantine } = await readConservation(
+    access.opened().db,
+    ALL_SOURCES,
+  );
   if (unbalanced.length > 0) {
     return fail(
       `does not add up: ${unbalanced.join(', ')}`,

@@ -9,6 +9,7 @@ import { endOfEvents, readStretch } from '../../store/read-events.ts';
 import { searchEvents } from '../../store/search-events.ts';
 import { viewColumns, viewEvent } from '../../store/stored-event.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
 import { note, oneLine, print, printTable } from '../shared/output.ts';
 
 /** Time between two queries while following: new events appear within it. */
@@ -26,7 +27,7 @@ export async function printSearch(
   page: { readonly limit: number; readonly after?: EventPosition | undefined },
   asJson: boolean,
 ): Promise<void> {
-  const events = await searchEvents(db, filter, page);
+  const events = await searchEvents(db, ALL_SOURCES, filter, page);
   if (asJson) {
     for (const event of events) print(toJson(event));
     return;
@@ -51,7 +52,7 @@ export async function followEvents(
 ): Promise<void> {
   let position = await endOfEvents(db);
   while (!signal.aborted) {
-    const { events, end, isFull } = await readStretch(db, position, TAIL_PAGE, filter);
+    const { events, end, isFull } = await readStretch(db, ALL_SOURCES, position, TAIL_PAGE, filter);
     for (const event of events) {
       print(asJson ? toJson(event) : toLine(event));
     }

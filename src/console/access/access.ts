@@ -9,6 +9,8 @@ import { findTokenHolder } from '../../store/access-tokens.ts';
 import { hasAccounts } from '../../store/accounts.ts';
 import type { Db } from '../../store/database.ts';
 import type { Operator } from '../../store/operator-log.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
+import type { Scope } from '../../store/scope.ts';
 import { findSession, isAdminSession } from '../../store/sessions.ts';
 import type { Holder } from '../../store/sessions.ts';
 import type { SchemaGate } from '../schema-gate.ts';
@@ -21,8 +23,8 @@ export interface Visitor {
   readonly operator: Operator;
   readonly role: AccountRole;
   readonly permissions: ReadonlySet<Permission>;
-  /** The sources that the visitor may see; undefined: all. */
-  readonly sources: readonly string[] | undefined;
+  /** The sources whose data the visitor may see. */
+  readonly scope: Scope;
   /** The digest of the session in the database. Undefined for tokens, and if no log-in is required. */
   readonly session: Buffer | undefined;
 }
@@ -123,7 +125,7 @@ function accountVisitor(
   session: Buffer | undefined,
 ): Visitor {
   const permissions = ROLE_PERMISSIONS[role];
-  return { operator: { name, via }, role, permissions, sources: sources ?? undefined, session };
+  return { operator: { name, via }, role, permissions, scope: sources ?? ALL_SOURCES, session };
 }
 
 function adminVisitor(via: Operator['via'], session: Buffer | undefined, name = ADMIN_TOKEN_NAME): Visitor {

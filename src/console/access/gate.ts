@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Request, RequestHandler } from 'express';
 import { HttpError } from '../../errors.ts';
-import type { Permission } from '../../permissions.ts';
 import type { Access, Visitor } from './access.ts';
+import { hasAccess } from './rule.ts';
+import type { Rule } from './rule.ts';
 
 interface AskedFor {
   readonly path: string;
@@ -63,15 +64,15 @@ const RECHECK_MS = 2_000;
  * Fires when the visitor of a streamed answer loses access: when the session ends, the account is disabled or loses the
  * permission or a source, or the token expires. While access cannot be checked, the stream continues.
  */
-export function watchAccess(access: Access, request: Request, needed: Permission): AbortSignal {
+export function watchAccess(access: Access, request: Request, rule: Rule): AbortSignal {
   const lost = new AbortController();
-  const { operator, sources } = visitorOf(request);
+  const { operator, scope } = visitorOf(request);
   const isSame = (now: Visitor) =>
-    now.operator.name === operator.name && JSON.stringify(now.sources) === JSON.stringify(sources);
+    now.operator.name === operator.name && JSON.stringify(now.scope) === JSON.stringify(scope);
   const timer = setInterval(() => {
     access.visitorOf(request).then(
       (visitor) => {
-        if (visitor !== undefined && isSame(visitor) && visitor.permissions.has(needed)) return;
+        if (visitor !== undefined && isSame(visitor) && hasAccess(visitor, rule)) return;
         clearInterval(timer);
         lost.abort();
       },
@@ -108,17 +109,20 @@ export function requireVisitor({ access, noteWrongToken, hasLogIn }: GateOptions
 }
 
 /**
- * Admits visitors with this permission: the one place where permissions are enforced. It runs before the body is read.
+ * Admits visitors with access under this rule: the one place where access is enforced. It runs before the body is read.
  * Answers HttpError 403 to others.
  */
-export function requirePermission(needed: Permission): RequestHandler {
+export function requireAccess(rule: Rule): RequestHandler {
   return (request, _response, next) => {
-    const { role, permissions } = visitorOf(request);
-    if (permissions.has(needed)) {
-      next();
-      return;
+    const visitor = visitorOf(request);
+    if (!visitor.permissions.has(rule.needs)) {
+      const message = `the role ${visitor.role} does not have the permission ${rule.needs}`;
+      throw new HttpError(403, 'FORBIDDEN', message);
     }
-    throw new HttpError(403, 'FORBIDDEN', `the role ${role} does not have the permission ${needed}`);
+    if (!hasAccess(visitor, rule)) {
+      throw new HttpError(403, 'ALL_SOURCES_REQUIRED', 'this requires access to all sources');
+    }
+    next();
   };
 }
 

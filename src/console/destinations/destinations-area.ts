@@ -42,13 +42,19 @@ export function destinationsArea(options: DestinationsOptions): Area {
     navigation: [{ path: '/destinations', label: 'Destinations' }],
     routes: destinationRoutes(options),
     pages: [
-      { path: '/destinations', needs: 'view', render: () => destinationsPage(options) },
+      {
+        path: '/destinations',
+        needs: 'view',
+        data: 'by source',
+        render: (_request, visitor) => destinationsPage(options, visitor),
+      },
       {
         path: '/destinations/:name',
         needs: 'view',
-        async render(request) {
+        data: 'by source',
+        async render(request, visitor) {
           const { path, query } = readAsked(onePage, request);
-          return destinationPage(options, path.name, query.cursor?.id);
+          return destinationPage(options, visitor, path.name, query.cursor?.id);
         },
       },
     ],
@@ -71,14 +77,15 @@ function destinationRoutes(options: DestinationsOptions): readonly ApiRoute[] {
 const listRoute = ({ db, configured }: DestinationsOptions) =>
   jsonRoute({
     method: 'get',
+    data: 'by source',
     path: '/destinations',
     tag: 'destinations',
     summary: 'list destinations, including those removed from the settings',
     needs: 'view',
     asks: NOTHING,
     answer: z.object({ items: z.array(destinationSchema), next_cursor: z.null() }),
-    work: async () => ({
-      items: (await describeDestinations(db, configured)).map(toDestinationAnswer),
+    work: async (_asked, { scope }) => ({
+      items: (await describeDestinations(db, scope, configured)).map(toDestinationAnswer),
       next_cursor: null,
     }),
   });
@@ -92,6 +99,7 @@ function changeOf({ db, configured }: DestinationsOptions, name: string, { opera
 const stateRoute = (options: DestinationsOptions, verb: 'pause' | 'resume', state: 'paused' | 'running') =>
   jsonRoute({
     method: 'post',
+    data: 'whole',
     path: `/destinations/{name}/${verb}`,
     tag: 'destinations',
     summary: verb === 'pause' ? 'pause after the current batch' : 'resume from the last position',
@@ -107,6 +115,7 @@ const stateRoute = (options: DestinationsOptions, verb: 'pause' | 'resume', stat
 const rewindRoute = (options: DestinationsOptions) =>
   jsonRoute({
     method: 'post',
+    data: 'whole',
     path: '/destinations/{name}/rewind',
     tag: 'destinations',
     summary: 'resend events received since a given time',
@@ -122,6 +131,7 @@ const rewindRoute = (options: DestinationsOptions) =>
 const forgetRoute = (options: DestinationsOptions) =>
   jsonRoute({
     method: 'post',
+    data: 'whole',
     path: '/destinations/{name}/forget',
     tag: 'destinations',
     summary: 'delete the state of a removed destination',
@@ -137,6 +147,7 @@ const forgetRoute = (options: DestinationsOptions) =>
 const testRoute = (options: DestinationsOptions) =>
   jsonRoute({
     method: 'post',
+    data: 'whole',
     path: '/destinations/{name}/test',
     tag: 'destinations',
     summary: 'send a test event and return the result',
@@ -164,14 +175,15 @@ const testRoute = (options: DestinationsOptions) =>
 const rejectedRoute = ({ db }: DestinationsOptions) =>
   jsonRoute({
     method: 'get',
+    data: 'by source',
     path: '/destinations/{name}/rejected',
     tag: 'destinations',
     summary: 'list rejected events that were not resent',
     needs: 'view',
     asks: oneDestination.extend({ query: rejectedQuery }),
     answer: z.object({ items: z.array(rejectedSchema), next_cursor: z.string().nullable() }),
-    async work({ path: { name }, query: { limit, cursor } }) {
-      const { items, next } = await readRejected(db, name, limit, cursor?.id);
+    async work({ path: { name }, query: { limit, cursor } }, { scope }) {
+      const { items, next } = await readRejected(db, scope, name, limit, cursor?.id);
       return { items: items.map(toRejectedAnswer), next_cursor: next ?? null };
     },
   });
@@ -179,6 +191,7 @@ const rejectedRoute = ({ db }: DestinationsOptions) =>
 const resendRoute = (options: DestinationsOptions) =>
   jsonRoute({
     method: 'post',
+    data: 'whole',
     path: '/destinations/{name}/replay',
     tag: 'destinations',
     summary: 'resend rejected events',

@@ -1,5 +1,4 @@
 import type { VNode } from 'preact';
-import type { Permission } from '../../permissions.ts';
 import type { Visitor } from '../access/access.ts';
 import { ASSETS, IMPORT_MAP } from '../assets.ts';
 import { html } from './html.ts';
@@ -30,7 +29,6 @@ export interface Page {
 export interface NavigationEntry {
   readonly path: string;
   readonly label: string;
-  readonly needs: Permission;
 }
 
 /** The document around a page: navigation, user name, content. */
@@ -60,17 +58,15 @@ export function layOut(
           <a class="brand" href="/">xiq-sink</a>
           <nav aria-label="Pages">
             <ul>
-              ${navigation
-                .filter(({ needs }) => visitor.permissions.has(needs))
-                .map(
-                  (entry) => html`
-                    <li>
-                      <a href=${entry.path} aria-current=${isWithin(path, entry.path) ? 'page' : undefined}>
-                        ${entry.label}
-                      </a>
-                    </li>
-                  `,
-                )}
+              ${navigation.map(
+                (entry) => html`
+                  <li>
+                    <a href=${entry.path} aria-current=${isWithin(path, entry.path) ? 'page' : undefined}>
+                      ${entry.label}
+                    </a>
+                  </li>
+                `,
+              )}
             </ul>
           </nav>
           ${visitor.session && logOut(visitor)}

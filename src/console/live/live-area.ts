@@ -37,6 +37,7 @@ export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: Event
     routes: [
       streamRoute({
         method: 'get',
+        data: 'by source',
         path: '/events/stream',
         tag: 'events',
         summary: 'stream new events',
@@ -49,16 +50,18 @@ export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: Event
           query: z.object({ ...watchShape, after: position }),
         }),
         mediaTypes: { 'text/event-stream': 'one message per event' },
-        async work({ query: { type: messageTypes, after, ...others } }, { signal }, response) {
+        async work({ query: { type: messageTypes, after, ...others } }, { scope, signal }, response) {
           const last = parseStoredPosition(response.req.get('Last-Event-ID') ?? '');
           await followEvents(
-            { db, hub, filter: { ...others, messageTypes }, after: last ?? after, signal },
+            { db, hub, scope, filter: { ...others, messageTypes }, after: last ?? after, signal },
             response,
           );
         },
       }),
     ],
-    pages: [{ path: '/live', needs: 'view', render: async (request) => renderLive(request) }],
+    pages: [
+      { path: '/live', needs: 'view', data: 'by source', render: async (request) => renderLive(request) },
+    ],
   };
 }
 

@@ -25,6 +25,7 @@ export function operatorLogArea({ db }: { readonly db: Db }): Area {
     routes: [
       jsonRoute({
         method: 'get',
+        data: 'whole',
         path: '/operator-log',
         tag: 'operator log',
         summary: 'list operator actions, newest first',
@@ -41,6 +42,7 @@ export function operatorLogArea({ db }: { readonly db: Db }): Area {
       {
         path: '/operator-log',
         needs: 'operator-log.read',
+        data: 'whole',
         render: async (request) => {
           const { query } = readAsked(asks, request);
           return operatorLogPage(await readActions(db, query), queryOf(request));

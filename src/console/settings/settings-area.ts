@@ -13,6 +13,7 @@ export function settingsArea(settings: Readonly<Record<string, unknown>>): Area 
     routes: [
       jsonRoute({
         method: 'get',
+        data: 'whole',
         path: '/settings',
         tag: 'settings',
         summary: 'get the settings of this process, without secrets',
@@ -26,6 +27,7 @@ export function settingsArea(settings: Readonly<Record<string, unknown>>): Area 
       {
         path: '/settings',
         needs: 'settings.read',
+        data: 'whole',
         render: async () => ({
           title: 'Settings',
           content: html`

@@ -32,6 +32,7 @@ const area: Area = {
     {
       path: '/page',
       needs: 'view',
+      data: 'by source',
       render: async () => ({
         title: HOSTILE[0] ?? '',
         content: html`
@@ -49,6 +50,7 @@ const area: Area = {
   routes: [
     jsonRoute({
       method: 'post',
+      data: 'by source',
       path: '/change',
       tag: 'test',
       summary: 'a change',
