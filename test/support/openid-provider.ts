@@ -107,7 +107,8 @@ export async function startOpenIdProvider(options: ProviderOptions): Promise<Run
     const body: unknown = context.body;
     context.body = await running.tamper(context.path, body);
   });
-  answer = provider.callback();
+  const serve = provider.callback();
+  answer = (request, response) => void serve(request, response);
   return running;
 }
 

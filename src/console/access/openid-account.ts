@@ -23,14 +23,14 @@ export async function accountOf(db: Db, person: Person): Promise<Account> {
       if (account.disabled_at !== null) throw disabled(account);
       if (account.role === role && isSame(account.sources, sources)) return account;
       const { name: subject } = account;
-      const details = { role, sources, from: 'OpenID Connect' };
+      const details = { role, sources: sources ?? 'all', from: 'OpenID Connect' };
       await recordAction(db, { operator, action: 'access.change', subject, details }, () =>
         changeAccount(db, subject, { role, sources }),
       );
       continue;
     }
     const name = await freeName(db, person);
-    const details = { role, sources, from: 'OpenID Connect', identity };
+    const details = { role, sources: sources ?? 'all', from: 'OpenID Connect', identity };
     try {
       await recordAction(db, { operator, action: 'access.add', subject: name, details }, () =>
         addAccount(db, { name, role, sources: sources ?? undefined, identity }),
