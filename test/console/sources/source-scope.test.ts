@@ -1,8 +1,10 @@
 import { rm } from 'node:fs/promises';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ALL_SOURCES } from '../../../src/store/scope.ts';
 import type { Scope } from '../../../src/store/scope.ts';
+import type { Db } from '../../../src/store/database.ts';
+import { addWithToken } from '../../support/accounts.ts';
 import { storeDeliveries } from '../../support/actions.ts';
 import { startAdmin } from '../../support/admin.ts';
 import type { RunningAdmin } from '../../support/admin.ts';
@@ -14,26 +16,21 @@ import type { Question } from './questions.ts';
 import { areasOf, cursorsOf, deliveriesOf, namesOf, seedSource, WHOLE } from './two-sources.ts';
 import type { Known } from './two-sources.ts';
 
-const scopeHeader = z.union([z.literal(ALL_SOURCES), z.array(z.string())]);
+/** API tokens of accounts by the sources that each may see. */
+const tokens = new Map<string, string>();
 
-// The person of a request, whose scope is in a header. Everything that the scope decides is the program's own.
-vi.mock(import('../../../src/console/access/access.ts'), async (load) => {
-  const original = await load();
-  return {
-    ...original,
-    createAccess(token) {
-      const access = original.createAccess(token);
-      return {
-        ...access,
-        visitorOf(request) {
-          const visitor = access.visitorOf(request);
-          const scope = scopeHeader.parse(JSON.parse(String(request.headers['x-scope'])));
-          return visitor && { ...visitor, scope };
-        },
-      };
-    },
-  };
-});
+async function addTokens(db: Db): Promise<void> {
+  for (const [name, scope] of Object.entries({ all: ALL_SOURCES, amber: ONLY_AMBER, none: [] })) {
+    // An account has at least one source: one that does not exist is none.
+    const sources = scope === ALL_SOURCES ? undefined : ['no-source', ...scope];
+    tokens.set(JSON.stringify(scope), await addWithToken(db, { name, role: 'admin', sources }));
+  }
+}
+
+const tokenFor = (scope: Scope) => ({ Authorization: `Bearer ${tokens.get(JSON.stringify(scope))}` });
+
+/** Log-in is required. */
+const TOKEN = 'the-admin-token-0123456789';
 
 const AMBER = namesOf('amber', 'a');
 const BIRCH = namesOf('birch', 'b');
@@ -56,8 +53,9 @@ const openApi = z.object({ paths: z.record(z.string(), z.record(z.string(), z.un
 beforeAll(async () => {
   test = await createTestDatabase();
   directory = await temporaryDirectory();
+  await addTokens(test.db);
   amber = await seedSource(test.db, AMBER);
-  admin = await startAdmin(areasOf(test.db, directory, [AMBER]), test.db);
+  admin = await startAdmin(areasOf(test.db, directory, [AMBER]), test.db, { token: TOKEN });
   await exportOf(amber, ONLY_AMBER);
   before = new Map();
   for (const question of questionsBefore()) {
@@ -70,7 +68,7 @@ beforeAll(async () => {
   const areas = areasOf(test.db, directory, [AMBER, BIRCH]);
   pages.push(...areas.flatMap((area) => area.pages.map(({ path }) => path)), '/metrics');
   const metrics = async () => ({ contentType: 'text/plain', text: WHOLE });
-  admin = await startAdmin(areas, test.db, { metrics });
+  admin = await startAdmin(areas, test.db, { token: TOKEN, metrics });
   await exportOf(amber, ONLY_AMBER);
   await exportOf(birch, ALL_SOURCES);
   const { text } = await ask({ path: '/api/openapi.json' }, ALL_SOURCES);
@@ -88,7 +86,7 @@ async function ask({ path, body }: Question, scope: Scope): Promise<{ status: nu
   const response = await fetch(`${admin.url}${path}`, {
     ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
     headers: {
-      'X-Scope': JSON.stringify(scope),
+      ...tokenFor(scope),
       'Content-Type': 'application/json',
       Accept: path.startsWith('/api/') ? 'application/json' : 'text/html',
     },
@@ -267,7 +265,7 @@ describe('the stream of new events', () => {
   async function follow(scope: Scope, text: string, then: () => Promise<void>): Promise<string> {
     const stop = new AbortController();
     const response = await fetch(`${admin.url}/api/v1/events/stream?after=0-0`, {
-      headers: { 'X-Scope': JSON.stringify(scope) },
+      headers: tokenFor(scope),
       signal: stop.signal,
     });
     let seen = '';
