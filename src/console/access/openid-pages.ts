@@ -13,7 +13,7 @@ import type { OpenIdCookies } from './openid-cookie.ts';
 import type { Person } from './openid-person.ts';
 
 /** The address that starts a log-in at the provider. */
-export const START_PATH = '/login/openid';
+const START_PATH = '/login/openid';
 
 export interface OpenIdPagesOptions {
   readonly openId: OpenId;
@@ -58,7 +58,7 @@ export function serveOpenId(options: OpenIdPagesOptions): Router {
       const started = cookies.open(cookie, query.get('state'));
       if (started === undefined) {
         const message =
-          'This log-in is older than 10 minutes, was used already, or began in another browser. Start again.';
+          'This login is older than 10 minutes, was used already, or began in another browser. Start again.';
         throw new HttpError(400, 'OPENID_EXPIRED', message);
       }
       await beginSession(await openId.finish(query, started), request, response);
@@ -86,7 +86,7 @@ async function answerProblem(
   // Each refused answer cost a call of the provider: an address may cause a few.
   const retryAfter = error.status === 401 ? await countFailure(remote) : undefined;
   if (retryAfter !== undefined) {
-    const message = `too many failed log-ins; try again in ${retryAfter} s`;
+    const message = `too many failed logins; try again in ${retryAfter} s`;
     throw new HttpError(429, 'TOO_MANY_FAILED_LOG_INS', message, { retryAfter });
   }
   const errorId = randomUUID();

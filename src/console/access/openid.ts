@@ -177,7 +177,7 @@ const unreachable = (host: string, cause: unknown) =>
   new HttpError(
     502,
     'OPENID_UNREACHABLE',
-    `Log-in with ${host} does not work at the moment. Try again later, or log in another way. The reason is in the log.`,
+    `Login with ${host} does not work at the moment. Try again later, or log in another way. The reason is in the log.`,
     { cause },
   );
 
@@ -196,7 +196,7 @@ async function refusalOf(host: string, cause: unknown): Promise<HttpError> {
       ? cause.error === 'invalid_grant'
       : cause instanceof ClientError && !UNANSWERED.has(cause.code ?? '');
   if (!isInvalid) return unreachable(host, cause);
-  return new HttpError(401, 'OPENID_INVALID', `${host} did not confirm this log-in. Start again.`, { cause });
+  return new HttpError(401, 'OPENID_INVALID', `${host} did not confirm this login. Start again.`, { cause });
 }
 
 /** Codes of openid-client for calls that ended without an answer of the protocol. */

@@ -526,7 +526,7 @@ describe('a provider', () => {
       const { status, text } = await begin();
       expect([status, text]).toEqual([
         502,
-        `Log-in with ${new URL(running.provider.issuer).host} does not work at the moment. Try again later, or log in another way. The reason is in the log.`,
+        `Login with ${new URL(running.provider.issuer).host} does not work at the moment. Try again later, or log in another way. The reason is in the log.`,
       ]);
     }
     expect(running.provider.calls).toHaveLength(1);
