@@ -281,7 +281,7 @@ describe('a callback', () => {
     expectRefusal(await createCookieJar().ask(callback.href), 400, /another browser/);
   });
 
-  it('of the log-in of somebody else in this browser is refused: nobody is logged in as the attacker', async () => {
+  it('of the log-in of another person in this browser is refused: nobody is logged in as the attacker', async () => {
     const attackers = await logInAtProvider(createCookieJar(), startLink(), 'sub-other-ada');
     const victim = createCookieJar();
     await logInAtProvider(victim, startLink(), 'sub-ada');
