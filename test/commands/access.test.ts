@@ -150,6 +150,6 @@ describe('access', () => {
     [['token'], 'name the account'],
   ])('%j is wrong usage', async (words, message) => {
     const { code, stderr } = await endOfProgram(settings, 'access', ...words);
-    expect([code, stderr.includes(message)], stderr).toEqual([2, true]);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) });
   });
 });

@@ -65,7 +65,9 @@ describe('100 log-ins at once', () => {
     clearInterval(sampler);
     const right = results.map((result) => (result.status === 'fulfilled' ? result.value : undefined));
     expect(right.slice(0, 50)).toEqual(Array.from({ length: 50 }, (_, n) => n % 2 === 0));
-    const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+    const refused = results.flatMap((result): unknown[] =>
+      result.status === 'rejected' ? [result.reason] : [],
+    );
     expect(refused).toHaveLength(48);
     for (const reason of refused) expect(reason).toMatchObject({ status: 503, retryAfter: 5 });
     expect(refused[0]).toBeInstanceOf(HttpError);
