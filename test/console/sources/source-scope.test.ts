@@ -65,7 +65,7 @@ beforeAll(async () => {
   }
   await admin.close();
 
-  birch = await seedSource(test.db, BIRCH);
+  birch = await seedSource(test.db, BIRCH, AMBER);
   nobody = unknownLike(birch);
   const areas = areasOf(test.db, directory, [AMBER, BIRCH]);
   pages.push(...areas.flatMap((area) => area.pages.map(({ path }) => path)), '/metrics');
@@ -196,6 +196,15 @@ describe('a person who may see one of two sources', () => {
         text: before.get(question.path),
       });
     }
+  });
+
+  it('gets an own answer also at the same moment as others', async () => {
+    const path = '/api/v1/overview';
+    const answers = await Promise.all([ALL_SOURCES, ONLY_AMBER, []].map((scope) => ask({ path }, scope)));
+    const [all = '', own = '', none = ''] = answers.map(({ text }) => text);
+    expect(namesIn(all, birch)).not.toEqual([]);
+    expect(normalized(own)).toBe(before.get(path));
+    expect(namesIn(none, amber)).toEqual([]);
   });
 
   it('gets for the other what is answered for a source that does not exist, and changes nothing of it', async () => {
