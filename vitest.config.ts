@@ -17,7 +17,11 @@ const SLOW = [
 ];
 
 /** Tests that measure latencies beside an attack, on a machine that runs nothing else: `npm run test:attacks` runs them. */
-const ATTACKS = ['test/attacks/hostile-bodies.test.ts', 'test/attacks/pipelining.test.ts'];
+const ATTACKS = [
+  'test/attacks/hostile-bodies.test.ts',
+  'test/attacks/pipelining.test.ts',
+  'test/attacks/signatures.test.ts',
+];
 
 const skipped = [
   ...(process.env['SLOW_TESTS'] === undefined ? SLOW : []),

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import pretty from 'pino-pretty';
 import type { PrettyOptions } from 'pino-pretty';
 import { describeError } from './errors.ts';
+import { escapeHiddenInJson, revealHidden } from './hidden-characters.ts';
 
 /** Members that must not appear in a log line, at any depth that pino redacts. */
 const SECRET_MEMBERS = ['secret', 'secrets', 'password', 'token', 'authorization', 'databaseUrl', 'redisUrl'];
@@ -38,6 +39,7 @@ export function createLogger(level: string): Logger {
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     serializers: { err: describeForLog },
+    hooks: { streamWrite: process.stderr.isTTY ? revealValues : escapeHiddenInJson },
   };
   if (!process.stderr.isTTY) return pino(options, pino.destination({ fd: 2, sync: false }));
   return pino(
@@ -50,6 +52,12 @@ export function createLogger(level: string): Logger {
       customPrettifiers: PRETTIFIERS,
     }),
   );
+}
+
+/** A log entry, as JSON, whose texts can be printed on a terminal as they are. */
+function revealValues(entry: string): string {
+  const reveal = (_name: string, value: unknown) => (typeof value === 'string' ? revealHidden(value) : value);
+  return `${JSON.stringify(JSON.parse(entry, reveal))}\n`;
 }
 
 /** Messages, code and stack of an error, without what clients attach to it (sockets, connection parameters). */

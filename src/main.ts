@@ -2,6 +2,7 @@ import path from 'node:path';
 import { runProgram } from './commands/program.ts';
 import { FAILED, WRONG_USAGE } from './commands/shared/process.ts';
 import { describeError, UsageError } from './errors.ts';
+import { revealHidden } from './hidden-characters.ts';
 
 // A reader that closes the pipe early (`| head`) is not a failure: the command ends as usual and cleans up.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -12,7 +13,7 @@ try {
   loadEnvFile(path.resolve('.env'));
   await runProgram(process.env, process.argv.slice(2));
 } catch (error) {
-  process.stderr.write(`xiq-sink: ${describeError(error)}\n`);
+  process.stderr.write(`xiq-sink: ${revealHidden(describeError(error))}\n`);
   process.exitCode = error instanceof UsageError ? WRONG_USAGE : FAILED;
 }
 

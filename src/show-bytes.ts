@@ -1,3 +1,5 @@
+import { revealHidden } from './hidden-characters.ts';
+
 /** The limit of a hexadecimal dump. */
 const MAX_DUMPED_BYTES = 4_096;
 
@@ -15,11 +17,12 @@ export function asText(bytes: Buffer): string | undefined {
 }
 
 /**
- * Bytes for a person: text without terminal control characters, otherwise a hexadecimal dump of at most 4 KiB. `rest`
+ * Bytes for a person: text with its hidden characters escaped, otherwise a hexadecimal dump of at most 4 KiB. `rest`
  * completes the line after a shortened dump: how to get all bytes.
  */
 export function showBytes(bytes: Buffer, rest: string): string {
-  return asText(bytes)?.replaceAll(/[^\P{Cc}\n\t]/gu, '\uFFFD') ?? hexDump(bytes, rest);
+  const text = asText(bytes);
+  return text === undefined ? hexDump(bytes, rest) : revealHidden(text);
 }
 
 /** Lines of offset, 16 bytes, and their characters of ASCII. */

@@ -1,5 +1,6 @@
 import { Command } from '@commander-js/extra-typings';
 import type { CommandUnknownOpts } from '@commander-js/extra-typings';
+import { revealHidden } from '../hidden-characters.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { defineAccess } from './access/command.ts';
 import { defineCompletion } from './completion.ts';
@@ -43,6 +44,7 @@ export function defineProgram(env: Environment): Command {
     .helpOption('-h, --help', 'show help for a command')
     .showHelpAfterError('(see --help for usage)')
     .showSuggestionAfterError()
+    .configureOutput({ outputError: (text, write) => write(revealHidden(text)) })
     .exitOverride((error) => {
       process.exit(error.exitCode === 0 ? 0 : WRONG_USAGE);
     })

@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { access, chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { access, chmod, chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import { describeError, UsageError } from '../errors.ts';
+import { makePrivateDirectory, privateMode } from '../private-directory.ts';
 
 const Binaries = z.object({ initdb: z.string(), pg_ctl: z.string() });
 
@@ -26,11 +27,14 @@ const run = promisify(execFile);
 export async function openCluster(dataDir: string): Promise<Cluster> {
   const binaries = await findBinaries();
   const home = path.join(dataDir, 'postgres');
-  await mkdir(home, { recursive: true });
-  const runAs = process.getuid?.() === 0 ? await postgresUser() : undefined;
+  const directory = path.join(home, 'cluster');
+  await makePrivateDirectory(home);
+  // Earlier versions let all users read it.
+  if (((await stat(home)).mode & 0o066) !== 0) await chmod(home, privateMode());
+  const runAs = process.getuid?.() === 0 ? await serverUser(directory) : undefined;
   const cluster = {
     home,
-    directory: path.join(home, 'cluster'),
+    directory,
     logFile: path.join(home, 'server.log'),
     binaries,
     runAs,
@@ -76,7 +80,8 @@ export async function startServer(
   timeoutS: number,
 ): Promise<void> {
   await removeStalePid(cluster);
-  await writeFile(cluster.logFile, '', { flag: 'a' });
+  await writeFile(cluster.logFile, '', { flag: 'a', mode: 0o600 });
+  await chmod(cluster.logFile, 0o600);
   await giveToServer(cluster, cluster.logFile);
   await pgCtl(cluster, 'start', '-w', '-t', String(timeoutS), '-l', cluster.logFile, '-o', options.join(' '));
 }
@@ -112,6 +117,12 @@ async function findBinaries(): Promise<Cluster['binaries']> {
   }
 }
 
+/** The user that the server runs as when this program is root: the owner of the data directory, else a user for it. */
+async function serverUser(directory: string): Promise<NonNullable<Cluster['runAs']>> {
+  const owner = await stat(directory).catch(() => undefined);
+  return owner === undefined || owner.uid === 0 ? postgresUser() : { uid: owner.uid, gid: owner.gid };
+}
+
 /** Postgres refuses to run as root, so root creates a user for it, as the package's own start does. */
 async function postgresUser(): Promise<NonNullable<Cluster['runAs']>> {
   const id = async (flag: string) => Number((await run('id', [flag, 'postgres'])).stdout);
@@ -139,7 +150,7 @@ async function checkReachable(cluster: Cluster): Promise<void> {
       await runAsServer(cluster, 'ls', ['-d', target]);
     } catch (error) {
       throw new UsageError(
-        `the user "postgres", which runs the embedded database when this program runs as root, cannot access ${target}: ` +
+        `the user that runs the embedded database when this program runs as root cannot access ${target}: ` +
           'move the checkout (or DATA_DIR) out of a private directory such as /root, start as another user, or set DATABASE_URL',
         { cause: error },
       );

@@ -44,7 +44,7 @@ const CLOSE_GRACE_MS = 6_000;
 
 /**
  * Creates a listener that passes its requests to `app`, by HTTPS if it gets a certificate. It answers a missing or second
- * Host header with 400 and an unknown expectation with 417. `100 Continue` is sent when `app` begins to read the body.
+ * Host header and an unknown transfer coding with 400, and an unknown expectation with 417. `100 Continue` is sent when `app` begins to read the body.
  */
 export function createHttpListener(
   app: RequestListener,
@@ -75,7 +75,7 @@ export function createHttpListener(
 function serveRequests(server: Server | TlsServer, app: RequestListener): void {
   const pass = limitPipelining();
   server.on('request', (request: IncomingMessage, response: ServerResponse) =>
-    pass(request, response, isHostValid(request) ? app : answerWith(400)),
+    pass(request, response, isHostValid(request) && isTransferKnown(request) ? app : answerWith(400)),
   );
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     // Reading begins only after the headers, with the secret in them, were accepted. A body is also read to its end after
@@ -95,6 +95,12 @@ function isHostValid({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   let hosts = 0;
   for (let n = 0; n < rawHeaders.length; n += 2) if (rawHeaders[n]?.toLowerCase() === 'host') hosts += 1;
   return hosts === 1 || (hosts === 0 && httpVersion === '1.0');
+}
+
+/** RFC 9112, section 6.1. Node.js decodes chunks alone, so a program in front of this one may see another body. */
+function isTransferKnown({ headers }: IncomingMessage): boolean {
+  const coding = headers['transfer-encoding'];
+  return coding === undefined || coding.trim().toLowerCase() === 'chunked';
 }
 
 const answerWith =

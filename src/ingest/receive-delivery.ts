@@ -75,7 +75,7 @@ export async function receiveDelivery(
   inFlight.admit(formInHeaders !== undefined);
   const sent = await readBody(request, maxBodyBytes, (bytes) => inFlight.add(bytes));
   if (formInHeaders === undefined) {
-    if (!verifier.verifySignature(source, request.headers, sent)) {
+    if (!(await verifier.verifySignature(source, request.headers, sent))) {
       throw await wrongSecret(failedSecrets, remoteAddress);
     }
     provenSenders.add(request);

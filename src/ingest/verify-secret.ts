@@ -1,5 +1,8 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
+import type { Hmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
+import pLimit from 'p-limit';
 import type { SecretForm } from '../domain.ts';
 
 /** A configured secret: the digest to compare with, and the key of signatures. */
@@ -23,10 +26,16 @@ export interface SecretVerifier {
   /** Whether the headers contain a signature, which needs the body to be verified. */
   isSigned(headers: IncomingHttpHeaders): boolean;
   /** Whether the signature over the body, as it came over the wire, is correct. */
-  verifySignature(source: string, headers: IncomingHttpHeaders, body: Buffer): boolean;
+  verifySignature(source: string, headers: IncomingHttpHeaders, body: Buffer): Promise<boolean>;
 }
 
 const SIGNATURE_HEADER = 'x-hub-signature-256';
+
+/** A stranger can send large bodies with a wrong signature: this much takes a millisecond or two for each secret. */
+const BYTES_A_TURN = 256 * 1024;
+
+/** Larger bodies are verified one after another. Together, their parts would hold up the event loop again. */
+const verifyingLarge = pLimit(1);
 
 /** Equals no digest. It pads the list of every source to the same length, and is the whole list of an unknown source. */
 const NO_SECRET: KnownSecret = { digest: Buffer.alloc(32), secret: '' };
@@ -62,17 +71,29 @@ export function createSecretVerifier(
     },
     isOffered: (headers) => offeredSecrets(headers).length > 0,
     isSigned: (headers) => typeof headers[SIGNATURE_HEADER] === 'string',
-    verifySignature(source, headers, body) {
+    async verifySignature(source, headers, body) {
       const offered = Buffer.from(String(headers[SIGNATURE_HEADER]).replace(/^sha256=/, ''), 'hex');
       const candidate = offered.length === 32 ? offered : Buffer.alloc(32);
+      const keyed = secretsOf(source).map(({ secret }) => ({ secret, hmac: createHmac('sha256', secret) }));
+      const hmacs = keyed.map(({ hmac }) => hmac);
+      if (body.length > BYTES_A_TURN) await verifyingLarge(updateAll, hmacs, body);
+      else await updateAll(hmacs, body);
       let right = false;
-      for (const { secret } of secretsOf(source)) {
-        const expected = createHmac('sha256', secret).update(body).digest();
-        if (timingSafeEqual(expected, candidate) && secret !== '') right = true;
+      for (const { secret, hmac } of keyed) {
+        if (timingSafeEqual(hmac.digest(), candidate) && secret !== '') right = true;
       }
       return right;
     },
   };
+}
+
+/** Other work has its turn after each part of a large body. */
+async function updateAll(hmacs: readonly Hmac[], body: Buffer): Promise<void> {
+  for (let at = 0; at < body.length; at += BYTES_A_TURN) {
+    if (at > 0) await setImmediate();
+    const part = body.subarray(at, at + BYTES_A_TURN);
+    for (const hmac of hmacs) hmac.update(part);
+  }
 }
 
 function offeredSecrets(headers: IncomingHttpHeaders): OfferedSecret[] {

@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Config } from '../config.ts';
 import type { SourceConfig } from '../config.ts';
+import { makePrivateDirectory } from '../private-directory.ts';
 
 /** The sources with all their secrets, and the file of the generated secret, if any source uses it. */
 export interface SourceSecrets {
   readonly sources: readonly SourceConfig[];
   readonly secretFile: string | undefined;
-  /** The secret, if it was generated just now: the only time it is shown. */
+  /** The secret, if it was generated just now: the only time it is shown, and on a terminal only. */
   readonly generated: string | undefined;
 }
 
@@ -21,7 +22,7 @@ export async function completeSecrets({ sources, dataDir }: Config): Promise<Sou
   const kept = await readKeptSecret(dataDir);
   const generated = kept === undefined ? randomBytes(32).toString('hex') : undefined;
   if (generated !== undefined) {
-    await mkdir(dataDir, { recursive: true });
+    await makePrivateDirectory(dataDir);
     await writeFile(secretFile, generated, { mode: 0o600, flag: 'wx' });
   }
   const secret = generated ?? kept?.trim() ?? '';

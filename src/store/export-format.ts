@@ -1,6 +1,7 @@
 import { csvLine, guardFormula } from '../csv.ts';
 import { FAMILY_OF } from '../domain.ts';
 import type { MessageType } from '../domain.ts';
+import { escapeHiddenInJson } from '../hidden-characters.ts';
 import { FIELDS } from '../message-types.ts';
 import { columnsOfRow } from './event-rows.ts';
 import type { StoredRow } from './event-rows.ts';
@@ -23,7 +24,8 @@ interface RowFormat {
 /**
  * Creates a format. NDJSON has the columns of the view `events`, and the payload with every digit. CSV has the same
  * columns, or, for a single message type, the envelope and the type's own columns. In CSV, null is an empty cell, an
- * empty text is "", and a list is a JSON array.
+ * empty text is "", and a list is a JSON array. Hidden characters are escaped: JSON parses to the text as it is stored,
+ * in NDJSON and in the payload of CSV; other cells of CSV show the escape.
  */
 export function createFormat(format: ExportFormat, messageType: MessageType | undefined): RowFormat {
   if (format === 'ndjson') return { header: '', needs: VIEW_NEEDS, line: toJsonLine };
@@ -36,7 +38,7 @@ const viewOf = (row: StoredRow) =>
   viewColumns({ ...row, family: FAMILY_OF[row.messageType], columns: columnsOfRow(row) });
 
 function toJsonLine(row: StoredRow): string {
-  return `${JSON.stringify(viewOf(row)).slice(0, -1)},"payload":${row.payload}}\n`;
+  return `${escapeHiddenInJson(`${JSON.stringify(viewOf(row)).slice(0, -1)},"payload":${row.payload}}`)}\n`;
 }
 
 interface CsvColumn {

@@ -1,4 +1,5 @@
 import { Agent, request } from 'node:http';
+import { setTimeout } from 'node:timers/promises';
 import { z } from 'zod';
 import { HOSTILE_BODIES } from './hostile-bodies.ts';
 
@@ -11,7 +12,7 @@ const Flood = z.object({
   secret: z.string(),
   /** One of `HOSTILE_BODIES`. */
   name: z.string(),
-  /** At most so long. */
+  /** So long, and longer only for answers that are still to come. */
   seconds: z.number(),
   connections: z.number(),
   /** At most so many requests; as many as it can if null. */
@@ -48,6 +49,7 @@ async function attack(): Promise<void> {
   }
 }
 
-await Promise.all(Array.from({ length: connections }, attack));
+// Bodies that become rows cost the most after their answers.
+await Promise.all([setTimeout(seconds * 1_000), ...Array.from({ length: connections }, attack)]);
 agent.destroy();
 process.stdout.write(JSON.stringify(answers));

@@ -74,3 +74,18 @@ it('search says when nothing matches', async () => {
   await printSearch(database.db, { source: 'other' }, { limit: 50 }, false);
   expect(output()).toBe('no events match\n');
 });
+
+it('search shows the hidden characters of an event, and its JSON has the text as it was sent', async () => {
+  const description = 'safe\u202Egnp.exe \u001B[2J\u009B31m a\u200Bb\u2028c';
+  const store = createBatchStore(database.db, pino({ level: 'silent' }), new AbortController().signal);
+  await store({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ description, code: 77 })])] });
+  const asTable = capture();
+  await printSearch(database.db, { code: '77' }, { limit: 50 }, false);
+  expect(asTable()).toContain(String.raw`safe\u202egnp.exe \u001b[2J\u009b31m a\u200bb\u2028c`);
+  vi.restoreAllMocks();
+
+  const asJson = capture();
+  await printSearch(database.db, { code: '77' }, { limit: 50 }, true);
+  expect(asJson()).toMatch(/^[ -~]+\n$/);
+  expect(JSON.parse(asJson())).toMatchObject({ description, payload: { description } });
+});

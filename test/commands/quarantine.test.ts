@@ -125,7 +125,7 @@ describe('a body', () => {
   it('is shown without what could steer the terminal', async () => {
     const id = await postUnreadable(Buffer.from('[\n\t\u001b[2J\r\u009b'));
     const shown = Buffer.from(await show(id), 'latin1').toString();
-    expect(shown).toContain('[\n\t\uFFFD[2J\uFFFD\uFFFD\n');
+    expect(shown).toContain('[\n\t\\u001b[2J\\u000d\\u009b\n');
   });
 
   it('is discarded only with --yes, and remembered', async () => {

@@ -72,3 +72,22 @@ it('CSV guards text against formulas, and leaves numbers alone', async () => {
 it('a table has the text of Postgres', async () => {
   expect(await sql('select array[1, 2] as list, 1 as n', 'table')).toBe('list   n\n{1,2}  1\n');
 });
+
+it('shows hidden characters in every format, and JSON has the text as it is stored', async () => {
+  const text = 'a\u202Eb\u009B31m\u200B';
+  const shown = String.raw`a\u202eb\u009b31m\u200b`;
+  const statement = `select '${text}' as "name\u2066"`;
+  expect(await sql(statement, 'table')).toBe(`name\\u2066\n${shown}\n`);
+  vi.restoreAllMocks();
+  expect(await sql(statement, 'csv')).toBe(`name\\u2066\r\n${shown}\r\n`);
+  vi.restoreAllMocks();
+  const json = await sql(statement, 'json');
+  expect(json).toMatch(/^[ -~\n]+$/);
+  expect(JSON.parse(json)).toEqual([{ 'name\u2066': text }]);
+});
+
+it('CSV guards text behind blanks and with full-width signs', async () => {
+  expect(await sql(`select ' =1+1' as a, '\uFF1D1+1' as b, E'\n+1' as c, -5 as d`, 'csv')).toBe(
+    `a,b,c,d\r\n' =1+1,'\uFF1D1+1,"'\n+1",-5\r\n`,
+  );
+});

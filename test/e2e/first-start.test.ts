@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { lstat, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -34,7 +34,7 @@ afterAll(async () => {
 
 const search = (...args: string[]) => runProgram(settings, 'events', 'search', ...args);
 
-const secretShown = /kept in .*:\n\s+([0-9a-f]{64})\n/;
+const secretShown = /[0-9a-f]{64}/;
 
 describe('the first start, without any settings', () => {
   it('is ready within 10 s, and the curl line it prints stores an event that events search shows', async () => {
@@ -50,11 +50,22 @@ describe('the first start, without any settings', () => {
     );
   });
 
-  it('shows the secret it has generated, and keeps it in a file that only its owner reads', async () => {
-    const shown = secretShown.exec(program?.output() ?? '')?.[1];
+  it('keeps the secret it has generated in a file, and names the file, as its output is no terminal', async () => {
     const file = path.join(directory, 'data', 'webhook-secret');
-    expect(await readFile(file, 'utf8')).toBe(shown);
-    expect((await run('stat', ['-c', '%a', file])).stdout.trim()).toBe('600');
+    expect(await readFile(file, 'utf8')).toMatch(secretShown);
+    const output = await waitFor(() => /Webhook secret, .*:\n +(.*)\n/.exec(program?.output() ?? '')?.[1]);
+    expect(output).toBe(file);
+    expect(program?.output()).not.toMatch(secretShown);
+  });
+
+  it('leaves nothing in its data directory that other users could read', async () => {
+    const data = path.join(directory, 'data');
+    const names = ['.', ...(await readdir(data, { recursive: true }))];
+    const modes = await Promise.all(
+      names.map(async (name) => (await lstat(path.join(data, name))).mode & 0o777),
+    );
+    expect(names).toEqual(expect.arrayContaining(['webhook-secret', path.join('postgres', 'server.log')]));
+    expect(names.filter((_, index) => ((modes[index] ?? 0) & 0o066) !== 0)).toEqual([]);
   });
 
   it('prints a connection string that psql takes as it is', async () => {
@@ -95,7 +106,7 @@ describe('the first start, without any settings', () => {
   it('takes its database over after a kill -9, and does not show the secret again', async () => {
     await program?.end('SIGKILL');
     program = await startProgram(settings);
-    expect(secretShown.test(program.output())).toBe(false);
+    expect(program.output()).not.toMatch(/Webhook secret|[0-9a-f]{64}/);
     expect(await search('--type', 'AUDIT_LOG_ALL')).toContain('User admin@example.com logged in');
     expect(await program.end('SIGTERM')).toBe(0);
     program = undefined;
@@ -171,6 +182,22 @@ describe('a port in use', () => {
       expect(code).toBe(2);
     } finally {
       server.close();
+    }
+  });
+});
+
+describe('the first start on a terminal', () => {
+  it('shows the secret it has generated, once', async () => {
+    const onTerminal = {
+      DATA_DIR: path.join(directory, 'terminal'),
+      NODE_OPTIONS: '--import=data:text/javascript,process.stdout.isTTY=true',
+    };
+    for (const isFirst of [true, false]) {
+      const service = await startProgram(onTerminal);
+      await waitFor(() => service.output().includes('Press Ctrl-C'));
+      expect(await service.end('SIGTERM')).toBe(0);
+      const secret = await readFile(path.join(directory, 'terminal', 'webhook-secret'), 'utf8');
+      expect(service.output().split(secret).length - 1).toBe(isFirst ? 1 : 0);
     }
   });
 });

@@ -1,8 +1,10 @@
-import { access, rm } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { access, chmod, chown, mkdir, rm, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
 import { temporaryDirectory } from '../support/program.ts';
 
@@ -48,4 +50,62 @@ it('is taken over where it runs, locked by one at a time, and stops at once when
   await expect(access(path.join(directory, 'postgres', 'cluster', 'postmaster.pid'))).rejects.toThrow(
     'ENOENT',
   );
+});
+
+/** As root, the server runs as another user; as that user, it does not. */
+const OTHER_USER = 65_534;
+const users = process.getuid?.() === 0 ? [0, OTHER_USER] : [process.getuid?.() ?? 0];
+
+describe.each(users)('started by the user %i', (uid) => {
+  const dataDir = () => path.join(directory, `of-${uid}`, 'data');
+
+  /** Starts and stops the server, and prints the user that it runs as. */
+  async function startAndStop(as = uid): Promise<number> {
+    const script = `
+      import { stat } from 'node:fs/promises';
+      import { startEmbeddedPostgres } from './src/embedded/embedded-postgres.ts';
+      const server = await startEmbeddedPostgres(process.argv[1]);
+      const { uid } = await stat(process.argv[1] + '/postgres/cluster/postmaster.pid');
+      await server.stop();
+      console.log(uid);`;
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      ['--input-type=module', '--eval', script, dataDir()],
+      as === process.getuid?.() ? {} : { uid: as, gid: as },
+    );
+    return Number(stdout);
+  }
+
+  const modeOf = async (...names: string[]) =>
+    ((await stat(path.join(dataDir(), ...names))).mode & 0o777).toString(8);
+  const passable = uid === 0 ? '711' : '700';
+
+  it('has a data directory that others cannot list, and a log that they cannot read', async () => {
+    await mkdir(path.dirname(dataDir()));
+    await chown(path.dirname(dataDir()), uid, process.getgid?.() ?? 0);
+    const server = await startAndStop();
+    // Postgres does not run as root.
+    expect(server === uid).toBe(uid !== 0);
+    expect(await modeOf()).toBe(passable);
+    expect(await modeOf('postgres')).toBe(passable);
+    expect(await modeOf('postgres', 'cluster')).toBe('700');
+    expect(await modeOf('postgres', 'server.log')).toBe('600');
+    expect(await modeOf('postgres', 'credentials.json')).toBe('600');
+  });
+
+  it('tightens what an earlier version left, but not the directory that the settings name', async () => {
+    await chmod(dataDir(), 0o755);
+    await chmod(path.join(dataDir(), 'postgres'), 0o755);
+    await chmod(path.join(dataDir(), 'postgres', 'server.log'), 0o644);
+    await startAndStop();
+    expect(await modeOf()).toBe('755');
+    expect(await modeOf('postgres')).toBe(passable);
+    expect(await modeOf('postgres', 'server.log')).toBe('600');
+  });
+
+  it('is started by root as the user that it belongs to', async () => {
+    const owner = (await stat(path.join(dataDir(), 'postgres', 'cluster'))).uid;
+    await chmod(dataDir(), uid === 0 ? 0o711 : 0o700);
+    expect(await startAndStop(process.getuid?.())).toBe(owner);
+  });
 });

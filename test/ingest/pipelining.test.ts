@@ -174,6 +174,19 @@ describe('100-continue', () => {
   );
 });
 
+describe('a transfer coding', () => {
+  it.each(['gzip, chunked', 'identity, chunked', 'x-unknown, chunked'])(
+    'that this program does not decode is refused with 400: %s',
+    async (coding) => {
+      const serving = await serve();
+      const sender = connectRaw(serving.port, `${head(`Transfer-Encoding: ${coding}`)}2\r\n{}\r\n0\r\n\r\n`);
+      await sender.closed;
+      expect(statusesOf(sender.received())).toEqual([400]);
+      expect(serving.deliveries).toEqual([]);
+    },
+  );
+});
+
 describe('the Host header', () => {
   it.each([
     ['a second one', head('Host: y', 'Content-Length: 2')],

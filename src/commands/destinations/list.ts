@@ -5,7 +5,7 @@ import type { DescribedDestination } from '../../store/destinations.ts';
 import { listRejected } from '../../store/rejected-events.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 import { formatCount, formatDuration } from '../../units.ts';
-import { note, print, printTable } from '../shared/output.ts';
+import { note, print, printJsonLine, printTable } from '../shared/output.ts';
 
 const COLUMNS = [
   'name',
@@ -26,7 +26,7 @@ export async function printDestinations(
   asJson: boolean,
 ): Promise<void> {
   const rows = await describeDestinations(db, ALL_SOURCES, configured);
-  for (const row of asJson ? rows : []) print(JSON.stringify(row));
+  for (const row of asJson ? rows : []) printJsonLine(row);
   if (!asJson && rows.length > 0) await printTable(COLUMNS, rows.map(toCells));
   if (rows.length === 0) note('no destinations are configured; see docs/forwarding.md');
 }
@@ -51,7 +51,7 @@ const REJECTED_COLUMNS = ['event', 'occurred', 'type', 'rejected', 'reason'];
 /** `destinations rejected`: prints rejected events that were not resent since, oldest first. */
 export async function printRejected(db: Db, name: string, limit: number, asJson: boolean): Promise<void> {
   const rejected = await listRejected(db, ALL_SOURCES, name, limit);
-  for (const event of asJson ? rejected : []) print(JSON.stringify(event));
+  for (const event of asJson ? rejected : []) printJsonLine(event);
   if (asJson) return;
   if (rejected.length === 0) {
     print('No rejected events.');

@@ -9,7 +9,8 @@ import { ALL_SOURCES } from '../../store/scope.ts';
 import { commandName } from '../../command-name.ts';
 import { resendRejected, sendTest } from '../../forward/send-to-destination.ts';
 import { countOf } from '../../units.ts';
-import { note, oneLine, print } from '../shared/output.ts';
+import { revealOnLine } from '../../hidden-characters.ts';
+import { note, print } from '../shared/output.ts';
 import { commandOperator } from '../shared/process.ts';
 import { createProgress } from '../shared/progress.ts';
 
@@ -77,7 +78,7 @@ async function resendChosen(
       else {
         left += 1;
         progress.clear();
-        print(`${eventId}  ${oneLine(reason)}`);
+        print(`${eventId}  ${revealOnLine(reason)}`);
       }
       progress.show(sent + left);
       if (signal.aborted && sent + left < total) {

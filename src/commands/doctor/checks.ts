@@ -15,7 +15,7 @@ import {
   conservationLate,
 } from './database.ts';
 import { checkDestination } from './destinations.ts';
-import { checkCloudClock, checkDatabaseClock, checkDisk } from './machine.ts';
+import { checkCloudClock, checkDatabaseClock, checkDataDirectory, checkDisk } from './machine.ts';
 import { checkCertificate, checkPublicAddress } from './public-address.ts';
 import { checkQueue, checkSpool } from './queue.ts';
 
@@ -50,6 +50,7 @@ export function checksOf(config: Config, access: DatabaseAccess): Check[] {
       run: () => checkQueue(access, config),
     },
     { name: 'spool', run: () => checkSpool(config) },
+    { name: 'data directory', run: () => checkDataDirectory(config) },
     { name: 'disk', run: () => checkDisk(config) },
     { name: 'clock', needs: ['database'], run: () => checkDatabaseClock(access) },
     { name: 'certificate', run: (signal) => checkCertificate(config, signal) },

@@ -1,6 +1,8 @@
+import { stat } from 'node:fs/promises';
 import { readCloudTime } from '../../cloud/exchange.ts';
 import type { Config } from '../../config.ts';
 import { freeBytes } from '../../free-bytes.ts';
+import { privateMode } from '../../private-directory.ts';
 import { readServerTime } from '../../store/database.ts';
 import { formatBytes, formatDuration } from '../../units.ts';
 import { fail, ok, warn } from './check.ts';
@@ -34,6 +36,19 @@ async function compareClocks(whose: string, read: () => Promise<number | undefin
   const difference = `${formatDuration(Math.round(seconds))} ${theirs > after ? 'behind' : 'ahead of'} ${whose}`;
   if (seconds > FAIL_S) return { ...fail(difference, CLOCK_REMEDY), stops: false };
   return seconds > WARN_S ? warn(difference, CLOCK_REMEDY) : ok(`agrees with ${whose}`);
+}
+
+/** Checks that no other user of this machine can list or change the data directory. Its files are private by themselves. */
+export async function checkDataDirectory({ dataDir }: Config): Promise<Finding> {
+  const found = await stat(dataDir).catch(() => undefined);
+  if (found === undefined) return ok(`${dataDir} does not exist yet`);
+  const mode = (found.mode & 0o777).toString(8);
+  return (found.mode & 0o066) === 0
+    ? ok(`${dataDir} has mode ${mode}`)
+    : warn(
+        `other users of this machine can list or change ${dataDir} (mode ${mode})`,
+        `chmod ${privateMode().toString(8)} ${dataDir}`,
+      );
 }
 
 /** The spool stops at SPOOL_MIN_FREE_BYTES: less than this many times as much free space is a warning. */

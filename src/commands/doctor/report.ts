@@ -1,6 +1,7 @@
 import { styleText } from 'node:util';
 import type { Secrets } from '../../secrets.ts';
-import { oneLine, print } from '../shared/output.ts';
+import { escapeHiddenInJson, revealOnLine } from '../../hidden-characters.ts';
+import { print } from '../shared/output.ts';
 import type { Finding, Running, Status } from './check.ts';
 
 /** Number of checks by result. */
@@ -32,18 +33,18 @@ export async function printReport(
 }
 
 function toJson(check: string, { status, message, remedy }: Finding): string {
-  return JSON.stringify({ check, status, message, remedy: remedy ?? null });
+  return escapeHiddenInJson(JSON.stringify({ check, status, message, remedy: remedy ?? null }));
 }
 
 function toLines(name: string, { status, message, remedy }: Finding): string[] {
   const label = styleText(COLOUR[status], status.padEnd(STATUS_WIDTH));
-  const text = status === 'skipped' ? styleText('dim', oneLine(message)) : oneLine(message);
+  const text = status === 'skipped' ? styleText('dim', revealOnLine(message)) : revealOnLine(message);
   const indent = ' '.repeat(STATUS_WIDTH + name.length + 4);
   return [
     `${label}  ${name}  ${text}`,
     ...(remedy === undefined || status === 'ok'
       ? []
-      : [`${indent}${styleText('dim', `-> ${oneLine(remedy)}`)}`]),
+      : [`${indent}${styleText('dim', `-> ${revealOnLine(remedy)}`)}`]),
   ];
 }
 

@@ -1,6 +1,6 @@
 import { countEventsUpTo } from '../../store/search-events.ts';
 import { createWriteStream } from 'node:fs';
-import { rename, stat } from 'node:fs/promises';
+import { rename, rm, stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Db } from '../../store/database.ts';
@@ -87,6 +87,8 @@ async function writeFile(text: Readable, file: string): Promise<void> {
   const existing = await stat(file).catch(() => undefined);
   if (existing !== undefined && !existing.isFile()) return pipeline(text, createWriteStream(file));
   const partial = `${file}.partial`;
-  await pipeline(text, createWriteStream(partial, { mode: 0o600 }));
+  // A file or link of that name keeps its mode and place: a new one has to be created.
+  await rm(partial, { force: true });
+  await pipeline(text, createWriteStream(partial, { mode: 0o600, flags: 'wx' }));
   await rename(partial, file);
 }

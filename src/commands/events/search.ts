@@ -10,7 +10,8 @@ import { searchEvents } from '../../store/search-events.ts';
 import { viewColumns, viewEvent } from '../../store/stored-event.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
-import { note, oneLine, print, printTable } from '../shared/output.ts';
+import { revealOnLine } from '../../hidden-characters.ts';
+import { note, print, printJsonLine, printTable } from '../shared/output.ts';
 
 /** Time between two queries while following: new events appear within it. */
 const TAIL_INTERVAL_MS = 400;
@@ -29,7 +30,7 @@ export async function printSearch(
 ): Promise<void> {
   const events = await searchEvents(db, ALL_SOURCES, filter, page);
   if (asJson) {
-    for (const event of events) print(toJson(event));
+    for (const event of events) printJsonLine(toJson(event));
     return;
   }
   if (events.length === 0) {
@@ -54,14 +55,15 @@ export async function followEvents(
   while (!signal.aborted) {
     const { events, end, isFull } = await readStretch(db, ALL_SOURCES, position, TAIL_PAGE, filter);
     for (const event of events) {
-      print(asJson ? toJson(event) : toLine(event));
+      if (asJson) printJsonLine(toJson(event));
+      else print(toLine(event));
     }
     position = end ?? position;
     if (!isFull) await sleep(TAIL_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 
-const toJson = (event: StoredEvent) => JSON.stringify({ ...viewColumns(event), payload: event.payload });
+const toJson = (event: StoredEvent) => ({ ...viewColumns(event), payload: event.payload });
 
 function toCells(event: StoredEvent): string[] {
   const { user, code, clientMac, apMac } = viewEvent(event);
@@ -77,7 +79,7 @@ function toCells(event: StoredEvent): string[] {
 }
 
 function toLine(event: StoredEvent): string {
-  const [time = '', type = '', ...others] = toCells(event).map(oneLine);
+  const [time = '', type = '', ...others] = toCells(event).map(revealOnLine);
   const rest = others.filter((cell) => cell !== '').join('  ');
   return `${styleText('dim', time)}  ${styleText('cyan', type.padEnd(23))}  ${rest}`;
 }

@@ -4,7 +4,8 @@ import { discardQuarantined } from '../../store/quarantine.ts';
 import { findQuarantined } from '../../store/search-quarantine.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 import { countOf, formatBytes } from '../../units.ts';
-import { note, oneLine, print } from '../shared/output.ts';
+import { revealOnLine } from '../../hidden-characters.ts';
+import { note, print } from '../shared/output.ts';
 import { commandOperator } from '../shared/process.ts';
 import { createProgress } from '../shared/progress.ts';
 import { checkChosen, countChosen, describeChosen, pagesOf } from './chosen.ts';
@@ -71,6 +72,6 @@ async function preview(db: Db, { ids, filter }: Chosen): Promise<void> {
     return;
   }
   for (const { quarantine_id, resolution, bytes, reason } of await findQuarantined(db, ALL_SOURCES, ids)) {
-    if (resolution === null) print(`${quarantine_id}  ${formatBytes(bytes)}  ${oneLine(reason)}`);
+    if (resolution === null) print(`${quarantine_id}  ${formatBytes(bytes)}  ${revealOnLine(reason)}`);
   }
 }

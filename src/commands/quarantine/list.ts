@@ -12,7 +12,8 @@ import type { Quarantined, QuarantineFilter } from '../../store/search-quarantin
 import type { QuarantineState } from '../../store/tables.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 import { formatCount } from '../../units.ts';
-import { note, oneLine, print, printJson, printTable } from '../shared/output.ts';
+import { revealOnLine } from '../../hidden-characters.ts';
+import { note, print, printJson, printJsonLine, printTable } from '../shared/output.ts';
 import { checkIds } from './chosen.ts';
 
 const COLUMNS = ['id', 'received', 'source', 'type', 'bytes', 'state', 'reason'];
@@ -25,7 +26,7 @@ export async function printQuarantine(
   asJson: boolean,
 ): Promise<void> {
   const found = await searchQuarantine(db, ALL_SOURCES, filter, state, limit);
-  for (const item of asJson ? found : []) print(JSON.stringify(item));
+  for (const item of asJson ? found : []) printJsonLine(item);
   if (!asJson && found.length > 0) await printTable(COLUMNS, found.map(toCells));
   const total = await countQuarantine(db, ALL_SOURCES, filter, state);
   note(`(${found.length} of ${formatCount(total)}${state === 'all' ? '' : ` ${state}`})`);
@@ -51,7 +52,7 @@ export async function printQuarantined(db: Db, id: string, format: ShowFormat): 
     }
     case 'text': {
       const fields = await describe(db, item);
-      for (const [name, value] of fields) print(`${name.padEnd(22)}${oneLine(value)}`);
+      for (const [name, value] of fields) print(`${name.padEnd(22)}${revealOnLine(value)}`);
       print(
         `\n${content.length === 0 && item.bytes > 0 ? '(its content was deleted)' : showBytes(content, '--raw prints all of them')}`,
       );

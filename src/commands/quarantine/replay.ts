@@ -6,7 +6,8 @@ import type { Replay, ReplaySums, ReplayTally } from '../../store/quarantine.ts'
 import { openQuarantine } from '../../store/search-quarantine.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 import { countOf } from '../../units.ts';
-import { note, oneLine, print } from '../shared/output.ts';
+import { revealOnLine } from '../../hidden-characters.ts';
+import { note, print } from '../shared/output.ts';
 import { commandOperator } from '../shared/process.ts';
 import { createProgress } from '../shared/progress.ts';
 import { checkChosen, countChosen, describeChosen, PAGE } from './chosen.ts';
@@ -80,7 +81,7 @@ function describeReplay(replay: Replay): string {
       return `already ${replay.resolution} at ${replay.resolvedAt.toISOString()}${as}`;
     }
     case 'refused':
-      return `not replayed: ${oneLine(replay.reason)}`;
+      return `not replayed: ${revealOnLine(replay.reason)}`;
     case 'unknown':
       return 'does not exist';
   }
@@ -92,7 +93,7 @@ const stored = ({ events, duplicates }: Pick<ReplayTally, 'events' | 'duplicates
 function describeAgain(again: ReplayTally['again']): string[] {
   const named = again
     .slice(0, NAMED)
-    .map(({ quarantineId, reason }) => `${quarantineId} (${oneLine(reason)})`);
+    .map(({ quarantineId, reason }) => `${quarantineId} (${revealOnLine(reason)})`);
   const more = again.length > NAMED ? [`and ${again.length - NAMED} more`] : [];
   return again.length === 0 ? [] : [`quarantined again as ${[...named, ...more].join(', ')}`];
 }

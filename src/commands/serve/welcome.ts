@@ -23,9 +23,7 @@ export function welcome(
   const sample = { baseUrl: address, source, secretFile: secretFile && relative(secretFile) };
   const lines = [
     styleText('bold', `xiq-sink accepts deliveries at ${address}/ingest/${source}/MESSAGE_TYPE`),
-    ...(generated === undefined
-      ? []
-      : section(`Webhook secret, generated now and shown once, kept in ${secretFile}:`, generated)),
+    ...(generated === undefined ? [] : generatedSecret(generated, secretFile ?? '')),
     ...section(
       secretFile === undefined
         ? `Try it (replace ${SECRET_PLACEHOLDER} with a webhook secret of this source):`
@@ -60,6 +58,12 @@ function adminAddress({ admin, tls }: Config, port: number): string {
   if (isLoopbackHost(admin.host)) return `http://localhost:${port}`;
   return `${tls === undefined ? 'http' : 'https'}://${admin.host}:${port}`;
 }
+
+/** The secret itself on a terminal only: a pipe may lead to a log that others read and that is kept. */
+const generatedSecret = (secret: string, file: string) =>
+  process.stdout.isTTY
+    ? section(`Webhook secret, generated now and shown once, kept in ${file}:`, secret)
+    : section('Webhook secret, generated now, in the file:', file);
 
 const section = (title: string, ...lines: string[]) => ['', title, ...lines.map((line) => `  ${line}`)];
 

@@ -1,21 +1,27 @@
 import { styleText } from 'node:util';
+import { escapeHiddenInJson, revealHidden, revealOnLine } from '../../hidden-characters.ts';
 
 /** A cell wider than this is cut with an ellipsis on a terminal; a pipe gets it whole. */
 const MAX_CELL_WIDTH = 80;
 
-/** Prints a line of a command's result on standard output. */
+/** Prints a line of a command's result on standard output. Text from outside must have passed `revealOnLine`. */
 export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
 /** Prints a remark for a person on standard error, dimmed: no part of the result. */
 export function note(text: string): void {
-  process.stderr.write(`${styleText('dim', text, { stream: process.stderr })}\n`);
+  process.stderr.write(`${styleText('dim', revealHidden(text), { stream: process.stderr })}\n`);
 }
 
 /** Prints a value as indented JSON. */
 export function printJson(value: unknown): void {
-  print(JSON.stringify(value, null, 2));
+  print(escapeHiddenInJson(JSON.stringify(value, null, 2)));
+}
+
+/** Prints a value as JSON on one line. */
+export function printJsonLine(value: unknown): void {
+  print(escapeHiddenInJson(JSON.stringify(value)));
 }
 
 /** Prints rows as a table, aligned also where text has wide characters or emoji. */
@@ -43,8 +49,9 @@ export function formatTable(
 ): string {
   const limit = process.stdout.isTTY ? MAX_CELL_WIDTH : Number.POSITIVE_INFINITY;
   const cut = (text: string) => (widthOf(text) > limit ? cutTo(text, limit, widthOf) : text);
-  const cells = rows.map((row) => row.map((value) => cut(oneLine(value ?? ''))));
-  const widths = columns.map((name, index) =>
+  const headings = columns.map(revealOnLine);
+  const cells = rows.map((row) => row.map((value) => cut(revealOnLine(value ?? ''))));
+  const widths = headings.map((name, index) =>
     cells.reduce((width, row) => Math.max(width, widthOf(row[index] ?? '')), widthOf(name)),
   );
   const pad = (cell: string, width = 0) => cell + ' '.repeat(Math.max(0, width - widthOf(cell)));
@@ -53,7 +60,7 @@ export function formatTable(
       .map((cell, index) => pad(cell, widths[index]))
       .join('  ')
       .trimEnd();
-  return [styleText('bold', line(columns)), ...cells.map(line)].join('\n');
+  return [styleText('bold', line(headings)), ...cells.map(line)].join('\n');
 }
 
 /** As many whole characters as fit before an ellipsis. */
@@ -67,7 +74,3 @@ function cutTo(text: string, limit: number, widthOf: (text: string) => number): 
   }
   return `${shown}…`;
 }
-
-/** Text without line breaks and control characters: text from outside must not control the terminal. */
-export const oneLine = (text: string) =>
-  text.replaceAll(/\s*[\r\n]+\s*/g, ' ').replaceAll(/\p{Cc}/gu, '\uFFFD');

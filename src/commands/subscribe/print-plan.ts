@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import { revealOnLine } from '../../hidden-characters.ts';
 import { messageTypeOf } from '../../subscribe/plan.ts';
 import type { Difference, Step } from '../../subscribe/plan.ts';
 import { displayUrl, viewDifference } from '../../subscribe/plan-view.ts';
@@ -34,7 +35,7 @@ export function formatPlan(source: string, { steps, comparedWith }: Plan): strin
 /** Formats one line of a plan. */
 export function formatStep(step: Step): string {
   const columns = [SIGN[step.action], messageTypeOf(step).padEnd(23), detailsOf(step)];
-  return styleText(COLOUR[step.action], columns.join(' ').trimEnd());
+  return styleText(COLOUR[step.action], revealOnLine(columns.join(' ').trimEnd()));
 }
 
 function detailsOf(step: Step): string {

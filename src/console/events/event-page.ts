@@ -28,10 +28,11 @@ export async function renderEvent(
 ): Promise<Page> {
   const { path, query } = readAsked(oneEvent, request);
   const { event, delivery, forwarding } = await describeEvent(db, scope, path.event_id, query.at, isFiltered);
+  const summary = summarizeEvent(event);
   return {
     title: `Event of ${event.occurredAt.slice(0, 19).replace('T', ' ')}`,
     content: [
-      html`<p>${event.messageType}${summarizeEvent(event) !== '' && `: ${summarizeEvent(event)}`}</p>`,
+      html`<p>${event.messageType}${summary !== '' && html`: <bdi>${summary}</bdi>`}</p>`,
       relatedLinks(event),
       html`
         <div class="panels">

@@ -1,11 +1,23 @@
 import { html } from 'htm/preact';
-import type { VNode } from 'preact';
+import { options } from 'preact';
+import type { ComponentChildren, VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
+import { revealHidden } from '../../hidden-characters.ts';
 
 export { html };
 
-/** Anything that can be part of a page. Text is always escaped. */
+/** Anything that can be part of a page. Text is always escaped, and its hidden characters are shown as `\u202e`. */
 export type Content = VNode | string | number | null | undefined | false | readonly Content[];
+
+// Preact calls this for each element, so that no page can leave it out. Attributes stay: a form sends them back.
+options.vnode = ({ type, props }) => {
+  if (typeof type === 'string') props.children = revealText(props.children);
+};
+
+function revealText(children: ComponentChildren): ComponentChildren {
+  if (typeof children === 'string') return revealHidden(children);
+  return Array.isArray(children) ? children.map(revealText) : children;
+}
 
 /** A whole document as text. */
 export function renderDocument(document: VNode): string {

@@ -8,14 +8,22 @@ export class PrivateAddressError extends Error {
   override readonly name = 'PrivateAddressError';
 }
 
+/** The IPv6 addresses that are given out for the public internet, and those of them that protocols use. */
+const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3');
+const PROTOCOL_ASSIGNMENTS = ipaddr.parseCIDR('2001::/23');
+
 /**
  * Throws a PrivateAddressError for an address that is not a public one: loopback, private (RFC 1918, fc00::/7),
- * link-local with the clouds' metadata service at 169.254.169.254, carrier-grade NAT, multicast, reserved, and IPv4
- * addresses inside IPv6 ones. Accepts any name: its address is known only when connecting (`publicLookup`).
+ * link-local with the clouds' metadata service at 169.254.169.254, carrier-grade NAT, multicast, reserved, and every
+ * form of IPv6 that contains an IPv4 address (mapped, compatible, translated, NAT64, 6to4, Teredo), except a mapped
+ * public one. Accepts any name: its address is known only when connecting (`publicLookup`).
  */
 export function refusePrivateAddress(host: string): void {
   if (isIP(host) === 0) return;
-  const range = ipaddr.process(host).range();
+  const address = ipaddr.process(host);
+  const isAssigned =
+    address.kind() === 'ipv4' || (address.match(GLOBAL_UNICAST) && !address.match(PROTOCOL_ASSIGNMENTS));
+  const range = isAssigned ? address.range() : 'reserved';
   if (range !== 'unicast') throw new PrivateAddressError(`${host} is not a public address (${range})`);
 }
 

@@ -2,6 +2,7 @@ import { mkdir, readdir, rename, rm, rmdir, stat, utimes, writeFile } from 'node
 import path from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { isMissingFile } from '../../durable-file.ts';
+import { makePrivateDirectory } from '../../private-directory.ts';
 
 /**
  * Several processes may share one spool: containers of one service on one volume, or a process and its predecessor. Each
@@ -47,6 +48,7 @@ export function ownDirectory(root: string): OwnDirectory {
   heartbeat.unref();
 
   async function ensure(): Promise<void> {
+    await makePrivateDirectory(path.dirname(root));
     await mkdir(own, { recursive: true, mode: 0o700 });
     await writeFile(ownerFile, `${process.pid}\n`, { mode: 0o600 });
   }

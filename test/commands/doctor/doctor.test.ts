@@ -1,6 +1,6 @@
 import { readMigrationState } from '../../../src/store/migrate.ts';
 import { once } from 'node:events';
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { sql } from 'kysely';
@@ -168,6 +168,18 @@ describe('doctor', () => {
       ...(url.password === '' ? [] : [url.password]),
     ])
       expect(output).not.toContain(secret);
+  });
+
+  it('warns about a data directory that other users can list', async () => {
+    const dataDir = await temporaryDirectory();
+    cleanUps.push(() => rm(dataDir, { recursive: true, force: true }));
+    const stateAt = async (mode: number) => {
+      await chmod(dataDir, mode);
+      return (await examine({ DATA_DIR: dataDir })).told['data directory'];
+    };
+    expect(await stateAt(0o755)).toMatch(/^warn other users .*\(mode 755\)/);
+    expect(await stateAt(0o700)).toMatch(/^ok .* has mode 700/);
+    expect(await stateAt(0o711)).toMatch(/^ok /);
   });
 
   it('tells of migrations that are pending, and applies none', async () => {

@@ -107,6 +107,8 @@ describe.skipIf(!hasOpenssl)('https (needs openssl on PATH to make certificates)
       '[::ffff:10.0.0.1]',
       '[::ffff:a9fe:a9fe]',
       '[64:ff9b::a00:1]',
+      '[::a9fe:a9fe]',
+      '[2002:a9fe:a9fe::1]',
       '224.0.0.1',
     ])('%s is not connected to', async (host) => {
       const sender = createHttpsSender(options(`https://${host}/`, { allow_private: false }));
