@@ -20,6 +20,10 @@ export type { OpenIdConfig, SourceConfig };
 export interface Config {
   /** Undefined: the embedded Postgres under `dataDir`. */
   readonly databaseUrl: string | undefined;
+  /** The same database for `xiq-sink sql`, as `xiq_reader`. Undefined: the embedded Postgres, or not configured. */
+  readonly readerDatabaseUrl: string | undefined;
+  /** The superuser with which `xiq-sink migrate` creates the database roles. */
+  readonly bootstrapDatabaseUrl: string | undefined;
   /** Undefined: the queue is in Postgres. */
   readonly redisUrl: string | undefined;
   /** Absolute path. */
@@ -76,6 +80,8 @@ export function loadConfig(
   if (settings === undefined || problems.length > 0) throw new SettingsError(problems);
   return Object.freeze({
     databaseUrl: settings.DATABASE_URL,
+    readerDatabaseUrl: settings.READER_DATABASE_URL,
+    bootstrapDatabaseUrl: settings.BOOTSTRAP_DATABASE_URL,
     redisUrl: settings.REDIS_URL,
     dataDir: path.resolve(settings.DATA_DIR),
     host: settings.HOST,
@@ -172,6 +178,12 @@ function contradictions(settings: Environment, sources: readonly SourceConfig[])
     publicUrl?.startsWith('http:') === true &&
       !isAllHere &&
       `PUBLIC_URL must be an https:// address, since the cloud is not on this machine (got "${publicUrl}")`,
+    settings.READER_DATABASE_URL !== undefined &&
+      settings.DATABASE_URL === undefined &&
+      'READER_DATABASE_URL needs DATABASE_URL: the embedded database has a reader of its own',
+    settings.BOOTSTRAP_DATABASE_URL !== undefined &&
+      (settings.DATABASE_URL === undefined || settings.READER_DATABASE_URL === undefined) &&
+      'BOOTSTRAP_DATABASE_URL needs DATABASE_URL and READER_DATABASE_URL: they name the roles to create',
     subscribe === 'auto' &&
       (publicUrl === undefined || apis.length === 0) &&
       'SUBSCRIBE=auto needs PUBLIC_URL and CLOUD_API_URL',

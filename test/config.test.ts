@@ -165,6 +165,14 @@ describe('each setting', () => {
       'MAX_BYTES_IN_FLIGHT (10485759) must be at least MAX_BODY_BYTES (10485760)',
     ],
     [
+      { READER_DATABASE_URL: 'postgresql://xiq_reader:secret@db.example/x' },
+      'READER_DATABASE_URL needs DATABASE_URL: the embedded database has a reader of its own',
+    ],
+    [
+      { DATABASE_URL: 'postgresql://db.example/x', BOOTSTRAP_DATABASE_URL: 'postgresql://db.example/x' },
+      'BOOTSTRAP_DATABASE_URL needs DATABASE_URL and READER_DATABASE_URL: they name the roles to create',
+    ],
+    [
       { RETENTION_AUDIT_MONTHS: '0' },
       'RETENTION_AUDIT_MONTHS must be a whole number from 1 to 1200 (got "0")',
     ],

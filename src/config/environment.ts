@@ -36,6 +36,8 @@ const retention = integer(1, 1200).optional();
 /** The settings of the environment. */
 const environmentSchema = z.object({
   DATABASE_URL: urlOf('postgres:', 'postgresql:').optional(),
+  READER_DATABASE_URL: urlOf('postgres:', 'postgresql:').optional(),
+  BOOTSTRAP_DATABASE_URL: urlOf('postgres:', 'postgresql:').optional(),
   REDIS_URL: urlOf('redis:', 'rediss:').optional(),
   DATA_DIR: z.string().default('./data'),
   HOST: z.string().default('0.0.0.0'),
@@ -90,6 +92,8 @@ const SECRET_SETTINGS = new Set([
   'ADMIN_TOKEN',
   'OIDC_CLIENT_SECRET',
   'DATABASE_URL',
+  'READER_DATABASE_URL',
+  'BOOTSTRAP_DATABASE_URL',
   'REDIS_URL',
   'CLOUD_API_TOKEN',
   'CLOUD_PASSWORD',

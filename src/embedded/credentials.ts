@@ -1,17 +1,47 @@
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import getPort from 'get-port';
 import { z } from 'zod';
 
-/** The port of the embedded database, kept from start to start, and the passwords of its roles. */
-const Credentials = z.object({ port: z.number(), ownerPassword: z.string(), readerPassword: z.string() });
+/** The credentials as they are in the file. Earlier versions called the superuser the owner, and used it for everything. */
+const Stored = z
+  .object({
+    port: z.number(),
+    bootstrapPassword: z.string().optional(),
+    ownerPassword: z.string().optional(),
+    servicePassword: z.string().optional(),
+    readerPassword: z.string(),
+  })
+  .transform(({ port, ownerPassword, bootstrapPassword = ownerPassword, servicePassword, readerPassword }) =>
+    bootstrapPassword === undefined
+      ? undefined
+      : {
+          port,
+          bootstrapPassword,
+          servicePassword: servicePassword ?? derivePassword(bootstrapPassword),
+          readerPassword,
+        },
+  );
 
-export type Credentials = z.infer<typeof Credentials>;
+/** The port of the embedded database, kept from start to start, and the passwords of its roles. */
+export interface Credentials {
+  readonly port: number;
+  /** Of the superuser `postgres`, which creates the other roles and is used for nothing else. */
+  readonly bootstrapPassword: string;
+  readonly servicePassword: string;
+  readonly readerPassword: string;
+}
+
+/** The service's password in an installation of an earlier version: the same for all programs that start at once. */
+const derivePassword = (bootstrapPassword: string) =>
+  createHmac('sha256', bootstrapPassword).update(SERVICE).digest('hex');
 
 /** The name of the database in the embedded server. */
 export const DATABASE = 'xiq_sink';
 
+const SERVICE = 'xiq_sink';
 const READER = 'xiq_reader';
 
 /** Reads the credentials in a directory, or generates them if there are none. Throws if they are unreadable. */
@@ -24,16 +54,18 @@ export async function keepCredentials(home: string): Promise<Credentials> {
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
     const credentials = {
       port: await getPort({ host: '127.0.0.1' }),
-      ownerPassword: randomBytes(24).toString('hex'),
+      bootstrapPassword: randomBytes(24).toString('hex'),
+      servicePassword: randomBytes(24).toString('hex'),
       readerPassword: randomBytes(24).toString('hex'),
     };
     await writeCredentials(home, credentials);
     return credentials;
   }
-  const parsed = Credentials.safeParse(JSON.parse(text));
-  if (!parsed.success)
-    throw new Error(`${file} is damaged: restore it from a backup`, { cause: parsed.error });
-  return parsed.data;
+  const stored: unknown = JSON.parse(text);
+  const credentials = Stored.safeParse(stored).data;
+  if (credentials === undefined) throw new Error(`${file} is damaged: restore it from a backup`);
+  if (!isDeepStrictEqual(stored, credentials)) await writeCredentials(home, credentials);
+  return credentials;
 }
 
 /** Replaces the credentials in a directory, atomically. */
@@ -43,13 +75,26 @@ export async function writeCredentials(home: string, credentials: Credentials): 
   await rename(`${file}.new`, file);
 }
 
-/** Connection string of the owner, with the password, for the database of this program or another one. */
-export function ownerUrl({ port, ownerPassword }: Credentials, database: string = DATABASE): string {
-  return `postgresql://postgres:${ownerPassword}@127.0.0.1:${port}/${database}`;
+/** Connection string of the superuser, with the password, for the database of this program or another one. */
+export function bootstrapUrl({ port, bootstrapPassword }: Credentials, database: string = DATABASE): string {
+  return `postgresql://postgres:${bootstrapPassword}@127.0.0.1:${port}/${database}`;
 }
 
-/** Writes the reading role's password to a file for libpq. Returns the connection string that names the file. */
-export async function writeReaderUrl(home: string, { port, readerPassword }: Credentials): Promise<string> {
+/** Connection string of the service, with the password. */
+export function serviceUrl({ port, servicePassword }: Credentials): string {
+  return `postgresql://${SERVICE}:${servicePassword}@127.0.0.1:${port}/${DATABASE}`;
+}
+
+/** Connection string of the reading role, with the password. */
+export function readerUrl({ port, readerPassword }: Credentials): string {
+  return `postgresql://${READER}:${readerPassword}@127.0.0.1:${port}/${DATABASE}`;
+}
+
+/** Writes the reading role's password to a file for libpq. Returns an argument for psql that names the file. */
+export async function writePsqlArgument(
+  home: string,
+  { port, readerPassword }: Credentials,
+): Promise<string> {
   const passFile = path.join(home, 'pgpass');
   await writeFile(passFile, `127.0.0.1:${port}:${DATABASE}:${READER}:${readerPassword}\n`, { mode: 0o600 });
   return `postgresql://${READER}@127.0.0.1:${port}/${DATABASE}?passfile=${encodeURI(passFile)}`;

@@ -1,8 +1,17 @@
 import getPort, { clearLockedPorts } from 'get-port';
 import { Client } from 'pg';
+import { createRoles } from '../store/create-roles.ts';
 import { createDataDirectory, endOfLog, openCluster, startServer, stopServer } from './cluster.ts';
 import type { Cluster, StopMode } from './cluster.ts';
-import { DATABASE, keepCredentials, ownerUrl, writeCredentials, writeReaderUrl } from './credentials.ts';
+import {
+  bootstrapUrl,
+  DATABASE,
+  keepCredentials,
+  readerUrl,
+  serviceUrl,
+  writeCredentials,
+  writePsqlArgument,
+} from './credentials.ts';
 import type { Credentials } from './credentials.ts';
 
 /**
@@ -12,10 +21,12 @@ import type { Credentials } from './credentials.ts';
  * this program and is taken over by the next start.
  */
 export interface EmbeddedPostgres {
-  /** Connection string of the owner, with the password. */
+  /** Connection string of the service, with the password. */
   readonly databaseUrl: string;
-  /** The argument for `psql`: the reading role, with its password in a file. Not a secret. */
+  /** Connection string of the reading role, with the password. */
   readonly readerUrl: string;
+  /** The argument for `psql`: the reading role, with its password in a file. Not a secret. */
+  readonly psqlArgument: string;
   /** Whether this call started the server. False: it was running already. */
   readonly started: boolean;
   /** Takes the lock that only one `serve` may hold. Undefined if another one holds it. */
@@ -52,27 +63,20 @@ const SERVER_OPTIONS = [
 export async function startEmbeddedPostgres(dataDir: string): Promise<EmbeddedPostgres> {
   const cluster = await openCluster(dataDir);
   let credentials = await keepCredentials(cluster.home);
-  await createDataDirectory(cluster, credentials.ownerPassword);
+  await createDataDirectory(cluster, credentials.bootstrapPassword);
   const runs = await answers(cluster, credentials);
   if (!runs) credentials = await startOnFreePort(cluster, credentials);
   await createDatabase(credentials);
+  const urls = { databaseUrl: serviceUrl(credentials), readerUrl: readerUrl(credentials) };
+  // A running server has its roles from the program that started it, unless that was an earlier version.
+  if (!runs || !(await canLogIn(urls.databaseUrl))) await createRoles(bootstrapUrl(credentials), urls);
   return {
-    databaseUrl: ownerUrl(credentials),
-    readerUrl: await writeReaderUrl(cluster.home, credentials),
+    ...urls,
+    psqlArgument: await writePsqlArgument(cluster.home, credentials),
     started: !runs,
-    lock: () => takeInstanceLock(ownerUrl(credentials)),
+    lock: () => takeInstanceLock(urls.databaseUrl),
     stop: (mode) => stopServer(cluster, mode),
   };
-}
-
-/** Allows the reading role to log in to the embedded database. The migrations must have created the role. */
-export async function allowReaderLogin(dataDir: string): Promise<void> {
-  const cluster = await openCluster(dataDir);
-  const credentials = await keepCredentials(cluster.home);
-  await asOwner(credentials, DATABASE, async (client) => {
-    const password = client.escapeLiteral(credentials.readerPassword);
-    await client.query(`alter role xiq_reader login password ${password}`);
-  });
 }
 
 async function takeInstanceLock(databaseUrl: string): Promise<InstanceLock | undefined> {
@@ -114,7 +118,7 @@ async function startOnFreePort(cluster: Cluster, kept: Credentials): Promise<Cre
 /** Whether the server on the port of the credentials answers and is the one of this data directory. */
 async function answers(cluster: Cluster, credentials: Credentials): Promise<boolean> {
   try {
-    return await asOwner(credentials, 'postgres', async (client) => {
+    return await asBootstrap(credentials, async (client) => {
       const { rows } = await client.query<{ directory: string }>(
         `select current_setting('data_directory') as directory`,
       );
@@ -125,20 +129,29 @@ async function answers(cluster: Cluster, credentials: Credentials): Promise<bool
   }
 }
 
+async function canLogIn(databaseUrl: string): Promise<boolean> {
+  const client = new Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
 async function createDatabase(credentials: Credentials): Promise<void> {
-  await asOwner(credentials, 'postgres', async (client) => {
+  await asBootstrap(credentials, async (client) => {
     const { rowCount } = await client.query('select from pg_database where datname = $1', [DATABASE]);
     if (rowCount === 0) await client.query(`create database ${DATABASE}`);
   });
 }
 
-async function asOwner<T>(
-  credentials: Credentials,
-  database: string,
-  work: (client: Client) => Promise<T>,
-): Promise<T> {
+async function asBootstrap<T>(credentials: Credentials, work: (client: Client) => Promise<T>): Promise<T> {
   const client = new Client({
-    connectionString: ownerUrl(credentials, database),
+    connectionString: bootstrapUrl(credentials, 'postgres'),
     connectionTimeoutMillis: 5_000,
   });
   client.on('error', () => undefined);

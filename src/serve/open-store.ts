@@ -2,12 +2,13 @@ import path from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { hasCluster } from '../embedded/cluster.ts';
-import { allowReaderLogin, startEmbeddedPostgres } from '../embedded/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../embedded/embedded-postgres.ts';
 import { commandName } from '../command-name.ts';
 import { describeError, UsageError } from '../errors.ts';
 import { serverName } from '../postgres.ts';
 import type { QueueLocation } from '../queue/engine.ts';
 import { migrateQueue } from '../queue/postgres-engine.ts';
+import { createRoles } from '../store/create-roles.ts';
 import { openDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { classifyFailure } from '../store/failure.ts';
@@ -16,6 +17,8 @@ import { migrateStore, readMigrationState } from '../store/migrate.ts';
 /** A running database server, and how to leave it. */
 interface DatabaseLocation {
   readonly databaseUrl: string;
+  /** Connection string of `xiq_reader`. Undefined if the settings do not name it. */
+  readonly readerUrl: string | undefined;
   /** Stops the server if `locateDatabase` started it and no `serve` uses it by now. */
   close(): Promise<void>;
 }
@@ -34,11 +37,13 @@ export async function locateDatabase(config: Config): Promise<DatabaseLocation> 
   return locateOrCreate(config);
 }
 
-async function locateOrCreate({ databaseUrl, dataDir }: Config): Promise<DatabaseLocation> {
-  if (databaseUrl !== undefined) return { databaseUrl, close: async () => undefined };
+async function locateOrCreate(config: Config): Promise<DatabaseLocation> {
+  const { databaseUrl, readerDatabaseUrl: readerUrl, dataDir } = config;
+  if (databaseUrl !== undefined) return { databaseUrl, readerUrl, close: async () => undefined };
   const embedded = await startEmbeddedPostgres(dataDir);
   return {
     databaseUrl: embedded.databaseUrl,
+    readerUrl: embedded.readerUrl,
     close: async () => {
       if (!embedded.started) return;
       // A `serve` may have taken the server over while this command ran.
@@ -63,7 +68,6 @@ export function locateQueue({ redisUrl }: Config, databaseUrl: string): QueueLoc
 export async function migrateAll(config: Config, databaseUrl: string, db: Db): Promise<string[]> {
   const applied = await migrateStore(db);
   if (config.redisUrl === undefined) await migrateQueue(databaseUrl);
-  if (config.databaseUrl === undefined) await allowReaderLogin(config.dataDir);
   return applied;
 }
 
@@ -71,6 +75,8 @@ export async function migrateAll(config: Config, databaseUrl: string, db: Db): P
 export interface CommandStore {
   readonly db: Db;
   readonly databaseUrl: string;
+  /** Connection string of `xiq_reader`. Undefined if the settings do not name it. */
+  readonly readerUrl: string | undefined;
 }
 
 /**
@@ -91,10 +97,16 @@ export async function withStore(
 }
 
 /**
- * Creates the database unless it exists, and brings its tables up to date. Returns the migrations applied now. Throws an
+ * Creates the embedded database unless it exists, creates the roles if the settings name a superuser, and brings its tables up to date. Returns the migrations applied now. Throws an
  * error of one line if the server cannot be reached.
  */
 export async function prepareStore(config: Config, logger: Logger): Promise<readonly string[]> {
+  const { bootstrapDatabaseUrl, databaseUrl, readerDatabaseUrl: readerUrl } = config;
+  if (bootstrapDatabaseUrl !== undefined && databaseUrl !== undefined && readerUrl !== undefined) {
+    const bootstrapUrl = new URL(bootstrapDatabaseUrl);
+    bootstrapUrl.pathname = new URL(databaseUrl).pathname;
+    await asOutage(databaseUrl, () => createRoles(bootstrapUrl.href, { databaseUrl, readerUrl }));
+  }
   let applied: readonly string[] = [];
   await withLocation(await locateOrCreate(config), logger, async ({ db, databaseUrl }) => {
     await asOutage(databaseUrl, () => readMigrationState(db));
@@ -108,10 +120,10 @@ async function withLocation(
   logger: Logger,
   work: (store: CommandStore) => Promise<void>,
 ): Promise<void> {
-  const { databaseUrl } = location;
+  const { databaseUrl, readerUrl } = location;
   const db = openDatabase(databaseUrl, logLostConnections(logger));
   try {
-    await work({ db, databaseUrl });
+    await work({ db, databaseUrl, readerUrl });
   } finally {
     await db.destroy();
     await location.close();

@@ -55,7 +55,7 @@ export interface Service {
   /** The port of console, API and metrics. */
   readonly adminPort: number;
   /** The argument for psql. Undefined unless the database is the embedded one. */
-  readonly readerUrl: string | undefined;
+  readonly psqlArgument: string | undefined;
   /** Accepts no more deliveries, finishes those in progress, closes everything. */
   stop(): Promise<void>;
 }
@@ -104,7 +104,7 @@ interface Starting extends StartOptions {
 async function startParts(
   starting: Starting,
   opened: AsyncDisposableStack,
-): Promise<Pick<Service, 'port' | 'adminPort' | 'readerUrl'>> {
+): Promise<Pick<Service, 'port' | 'adminPort' | 'psqlArgument'>> {
   const { config, secrets, role, logger } = starting;
   const { destinations } = config;
   const database = needsDatabase(config, role) ? await openServer(starting, opened) : undefined;
@@ -152,7 +152,7 @@ async function startParts(
   }
   const reportingUrl = database?.databaseUrl ?? config.databaseUrl;
   if (reportingUrl !== undefined) observation.startReport(reportingUrl, opened);
-  return { port, adminPort, readerUrl: database?.readerUrl };
+  return { port, adminPort, psqlArgument: database?.psqlArgument };
 }
 
 /** The parts of a role that need the database. They bring its tables up to date first. */
@@ -190,18 +190,18 @@ function needsDatabase({ redisUrl, durability }: Config, role: Role): boolean {
 interface OpenServer {
   readonly db: Db;
   readonly databaseUrl: string;
-  readonly readerUrl: string | undefined;
+  readonly psqlArgument: string | undefined;
 }
 
 async function openServer(starting: Starting, opened: AsyncDisposableStack): Promise<OpenServer> {
   const { config, logger } = starting;
-  const { databaseUrl, readerUrl } =
+  const { databaseUrl, psqlArgument } =
     config.databaseUrl === undefined
       ? await startEmbedded(starting, opened)
-      : { databaseUrl: config.databaseUrl, readerUrl: undefined };
+      : { databaseUrl: config.databaseUrl, psqlArgument: undefined };
   const db = openDatabase(databaseUrl, logLostConnections(logger));
   opened.defer(closing(logger, 'database', () => db.destroy()));
-  return { db, databaseUrl, readerUrl };
+  return { db, databaseUrl, psqlArgument };
 }
 
 async function startEmbedded(

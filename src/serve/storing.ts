@@ -12,6 +12,7 @@ import { compactArrivals, rollUpArrivals } from '../store/roll-up-arrivals.ts';
 import { openStoringDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { limitQuarantine } from '../store/limit-quarantine.ts';
+import { limitReaders } from '../store/limit-readers.ts';
 import { maintainPartitions } from '../store/partitions.ts';
 import { countOf } from '../units.ts';
 import { closing } from './closing.ts';
@@ -39,6 +40,7 @@ const SILENCE_INTERVAL_MS = 60_000;
 
 /** A flood of unreadable bodies may exceed the limits of quarantine for so long. */
 const QUARANTINE_INTERVAL_MS = 60_000;
+const READERS_INTERVAL_MS = 30_000;
 
 /** Starts to maintain the tables and to store. The tables must be up to date. Returns the silence watch. */
 export async function startStoring(
@@ -48,6 +50,7 @@ export async function startStoring(
   await startMaintenance(options, started);
   const watch = startArrivals(options, started);
   startQuarantineLimits(options, started);
+  startReaderLimits(options, started);
   const worker = startWorker(options, started);
   if (options.queueLocation.kind === 'postgres') await worker.ready;
   return watch;
@@ -135,6 +138,23 @@ function startQuarantineLimits(
     logger.warn({ err: error }, `quarantine was not limited: ${describeError(error)}`);
   });
   started.defer(closing(logger, 'limits of quarantine', () => limiting.stop()));
+}
+
+/** Ends sessions of the reading role that take too long, now and every half a minute. */
+function startReaderLimits(
+  { db, logger }: Pick<StoringOptions, 'db' | 'logger'>,
+  started: AsyncDisposableStack,
+): void {
+  const limit = async () => {
+    for (const ended of await limitReaders(db)) {
+      logger.warn(ended, 'a session of xiq_reader was ended, because its transaction took too long');
+    }
+    return 'done' as const;
+  };
+  const limiting = repeat(READERS_INTERVAL_MS, limit, (error) => {
+    logger.warn({ err: error }, `sessions of xiq_reader were not limited: ${describeError(error)}`);
+  });
+  started.defer(closing(logger, 'limits of readers', () => limiting.stop()));
 }
 
 /** Counts arrivals from now on, and watches for silences. Returns the watch. */

@@ -3,14 +3,23 @@ import path from 'node:path';
 import { sql } from 'kysely';
 import { FileMigrationProvider, Migrator } from 'kysely/migration';
 import type { Db } from './database.ts';
+import { asOwner, grantToService } from './roles.ts';
 
 const MIGRATIONS = path.resolve(import.meta.dirname, '../../migrations');
 
 /**
- * Applies the pending migrations under a lock, so that several processes may start at once. Resolves with the names of
- * the migrations applied. Throws an error that names the failed migration.
+ * Applies the pending migrations under a lock, so that several processes may start at once, as the owner of the tables.
+ * Resolves with the names of the migrations applied. Throws an error that names the failed migration.
  */
 export async function migrateStore(db: Db): Promise<string[]> {
+  return asOwner(db, async (connection) => {
+    const applied = await applyMigrations(connection);
+    await grantToService(connection);
+    return applied;
+  });
+}
+
+async function applyMigrations(db: Db): Promise<string[]> {
   const { error, results = [] } = await migratorOf(db).migrateToLatest();
   if (error !== undefined) {
     const failed = results.find(({ status }) => status === 'Error')?.migrationName;
@@ -32,8 +41,11 @@ export interface MigrationState {
 
 /** Reads which migrations were applied, and applies none. */
 export async function readMigrationState(db: Db): Promise<MigrationState> {
-  const known = await migratorOf(db).getMigrations();
-  const executed = await executedMigrations(db);
+  // As the owner: the service has its rights only after the migrations.
+  const [known, executed] = await asOwner(db, async (connection) => [
+    await migratorOf(connection).getMigrations(),
+    await executedMigrations(connection),
+  ]);
   const names = known.map(({ name }) => name);
   return {
     applied: names.filter((name) => executed.includes(name)),

@@ -5,6 +5,7 @@ import type { Family } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
 import type { Db, Trx } from './database.ts';
 import { destinationsBehind } from './destinations.ts';
+import { becomeOwner } from './roles.ts';
 
 /** The result of one round of maintenance. */
 export interface PartitionReport {
@@ -48,8 +49,10 @@ export async function maintainPartitions(
       const reports: PartitionReport[] = [];
       for (const family of FAMILIES) {
         // One family at a time: with locks on two tables, this could deadlock with a batch that inserts into both.
-        const work = (trx: Trx) =>
-          maintainTable(trx, TABLE_OF[family], now, retentionMonths[family], destinations);
+        const work = async (trx: Trx) => {
+          await becomeOwner(trx);
+          return maintainTable(trx, TABLE_OF[family], now, retentionMonths[family], destinations);
+        };
         reports.push(await connection.transaction().execute(work));
       }
       return {

@@ -1,5 +1,7 @@
-import { Client } from 'pg';
+import { Client, escapeIdentifier } from 'pg';
 import type { FieldDef } from 'pg';
+import { UsageError } from '../errors.ts';
+import { READER } from './roles.ts';
 
 /** The result of a query: its columns, and rows of values as Postgres prints them. */
 export interface QueryResult {
@@ -18,15 +20,18 @@ interface ResultColumn {
 const AS_TEXT = { getTypeParser: () => (value: string) => value };
 
 /**
- * Runs a person's SQL statement as `xiq_reader`, in a read-only transaction. The extended protocol accepts a single
- * statement, so that no second one can be appended. Throws what Postgres reports.
+ * Runs a person's SQL statement in a read-only transaction, logged in as `xiq_reader`: there is no stronger role to return
+ * to. The extended protocol accepts a single statement, so that no second one can be appended. Throws a UsageError if the
+ * login is another role or has further rights, else what Postgres reports.
  */
-export async function readOnlyQuery(databaseUrl: string, statement: string): Promise<QueryResult> {
-  const client = new Client({ connectionString: databaseUrl, application_name: 'xiq-sink sql' });
+export async function readOnlyQuery(readerUrl: string, statement: string): Promise<QueryResult> {
+  const client = new Client({ connectionString: readerUrl, application_name: 'xiq-sink sql' });
+  // A session that the server ends reports it to the query as well.
+  client.on('error', () => undefined);
   await client.connect();
   try {
+    await checkReader(client);
     await client.query('begin read only');
-    await becomeReader(client);
     const query = { text: statement, rowMode: 'array' as const, queryMode: 'extended', types: AS_TEXT };
     const result = await client.query<(string | null)[]>(query);
     return { columns: await describeColumns(client, result.fields), rows: result.rows };
@@ -49,11 +54,28 @@ async function describeColumns(client: Client, fields: readonly FieldDef[]): Pro
   });
 }
 
-async function becomeReader(client: Client): Promise<void> {
-  try {
-    await client.query('set local role xiq_reader');
-  } catch (error) {
-    const message = `this role may not read as xiq_reader: let an administrator "grant xiq_reader to ${client.user}"`;
-    throw new Error(message, { cause: error });
-  }
+/** The query that shows whether a login is the reader, and cannot become anything else. */
+const IS_READER = `
+  select session_user = '${READER}'
+      and not (rolsuper or rolcreaterole or rolcreatedb or rolreplication or rolbypassrls)
+      and not exists (select from pg_auth_members where member = pg_roles.oid) as "isReader"
+    from pg_roles where rolname = session_user`;
+
+async function checkReader(client: Client): Promise<void> {
+  const { rows } = await client.query<{ isReader: boolean }>(IS_READER);
+  if (rows[0]?.isReader === true) return;
+  throw new UsageError(
+    `READER_DATABASE_URL must name the role ${READER}, without further rights and without membership in other roles (got ${client.user})`,
+  );
+}
+
+/** How an administrator lets `xiq-sink sql` log in to this database. */
+export function describeReader(databaseUrl: string): string {
+  const { database = '', host, port } = new Client({ connectionString: databaseUrl });
+  return [
+    `READER_DATABASE_URL is not set: sql connects only as the role ${READER}. Let an administrator of the database run:`,
+    `  alter role ${READER} login password 'PASSWORD' connection limit 10;`,
+    `  grant connect on database ${escapeIdentifier(database)} to ${READER};`,
+    `Then set READER_DATABASE_URL=postgresql://${READER}:PASSWORD@${host}:${port}/${database}`,
+  ].join('\n');
 }

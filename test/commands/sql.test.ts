@@ -13,7 +13,7 @@ afterEach(() => vi.restoreAllMocks());
 
 /** The output of `sql` on standard output. */
 async function sql(statement: string, format: 'table' | 'csv' | 'json'): Promise<string> {
-  const result = await readOnlyQuery(database.databaseUrl, statement);
+  const result = await readOnlyQuery(database.readerUrl, statement);
   vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
   await printResult(result, format);

@@ -1,11 +1,15 @@
 import { rm } from 'node:fs/promises';
+import path from 'node:path';
 import { sql } from 'kysely';
 import { afterEach, expect, it } from 'vitest';
+import { bootstrapUrl, keepCredentials } from '../../src/embedded/credentials.ts';
 import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
+import { withClient } from '../../src/postgres.ts';
 import { createOwnedDatabase } from '../support/database.ts';
 import type { OwnedDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { runProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import { endOfProgram, runProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import { READER_ROLE, withRole } from '../support/roles.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const cleanUps: (() => Promise<unknown>)[] = [];
@@ -43,16 +47,32 @@ async function expectServed({ databaseUrl, db }: OwnedDatabase): Promise<Record<
 it('an owner who is no superuser serves where another database has made the reading role', async () => {
   const owned = await ownedDatabase();
   const settings = await expectServed(owned);
-  const { rows } = await sql<{ member: boolean }>`
-    select pg_has_role('xiq_reader', 'member') as member`.execute(owned.db);
-  if (rows[0]?.member === true) return;
-  await expect(runProgram(settings, 'sql', 'select 1')).rejects.toThrow(/grant xiq_reader to/);
+  const { code, stderr } = await endOfProgram(settings, 'sql', 'select 1');
+  expect(code).toBe(2);
+  expect(stderr).toContain(`alter role xiq_reader login password 'PASSWORD' connection limit 10;`);
+  const database = new URL(owned.databaseUrl).pathname.slice(1);
+  expect(stderr).toContain(`grant connect on database "${database}" to xiq_reader;`);
+  const asOwner = { ...settings, READER_DATABASE_URL: owned.databaseUrl };
+  await expect(runProgram(asOwner, 'sql', 'select 1')).rejects.toThrow(/must name the role xiq_reader/);
+  const { stdout } = await endOfProgram(settings, 'doctor', '--json');
+  expect(stdout.toString()).toMatch(/"check":"roles","status":"warn","message":"[^"]*owns the tables/);
 });
 
 it('an owner who is no superuser makes the reading role where there is none, and reads as it', async () => {
-  const postgres = await startEmbeddedPostgres(await dataDirectory());
+  const directory = await dataDirectory();
+  const postgres = await startEmbeddedPostgres(directory);
   cleanUps.push(() => postgres.stop());
-  const owned = await ownedDatabase(postgres.databaseUrl);
+  const adminUrl = bootstrapUrl(await keepCredentials(path.join(directory, 'postgres')));
+  await withClient(adminUrl, async (client) => {
+    await client.query('drop owned by xiq_reader');
+    await client.query('drop role xiq_reader');
+  });
+  const owned = await ownedDatabase(adminUrl);
   const settings = await expectServed(owned);
-  expect(await runProgram(settings, 'sql', '--csv', 'select count(*) from audit_log')).toBe('count\r\n1\r\n');
+  // What the message of sql without READER_DATABASE_URL says.
+  await sql`alter role xiq_reader login password 'password-of-xiq_reader' connection limit 10`.execute(
+    owned.admin,
+  );
+  const reading = { ...settings, READER_DATABASE_URL: withRole(owned.databaseUrl, READER_ROLE) };
+  expect(await runProgram(reading, 'sql', '--csv', 'select count(*) from audit_log')).toBe('count\r\n1\r\n');
 });

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { createDataDirectory, openCluster, startServer, stopServer } from '../../src/embedded/cluster.ts';
-import { keepCredentials, ownerUrl } from '../../src/embedded/credentials.ts';
+import { bootstrapUrl, keepCredentials } from '../../src/embedded/credentials.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { Part } from './part.ts';
 
@@ -20,7 +20,7 @@ const MAX_CONNECTIONS = 40;
 export async function createPostgresPart(directory: string): Promise<PostgresPart> {
   const cluster = await openCluster(directory);
   const credentials = await keepCredentials(cluster.home);
-  await createDataDirectory(cluster, credentials.ownerPassword);
+  await createDataDirectory(cluster, credentials.bootstrapPassword);
   const options = [
     '-c listen_addresses=127.0.0.1',
     '-c unix_socket_directories=',
@@ -39,7 +39,7 @@ export async function createPostgresPart(directory: string): Promise<PostgresPar
   };
   return {
     port: credentials.port,
-    url: (port = credentials.port) => ownerUrl({ ...credentials, port }, 'postgres'),
+    url: (port = credentials.port) => bootstrapUrl({ ...credentials, port }, 'postgres'),
     start: () => startServer(cluster, options, 60),
     async kill() {
       const all = await hitAll('SIGSTOP');

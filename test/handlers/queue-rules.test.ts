@@ -83,7 +83,7 @@ async function postgresBench(): Promise<Bench> {
     async restart() {
       await pool.query(
         `select pg_terminate_backend(pid) from pg_stat_activity
-         where datname = current_database() and pid <> pg_backend_pid()`,
+         where datname = current_database() and pid <> pg_backend_pid() and usename = current_user`,
       );
     },
     async loseData() {

@@ -208,6 +208,7 @@ const TESTS: Readonly<Record<string, (context: TestContext) => Promise<void>>> =
     await sql`create role ${sql.id(role)} login password 'secret' connection limit 0`.execute(db);
     await sql`grant select, insert on all tables in schema public to ${sql.id(role)}`.execute(db);
     await sql`grant usage on all sequences in schema public to ${sql.id(role)}`.execute(db);
+    await sql`grant execute on function pg_current_xact_id() to ${sql.id(role)}`.execute(db);
     await expectWaiting(storing, 'too many connections', () =>
       sql`alter role ${sql.id(role)} connection limit -1`.execute(db),
     );

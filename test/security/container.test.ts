@@ -18,12 +18,35 @@ const Service = z.object({
   security_opt: z.array(z.string()).optional(),
   tmpfs: z.array(z.string()).optional(),
   ports: z.array(z.string()).optional(),
+  mem_limit: z.string().optional(),
+  pids_limit: z.number().optional(),
+  command: z.array(z.string()).optional(),
+  depends_on: z.record(z.string(), z.object({ condition: z.string() })).optional(),
   environment: z.record(z.string(), z.string()).optional(),
 });
 
 const compose: unknown = parse(read('docker-compose.yml'), { merge: true });
 const { services } = z.object({ services: z.record(z.string(), Service) }).parse(compose);
 const ours = Object.entries(services).filter(([, { build }]) => build !== undefined);
+
+const CLOUD = 'CLOUD_API_TOKEN CLOUD_PASSWORD';
+
+/** The secrets of the environment that each service gets, in alphabetical order. */
+const SECRETS_OF = {
+  postgres: 'POSTGRES_PASSWORD',
+  redis: 'REDIS_PASSWORD',
+  migrate: 'DATABASE_PASSWORD POSTGRES_PASSWORD READER_PASSWORD',
+  ingest: 'DATABASE_PASSWORD METRICS_TOKEN REDIS_PASSWORD WEBHOOK_SECRET',
+  worker: `${CLOUD} DATABASE_PASSWORD FORWARD_TOKEN METRICS_TOKEN REDIS_PASSWORD WEBHOOK_SECRET`,
+  forward: 'DATABASE_PASSWORD FORWARD_TOKEN METRICS_TOKEN REDIS_PASSWORD',
+  console: `ADMIN_TOKEN ${CLOUD} DATABASE_PASSWORD FORWARD_TOKEN READER_PASSWORD REDIS_PASSWORD WEBHOOK_SECRET`,
+};
+
+/** The secrets that a service is given, by environment or by command. */
+const secretsOf = (service: unknown) => {
+  const names = JSON.stringify(service).matchAll(/\$\{(\w*(?:PASSWORD|SECRET|TOKEN))\b/g);
+  return [...new Set([...names].map(([, name = '']) => name))].sort((one, other) => one.localeCompare(other));
+};
 
 /** The last instruction of a kind: the one that counts. */
 const instruction = (name: string) =>
@@ -36,17 +59,51 @@ describe('the container', () => {
   it('runs as an unprivileged user', () => {
     expect(instruction('USER')).toBe('node');
     for (const [, { user, privileged }] of ours) expect([user, privileged]).toEqual([undefined, undefined]);
+    expect([services['postgres']?.user, services['redis']?.user]).toEqual(['postgres', 'redis']);
   });
 
-  it('has a read-only root, no capabilities, and no way to gain any', () => {
-    expect(ours.map(([name]) => name)).toEqual(['ingest', 'worker', 'forward', 'console']);
-    for (const [, service] of ours) {
-      expect(service).toMatchObject({
+  it.each(Object.keys(SECRETS_OF))(
+    'has a read-only root, no capabilities, and no way to gain any: %s',
+    (name) => {
+      expect(services[name]).toMatchObject({
         read_only: true,
         cap_drop: ['ALL'],
         security_opt: ['no-new-privileges:true'],
-        tmpfs: ['/tmp'],
       });
+      expect(services[name]?.tmpfs).toContain('/tmp');
+    },
+  );
+
+  it.each(Object.entries(services))('has limits of memory and processes: %s', (_name, service) => {
+    expect(service.mem_limit).toMatch(/^\d+[mg]$|^\$\{\w+:-\d+[mg]\}$/);
+    expect(service.pids_limit).toBeGreaterThan(0);
+  });
+
+  it.each(Object.entries(SECRETS_OF))('gets only the secrets of its role: %s', (name, secrets) => {
+    expect(Object.keys(services)).toEqual(Object.keys(SECRETS_OF));
+    expect(secretsOf(services[name])).toEqual(secrets.split(' '));
+  });
+
+  it('uses the superuser of the database in one service, which ends before the others start', () => {
+    const superusers = Object.entries(services).filter(([, { environment }]) =>
+      JSON.stringify(environment ?? {}).includes('//postgres:'),
+    );
+    expect(superusers.map(([name]) => name)).toEqual(['migrate']);
+    for (const name of ['ingest', 'worker', 'forward', 'console']) {
+      expect(services[name]?.environment?.['DATABASE_URL']).toMatch(/^postgresql:\/\/xiq_sink:/);
+      expect(services[name]?.depends_on).toMatchObject({
+        migrate: { condition: 'service_completed_successfully' },
+      });
+    }
+  });
+
+  it('asks for a password of Redis, which its clients have', () => {
+    expect(services['redis']?.command?.slice(-2).map((part) => part.split(':')[0])).toEqual([
+      '--requirepass',
+      '${REDIS_PASSWORD',
+    ]);
+    for (const name of ['ingest', 'worker', 'forward', 'console']) {
+      expect(services[name]?.environment?.['REDIS_URL']).toBe('redis://:${REDIS_PASSWORD}@redis:6379');
     }
   });
 
@@ -58,9 +115,13 @@ describe('the container', () => {
       ['ingest', '${PORT:-8080}:8080'],
       ['console', '127.0.0.1:${ADMIN_PORT:-8081}:8081'],
     ]);
-    for (const [, { environment }] of ours) {
-      expect(environment).toMatchObject({ ADMIN_HOST: '0.0.0.0' });
-      expect(environment?.['ADMIN_TOKEN']).toMatch(/^\$\{ADMIN_TOKEN:\?/);
+    expect(services['console']?.environment).toMatchObject({ ADMIN_HOST: '0.0.0.0' });
+    expect(services['console']?.environment?.['ADMIN_TOKEN']).toMatch(/^\$\{ADMIN_TOKEN:\?/);
+    for (const name of ['ingest', 'worker', 'forward']) {
+      expect(services[name]?.environment).toMatchObject({
+        ADMIN_HOST: '${METRICS_HOST:-127.0.0.1}',
+        ADMIN_TOKEN: '${METRICS_TOKEN:-}',
+      });
     }
   });
 

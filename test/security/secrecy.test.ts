@@ -45,10 +45,10 @@ describe('the whole program', () => {
       ...(redisUrl === undefined ? {} : { REDIS_URL: redisUrl }),
     });
     const kept: unknown = JSON.parse(await readFile(credentialsFile(), 'utf8'));
-    const { ownerPassword, readerPassword } = z
-      .object({ ownerPassword: z.string(), readerPassword: z.string() })
+    const { bootstrapPassword, servicePassword, readerPassword } = z
+      .object({ bootstrapPassword: z.string(), servicePassword: z.string(), readerPassword: z.string() })
       .parse(kept);
-    secrets = [WEBHOOK_SECRET, CLOUD_PASSWORD, ownerPassword, readerPassword];
+    secrets = [WEBHOOK_SECRET, CLOUD_PASSWORD, bootstrapPassword, servicePassword, readerPassword];
     await deliver();
     await waitFor(() => cloud.received.length > 0 && program.output().includes('answered 401'));
   });

@@ -94,7 +94,7 @@ describe('a histogram that cannot be counted in time', () => {
 
 /** Keeps everybody from reading the events meanwhile. */
 async function whileLocked<T>(work: (unlock: () => Promise<unknown>) => Promise<T>): Promise<T> {
-  const locker = new Client({ connectionString: test.databaseUrl });
+  const locker = new Client({ connectionString: test.adminUrl });
   await locker.connect();
   try {
     await locker.query('begin; lock table log_entries in access exclusive mode');

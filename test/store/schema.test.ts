@@ -101,8 +101,8 @@ describe('the tables', () => {
 
 describe('the reading role', () => {
   it('reads tables and views', async () => {
-    expect((await readOnlyQuery(test.databaseUrl, 'select count(*) as n from events')).rows).toEqual([['0']]);
-    expect((await readOnlyQuery(test.databaseUrl, 'select current_user')).rows).toEqual([['xiq_reader']]);
+    expect((await readOnlyQuery(test.readerUrl, 'select count(*) as n from events')).rows).toEqual([['0']]);
+    expect((await readOnlyQuery(test.readerUrl, 'select current_user')).rows).toEqual([['xiq_reader']]);
   });
 
   it.each([
@@ -116,13 +116,13 @@ describe('the reading role', () => {
     'select * from bullmq.job',
     "copy deliveries to program 'cat'",
   ])('is refused: %s', async (statement) => {
-    await expect(readOnlyQuery(test.databaseUrl, statement)).rejects.toThrow(
+    await expect(readOnlyQuery(test.readerUrl, statement)).rejects.toThrow(
       /permission denied|read-only|must be/,
     );
   });
 
   it('cannot smuggle a second statement behind a harmless one', async () => {
-    const attempt = readOnlyQuery(test.databaseUrl, 'select 1; reset role; delete from deliveries');
+    const attempt = readOnlyQuery(test.readerUrl, 'select 1; reset role; delete from deliveries');
     await expect(attempt).rejects.toThrow(/multiple commands/);
   });
 

@@ -100,9 +100,9 @@ describe('what is written down of a source', () => {
 
   it('can be read by the reading role, and only read', async () => {
     await recordSubscription(test.db, subscription());
-    const { rows } = await readOnlyQuery(test.databaseUrl, 'select subscription_id from subscriptions');
+    const { rows } = await readOnlyQuery(test.readerUrl, 'select subscription_id from subscriptions');
     expect(rows).toEqual([['1']]);
-    const attempt = readOnlyQuery(test.databaseUrl, 'delete from subscriptions');
+    const attempt = readOnlyQuery(test.readerUrl, 'delete from subscriptions');
     await expect(attempt).rejects.toThrow(/permission denied|read-only/);
   });
 });

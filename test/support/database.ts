@@ -2,12 +2,19 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { Client } from 'pg';
 import { inject } from 'vitest';
+import { READER_ROLE, SERVICE_ROLE, withRole } from './roles.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import type { Db, Trx } from '../../src/store/database.ts';
 
 /** A database of one test file's own, cloned from the migrated template in milliseconds. */
 export interface TestDatabase {
+  /** Connection string of the service's role. */
   readonly databaseUrl: string;
+  /** Connection string of `xiq_reader`. */
+  readonly readerUrl: string;
+  /** Connection string of the superuser. */
+  readonly adminUrl: string;
+  /** Connections of the superuser. */
   readonly db: Db;
   drop(): Promise<void>;
 }
@@ -15,10 +22,16 @@ export interface TestDatabase {
 export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `xiq_sink_test_${randomBytes(6).toString('hex')}`;
   await asAdmin(`create database ${name} template ${inject('templateName')}`);
+  // The rights on a database are not cloned.
+  await asAdmin(
+    `revoke temporary on database ${name} from public; grant temporary, create on database ${name} to ${SERVICE_ROLE}`,
+  );
   const url = urlOf(name);
   const db = openDatabase(url.href, () => undefined);
   return {
-    databaseUrl: url.href,
+    databaseUrl: withRole(url.href, SERVICE_ROLE),
+    readerUrl: withRole(url.href, READER_ROLE),
+    adminUrl: url.href,
     db,
     async drop() {
       await db.destroy();
@@ -61,11 +74,22 @@ export async function createOwnedDatabase(adminUrl = inject('adminUrl')): Promis
   };
 }
 
-/** Does what the tables refuse: a replica's session fires no triggers, and the tests' role is a superuser. */
+/** Does what the tables refuse: the tests' role is a superuser, and replaces what the triggers call until it is done. */
 export async function unguarded(db: Db, work: (trx: Trx) => Promise<unknown>): Promise<void> {
   await db.transaction().execute(async (trx) => {
-    await sql`set local session_replication_role = replica`.execute(trx);
+    const { rows } = await sql<{ name: string; definition: string }>`
+      select proname as name, pg_get_functiondef(oid) as definition from pg_proc
+        where pronamespace = 'public'::regnamespace and proname in ('refuse_change', 'resolve_only', 'end_once')
+    `.execute(trx);
+    for (const { name } of rows) {
+      await sql`
+        create or replace function ${sql.id(name)}() returns trigger language plpgsql as $$
+        begin
+          return case tg_op when 'DELETE' then old else new end;
+        end $$`.execute(trx);
+    }
     await work(trx);
+    for (const { definition } of rows) await sql.raw(definition).execute(trx);
   });
 }
 

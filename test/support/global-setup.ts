@@ -5,10 +5,13 @@ import { Client } from 'pg';
 import type { TestProject } from 'vitest/node';
 import { migrateQueue } from '../../src/queue/postgres-engine.ts';
 import { openDatabase } from '../../src/store/database.ts';
+import { bootstrapUrl, keepCredentials } from '../../src/embedded/credentials.ts';
 import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
+import { createRoles } from '../../src/store/create-roles.ts';
 import { migrateStore } from '../../src/store/migrate.ts';
 import { maintainPartitions } from '../../src/store/partitions.ts';
 import { hasRedisServer, startRedis } from './redis.ts';
+import { READER_ROLE, SERVICE_ROLE, withRole } from './roles.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -33,7 +36,7 @@ export default async function setUp({ provide, config }: TestProject): Promise<(
   await chmod(directory, 0o711);
   const configured = process.env['DATABASE_URL'];
   const embedded = configured === undefined ? await startEmbeddedPostgres(directory) : undefined;
-  const adminUrl = configured ?? embedded?.databaseUrl ?? '';
+  const adminUrl = configured ?? bootstrapUrl(await keepCredentials(path.join(directory, 'postgres')));
   await createTemplate(adminUrl);
   provide('adminUrl', adminUrl);
   provide('templateName', TEMPLATE);
@@ -57,9 +60,11 @@ async function createTemplate(adminUrl: string): Promise<void> {
   await admin.end();
   const url = new URL(adminUrl);
   url.pathname = `/${TEMPLATE}`;
-  const db = openDatabase(url.href, () => undefined);
+  const databaseUrl = withRole(url.href, SERVICE_ROLE);
+  await createRoles(url.href, { databaseUrl, readerUrl: withRole(url.href, READER_ROLE) });
+  const db = openDatabase(databaseUrl, () => undefined);
   await migrateStore(db);
-  await migrateQueue(url.href);
+  await migrateQueue(databaseUrl);
   await maintainPartitions(db, new Date(), { audit: undefined, location: undefined, log: undefined });
   await db.destroy();
 }

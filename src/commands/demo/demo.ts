@@ -81,7 +81,7 @@ async function sendOddDeliveries({ port, sources }: Service): Promise<void> {
   }
 }
 
-function demoScreen({ port, adminPort, readerUrl }: Service, cloudUrl: string, dataDir: string): string {
+function demoScreen({ port, adminPort, psqlArgument }: Service, cloudUrl: string, dataDir: string): string {
   const command = (line: string) => `  DATA_DIR=${dataDir} bin/xiq-sink ${line}`;
   const query = (statement: string) => command(`sql "${statement}"`);
   return [
@@ -104,7 +104,7 @@ function demoScreen({ port, adminPort, readerUrl }: Service, cloudUrl: string, d
     `  tail -f ${forwardFile(dataDir)}`,
     '',
     'With any Postgres client, read-only:',
-    `  psql "${readerUrl}"`,
+    `  psql "${psqlArgument}"`,
     '',
     'Press Ctrl-C to stop everything.',
   ].join('\n');

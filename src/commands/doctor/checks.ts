@@ -12,6 +12,7 @@ import {
   checkMigrations,
   checkPartitions,
   checkRetention,
+  checkRoles,
   conservationLate,
 } from './database.ts';
 import { checkDestination } from './destinations.ts';
@@ -43,6 +44,7 @@ export function checksOf(config: Config, access: DatabaseAccess): Check[] {
       run: () => checkDatabase(access),
     },
     { name: 'migrations', needs: ['database'], remedy: databaseRemedy, run: () => checkMigrations(access) },
+    { name: 'roles', needs: ['migrations'], run: () => checkRoles(access, config) },
     {
       name: 'queue',
       needs: isQueueInPostgres ? ['database', 'migrations'] : [],

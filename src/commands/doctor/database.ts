@@ -7,6 +7,7 @@ import { readMigrationState } from '../../store/migrate.ts';
 import { readPartitionState } from '../../store/partitions.ts';
 import { readConservation } from '../../store/read-arrivals.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
+import { readRoleState } from '../../store/role-state.ts';
 import { countOf, formatBytes } from '../../units.ts';
 import { fail, ok, warn } from './check.ts';
 import type { Finding } from './check.ts';
@@ -54,6 +55,23 @@ export async function checkMigrations(access: DatabaseAccess): Promise<Finding> 
     );
   }
   return ok(`all ${applied.length} applied`);
+}
+
+/** Checks that neither the service nor the reader has more rights in the database than it needs. */
+export async function checkRoles(access: DatabaseAccess, config: Config): Promise<Finding> {
+  const { db } = access.opened();
+  const { service, serviceIsSuperuser, hasOwner, readerRights } = await readRoleState(db);
+  const findings = [
+    serviceIsSuperuser && `${service}, which xiq-sink logs in as, is a superuser`,
+    !hasOwner && `${service} owns the tables, and could remove the guards of what is stored`,
+    readerRights.length > 0 && `xiq_reader has ${readerRights.join(', ')}`,
+    config.databaseUrl !== undefined &&
+      config.readerDatabaseUrl === undefined &&
+      'READER_DATABASE_URL is not set, so sql cannot be used',
+  ].filter((finding) => finding !== false);
+  return findings.length === 0
+    ? ok(`${service} and xiq_reader have only the rights they need`)
+    : warn(findings.join('; '), 'create the roles: see "Database roles" in docs/operating.md');
 }
 
 const seeConservation = () => `run ${commandName()} sql "select * from conservation"`;

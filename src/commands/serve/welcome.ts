@@ -8,7 +8,7 @@ import type { Service } from '../../serve/start-service.ts';
 
 /** The screen of a service that has started: its addresses, a delivery to try, and how to query events. */
 export function welcome(
-  { sources, secrets, port, adminPort, readerUrl }: Service,
+  { sources, secrets, port, adminPort, psqlArgument }: Service,
   config: Config,
   role: Role,
 ): string {
@@ -36,9 +36,9 @@ export function welcome(
       'bin/xiq-sink events search',
       'bin/xiq-sink sql "select user_name, code, count(*) from audit_log group by 1, 2"',
     ),
-    ...(readerUrl === undefined
+    ...(psqlArgument === undefined
       ? []
-      : section('With any Postgres client, read-only:', `psql "${readerUrl}"`)),
+      : section('With any Postgres client, read-only:', `psql "${psqlArgument}"`)),
     '',
     'Press Ctrl-C to stop. Every delivery answered with 200 is kept.',
   ];

@@ -1,5 +1,6 @@
 import { Option } from '@commander-js/extra-typings';
 import type { Command } from '@commander-js/extra-typings';
+import { UsageError } from '../../errors.ts';
 import { examples } from '../shared/options.ts';
 import { runOnStore } from '../shared/run-on-store.ts';
 import type { Settings } from '../shared/run-on-store.ts';
@@ -23,9 +24,10 @@ export function defineSql(program: Command, settings: Settings): void {
     .action(async (statement, { csv, json }) => {
       const format = csv === true ? 'csv' : json === true ? 'json' : 'table';
       const { printResult } = await import('./print-result.ts');
-      const { readOnlyQuery } = await import('../../store/read-only-query.ts');
-      await runOnStore(settings, async ({ databaseUrl }) =>
-        printResult(await readOnlyQuery(databaseUrl, statement), format),
-      );
+      const { describeReader, readOnlyQuery } = await import('../../store/read-only-query.ts');
+      await runOnStore(settings, async ({ databaseUrl, readerUrl }) => {
+        if (readerUrl === undefined) throw new UsageError(describeReader(databaseUrl));
+        await printResult(await readOnlyQuery(readerUrl, statement), format);
+      });
     });
 }

@@ -125,7 +125,7 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
   });
 
   it('are said to be incomplete where they takes too long', async () => {
-    const lock = new Client({ connectionString: test.databaseUrl });
+    const lock = new Client({ connectionString: test.adminUrl });
     await lock.connect();
     await page.route('**/events/histogram?*', async (route) => {
       await lock.query('begin; lock table audit_events');

@@ -1,0 +1,73 @@
+import { sql } from 'kysely';
+import type { Db, Trx } from './database.ts';
+
+/** The role that owns the tables. Nobody can log in as it. */
+export const OWNER = 'xiq_owner';
+
+/** The role that can only select. */
+export const READER = 'xiq_reader';
+
+/**
+ * Lets the rest of a transaction work as the owner of the tables. Does nothing in a database whose tables belong to the
+ * service's own role, because no administrator has created the roles there.
+ */
+export async function becomeOwner(trx: Trx): Promise<void> {
+  await setOwner(trx, true);
+}
+
+/** Runs work as the owner of the tables, on a single connection; as the service's own role if the tables are its own. */
+export async function asOwner<T>(db: Db, work: (connection: Db) => Promise<T>): Promise<T> {
+  return db.connection().execute(async (connection) => {
+    await setOwner(connection, false);
+    try {
+      return await work(connection);
+    } finally {
+      await sql`reset role`.execute(connection);
+    }
+  });
+}
+
+/** `xiq_owner` is in use where it owns the schema: a role belongs to the server, and other databases may share it. */
+async function setOwner(db: Db, isLocal: boolean): Promise<void> {
+  await sql`
+    select set_config('role', rolname, ${isLocal})
+      from pg_roles join pg_namespace on nspowner = pg_roles.oid
+      where rolname = ${OWNER} and nspname = 'public' and pg_has_role(pg_roles.oid, 'member')`.execute(db);
+}
+
+/** Key of the advisory lock under which one process at a time grants rights. */
+const GRANT_LOCK = 0x78697167;
+
+/**
+ * Gives the role that is logged in the rights on every table that the current role, the owner, kept for itself: a table
+ * that nobody may update has lost that right there, too. Grants only what is missing.
+ */
+export async function grantToService(connection: Db): Promise<void> {
+  await connection.transaction().execute(async (trx) => {
+    await sql`select pg_advisory_xact_lock(${GRANT_LOCK})`.execute(trx);
+    const { rows } = await missingGrants.execute(trx);
+    for (const { statement } of rows) await sql.raw(statement).execute(trx);
+  });
+}
+
+const missingGrants = sql<{ statement: string }>`
+  with owned as (
+    select * from pg_class
+      where relnamespace = 'public'::regnamespace and relowner = current_user::regrole
+        and relkind in ('r', 'p', 'v', 'S') and session_user <> current_user
+  )
+  select format('grant usage on schema public to %I', session_user) as statement
+    where not has_schema_privilege(session_user, 'public', 'usage')
+  union all
+  select format('grant %s on %s to %I', privilege_type, oid::regclass, session_user)
+    from owned, aclexplode(coalesce(relacl, acldefault(
+      case relkind when 'S' then 's'::"char" else 'r'::"char" end, relowner)))
+    where grantee = relowner and case relkind
+      when 'S' then privilege_type in ('SELECT', 'USAGE')
+        and not has_sequence_privilege(session_user, oid, privilege_type)
+      else privilege_type in ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
+        and not has_table_privilege(session_user, oid, privilege_type) end
+  union all
+  select format('grant %s (%I) on %s to %I', privilege_type, attname, attrelid::regclass, session_user)
+    from owned join pg_attribute on attrelid = owned.oid, aclexplode(attacl)
+    where grantee = relowner and not has_column_privilege(session_user, attrelid, attnum, privilege_type)`;
