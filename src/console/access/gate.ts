@@ -69,12 +69,13 @@ export function watchAccess(access: Access, request: Request, rule: Rule): Abort
   const { operator, scope } = visitorOf(request);
   const isSame = (now: Visitor) =>
     now.operator.name === operator.name && JSON.stringify(now.scope) === JSON.stringify(scope);
-  const timer = setInterval(async () => {
+  const recheck = async () => {
     const now = await access.visitorOf(request).catch(() => 'unknown' as const);
     if (now === 'unknown' || (now !== undefined && isSame(now) && hasAccess(now, rule))) return;
     clearInterval(timer);
     lost.abort();
-  }, RECHECK_MS);
+  };
+  const timer = setInterval(() => void recheck(), RECHECK_MS);
   request.res?.once('close', () => clearInterval(timer));
   return lost.signal;
 }
