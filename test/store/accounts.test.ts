@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addAccount, findAccount, isAccountName, useTotpStep } from '../../src/store/accounts.ts';
+import { readOnlyQuery } from '../../src/store/read-only-query.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 
@@ -19,11 +20,9 @@ describe('the reading role', () => {
           or privilege in ('select', 'insert', 'update', 'references')
             and has_any_column_privilege('xiq_reader', ${table}, privilege)`.execute(test.db);
     expect(rows).toEqual([]);
-    const read = test.db.transaction().execute(async (trx) => {
-      await sql`set local role xiq_reader`.execute(trx);
-      await sql`select * from ${sql.id(table)}`.execute(trx);
-    });
-    await expect(read).rejects.toThrow(/permission denied/);
+    await expect(readOnlyQuery(test.readerUrl, `select * from ${table}`)).rejects.toThrow(
+      /permission denied/,
+    );
   });
 });
 

@@ -18,7 +18,7 @@ export function defineAccess(program: Command, settings: Settings): void {
     )
     .option('--source <name>', 'source that the account may see; repeat for several (default: all)', collect)
     .option('--password-stdin', 'read the password from standard input')
-    .option('--no-password', 'allow no log-in with a password, for programs that use API tokens')
+    .option('--no-password', 'allow no login with a password, for programs that use API tokens')
     .option('--totp', 'require one-time codes of an authenticator app, and print the key for it')
     .addHelpText(
       'after',

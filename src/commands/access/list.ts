@@ -3,7 +3,7 @@ import { listAccounts } from '../../store/accounts.ts';
 import type { Db } from '../../store/database.ts';
 import { note, print, printTable } from '../shared/output.ts';
 
-const ACCOUNT_COLUMNS = ['name', 'role', 'sources', 'log-in', 'created', 'disabled'];
+const ACCOUNT_COLUMNS = ['name', 'role', 'sources', 'login', 'created', 'disabled'];
 const TOKEN_COLUMNS = ['token', 'account', 'label', 'created', 'expires', 'last used'];
 
 /** `access list`: prints accounts and API tokens as tables, or accounts with their tokens as JSON lines. */

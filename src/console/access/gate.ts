@@ -69,16 +69,13 @@ export function watchAccess(access: Access, request: Request, rule: Rule): Abort
   const { operator, scope } = visitorOf(request);
   const isSame = (now: Visitor) =>
     now.operator.name === operator.name && JSON.stringify(now.scope) === JSON.stringify(scope);
-  const timer = setInterval(() => {
-    access.visitorOf(request).then(
-      (visitor) => {
-        if (visitor !== undefined && isSame(visitor) && hasAccess(visitor, rule)) return;
-        clearInterval(timer);
-        lost.abort();
-      },
-      () => undefined,
-    );
-  }, RECHECK_MS);
+  const recheck = async () => {
+    const now = await access.visitorOf(request).catch(() => 'unknown' as const);
+    if (now === 'unknown' || (now !== undefined && isSame(now) && hasAccess(now, rule))) return;
+    clearInterval(timer);
+    lost.abort();
+  };
+  const timer = setInterval(() => void recheck(), RECHECK_MS);
   request.res?.once('close', () => clearInterval(timer));
   return lost.signal;
 }

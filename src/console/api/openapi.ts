@@ -25,7 +25,9 @@ export function describeApi(routes: readonly ApiRoute[], version: string): objec
     },
     security: [{ token: [] }],
     components: {
-      securitySchemes: { token: { type: 'http', scheme: 'bearer', description: 'ADMIN_TOKEN' } },
+      securitySchemes: {
+        token: { type: 'http', scheme: 'bearer', description: 'ADMIN_TOKEN, or the API token of an account' },
+      },
     },
     paths,
   });

@@ -72,22 +72,29 @@ export const namesOf = (source: string, digit: string) => ({
 type Names = ReturnType<typeof namesOf>;
 
 /** One delivery of each message type, with the names of the source in it. */
-export function deliveriesOf({ source, mark, user, mac, ap }: Names): QueuedDelivery[] {
+export function deliveriesOf({ source, mark, user, mac, ap }: Names, time = BASE): QueuedDelivery[] {
   return SAMPLES.map(({ messageType, record }) => {
     const text = JSON.stringify([{ ...record, marker: mark }])
       .replaceAll(/0A[-:]?1B[-:]?2C[-:]?3D[-:]?4E[-:]?5F/gi, mac.replaceAll(':', '-'))
       .replaceAll(/AA[-:]?BB[-:]?CC[-:]?00[-:]?11[-:]?22/gi, ap.replaceAll(':', '-'))
-      .replaceAll(String(SAMPLE_TIME), String(BASE))
+      .replaceAll(String(SAMPLE_TIME), String(time))
       .replaceAll(/jane|admin@example\.com|guest@example\.com/g, user)
       .replaceAll(/Guest WiFi|ap-lobby|logged in|client data/g, mark);
     return queuedDelivery(messageType, [], { records: text, source, receivedAt: BASE });
   });
 }
 
-/** Stores something of a source in every table that has a source, and a rejected event. */
-export async function seedSource(db: Db, names: Names): Promise<Known> {
+/**
+ * Stores something of a source in every table that has a source, and a rejected event. With another source, also later
+ * events of the same people, devices and access points as that one's.
+ */
+export async function seedSource(db: Db, names: Names, other?: Names): Promise<Known> {
   const { source, mark } = names;
   await storeDeliveries(db, ...deliveriesOf(names));
+  if (other !== undefined) {
+    const { user, mac, ap } = other;
+    await storeDeliveries(db, ...deliveriesOf({ ...names, user, mac, ap }, BASE + 60_000));
+  }
   await storeDeliveries(
     db,
     ...['open', 'discarded', 'replayed'].map((kind) =>
@@ -110,6 +117,7 @@ export async function seedSource(db: Db, names: Names): Promise<Known> {
     .selectAll()
     .where('source', '=', source)
     .where('message_type', '=', 'AUTHENTICATION_LOG_ALL')
+    .where('user_name', '=', names.user)
     .executeTakeFirstOrThrow();
   const at = event.occurred_at.toISOString();
   await addDestination(db, DESTINATION, { xid: '0', id: '0' });
