@@ -6,6 +6,7 @@ import { eventHistogram } from '../src/store/event-histogram.ts';
 import type { EventPosition } from '../src/store/event-pages.ts';
 import { searchEvents } from '../src/store/search-events.ts';
 import { summarizeClient, summarizeUser } from '../src/store/timeline.ts';
+import { ALL_SOURCES } from '../src/store/scope.ts';
 import type { Seeded } from './seed-events.ts';
 import { SEEDED_DAYS } from './seed-events.ts';
 
@@ -46,7 +47,8 @@ export async function createQuestions(db: Db, seeded: Seeded, times: number): Pr
   const everything = { since: new Date(end - SEEDED_DAYS * DAY_MS), until: new Date(end) };
   const firstPage = (name: string, filter: (time: number) => EventFilter): Question => ({
     name: `first page: ${name}`,
-    ask: (time) => timed(async () => (await searchEvents(db, filter(time), { limit: PAGE })).length > 0),
+    ask: (time) =>
+      timed(async () => (await searchEvents(db, ALL_SOURCES, filter(time), { limit: PAGE })).length > 0),
   });
   const user = (time: number) => drawn.users[time] ?? '';
   const client = (time: number) => drawn.clients[time] ?? '';
@@ -71,7 +73,8 @@ export async function createQuestions(db: Db, seeded: Seeded, times: number): Pr
       ask: (time) =>
         timed(
           async () =>
-            (await summarizeUser(db, user(time), everything.since, everything.until)).firstSeen !== undefined,
+            (await summarizeUser(db, ALL_SOURCES, user(time), everything.since, everything.until))
+              .firstSeen !== undefined,
         ),
     },
     {
@@ -79,8 +82,8 @@ export async function createQuestions(db: Db, seeded: Seeded, times: number): Pr
       ask: (time) =>
         timed(
           async () =>
-            (await summarizeClient(db, client(time), everything.since, everything.until)).firstSeen !==
-            undefined,
+            (await summarizeClient(db, ALL_SOURCES, client(time), everything.since, everything.until))
+              .firstSeen !== undefined,
         ),
     },
   ];
@@ -90,12 +93,16 @@ export async function createQuestions(db: Db, seeded: Seeded, times: number): Pr
       name: `page ${FAR_PAGE}: ${name}`,
       async ask(time) {
         const asked = filter(time);
-        const [last] = (await searchEvents(db, asked, { limit: PAGE * (FAR_PAGE - 1) })).slice(-1);
+        const [last] = (await searchEvents(db, ALL_SOURCES, asked, { limit: PAGE * (FAR_PAGE - 1) })).slice(
+          -1,
+        );
         const after: EventPosition | undefined = last && {
           occurredAt: new Date(last.occurredAt),
           eventId: last.eventId,
         };
-        return timed(async () => (await searchEvents(db, asked, { limit: PAGE, after })).length > 0);
+        return timed(
+          async () => (await searchEvents(db, ALL_SOURCES, asked, { limit: PAGE, after })).length > 0,
+        );
       },
     };
   }
@@ -106,7 +113,8 @@ export async function createQuestions(db: Db, seeded: Seeded, times: number): Pr
   ): Question {
     return {
       name: `histogram: ${name}`,
-      ask: (time) => timed(async () => (await eventHistogram(db, filter(time), BARS)).isComplete),
+      ask: (time) =>
+        timed(async () => (await eventHistogram(db, ALL_SOURCES, filter(time), BARS)).isComplete),
     };
   }
 }

@@ -5,6 +5,7 @@ import { openDatabase } from '../src/store/database.ts';
 import type { Db } from '../src/store/database.ts';
 import { exportLines } from '../src/store/export-events.ts';
 import type { ExportFormat } from '../src/store/export-format.ts';
+import { ALL_SOURCES } from '../src/store/scope.ts';
 import { startEmbeddedPostgres } from '../src/embedded/embedded-postgres.ts';
 import { readMemory } from './memory.ts';
 import { createQuestions } from './search-questions.ts';
@@ -117,7 +118,7 @@ async function runExport(
   let bytes = 0;
   const started = performance.now();
   const count = (more: number) => void (rows += more);
-  for await (const text of exportLines(db, { since }, format, signal, count)) {
+  for await (const text of exportLines(db, ALL_SOURCES, { since }, format, signal, count)) {
     bytes += Buffer.byteLength(text);
     if (rows >= EXPORTED_ROWS) break;
   }

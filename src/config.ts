@@ -3,6 +3,8 @@ import { destinationNames, gatherForwarding } from './config/destinations.ts';
 import type { ForwardingSettings } from './config/destinations.ts';
 import { readEnvironment } from './config/environment.ts';
 import type { Environment } from './config/environment.ts';
+import { describeOpenId, readOpenId } from './config/open-id.ts';
+import type { OpenIdConfig } from './config/open-id.ts';
 import { readSettingsFile } from './config/settings-file.ts';
 import { mergeSources } from './config/sources.ts';
 import type { SourceConfig } from './config/sources.ts';
@@ -12,7 +14,7 @@ import { SettingsError } from './errors.ts';
 import { isLoopback, isLoopbackHost } from './loopback.ts';
 import { countOf, formatBytes } from './units.ts';
 
-export type { SourceConfig };
+export type { OpenIdConfig, SourceConfig };
 
 /** All settings, checked and frozen. */
 export interface Config {
@@ -31,6 +33,8 @@ export interface Config {
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   /** The listener of console, API and metrics. Undefined token: anyone on this machine has access. */
   readonly admin: { readonly host: string; readonly port: number; readonly token: string | undefined };
+  /** Log-in to the console by OpenID Connect. Undefined: none. */
+  readonly openId: OpenIdConfig | undefined;
   readonly sources: readonly SourceConfig[];
   /** The address at which the cloud reaches this program, without a trailing slash; may have a path prefix. */
   readonly publicUrl: string | undefined;
@@ -70,6 +74,7 @@ export function loadConfig(
   const file = readSettingsFile(env['XIQ_SINK_CONFIG'] || undefined, env, problems);
   const sources = mergeSources(settings, file, problems);
   const forwarding = gatherForwarding(env, file);
+  const openId = settings && readOpenId(settings, problems);
   if (settings !== undefined) problems.push(...contradictions(settings, sources));
   problems.push(...problemsOf(() => check(forwarding)));
   if (settings === undefined || problems.length > 0) throw new SettingsError(problems);
@@ -86,6 +91,7 @@ export function loadConfig(
         ? { certFile: settings.TLS_CERT_FILE, keyFile: settings.TLS_KEY_FILE }
         : undefined,
     admin: { host: settings.ADMIN_HOST, port: settings.ADMIN_PORT, token: settings.ADMIN_TOKEN },
+    openId,
     sources,
     publicUrl: settings.PUBLIC_URL,
     subscribe: settings.SUBSCRIBE,
@@ -132,6 +138,8 @@ export function maskConfig(config: Config): Record<string, unknown> {
     dataDir: config.dataDir,
     listen: `${config.tls === undefined ? 'http' : 'https'}://${config.host}:${config.port}`,
     admin: `${config.admin.host}:${config.admin.port}, ${config.admin.token === undefined ? 'this machine only' : 'with token'}`,
+    openIdConnect: config.openId && describeOpenId(config.openId),
+    consoleUrl: config.openId?.consoleUrl,
     publicUrl: config.publicUrl,
     sources: config.sources.map(describeSource),
     subscribe: config.subscribe,

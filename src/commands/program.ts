@@ -2,6 +2,7 @@ import { Command } from '@commander-js/extra-typings';
 import type { CommandUnknownOpts } from '@commander-js/extra-typings';
 import { revealHidden } from '../hidden-characters.ts';
 import packageJson from '../../package.json' with { type: 'json' };
+import { defineAccess } from './access/command.ts';
 import { defineCompletion } from './completion.ts';
 import { defineDemo } from './demo/command.ts';
 import { defineDestinations } from './destinations/command.ts';
@@ -71,6 +72,7 @@ export function defineProgram(env: Environment): Command {
   defineDoctor(program, settings);
   defineQuarantine(program, settings);
   defineDestinations(program, settings);
+  defineAccess(program, settings);
 
   program.commandsGroup('Try:');
   defineDemo(program, env);

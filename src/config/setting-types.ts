@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { closestName } from '../closest-name.ts';
 import { MESSAGE_TYPES } from '../domain.ts';
 import { isPrivate } from '../loopback.ts';
+import { ACCOUNT_ROLES } from '../permissions.ts';
 
 /** Shorter secrets can be guessed by brute force. */
 const MIN_SECRET_LENGTH = 16;
@@ -60,6 +61,20 @@ export const cloudApiUrl = baseUrl.refine(
   'must be an https:// address, or http:// on this machine',
 );
 
+/** The address of this program's console, as browsers see it. Log-ins come back there, so nobody on the way may read them. */
+export const consoleUrl = baseUrl.refine(
+  (text) => new URL(text).pathname === '/' && isPrivate(new URL(text)),
+  'must be an https:// address without a path, such as https://xiq-sink.example (or http:// on this machine)',
+);
+
+/** The identifier of an OpenID Connect issuer. It keeps a slash at its end, because tokens repeat it exactly. */
+export const issuerUrl = z
+  .string()
+  .refine(
+    (text) => isBaseUrl(text) && isPrivate(new URL(text)),
+    'must be an https:// address (or http:// on this machine) without user name, query or fragment',
+  );
+
 function isBaseUrl(text: string): boolean {
   const url = URL.parse(text);
   return url !== null && /^https?:$/.test(url.protocol) && url.href === url.origin + url.pathname;
@@ -84,6 +99,37 @@ export const messageTypes = z
 
 /** The parts of a comma separated text, without the spaces around them. */
 export const commaSeparated = z.string().transform((text) => text.split(',').map((part) => part.trim()));
+
+/** The scopes of a log-in by OpenID Connect. Without `openid` there is no ID token. */
+export const openIdScopes = z
+  .string()
+  .regex(/^[\u0021-\u007e]+(?: [\u0021-\u007e]+)*$/, 'must be scopes, separated by single spaces')
+  .refine((text) => text.split(' ').includes('openid'), 'must contain the scope openid');
+
+/** A value for each of several groups: `netops=operator,admins=admin`. A group may contain `=`, but no comma. */
+const valuesOfGroups = <Value extends string>(value: z.ZodType<Value>, message: string) =>
+  commaSeparated.transform((parts, context) => {
+    const pairs = parts.map((part) => {
+      const at = part.lastIndexOf('=');
+      return { group: part.slice(0, Math.max(at, 0)).trim(), value: part.slice(at + 1).trim() };
+    });
+    const { data } = z.array(z.object({ group: z.string().min(1), value })).safeParse(pairs);
+    if (data !== undefined) return data;
+    context.addIssue(message);
+    return z.NEVER;
+  });
+
+/** The role of each group. */
+export const rolesOfGroups = valuesOfGroups(
+  z.enum(ACCOUNT_ROLES),
+  `must be groups with a role each, such as netops=operator,admins=admin (roles: ${ACCOUNT_ROLES.join(', ')})`,
+);
+
+/** A source that each group may see. */
+export const sourcesOfGroups = valuesOfGroups(
+  z.string().regex(/^(?:\*|[a-z0-9][a-z0-9_-]{0,62})$/),
+  'must be groups with a source each, such as team-a=customer-a,netops=* (* for all sources)',
+);
 
 const MAX_PROXIES = 16;
 

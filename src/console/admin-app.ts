@@ -2,15 +2,19 @@ import express from 'express';
 import type { Express, Request, Response } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
+import type { OpenIdConfig } from '../config.ts';
 import { HttpError } from '../errors.ts';
 import type { Db } from '../store/database.ts';
 import { createAccess } from './access/access.ts';
-import { createWrongTokens, requireVisitor, visitorOf } from './access/gate.ts';
+import type { Access } from './access/access.ts';
+import { createWrongTokens, requireAccess, requireVisitor, visitorOf, watchAccess } from './access/gate.ts';
 import type { CountFailure, LogRefusal } from './access/gate.ts';
-import { LOG_IN_STYLE_HASH, serveLogIn } from './access/log-in.ts';
+import { serveLogIn } from './access/log-in.ts';
+import { LOG_IN_STYLE_HASH } from './access/log-in-page.ts';
 import { answerErrors } from './answer-errors.ts';
 import { describeApi } from './api/openapi.ts';
 import type { ApiRoute } from './api/route.ts';
+import { navigationOf } from './area.ts';
 import type { Area } from './area.ts';
 import { IMPORT_MAP_HASH, serveAssets } from './assets.ts';
 import { renderDocument } from './html/html.ts';
@@ -19,7 +23,7 @@ import { createSchemaGate } from './schema-gate.ts';
 
 /** What the admin listener needs. */
 export interface AdminOptions {
-  /** Undefined: everyone on this machine has access. */
+  /** Undefined: everyone on this machine has access, as long as there are no accounts. */
   readonly token: string | undefined;
   readonly countFailure: CountFailure;
   readonly logRefusal: LogRefusal;
@@ -34,6 +38,8 @@ export interface AdminOptions {
 }
 
 export interface ConsoleOptions {
+  /** Undefined: no log-in by OpenID Connect. */
+  readonly openId: OpenIdConfig | undefined;
   readonly db: Db;
   readonly areas: readonly Area[];
 }
@@ -59,7 +65,11 @@ const CONTENT_SECURITY_POLICY = {
  */
 export function createAdminApp(options: AdminOptions): Express {
   const { token, console, logger, logRefusal } = options;
-  const access = createAccess(token);
+  const checkSchema = console === undefined ? async () => undefined : createSchemaGate(console.db);
+  const access = createAccess(
+    token,
+    console && { db: console.db, checkSchema, hasOpenId: console.openId !== undefined },
+  );
   const noteWrongToken = createWrongTokens(options.countFailure, logRefusal);
   const app = express();
   app.disable('x-powered-by');
@@ -82,45 +92,52 @@ export function createAdminApp(options: AdminOptions): Express {
     next();
   });
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
-  const checkSchema = console === undefined ? async () => undefined : createSchemaGate(console.db);
-  if (console !== undefined) app.use(serveLogIn({ access, noteWrongToken, db: console.db, checkSchema }));
+  if (console !== undefined) {
+    const { db, openId } = console;
+    const counting = { noteWrongToken, countFailure: options.countFailure, logRefusal };
+    app.use(serveLogIn({ access, adminToken: token, ...counting, openId, db, checkSchema }));
+  }
   app.use(requireVisitor({ access, noteWrongToken, hasLogIn: console !== undefined }));
-  app.get('/metrics', async (_request, response) => {
+  app.get('/metrics', requireAccess({ needs: 'metrics.read', data: 'whole' }), async (_request, response) => {
     const { contentType, text } = await options.metrics();
     response.type(contentType).send(text);
   });
   const areas = console?.areas ?? [];
-  const navigation = areas.flatMap((area) => area.navigation);
   app.use(serveAssets());
   // In front of everything that reads the database.
   app.use(async (_request, _response, next) => {
     await checkSchema();
     next();
   });
-  serveApi(app, areas, options);
+  serveApi(app, areas, access, options);
   servePages(app, areas);
   app.use((request: Request) => {
     throw new HttpError(404, 'NOT_FOUND', `${request.path} does not exist`);
   });
-  app.use(answerErrors(navigation, logRefusal, logger));
+  app.use(answerErrors(areas, logRefusal, logger));
   return app;
 }
 
-function serveApi(app: Express, areas: readonly Area[], { version, stopping }: AdminOptions): void {
+function serveApi(
+  app: Express,
+  areas: readonly Area[],
+  access: Access,
+  { version, stopping }: AdminOptions,
+): void {
   const routes = areas.flatMap((area) => area.routes);
   const document = describeApi(routes, version);
   app.get('/api/openapi.json', (_request, response) => void response.json(document));
   const json = express.json({ limit: '1mb' });
   // `/events/stream` must match before `/events/{event_id}`, in whichever order the areas are.
   const parameters = ({ path }: ApiRoute) => path.split('{').length;
-  for (const { method, path, serve } of routes.toSorted((a, b) => parameters(a) - parameters(b))) {
-    const route = `/api/v1${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
-    app[method](route, json, (request: Request, response: Response) =>
-      serve(request, response, {
-        operator: visitorOf(request).operator,
-        signal: AbortSignal.any([goneOf(response), stopping]),
-      }),
-    );
+  for (const one of routes.toSorted((a, b) => parameters(a) - parameters(b))) {
+    const path = `/api/v1${one.path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
+    app[one.method](path, requireAccess(one), json, (request: Request, response: Response) => {
+      const { operator, scope } = visitorOf(request);
+      const ends = [goneOf(response), stopping];
+      if (one.answers.kind === 'stream') ends.push(watchAccess(access, request, one));
+      return one.serve(request, response, { operator, scope, signal: AbortSignal.any(ends) });
+    });
   }
 }
 
@@ -132,12 +149,11 @@ function goneOf(response: Response): AbortSignal {
 }
 
 function servePages(app: Express, areas: readonly Area[]): void {
-  const navigation = areas.flatMap((area) => area.navigation);
-  for (const { path, render } of areas.flatMap((area) => area.pages)) {
-    app.get(path, async (request, response) => {
+  for (const page of areas.flatMap((area) => area.pages)) {
+    app.get(page.path, requireAccess(page), async (request, response) => {
       const visitor = visitorOf(request);
-      const page = await render(request, visitor);
-      response.send(renderDocument(layOut(page, navigation, request.path, visitor)));
+      const rendered = await page.render(request, visitor);
+      response.send(renderDocument(layOut(rendered, navigationOf(areas, visitor), request.path, visitor)));
     });
   }
 }

@@ -5,17 +5,18 @@ import type { VNode } from 'preact';
 import { ConflictError, NotFoundError, describeError, OutageError, HttpError } from '../errors.ts';
 import { letInWith, wantsPage } from './access/gate.ts';
 import type { LogRefusal } from './access/gate.ts';
+import { navigationOf } from './area.ts';
+import type { Area } from './area.ts';
 import { html, renderDocument } from './html/html.ts';
 import type { Content } from './html/html.ts';
 import { headOf, layOut } from './html/layout.ts';
-import type { NavigationEntry } from './html/layout.ts';
 
 /**
  * Answers every error: programs get the cloud's error body (specification, "Error body"), browsers a page. Details are
  * in the log, under the error id of the answer.
  */
 export function answerErrors(
-  navigation: readonly NavigationEntry[],
+  areas: readonly Area[],
   logRefusal: LogRefusal,
   logger: Logger,
 ): ErrorRequestHandler {
@@ -46,7 +47,7 @@ export function answerErrors(
     const document =
       visitor === undefined
         ? bare(title, content)
-        : layOut({ title, content }, navigation, request.path, visitor);
+        : layOut({ title, content }, navigationOf(areas, visitor), request.path, visitor);
     response.send(renderDocument(document));
   };
 }

@@ -9,6 +9,7 @@ import type { Lease } from '../store/destinations.ts';
 import { readStretch } from '../store/read-events.ts';
 import type { Stretch } from '../store/read-events.ts';
 import type { StoredPosition } from '../store/stored-event.ts';
+import { ALL_SOURCES } from '../store/scope.ts';
 import { createBackoff } from './backoff.ts';
 import { createBatcher } from './batch-events.ts';
 import type { BatchLimits } from './batch-events.ts';
@@ -163,7 +164,7 @@ async function forwardFrom(
   const wanted = { messageTypes: messageTypesOf(forwarding.filter) };
   const toBatches = createBatcher(forwarding);
   const stretchEvents = Math.max(STRETCH_EVENTS, limits.events);
-  const read = (position: StoredPosition) => readStretch(db, position, stretchEvents, wanted);
+  const read = (position: StoredPosition) => readStretch(db, ALL_SOURCES, position, stretchEvents, wanted);
 
   let next: Promise<Stretch> = read(lease.position);
   while (!signal.aborted) {

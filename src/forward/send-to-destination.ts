@@ -7,6 +7,7 @@ import type { Db } from '../store/database.ts';
 import { markReplayed } from '../store/rejected-events.ts';
 import type { Rejected } from '../store/rejected-events.ts';
 import { findEvent } from '../store/search-events.ts';
+import { ALL_SOURCES } from '../store/scope.ts';
 
 /** The result of a test event. */
 export interface TestResult {
@@ -84,7 +85,7 @@ async function resendOne(
   rejected: Rejected,
 ): Promise<string | undefined> {
   const { message_type: messageType, occurred_at: occurredAt, event_id: eventId } = rejected;
-  const event = await findEvent(db, eventId, occurredAt, messageType);
+  const event = await findEvent(db, ALL_SOURCES, eventId, occurredAt, messageType);
   if (event === undefined) return 'the event is no longer stored: its retention period is over';
   const reason = await sendOne(sender, destination, event);
   if (reason === undefined) await markReplayed(db, destination.name, eventId);

@@ -4,7 +4,7 @@ import { HttpError, OutageError } from '../errors.ts';
 import { newDeliveryId } from '../queue/delivery-batch.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
 import type { InFlight } from './admission.ts';
-import type { FailedSecrets } from './failed-secrets.ts';
+import type { FailedSecrets } from '../failed-secrets.ts';
 import type { UnreadableError } from './normalize.ts';
 import { normalizeSent } from './normalize-sent.ts';
 import { chooseDecoder, readBody } from './read-body.ts';

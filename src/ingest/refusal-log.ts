@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { countOf } from '../units.ts';
-import { networkOf } from './failed-secrets.ts';
+import { networkOf } from '../failed-secrets.ts';
 
 /** A refused request, as it is logged. */
 interface Refusal {

@@ -1,5 +1,6 @@
 import type { Db } from '../store/database.ts';
 import { readArrivalHours, readLastArrivals } from '../store/read-arrivals.ts';
+import { ALL_SOURCES } from '../store/scope.ts';
 import { HISTORY_MS, learnPattern } from './arrival-pattern.ts';
 import type { ArrivalPattern } from './arrival-pattern.ts';
 import type { Gap } from './weekly-rates.ts';
@@ -22,8 +23,8 @@ const keyOf = ({ source, messageType }: Named) => `${messageType} ${source}`;
  */
 export async function learnPatterns(db: Db, now: Date): Promise<ArrivalPatterns> {
   const patterns = new Map<string, ArrivalPattern>();
-  const hours = await readArrivalHours(db, new Date(now.getTime() - 2 * HISTORY_MS));
-  const lastArrivals = await readLastArrivals(db);
+  const hours = await readArrivalHours(db, ALL_SOURCES, new Date(now.getTime() - 2 * HISTORY_MS));
+  const lastArrivals = await readLastArrivals(db, ALL_SOURCES);
   const byType = Map.groupBy(hours, keyOf);
   for (const arrival of lastArrivals) {
     if (arrival.lastReceivedAt === undefined) continue;
@@ -44,7 +45,7 @@ export async function assessSilences(
   known: { readonly patterns?: ArrivalPatterns | undefined; readonly away?: Gap | undefined } = {},
 ): Promise<TypeSilence[]> {
   const patterns = known.patterns ?? (await learnPatterns(db, now));
-  const lastArrivals = await readLastArrivals(db);
+  const lastArrivals = await readLastArrivals(db, ALL_SOURCES);
   return lastArrivals.map((arrival) => {
     const last = arrival.lastReceivedAt?.getTime();
     return { ...arrival, ...judgeSilence(patterns.get(keyOf(arrival)), last, now.getTime(), known.away) };

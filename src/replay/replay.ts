@@ -9,11 +9,14 @@ import type { QueuedDelivery } from '../queue/delivery-batch.ts';
 import type { Db, Trx } from '../store/database.ts';
 import { findReplayTallies, lockQuarantined, resolveAsReplayed } from '../store/quarantine.ts';
 import type { LockedQuarantined, Replay } from '../store/quarantine.ts';
+import type { Scope } from '../store/scope.ts';
 import type { Quarantined } from '../store/search-quarantine.ts';
 
 /** What a replay needs. */
 export interface ReplayContext {
   readonly db: Db;
+  /** An item of a source outside the scope is unknown. */
+  readonly scope: Scope;
   readonly logger: Logger;
   /** The largest size that a body may inflate to. */
   readonly maxBodyBytes: number;
@@ -46,7 +49,7 @@ export async function replayQuarantined(context: ReplayContext, ids: readonly st
 /** The transaction must hold no second connection: concurrent replays would wait for each other's. */
 async function replayWithin(
   trx: Trx,
-  { maxBodyBytes }: ReplayContext,
+  { scope, maxBodyBytes }: ReplayContext,
   ids: readonly string[],
   isolate: boolean,
 ): Promise<Replay[]> {
@@ -54,7 +57,7 @@ async function replayWithin(
     ids.map((quarantineId) => [quarantineId, { kind: 'unknown', quarantineId }]),
   );
   const replays: { quarantineId: string; delivery: QueuedDelivery; deliveryId: string }[] = [];
-  for (const item of await lockQuarantined(trx, ids)) {
+  for (const item of await lockQuarantined(trx, scope, ids)) {
     const quarantineId = item.quarantine_id;
     const read = resolvedBefore(item) ?? (await readAgain(item, maxBodyBytes));
     if ('kind' in read) outcomes.set(quarantineId, read);
@@ -70,6 +73,7 @@ async function replayWithin(
   await resolveAsReplayed(trx, replays);
   const tallies = await findReplayTallies(
     trx,
+    scope,
     replays.map(({ deliveryId }) => deliveryId),
   );
   for (const { quarantineId, deliveryId } of replays) {

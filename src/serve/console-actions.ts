@@ -45,11 +45,11 @@ export function replayerOf(
   { maxBodyBytes }: Pick<Config, 'maxBodyBytes'>,
   logger: Logger,
 ): QuarantineOptions['replay'] {
-  return async (items, giveUp) => {
+  return async (scope, items, giveUp) => {
     const replays: Replay[] = [];
     for (const ids of groupByBytes(items, maxBodyBytes)) {
       if (giveUp.aborted) throw new Error(`stopped after ${replays.length}; the other items are unchanged`);
-      replays.push(...(await replayQuarantined({ db, logger, maxBodyBytes, giveUp }, ids)));
+      replays.push(...(await replayQuarantined({ db, scope, logger, maxBodyBytes, giveUp }, ids)));
     }
     return replays;
   };

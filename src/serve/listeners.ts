@@ -4,7 +4,7 @@ import type { Config } from '../config.ts';
 import { createAdminApp } from '../console/admin-app.ts';
 import type { ConsoleOptions } from '../console/admin-app.ts';
 import { UsageError } from '../errors.ts';
-import { createFailedSecrets } from '../ingest/failed-secrets.ts';
+import { createFailedSecrets } from '../failed-secrets.ts';
 import { createHttpListener } from '../ingest/http-listener.ts';
 import type { HttpListener } from '../ingest/http-listener.ts';
 import { createRefusalLog } from '../ingest/refusal-log.ts';

@@ -6,7 +6,7 @@ import type { Db } from '../store/database.ts';
 import { maintainPartitions, missingNow } from '../store/partitions.ts';
 import type { BlockedChange, PartitionReport } from '../store/partitions.ts';
 import { compactArrivals } from '../store/roll-up-arrivals.ts';
-import { describeSession } from '../store/sessions.ts';
+import { describeSession } from '../store/server-sessions.ts';
 import { countOf } from '../units.ts';
 import { closing } from './closing.ts';
 import type { Observation } from './observation.ts';

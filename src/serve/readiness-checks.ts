@@ -4,7 +4,7 @@ import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import { checkDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import type { DestinationStatus } from '../store/destinations.ts';
-import { describeWork } from '../store/sessions.ts';
+import { describeWork } from '../store/server-sessions.ts';
 import { findWaits } from '../store/waits.ts';
 import type { Wait } from '../store/waits.ts';
 import { countOf, formatBytes } from '../units.ts';

@@ -8,7 +8,7 @@ import { startEmbeddedPostgres } from '../embedded/embedded-postgres.ts';
 import type { EmbeddedPostgres } from '../embedded/embedded-postgres.ts';
 import { UsageError } from '../errors.ts';
 import { createAdmission } from '../ingest/admission.ts';
-import { createFailedSecrets } from '../ingest/failed-secrets.ts';
+import { createFailedSecrets } from '../failed-secrets.ts';
 import type { HttpListener } from '../ingest/http-listener.ts';
 import { createHealthServer, createIngestServer } from '../ingest/ingest-server.ts';
 import type { HealthOptions } from '../ingest/ingest-server.ts';

@@ -1,8 +1,10 @@
 import { sql } from 'kysely';
 import type { Selectable } from 'kysely';
 import type { Db } from './database.ts';
-import { insertRejected } from './rejected-events.ts';
+import { insertRejected, isOfScope } from './rejected-events.ts';
 import type { RejectedEvent } from './rejected-events.ts';
+import { ALL_SOURCES } from './scope.ts';
+import type { Scope } from './scope.ts';
 import type { StoredPosition } from './stored-event.ts';
 import type { DestinationState, Tables } from './tables.ts';
 
@@ -144,7 +146,10 @@ export interface DestinationStatus extends Selectable<Tables['destinations']> {
 /** Counting further would cost as much as sending. */
 export const MAX_BEHIND_COUNT = 100_000;
 
-/** All destinations ever started, by name, with their backlog, counted up to `most` + 1. */
+/**
+ * All destinations ever started, by name, with their backlog of all sources, counted up to `most` + 1: for those who may
+ * see all sources.
+ */
 export async function listDestinations(db: Db, most = MAX_BEHIND_COUNT): Promise<DestinationStatus[]> {
   const { rows } = await sql<DestinationStatus>`
     select destinations.*, cursor_xid::text as cursor_xid, behind.behind_count, behind.behind_since,
@@ -182,7 +187,11 @@ export interface ConfiguredDestination {
   readonly formatName: string;
 }
 
-/** Settings and state of a destination. A field is null if it is unknown: not started, or not configured. */
+/**
+ * Settings and state of a destination. A field is null if it is unknown: not started, or not configured. A destination
+ * forwards the events of all sources, so a reader of some sources gets null for what depends on the others: backlog,
+ * counts, times and errors.
+ */
 export interface DescribedDestination {
   readonly name: string;
   readonly type: string | null;
@@ -202,26 +211,41 @@ export interface DescribedDestination {
 /** The configured destinations and the removed ones that still have state, by name. */
 export async function describeDestinations(
   db: Db,
+  scope: Scope,
   configured: readonly ConfiguredDestination[],
 ): Promise<readonly DescribedDestination[]> {
-  const stored = new Map((await listDestinations(db)).map((status) => [status.name, status]));
+  const statuses: readonly KnownStatus[] =
+    scope === ALL_SOURCES ? await listDestinations(db) : await listStates(db, scope);
+  const stored = new Map(statuses.map((status) => [status.name, status]));
   const names = new Set([...configured.map(({ name }) => name), ...stored.keys()]);
   return [...names].toSorted().map((name) => describe(name, configured, stored.get(name)));
+}
+
+type KnownStatus = Pick<DestinationStatus, 'name' | 'state' | 'rejected_count'> & Partial<DestinationStatus>;
+
+/** The state of each destination, and its rejected events of the scope. */
+async function listStates(db: Db, scope: Scope): Promise<KnownStatus[]> {
+  const { rows } = await sql<KnownStatus>`
+    select name, state, (select count(*)::int from rejected_events
+      where destination = destinations.name and replayed_at is null and ${isOfScope(scope)}) as rejected_count
+    from destinations order by name`.execute(db);
+  return rows;
 }
 
 function describe(
   name: string,
   configured: readonly ConfiguredDestination[],
-  status: DestinationStatus | undefined,
+  status: KnownStatus | undefined,
 ): DescribedDestination {
   const destination = configured.find((one) => one.name === name);
+  const behind = status?.behind_count;
   return {
     name,
     type: destination?.type ?? null,
     format: destination?.formatName ?? null,
     state: destination === undefined ? 'not configured' : (status?.state ?? 'not started'),
-    behind: status === undefined ? null : Math.min(status.behind_count, MAX_BEHIND_COUNT),
-    behind_is_least: status !== undefined && status.behind_count > MAX_BEHIND_COUNT,
+    behind: behind === undefined ? null : Math.min(behind, MAX_BEHIND_COUNT),
+    behind_is_least: behind !== undefined && behind > MAX_BEHIND_COUNT,
     behind_since: status?.behind_since ?? null,
     sent: status?.sent_count ?? null,
     last_sent_at: status?.last_sent_at ?? null,

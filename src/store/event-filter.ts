@@ -2,6 +2,8 @@ import { sql } from 'kysely';
 import type { RawBuilder } from 'kysely';
 import { FAMILIES, FAMILY_OF, MESSAGE_TYPES } from '../domain.ts';
 import type { Family, MessageType } from '../domain.ts';
+import { inScope } from './scope.ts';
+import type { Scope } from './scope.ts';
 
 /** Conditions on events. All conditions that are given must hold. */
 export interface EventFilter {
@@ -47,12 +49,12 @@ interface Branch {
 }
 
 /** The query for each table, without the filter's time range. A family that cannot match is left out. */
-export function familyQueries(filter: EventFilter): readonly FamilyQuery[] {
+export function familyQueries(scope: Scope, filter: EventFilter): readonly FamilyQuery[] {
   return FAMILIES.flatMap((family) => {
     const types = typesOf(family, filter.messageTypes);
     const branches = branchesOf(family, filter);
     if (types === 'none' || branches.length === 0 || !canHold(family, filter)) return [];
-    const conditions = [...columnConditions(family, filter)];
+    const conditions: Condition[] = [inScope(scope), ...columnConditions(family, filter)];
     if (types !== 'all') conditions.push(sql`message_type in (${sql.join(types)})`);
     return [{ family, conditions, branches }];
   });

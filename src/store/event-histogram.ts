@@ -5,6 +5,7 @@ import type { Db } from './database.ts';
 import { allOf, familyQueries, timeConditions } from './event-filter.ts';
 import type { Condition, EventFilter, FamilyQuery } from './event-filter.ts';
 import { withinTime } from './database.ts';
+import type { Scope } from './scope.ts';
 
 /** The number of events in each bar of a time range. */
 export interface EventHistogram {
@@ -58,9 +59,14 @@ const ORIGIN = Date.parse('1970-01-05T00:00:00Z');
  * counting takes longer than one second, the bars are estimated from a few samples each. If even that takes too long,
  * as it may for a rare text, all bars are empty.
  */
-export async function eventHistogram(db: Db, filter: RangeFilter, maxBars: number): Promise<EventHistogram> {
+export async function eventHistogram(
+  db: Db,
+  scope: Scope,
+  filter: RangeFilter,
+  maxBars: number,
+): Promise<EventHistogram> {
   const { bucketSeconds, starts } = divide(filter, maxBars);
-  const queries = familyQueries(filter);
+  const queries = familyQueries(scope, filter);
   if (starts.length === 0 || queries.length === 0) {
     return { bucketSeconds, bars: toBars(starts, []), isComplete: true };
   }

@@ -6,6 +6,7 @@ import { byTime, selectPage, stretchesOf } from './event-pages.ts';
 import type { StoredRow } from './event-rows.ts';
 import { createFormat } from './export-format.ts';
 import type { ExportFormat } from './export-format.ts';
+import type { Scope } from './scope.ts';
 import type { TimeRange } from './time-stretches.ts';
 
 /** Rows of a family read at once. At most two such pages are in memory. */
@@ -23,6 +24,7 @@ const ROWS_A_PIECE = 500;
  */
 export async function* exportLines(
   db: Db,
+  scope: Scope,
   filter: EventFilter,
   as: ExportFormat,
   signal?: AbortSignal,
@@ -31,7 +33,7 @@ export async function* exportLines(
   const messageType = filter.messageTypes?.length === 1 ? filter.messageTypes[0] : undefined;
   const format = createFormat(as, messageType);
   const stored = sql`pg_visible_in_snapshot(xid, ${await currentSnapshot(db)}::pg_snapshot)`;
-  const families = familyQueries(filter).map((query) =>
+  const families = familyQueries(scope, filter).map((query) =>
     rowsOf(db, { ...query, conditions: [...query.conditions, stored] }, filter, format.needs, signal),
   );
   if (format.header !== '') yield format.header;

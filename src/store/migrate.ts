@@ -8,7 +8,7 @@ import { isLockTimeout } from '../postgres.ts';
 import type { Db } from './database.ts';
 import { limitLockWait } from './locks.ts';
 import { asOwner, grantToService } from './roles.ts';
-import { describeSession, findHolders } from './sessions.ts';
+import { describeSession, findHolders } from './server-sessions.ts';
 
 const MIGRATIONS = path.resolve(import.meta.dirname, '../../migrations');
 

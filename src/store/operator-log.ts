@@ -6,7 +6,10 @@ import type { OperatorActionName, Tables } from './tables.ts';
 
 /** Who acts, and the interface used. */
 export interface Operator {
-  /** The name given at login, or user and host of the command line, or `xiq-sink` for what the service does by itself. */
+  /**
+   * The account, `admin token` or `local user`; user and host of the command line; or `xiq-sink` for what the service
+   * does by itself.
+   */
   readonly name: string;
   readonly via: 'console' | 'api' | 'command' | 'system';
 }

@@ -8,8 +8,8 @@ import type { Db, Trx } from './database.ts';
 import { destinationsBehind } from './destinations.ts';
 import { limitLockWait, lockRow } from './locks.ts';
 import { becomeOwner } from './roles.ts';
-import { findHolders } from './sessions.ts';
-import type { Session } from './sessions.ts';
+import { findHolders } from './server-sessions.ts';
+import type { Session } from './server-sessions.ts';
 
 /** The result of one round of maintenance. */
 export interface PartitionReport {

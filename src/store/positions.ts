@@ -2,6 +2,8 @@ import { sql } from 'kysely';
 import type { Db } from './database.ts';
 import { allOf, timeConditions } from './event-filter.ts';
 import { withinTime } from './database.ts';
+import { inScope } from './scope.ts';
+import type { Scope } from './scope.ts';
 
 /**
  * The position of a client when an access point heard it. The units of `x`, `y` and `unc` are not documented; they are
@@ -36,6 +38,7 @@ const OBSERVATIONS_OF_EACH = 500;
 /** Observations of a client from `since` (inclusive) to `until` (exclusive), newest first. Empty after 1.5 seconds. */
 export async function clientPositions(
   db: Db,
+  scope: Scope,
   mac: string,
   since: Date,
   until: Date,
@@ -45,7 +48,7 @@ export async function clientPositions(
     const { rows } = await sql<ClientPosition>`
       select occurred_at as "occurredAt", ap_mac::text as "apMac", x, y, unc, lat, lng, rssi
       from location_observations
-      where ${allOf([sql`client_mac = ${mac}::macaddr`, ...timeConditions({ since, until })])}
+      where ${allOf([inScope(scope), sql`client_mac = ${mac}::macaddr`, ...timeConditions({ since, until })])}
       order by occurred_at desc, event_id desc limit ${limit}`.execute(trx);
     return rows;
   });
@@ -59,6 +62,7 @@ export async function clientPositions(
  */
 export async function accessPointPositions(
   db: Db,
+  scope: Scope,
   apMacs: readonly string[],
 ): Promise<readonly AccessPointPosition[]> {
   const positions = await withinTime(db, TIMEOUT_MS, async (trx) => {
@@ -71,6 +75,7 @@ export async function accessPointPositions(
         select x, y, power(10, least(greatest(rssi, -120), 0) / 20) as weight
         from location_observations
         where ap_mac = asked.mac and x is not null and y is not null and rssi is not null
+          and ${inScope(scope)}
         order by occurred_at desc limit ${OBSERVATIONS_OF_EACH}
       ) as heard
       group by asked.mac order by asked.mac`.execute(trx);
@@ -88,6 +93,7 @@ const ENTRIES_OF_EACH = 100;
  */
 export async function accessPointNames(
   db: Db,
+  scope: Scope,
   apMacs: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   const names = await withinTime(db, TIMEOUT_MS, async (trx) => {
@@ -97,7 +103,7 @@ export async function accessPointNames(
       lateral (
         select nas_identifier as name from (
           select nas_identifier, occurred_at from log_entries
-          where ap_mac = asked.mac order by occurred_at desc limit ${ENTRIES_OF_EACH}
+          where ap_mac = asked.mac and ${inScope(scope)} order by occurred_at desc limit ${ENTRIES_OF_EACH}
         ) as latest
         where nas_identifier is not null order by occurred_at desc limit 1
       ) as named`.execute(trx);

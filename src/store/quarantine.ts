@@ -4,6 +4,8 @@ import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import type { Db, Trx } from './database.ts';
 import { arrayLiteral, insertRows, insertStatement } from './insert-rows.ts';
 import type { Column } from './insert-rows.ts';
+import { inScope } from './scope.ts';
+import type { Scope } from './scope.ts';
 import type { Resolution, Tables } from './tables.ts';
 
 /** An item to be quarantined: its origin, the reason, and the original bytes. */
@@ -75,13 +77,18 @@ export type LockedQuarantined = Selectable<
 >;
 
 /** Reads the items with these ids, and keeps others from resolving them until the transaction ends. */
-export async function lockQuarantined(trx: Trx, ids: readonly string[]): Promise<LockedQuarantined[]> {
+export async function lockQuarantined(
+  trx: Trx,
+  scope: Scope,
+  ids: readonly string[],
+): Promise<LockedQuarantined[]> {
   return trx
     .selectFrom('quarantine')
     .innerJoin('deliveries', 'deliveries.delivery_id', 'quarantine.delivery_id')
     .selectAll('quarantine')
     .select(['deliveries.origin', 'deliveries.secret_form'])
     .where('quarantine_id', 'in', ids)
+    .where(inScope(scope, 'quarantine.source'))
     .orderBy('quarantine_id')
     .forUpdate('quarantine')
     .execute();
@@ -101,11 +108,13 @@ export async function resolveAsReplayed(
 }
 
 /** Deletes the content of the open items with these ids and keeps their rows. Resolves with the number of items. */
-export async function discardQuarantined(db: Db, ids: readonly string[]): Promise<number> {
+export async function discardQuarantined(db: Db, scope: Scope, ids: readonly string[]): Promise<number> {
   const { numAffectedRows } = await sql`
     update quarantine
     set resolution = 'discarded', resolved_at = now(), discarded_bytes = octet_length(content), content = ''
-    where quarantine_id = any(${arrayLiteral(ids)}::uuid[]) and resolution is null`.execute(db);
+    where quarantine_id = any(${arrayLiteral(ids)}::uuid[]) and resolution is null and ${inScope(scope)}`.execute(
+    db,
+  );
   return Number(numAffectedRows ?? 0n);
 }
 
@@ -120,6 +129,7 @@ export interface ReplayTally {
 /** The counts of these deliveries, by id. */
 export async function findReplayTallies(
   db: Db,
+  scope: Scope,
   deliveryIds: readonly string[],
 ): Promise<ReadonlyMap<string, ReplayTally>> {
   const { rows } = await sql<{ id: string; tally: ReplayTally }>`
@@ -129,7 +139,9 @@ export async function findReplayTallies(
         from quarantine where quarantine.delivery_id = deliveries.delivery_id
       ), '[]')
     ) as tally
-    from deliveries where delivery_id = any(${arrayLiteral(deliveryIds)}::uuid[])`.execute(db);
+    from deliveries where delivery_id = any(${arrayLiteral(deliveryIds)}::uuid[]) and ${inScope(scope)}`.execute(
+    db,
+  );
   return new Map(rows.map(({ id, tally }) => [id, tally]));
 }
 

@@ -3,6 +3,8 @@ import { sql } from 'kysely';
 import { isMessageType } from '../domain.ts';
 import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import type { Db } from './database.ts';
+import { inScope } from './scope.ts';
+import type { Scope } from './scope.ts';
 
 /** A range of arrival times, and the width of its buckets. */
 export interface ArrivalRange {
@@ -37,6 +39,7 @@ export interface Arrival {
  */
 export async function readArrivals(
   db: Db,
+  scope: Scope,
   { since, until, bucketSeconds, source }: ArrivalRange,
 ): Promise<Arrival[]> {
   const ofSource = source === undefined ? sql`true` : sql`source = ${source}`;
@@ -45,7 +48,7 @@ export async function readArrivals(
            message_type as "messageType", sum(deliveries)::float8 as deliveries, sum(records)::float8 as records,
            sum(events)::float8 as events, sum(duplicates)::float8 as duplicates,
            sum(quarantined)::float8 as quarantined, sum(bytes)::float8 as bytes
-    from arrivals where bucket >= ${since} and bucket < ${until} and ${ofSource}
+    from arrivals where bucket >= ${since} and bucket < ${until} and ${inScope(scope)} and ${ofSource}
     group by 1, 2 order by 1, 2`.execute(db);
   return rows;
 }
@@ -73,13 +76,15 @@ export interface ArrivalSum {
  */
 export async function sumArrivals(
   db: Db,
+  scope: Scope,
   range?: { readonly since: Date; readonly until: Date },
 ): Promise<ArrivalSum[]> {
   const sums =
     range === undefined
-      ? sql`select source, message_type, ${COUNTS} from arrival_totals`
+      ? sql`select source, message_type, ${COUNTS} from arrival_totals where ${inScope(scope)}`
       : sql`select source, message_type, ${SUMS} from arrivals
-            where bucket >= ${range.since} and bucket < ${range.until} group by source, message_type`;
+            where bucket >= ${range.since} and bucket < ${range.until} and ${inScope(scope)}
+            group by source, message_type`;
   const { rows } = await sql<ArrivalSum>`
     select source, message_type as "messageType", deliveries::float8, expected::float8, events::float8,
            duplicates::float8, quarantined::float8, unbalanced::float8,
@@ -99,11 +104,11 @@ export interface Conservation {
 }
 
 /** Adds up every delivery: slow with many millions of them. */
-export async function readConservation(db: Db): Promise<Conservation> {
+export async function readConservation(db: Db, scope: Scope): Promise<Conservation> {
   const { rows } = await sql<{ pair: string; deliveries: string; addsUp: boolean; open: string }>`
     select source || ' ' || message_type as pair, delivery_count as deliveries, adds_up as "addsUp",
       open_count as open
-    from conservation`.execute(db);
+    from conservation where ${inScope(scope)}`.execute(db);
   return {
     deliveries: rows.reduce((sum, row) => sum + Number(row.deliveries), 0),
     unbalanced: rows.filter((row) => !row.addsUp).map((row) => row.pair),
@@ -120,7 +125,7 @@ export interface LastArrival {
 }
 
 /** The last arrival of each source and message type, including arrivals since the last roll-up. */
-export async function readLastArrivals(db: Db): Promise<LastArrival[]> {
+export async function readLastArrivals(db: Db, scope: Scope): Promise<LastArrival[]> {
   const { rows } = await sql<{ source: string; message_type: string; last_received_at: Date | null }>`
     select source, message_type, max(last_received_at) as last_received_at
     from (
@@ -130,7 +135,7 @@ export async function readLastArrivals(db: Db): Promise<LastArrival[]> {
       where xid >= (select next_xid from arrivals_progress)
       union all
       select source, message_type, null from subscriptions where status = 'ENABLED'
-    ) as seen
+    ) as seen where ${inScope(scope)}
     group by 1, 2 order by 1, 2`.execute(db);
   return rows.flatMap(({ source, message_type: messageType, last_received_at: last }) =>
     isMessageType(messageType) ? [{ source, messageType, lastReceivedAt: last ?? undefined }] : [],
@@ -157,14 +162,14 @@ interface HourRow {
 }
 
 /** The hours from `since` on, in order, of each source and message type, up to the last roll-up. */
-export async function readArrivalHours(db: Db, since: Date): Promise<ArrivalHour[]> {
+export async function readArrivalHours(db: Db, scope: Scope, since: Date): Promise<ArrivalHour[]> {
   // A count by the minute is dated to the middle of it. From counts by the hour, a gap is at least as long as computed.
   const { rows } = await sql<HourRow>`
     with counted as (
       select source, message_type, deliveries, date_bin('1 hour', bucket, 'epoch') as start,
              extract(epoch from bucket)::float8 + seconds - 30 as gap_from,
              extract(epoch from lead(bucket) over in_order)::float8 + 30 as gap_to
-      from arrivals where bucket >= ${since}
+      from arrivals where bucket >= ${since} and ${inScope(scope)}
       window in_order as (partition by source, message_type order by bucket, seconds desc)
     ), hours as (
       select source, message_type, start, sum(deliveries)::float8 as deliveries from counted group by 1, 2, 3

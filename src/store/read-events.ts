@@ -7,6 +7,7 @@ import type { EventFilter, FamilyQuery } from './event-filter.ts';
 import { selectRows, toEvent } from './event-rows.ts';
 import type { StoredRow } from './event-rows.ts';
 import { readHorizon } from './horizon.ts';
+import type { Scope } from './scope.ts';
 import { byPosition } from './stored-event.ts';
 import type { StoredEvent, StoredPosition } from './stored-event.ts';
 
@@ -27,6 +28,7 @@ export interface Stretch {
  */
 export async function readStretch(
   db: Db,
+  scope: Scope,
   position: StoredPosition,
   limit: number,
   filter: EventFilter = {},
@@ -36,7 +38,7 @@ export async function readStretch(
   if (end === undefined) return { events: [], end, isFull: false };
   const range = sql`${isAfter(position)} and (xid, id) <= (${end.xid}::xid8, ${end.id}::bigint)`;
   const rows = await Promise.all(
-    familyQueries(filter).map((query) =>
+    familyQueries(scope, filter).map((query) =>
       selectRows(
         db,
         query.family,

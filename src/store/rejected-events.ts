@@ -1,7 +1,9 @@
 import { sql } from 'kysely';
-import type { Selectable } from 'kysely';
+import type { RawBuilder, Selectable } from 'kysely';
 import type { MessageType } from '../domain.ts';
 import type { Db } from './database.ts';
+import { ALL_SOURCES, inScope } from './scope.ts';
+import type { Scope } from './scope.ts';
 import type { StoredEvent } from './stored-event.ts';
 import type { DestinationState, Tables } from './tables.ts';
 
@@ -39,39 +41,55 @@ export async function insertRejected(
 export type Rejected = Selectable<Tables['rejected_events']>;
 
 /** The rejected events of a destination that were not sent again, oldest first. */
-export async function listRejected(db: Db, destination: string, limit: number): Promise<Rejected[]> {
-  return openRejectedOf(db, destination).orderBy('rejected_at').orderBy('event_id').limit(limit).execute();
+export async function listRejected(
+  db: Db,
+  scope: Scope,
+  destination: string,
+  limit: number,
+): Promise<Rejected[]> {
+  return openRejectedOf(db, scope, destination)
+    .orderBy('rejected_at')
+    .orderBy('event_id')
+    .limit(limit)
+    .execute();
 }
 
 /** All rejected events of a destination that were not sent again, ordered by event id, read page by page. */
-export async function* openRejected(db: Db, destination: string, pageSize: number): AsyncGenerator<Rejected> {
-  let page = await pageOfRejected(db, destination, pageSize);
+export async function* openRejected(
+  db: Db,
+  scope: Scope,
+  destination: string,
+  pageSize: number,
+): AsyncGenerator<Rejected> {
+  let page = await pageOfRejected(db, scope, destination, pageSize);
   for (;;) {
     yield* page;
     const last = page.at(-1);
     if (last === undefined || page.length < pageSize) return;
-    page = await pageOfRejected(db, destination, pageSize, last.event_id);
+    page = await pageOfRejected(db, scope, destination, pageSize, last.event_id);
   }
 }
 
 /** One page of the rejected events that were not sent again, ordered by event id, after an id. */
 export async function pageOfRejected(
   db: Db,
+  scope: Scope,
   destination: string,
   limit: number,
   after?: string,
 ): Promise<Rejected[]> {
-  const query = openRejectedOf(db, destination).orderBy('event_id').limit(limit);
+  const query = openRejectedOf(db, scope, destination).orderBy('event_id').limit(limit);
   return (after === undefined ? query : query.where('event_id', '>', after)).execute();
 }
 
 /** The number of rejected events of a destination that were not sent again. */
-export async function countRejected(db: Db, destination: string): Promise<number> {
+export async function countRejected(db: Db, scope: Scope, destination: string): Promise<number> {
   const { count } = await db
     .selectFrom('rejected_events')
     .select(({ fn }) => fn.countAll<string>().as('count'))
     .where('destination', '=', destination)
     .where('replayed_at', 'is', null)
+    .where(isOfScope(scope))
     .executeTakeFirstOrThrow();
   return Number(count);
 }
@@ -79,6 +97,7 @@ export async function countRejected(db: Db, destination: string): Promise<number
 /** Those of these events that a destination rejected, sent again or not. */
 export async function findRejected(
   db: Db,
+  scope: Scope,
   destination: string,
   eventIds: readonly string[],
 ): Promise<Rejected[]> {
@@ -87,15 +106,29 @@ export async function findRejected(
     .selectAll()
     .where('destination', '=', destination)
     .where('event_id', 'in', eventIds)
+    .where(isOfScope(scope))
     .execute();
 }
 
-const openRejectedOf = (db: Db, destination: string) =>
+const openRejectedOf = (db: Db, scope: Scope, destination: string) =>
   db
     .selectFrom('rejected_events')
     .selectAll()
     .where('destination', '=', destination)
-    .where('replayed_at', 'is', null);
+    .where('replayed_at', 'is', null)
+    .where(isOfScope(scope));
+
+/**
+ * A rejected event has the source of its stored event. Once retention has dropped that, only readers of all sources see
+ * the rejection. With an offset, Postgres looks up each event by its key, instead of reading the sources' events.
+ */
+export const isOfScope = (scope: Scope): RawBuilder<boolean> =>
+  scope === ALL_SOURCES
+    ? sql<boolean>`true`
+    : sql<boolean>`exists (
+        select from events where events.event_id = rejected_events.event_id
+          and events.occurred_at = rejected_events.occurred_at and ${inScope(scope, 'events.source')}
+        offset 0)`;
 
 /** Records that a rejected event was sent again. */
 export async function markReplayed(db: Db, destination: string, eventId: string): Promise<void> {

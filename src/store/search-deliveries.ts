@@ -6,6 +6,8 @@ import { TABLE_OF } from '../message-types.ts';
 import { withinTime } from './database.ts';
 import type { Db } from './database.ts';
 import { selectRows, toEvent } from './event-rows.ts';
+import { inScope } from './scope.ts';
+import type { Scope } from './scope.ts';
 import { byPosition } from './stored-event.ts';
 import type { StoredEvent } from './stored-event.ts';
 import type { Tables } from './tables.ts';
@@ -50,6 +52,7 @@ const STRETCH_TIMEOUT_MS = 3_000;
 /** One page of the matching deliveries, newest first. Each step back takes at most 3 seconds. */
 export async function searchDeliveries(
   db: Db,
+  scope: Scope,
   filter: DeliveryFilter,
   page: { readonly limit: number; readonly after?: DeliveryPosition | undefined },
 ): Promise<FoundDeliveries> {
@@ -63,7 +66,7 @@ export async function searchDeliveries(
     const from = Math.max(first, end - hours * HOUR_MS);
     const since = Number.isFinite(from) ? new Date(from) : undefined;
     const found = await withinTime(db, STRETCH_TIMEOUT_MS, (trx) =>
-      selectPage(trx, { ...filter, since }, page),
+      selectPage(trx, scope, { ...filter, since }, page),
     );
     if (found === undefined) return { deliveries, lookedBackTo };
     deliveries = found;
@@ -75,10 +78,11 @@ export async function searchDeliveries(
 
 function selectPage(
   db: Db,
+  scope: Scope,
   filter: DeliveryFilter,
   { limit, after }: { readonly limit: number; readonly after?: DeliveryPosition | undefined },
 ): Promise<Delivery[]> {
-  let query = matching(db, filter)
+  let query = matching(db, scope, filter)
     .selectAll()
     .orderBy('received_at', 'desc')
     .orderBy('delivery_id', 'desc')
@@ -102,9 +106,13 @@ export interface DeliverySums {
 }
 
 /** The sums over the matching deliveries. Undefined when the query takes longer than 1.5 seconds. */
-export async function sumDeliveries(db: Db, filter: DeliveryFilter): Promise<DeliverySums | undefined> {
+export async function sumDeliveries(
+  db: Db,
+  scope: Scope,
+  filter: DeliveryFilter,
+): Promise<DeliverySums | undefined> {
   return withinTime(db, 1_500, (trx) =>
-    matching(trx, filter)
+    matching(trx, scope, filter)
       .select([
         sql<number>`count(*)::float8`.as('deliveries'),
         sql<number>`coalesce(sum(event_count), 0)::float8`.as('events'),
@@ -116,8 +124,13 @@ export async function sumDeliveries(db: Db, filter: DeliveryFilter): Promise<Del
 }
 
 /** One delivery by its id; undefined when it is not stored. */
-export async function findDelivery(db: Db, deliveryId: string): Promise<Delivery | undefined> {
-  return db.selectFrom('deliveries').selectAll().where('delivery_id', '=', deliveryId).executeTakeFirst();
+export async function findDelivery(db: Db, scope: Scope, deliveryId: string): Promise<Delivery | undefined> {
+  return db
+    .selectFrom('deliveries')
+    .selectAll()
+    .where('delivery_id', '=', deliveryId)
+    .where(inScope(scope))
+    .executeTakeFirst();
 }
 
 const EVENTS_TIMEOUT_MS = 3_000;
@@ -135,13 +148,14 @@ const MINUTES_AROUND = [5, 60, 24 * 60, 31 * 24 * 60];
  */
 export async function eventsOfDelivery(
   db: Db,
+  scope: Scope,
   delivery: Delivery,
   limit: number,
 ): Promise<readonly StoredEvent[] | undefined> {
   const expected = Math.min(delivery.event_count, limit);
   if (expected === 0) return [];
   if (delivery.xid !== null) {
-    const found = await selectEvents(db, delivery, limit, sql`xid = ${delivery.xid}::xid8`);
+    const found = await selectEvents(db, scope, delivery, limit, sql`xid = ${delivery.xid}::xid8`);
     if (found?.length === expected) return found;
   }
   const received = delivery.received_at.getTime();
@@ -150,6 +164,7 @@ export async function eventsOfDelivery(
     const to = new Date(received + minutes * MINUTE_MS);
     const found = await selectEvents(
       db,
+      scope,
       delivery,
       limit,
       sql`occurred_at between ${from}::timestamptz and ${to}::timestamptz`,
@@ -161,6 +176,7 @@ export async function eventsOfDelivery(
 
 async function selectEvents(
   db: Db,
+  scope: Scope,
   { delivery_id: deliveryId, message_type: messageType }: Delivery,
   limit: number,
   where: RawBuilder<unknown>,
@@ -171,15 +187,16 @@ async function selectEvents(
     selectRows(
       trx,
       family,
-      sql`${sql.table(TABLE_OF[family])} where ${where} and delivery_id = ${deliveryId}::uuid order by id limit ${limit}`,
+      sql`${sql.table(TABLE_OF[family])} where ${where} and delivery_id = ${deliveryId}::uuid
+        and ${inScope(scope)} order by id limit ${limit}`,
     ),
   );
   return rows?.toSorted(byPosition).map(toEvent);
 }
 
-function matching(db: Db, filter: DeliveryFilter) {
+function matching(db: Db, scope: Scope, filter: DeliveryFilter) {
   const { source, messageType, since, until, withQuarantined, withDuplicates } = filter;
-  let query = db.selectFrom('deliveries');
+  let query = db.selectFrom('deliveries').where(inScope(scope));
   if (source !== undefined) query = query.where('source', '=', source);
   if (messageType !== undefined) query = query.where('message_type', '=', messageType);
   if (since !== undefined) query = query.where('received_at', '>=', since);

@@ -11,6 +11,8 @@ import { byTime, selectPage, stretchesOf } from './event-pages.ts';
 import type { EventPage } from './event-pages.ts';
 import { selectRows, toEvent } from './event-rows.ts';
 import type { StoredRow } from './event-rows.ts';
+import { inScope } from './scope.ts';
+import type { Scope } from './scope.ts';
 import type { StoredEvent } from './stored-event.ts';
 import { divide } from './time-stretches.ts';
 
@@ -21,9 +23,14 @@ const PARTS_AT_ONCE = 4;
  * One page of the events that match. A page costs the same however far back it lies. Throws the database's error when
  * a code, an organization or a MAC address of the filter is invalid.
  */
-export async function searchEvents(db: Db, filter: EventFilter, page: EventPage): Promise<StoredEvent[]> {
+export async function searchEvents(
+  db: Db,
+  scope: Scope,
+  filter: EventFilter,
+  page: EventPage,
+): Promise<StoredEvent[]> {
   const order = page.order ?? 'newest';
-  const queries = familyQueries(filter);
+  const queries = familyQueries(scope, filter);
   const found: StoredRow[] = [];
   for await (const stretch of stretchesOf(db, queries, filter, { ...page, order })) {
     const limit = page.limit - found.length;
@@ -48,11 +55,12 @@ const FIND_TIMEOUT_MS = 5_000;
  */
 export async function findEvent(
   db: Db,
+  scope: Scope,
   eventId: string,
   occurredAt?: Date,
   messageType?: MessageType,
 ): Promise<StoredEvent | undefined> {
-  const isEvent = sql`event_id = ${eventId}::uuid`;
+  const isEvent = sql`event_id = ${eventId}::uuid and ${inScope(scope)}`;
   for (const family of messageType === undefined ? FAMILIES : [FAMILY_OF[messageType]]) {
     const rows =
       occurredAt === undefined
@@ -77,10 +85,11 @@ const COUNT_TIMEOUT_MS = 1_500;
 /** The number of events that match, counted up to a limit. Undefined when counting takes longer than 1.5 seconds. */
 export async function countEventsUpTo(
   db: Db,
+  scope: Scope,
   filter: EventFilter,
   limit: number,
 ): Promise<number | undefined> {
-  const parts = familyQueries(filter).flatMap(({ family, conditions, branches }) =>
+  const parts = familyQueries(scope, filter).flatMap(({ family, conditions, branches }) =>
     branches.map(
       ({ condition }) => sql`(select from ${sql.table(TABLE_OF[family])}
         where ${allOf([...conditions, ...timeConditions(filter), condition])} limit ${limit})`,
@@ -98,10 +107,11 @@ export async function countEventsUpTo(
 }
 
 /** The number of stored events of each message type that has any. Reads all events: not for large databases. */
-export async function countEvents(db: Db): Promise<ReadonlyMap<MessageType, number>> {
+export async function countEvents(db: Db, scope: Scope): Promise<ReadonlyMap<MessageType, number>> {
   const rows = await db
     .selectFrom('events')
     .select(({ fn }) => ['message_type' as const, fn.countAll<string>().as('count')])
+    .where(inScope(scope))
     .groupBy('message_type')
     .execute();
   return new Map(rows.map(({ message_type, count }) => [message_type, Number(count)]));

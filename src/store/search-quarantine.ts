@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import type { Db } from './database.ts';
+import { inScope } from './scope.ts';
+import type { Scope } from './scope.ts';
 import type { QuarantineState, Resolution } from './tables.ts';
 
 /** Conditions on quarantined items. All conditions that are given must hold. */
@@ -48,28 +50,30 @@ const COLUMNS = [
 /** The matching items, newest first; those after the item with the id `after`, if given. */
 export async function searchQuarantine(
   db: Db,
+  scope: Scope,
   filter: QuarantineFilter,
   state: QuarantineState,
   limit: number,
   after?: string,
 ): Promise<Quarantined[]> {
-  let query = matching(db, filter, state)
+  let query = matching(db, scope, filter, state)
     .select(COLUMNS)
     .orderBy('received_at', 'desc')
     .orderBy('quarantine_id', 'desc')
     .limit(limit);
   if (after !== undefined)
-    query = query.where(sql<boolean>`(received_at, quarantine_id) < ${placeOf(after)}`);
+    query = query.where(sql<boolean>`(received_at, quarantine_id) < ${placeOf(scope, after)}`);
   return query.execute();
 }
 
 /** The number of matching items. */
 export async function countQuarantine(
   db: Db,
+  scope: Scope,
   filter: QuarantineFilter,
   state: QuarantineState,
 ): Promise<number> {
-  const { count } = await matching(db, filter, state)
+  const { count } = await matching(db, scope, filter, state)
     .select(({ fn }) => fn.countAll<string>().as('count'))
     .executeTakeFirstOrThrow();
   return Number(count);
@@ -86,47 +90,60 @@ export interface OpenQuarantine {
 export const MAX_OPEN_COUNT = 10_000;
 
 /** Counts the open items, up to a limit that keeps the query fast. */
-export async function readOpenQuarantine(db: Db): Promise<OpenQuarantine> {
+export async function readOpenQuarantine(db: Db, scope: Scope): Promise<OpenQuarantine> {
   const { rows } = await sql<OpenQuarantine>`
     select count(*)::int as count, min(received_at) as "oldestReceivedAt" from (
-      select received_at from quarantine where resolution is null
+      select received_at from quarantine where resolution is null and ${inScope(scope)}
       order by received_at, quarantine_id limit ${MAX_OPEN_COUNT + 1}
     ) as open`.execute(db);
   return rows[0] ?? { count: 0, oldestReceivedAt: null };
 }
 
 /** The items with these ids, in no particular order. An unknown id is skipped. */
-export async function findQuarantined(db: Db, ids: readonly string[]): Promise<Quarantined[]> {
-  return db.selectFrom('quarantine').select(COLUMNS).where('quarantine_id', 'in', ids).execute();
+export async function findQuarantined(db: Db, scope: Scope, ids: readonly string[]): Promise<Quarantined[]> {
+  return db
+    .selectFrom('quarantine')
+    .select(COLUMNS)
+    .where('quarantine_id', 'in', ids)
+    .where(inScope(scope))
+    .execute();
 }
 
 /** The items of a delivery, resolved or not, up to a limit. */
-export async function quarantinedOf(db: Db, deliveryId: string, limit: number): Promise<Quarantined[]> {
+export async function quarantinedOf(
+  db: Db,
+  scope: Scope,
+  deliveryId: string,
+  limit: number,
+): Promise<Quarantined[]> {
   return db
     .selectFrom('quarantine')
     .select(COLUMNS)
     .where('delivery_id', '=', deliveryId)
+    .where(inScope(scope))
     .orderBy('quarantine_id')
     .limit(limit)
     .execute();
 }
 
 /** The id of the item that was replayed as this delivery; undefined when the delivery is not a replay. */
-export async function findReplayed(db: Db, deliveryId: string): Promise<string | undefined> {
+export async function findReplayed(db: Db, scope: Scope, deliveryId: string): Promise<string | undefined> {
   const replayed = await db
     .selectFrom('quarantine')
     .select('quarantine_id')
     .where('replay_delivery_id', '=', deliveryId)
+    .where(inScope(scope))
     .executeTakeFirst();
   return replayed?.quarantine_id;
 }
 
 /** The original bytes of an item; empty when it was discarded. */
-export async function readContent(db: Db, id: string): Promise<Buffer> {
+export async function readContent(db: Db, scope: Scope, id: string): Promise<Buffer> {
   const { content } = await db
     .selectFrom('quarantine')
     .select('content')
     .where('quarantine_id', '=', id)
+    .where(inScope(scope))
     .executeTakeFirstOrThrow();
   return content;
 }
@@ -134,12 +151,13 @@ export async function readContent(db: Db, id: string): Promise<Buffer> {
 /** The open items that match, oldest first, page by page. Items quarantined meanwhile are left out. */
 export async function* openQuarantine(
   db: Db,
+  scope: Scope,
   filter: QuarantineFilter,
   pageSize: number,
 ): AsyncGenerator<Quarantined[]> {
   let place: OpenPlace | undefined;
   do {
-    const { items, next } = await pageOfOpen(db, filter, pageSize, place);
+    const { items, next } = await pageOfOpen(db, scope, filter, pageSize, place);
     if (items.length > 0) yield items;
     place = next;
   } while (place !== undefined);
@@ -159,12 +177,13 @@ export interface OpenPlace {
  */
 export async function pageOfOpen(
   db: Db,
+  scope: Scope,
   filter: QuarantineFilter,
   limit: number,
   place?: OpenPlace,
 ): Promise<{ readonly items: Quarantined[]; readonly next: OpenPlace | undefined }> {
   const began = place?.began ?? (await nowOf(db));
-  let query = matching(db, filter, 'open')
+  let query = matching(db, scope, filter, 'open')
     .select(COLUMNS)
     .where((where) =>
       where.exists(
@@ -179,7 +198,7 @@ export async function pageOfOpen(
     .orderBy('quarantine_id')
     .limit(limit);
   if (place !== undefined) {
-    query = query.where(sql<boolean>`(received_at, quarantine_id) > ${placeOf(place.after)}`);
+    query = query.where(sql<boolean>`(received_at, quarantine_id) > ${placeOf(scope, place.after)}`);
   }
   const items = await query.execute();
   const last = items.at(-1);
@@ -195,11 +214,11 @@ async function nowOf(db: Db): Promise<string> {
 }
 
 /** Postgres' times are finer than JavaScript's, so the place is looked up by the id. */
-const placeOf = (id: string) =>
-  sql`((select received_at from quarantine where quarantine_id = ${id}::uuid), ${id}::uuid)`;
+const placeOf = (scope: Scope, id: string) =>
+  sql`((select received_at from quarantine where quarantine_id = ${id}::uuid and ${inScope(scope)}), ${id}::uuid)`;
 
-function matching(db: Db, filter: QuarantineFilter, state: QuarantineState) {
-  let query = db.selectFrom('quarantine');
+function matching(db: Db, scope: Scope, filter: QuarantineFilter, state: QuarantineState) {
+  let query = db.selectFrom('quarantine').where(inScope(scope));
   if (state === 'open') query = query.where('resolution', 'is', null);
   else if (state !== 'all') query = query.where('resolution', '=', state);
   const { source, messageType, reason, since, until } = filter;

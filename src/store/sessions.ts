@@ -1,58 +1,79 @@
 import { sql } from 'kysely';
-import type { RawBuilder } from 'kysely';
-import { formatDuration } from '../units.ts';
+import type { Account } from './accounts.ts';
 import type { Db } from './database.ts';
 
-/** A session on the database server that others wait for. */
-export interface Session {
-  /** Null for a prepared transaction, which belongs to no session. */
-  readonly pid: number | null;
-  readonly application: string | null;
-  readonly user: string | null;
-  /** Seconds since its transaction began; null if this role may not see it. */
-  readonly seconds: number | null;
-  /** Such as `active` or `idle in transaction`; null if this role may not see it. */
-  readonly state: string | null;
-  /** The beginning of its last statement. */
-  readonly query: string | null;
-}
+/** A working day; after that, a new log-in is required. */
+export const SESSION_HOURS = 12;
 
-/** The columns of a Session, of the table `activity`. */
-export const SESSION_COLUMNS = sql`
-  activity.pid, activity.application_name as application, activity.usename as "user", activity.state,
-  left(activity.query, 80) as query,
-  extract(epoch from clock_timestamp() - activity.xact_start)::float8 as seconds`;
+/** An account as the holder of a session or a token, or undefined for the admin token. */
+export type Holder = Pick<Account, 'name' | 'role' | 'sources'>;
 
-/** The session in a few words for a log: pid, application, user, and how long its transaction has been open. */
-export function describeSession({ pid, application, user, seconds }: Session): string {
-  if (pid === null) return 'a prepared transaction (see pg_prepared_xacts)';
-  const who = [application, user].filter((part) => part !== null && part !== '').join(', user ');
-  const since = seconds === null ? '' : `, in a transaction for ${formatDuration(seconds)}`;
-  return `pid ${pid}${who === '' ? '' : ` (${who})`}${since}`;
-}
+const END = sql<Date>`now() + make_interval(hours => ${SESSION_HOURS})`;
 
-/** The same with the state of the session and the beginning of its statement, which may contain personal data. */
-export function describeWork(session: Session): string {
-  const { state, query } = session;
-  const statement = (query ?? '').replaceAll(/\s+/g, ' ').trim();
-  return [describeSession(session), ...(state === null ? [] : [`${state}: ${statement}`])].join('; ');
-}
-
-/** The sessions that hold a lock on one of these tables and have done so for longer than this, longest first. */
-export async function findHolders(
+/**
+ * Starts a session of an account. False if the account has been disabled, or its password changed, since it was read.
+ * Also removes sessions that have expired.
+ */
+export async function startSession(
   db: Db,
-  tables: RawBuilder<unknown>,
-  seconds: number,
-): Promise<readonly Session[]> {
-  const { rows } = await sql<Session>`
-    select ${SESSION_COLUMNS} from pg_stat_activity as activity
-    where activity.pid <> pg_backend_pid()
-      and coalesce(xact_start < clock_timestamp() - make_interval(secs => ${seconds}), true)
-      and activity.pid in (
-        select pid from pg_locks
-        where locktype = 'relation' and granted and relation in (${tables})
-          and database = (select oid from pg_database where datname = current_database())
-      )
-    order by xact_start nulls first limit 5`.execute(db);
-  return rows;
+  digest: Buffer,
+  { name, password_hash: hash }: Pick<Account, 'name' | 'password_hash'>,
+): Promise<boolean> {
+  await removeExpired(db);
+  const started = await db
+    .insertInto('sessions')
+    .columns(['digest', 'account', 'expires_at'])
+    .expression((from) =>
+      from
+        .selectFrom('accounts')
+        .select([sql<Buffer>`${digest}::bytea`.as('digest'), 'name', END.as('expires_at')])
+        .where('name', '=', name)
+        .where('disabled_at', 'is', null)
+        .where('password_hash', 'is not distinct from', hash)
+        // Waits for a change in progress, which ends the sessions that it sees.
+        .forShare(),
+    )
+    .executeTakeFirst();
+  return started.numInsertedOrUpdatedRows === 1n;
+}
+
+/** Starts a session of the admin token. */
+export async function startAdminSession(db: Db, digest: Buffer): Promise<void> {
+  await removeExpired(db);
+  await db.insertInto('sessions').values({ digest, account: null, expires_at: END }).execute();
+}
+
+const removeExpired = (db: Db) =>
+  db
+    .deleteFrom('sessions')
+    .where('expires_at', '<=', sql<Date>`now()`)
+    .execute();
+
+/** The account of a session. Undefined if the session has ended, or its account is disabled. */
+export async function findSession(db: Db, digest: Buffer): Promise<Holder | undefined> {
+  return db
+    .selectFrom('sessions')
+    .innerJoin('accounts', 'accounts.name', 'sessions.account')
+    .select(['accounts.name', 'accounts.role', 'accounts.sources'])
+    .where('digest', '=', digest)
+    .where('expires_at', '>', sql<Date>`now()`)
+    .where('disabled_at', 'is', null)
+    .executeTakeFirst();
+}
+
+/** Whether this is a session of the admin token that has not ended. */
+export async function isAdminSession(db: Db, digest: Buffer): Promise<boolean> {
+  const found = await db
+    .selectFrom('sessions')
+    .select('digest')
+    .where('digest', '=', digest)
+    .where('account', 'is', null)
+    .where('expires_at', '>', sql<Date>`now()`)
+    .executeTakeFirst();
+  return found !== undefined;
+}
+
+/** Ends a session in every process. */
+export async function endSession(db: Db, digest: Buffer): Promise<void> {
+  await db.deleteFrom('sessions').where('digest', '=', digest).execute();
 }

@@ -1,5 +1,6 @@
 import type { ColumnType, Generated, GeneratedAlways } from 'kysely';
 import type { MessageType, Origin, SecretForm, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
+import type { AccountRole } from '../permissions.ts';
 
 /** How a quarantined item was resolved. */
 export type Resolution = 'replayed' | 'discarded';
@@ -12,7 +13,7 @@ export type QuarantineState = (typeof QUARANTINE_STATES)[number];
 /** The state of a destination: `refused` after it rejected our credentials, `paused` by a person. */
 export type DestinationState = 'running' | 'paused' | 'refused';
 
-/** The actions of a person that change something or export events. */
+/** The actions of a person that change something, export events or concern access. */
 export const OPERATOR_ACTIONS = [
   'console.login',
   'console.logout',
@@ -27,6 +28,11 @@ export const OPERATOR_ACTIONS = [
   'destination.replay',
   'subscriptions.apply',
   'subscriptions.remove',
+  'access.add',
+  'access.change',
+  'access.remove',
+  'access.token',
+  'access.revoke',
 ] as const;
 
 export type OperatorActionName = (typeof OPERATOR_ACTIONS)[number];
@@ -112,6 +118,34 @@ export interface Tables {
     result: ColumnType<Readonly<Record<string, unknown>> | null, string | null, string>;
   };
   locks: { name: string };
+  accounts: {
+    name: string;
+    role: AccountRole;
+    sources: string[] | null;
+    password_hash: string | null;
+    totp_secret: string | null;
+    totp_last_step: string | null;
+    /** Issuer and subject of OpenID Connect, separated by a space. */
+    identity: string | null;
+    created_at: Generated<Date>;
+    disabled_at: Date | null;
+  };
+  sessions: {
+    digest: Buffer;
+    account: string | null;
+    created_at: Generated<Date>;
+    expires_at: Date;
+  };
+  access_tokens: {
+    id: GeneratedAlways<string>;
+    account: string;
+    digest: Buffer;
+    label: string;
+    created_at: Generated<Date>;
+    expires_at: Date;
+    last_used_at: Date | null;
+    revoked_at: Date | null;
+  };
   processes: {
     process_id: string;
     role: string;

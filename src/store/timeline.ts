@@ -4,6 +4,8 @@ import type { MessageType } from '../domain.ts';
 import type { Db } from './database.ts';
 import { allOf, timeConditions } from './event-filter.ts';
 import { withinTime } from './database.ts';
+import { inScope } from './scope.ts';
+import type { Scope } from './scope.ts';
 
 /** A device, user, access point or network seen with a user or a client: how often, and when last. */
 export interface SeenWith {
@@ -47,8 +49,14 @@ const TIMEOUT_MS = 1_500;
 const LONGEST_LIST = 50;
 
 /** Summarizes a user's events from `since` (inclusive) to `until` (exclusive). Each list has at most 50 entries. */
-export async function summarizeUser(db: Db, user: string, since: Date, until: Date): Promise<UserSummary> {
-  const inRange = allOf(timeConditions({ since, until }));
+export async function summarizeUser(
+  db: Db,
+  scope: Scope,
+  user: string,
+  since: Date,
+  until: Date,
+): Promise<UserSummary> {
+  const inRange = allOf([inScope(scope), ...timeConditions({ since, until })]);
   const audit = sql`audit_events where user_name = ${user} and ${inRange}`;
   const log = sql`log_entries where username = ${user} and ${inRange}`;
   const [totals, devices, accessPoints] = await Promise.all([
@@ -64,8 +72,18 @@ export async function summarizeUser(db: Db, user: string, since: Date, until: Da
 }
 
 /** Summarizes a client's events from `since` (inclusive) to `until` (exclusive). Each list has at most 50 entries. */
-export async function summarizeClient(db: Db, mac: string, since: Date, until: Date): Promise<ClientSummary> {
-  const isClient = allOf([sql`client_mac = ${mac}::macaddr`, ...timeConditions({ since, until })]);
+export async function summarizeClient(
+  db: Db,
+  scope: Scope,
+  mac: string,
+  since: Date,
+  until: Date,
+): Promise<ClientSummary> {
+  const isClient = allOf([
+    inScope(scope),
+    sql`client_mac = ${mac}::macaddr`,
+    ...timeConditions({ since, until }),
+  ]);
   const location = sql`location_observations where ${isClient}`;
   const log = sql`log_entries where ${isClient}`;
   const [totals, users, accessPoints, ssids] = await Promise.all([

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import type { Db } from './database.ts';
 import { findLongStoring } from './horizon.ts';
-import { findHolders, SESSION_COLUMNS } from './sessions.ts';
-import type { Session } from './sessions.ts';
+import { findHolders, SESSION_COLUMNS } from './server-sessions.ts';
+import type { Session } from './server-sessions.ts';
 
 /** Something that waits for a session. */
 export interface Wait {

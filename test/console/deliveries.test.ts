@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { eventsOfDelivery, findDelivery } from '../../src/store/search-deliveries.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { startActions, storeDeliveries, unreadableDelivery } from '../support/actions.ts';
 import type { RunningAdmin } from '../support/admin.ts';
 import { createTestDatabase, unguarded } from '../support/database.ts';
@@ -100,10 +101,10 @@ describe('one delivery', () => {
 
   it('of before deliveries knew their transaction is looked for in time, and given up honestly', async () => {
     await unguarded(test.db, (trx) => sql`update deliveries set xid = null`.execute(trx));
-    const old = await findDelivery(test.db, plain.deliveryId);
+    const old = await findDelivery(test.db, ALL_SOURCES, plain.deliveryId);
     if (old === undefined) throw new Error('it is not there');
-    expect(await eventsOfDelivery(test.db, old, 10)).toHaveLength(2);
-    expect(await eventsOfDelivery(test.db, { ...old, event_count: 3 }, 10)).toBeUndefined();
+    expect(await eventsOfDelivery(test.db, ALL_SOURCES, old, 10)).toHaveLength(2);
+    expect(await eventsOfDelivery(test.db, ALL_SOURCES, { ...old, event_count: 3 }, 10)).toBeUndefined();
   });
 
   it('is not found when it is not there', async () => {

@@ -5,6 +5,7 @@ import { createEventHub } from '../../src/console/live/event-hub.ts';
 import { liveArea } from '../../src/console/live/live-area.ts';
 import { matches } from '../../src/console/live/follow-events.ts';
 import { searchEvents } from '../../src/store/search-events.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { startActions, storeDeliveries } from '../support/actions.ts';
 import { startAdmin } from '../support/admin.ts';
 import type { RunningAdmin } from '../support/admin.ts';
@@ -144,9 +145,11 @@ describe('the stream of events', () => {
   it('is not taken for an event whose id is "stream", whichever area comes first', async () => {
     const one = jsonRoute({
       method: 'get',
+      data: 'by source',
       path: '/events/{event_id}',
       tag: 'events',
       summary: 'one event',
+      needs: 'view',
       asks: z.object({}),
       answer: z.object({}),
       work: async () => ({}),
@@ -178,8 +181,8 @@ describe('the conditions of the stream', () => {
       queuedDelivery('AUTHENTICATION_LOG_ALL', [record], { source: 'north' }),
       queuedDelivery('SMS_LOG_ALL', [{ username: 'other@example.com', tel: '1' }]),
     );
-    const all = await searchEvents(test.db, {}, { limit: 1_000 });
-    const found = await searchEvents(test.db, filter, { limit: 1_000 });
+    const all = await searchEvents(test.db, ALL_SOURCES, {}, { limit: 1_000 });
+    const found = await searchEvents(test.db, ALL_SOURCES, filter, { limit: 1_000 });
     expect(found.length).toBeGreaterThan(0);
     expect(all.filter((event) => matches(event, filter))).toEqual(found);
     expect(found.length).toBeLessThan(all.length);

@@ -5,7 +5,9 @@ import { z } from 'zod';
 import { ask } from '../support/ask.ts';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
+import { PERMISSIONS } from '../../src/permissions.ts';
 import { countEvents } from '../../src/store/search-events.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
@@ -20,6 +22,7 @@ const operationSchema = z.strictObject({
   tags: z.tuple([z.string().min(1)]),
   summary: z.string().min(1),
   description: z.string().optional(),
+  'x-permission': z.enum(PERMISSIONS),
   parameters: z
     .array(
       z.strictObject({
@@ -106,7 +109,7 @@ describe('the API as its document describes it', () => {
       'no record',
     ]);
     await waitFor(async () => {
-      const counts = await countEvents(database.db);
+      const counts = await countEvents(database.db, ALL_SOURCES);
       return counts.has('AUDIT_LOG_ALL') && counts.has('LOCATION_CLIENT_CENTRIC');
     });
   });

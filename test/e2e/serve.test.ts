@@ -6,6 +6,7 @@ import { MESSAGE_TYPES } from '../../src/domain.ts';
 import type { MessageType } from '../../src/domain.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { sumArrivals } from '../../src/store/read-arrivals.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
 import { createTestDatabase } from '../support/database.ts';
@@ -113,7 +114,7 @@ describe.each(BACKENDS)('serve, $backend', ({ available, usesRedis }) => {
       return rows.length === MESSAGE_TYPES.length;
     });
     await waitFor(async () => {
-      const sums = await sumArrivals(database.db);
+      const sums = await sumArrivals(database.db, ALL_SOURCES);
       return sums.length === MESSAGE_TYPES.length && sums.every(({ deliveries }) => deliveries === 2);
     });
     const { rows } =

@@ -9,6 +9,7 @@ import type { Message, Sender } from '../../src/forward/sender.ts';
 import { createBatchStore } from '../../src/handlers/store-batch.ts';
 import { addDestination, listDestinations, moveCursor, setState } from '../../src/store/destinations.ts';
 import { listRejected } from '../../src/store/rejected-events.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { createTestDatabase, emptyTables } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
@@ -144,7 +145,7 @@ describe('forwarding', () => {
     await waitFor(() => taken.length >= 39);
     expect(taken).toEqual(range(40).filter((n) => n !== 13));
     await waitFor(async () => (await status()).rejected_count === 1);
-    const [rejected] = await listRejected(test.db, 'siem', 10);
+    const [rejected] = await listRejected(test.db, ALL_SOURCES, 'siem', 10);
     expect(rejected).toMatchObject({
       reason: 'mapping failed',
       message_type: 'AUDIT_LOG_ALL',

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { createAdmission } from '../../src/ingest/admission.ts';
-import { createFailedSecrets } from '../../src/ingest/failed-secrets.ts';
+import { createFailedSecrets } from '../../src/failed-secrets.ts';
 import type { HttpListener } from '../../src/ingest/http-listener.ts';
 import { createIngestServer } from '../../src/ingest/ingest-server.ts';
 import type { IngestServerOptions } from '../../src/ingest/ingest-server.ts';

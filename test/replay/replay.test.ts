@@ -9,6 +9,7 @@ import type { ReplayContext } from '../../src/replay/replay.ts';
 import { discardQuarantined } from '../../src/store/quarantine.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 import { openConsoleDatabase } from '../../src/store/database.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { createTestDatabase, emptyTables } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { deliveryToEvents } from '../support/convert.ts';
@@ -19,7 +20,13 @@ let context: ReplayContext;
 beforeAll(async () => {
   test = await createTestDatabase();
   const giveUp = new AbortController().signal;
-  context = { db: test.db, logger: pino({ level: 'silent' }), maxBodyBytes: 1024 * 1024, giveUp };
+  context = {
+    db: test.db,
+    logger: pino({ level: 'silent' }),
+    maxBodyBytes: 1024 * 1024,
+    scope: ALL_SOURCES,
+    giveUp,
+  };
 });
 afterAll(() => test.drop());
 beforeEach(() => emptyTables(test.db));
@@ -222,7 +229,7 @@ describe('a replay', () => {
   it('does not touch what was discarded, and says what is not there', async () => {
     await store(unreadable(Buffer.from('{')));
     const ids = idsOf(await quarantined());
-    expect(await discardQuarantined(test.db, ids)).toBe(1);
+    expect(await discardQuarantined(test.db, ALL_SOURCES, ids)).toBe(1);
     const unknown = '00000000-0000-8000-8000-000000000000';
     expect(await replayQuarantined(context, [...ids, unknown])).toMatchObject([
       { kind: 'resolved', resolution: 'discarded', deliveryId: null },

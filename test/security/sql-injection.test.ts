@@ -7,6 +7,7 @@ import { MESSAGE_TYPES } from '../../src/domain.ts';
 import { createBatchStore } from '../../src/handlers/store-batch.ts';
 import { searchEvents } from '../../src/store/search-events.ts';
 import { viewEvent } from '../../src/store/stored-event.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { FIELDS } from '../../src/message-types.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
@@ -56,7 +57,7 @@ describe('hostile text', () => {
 
   it.each(HOSTILE)('as the name of a source is data: %s', async (source) => {
     await store(queuedDelivery('AUDIT_LOG_ALL', [auditRecord()], { source }));
-    const found = await searchEvents(test.db, { source }, { limit: 10 });
+    const found = await searchEvents(test.db, ALL_SOURCES, { source }, { limit: 10 });
     expect(found.map((event) => event.source)).toEqual([source]);
   });
 
@@ -64,16 +65,16 @@ describe('hostile text', () => {
     const record = auditRecord({ userName: text, description: `before ${text} behind` });
     await store(queuedDelivery('AUDIT_LOG_ALL', [record]));
     const page = { limit: 100 };
-    const byUser = await searchEvents(test.db, { user: text }, page);
+    const byUser = await searchEvents(test.db, ALL_SOURCES, { user: text }, page);
     expect(new Set(byUser.map((event) => viewEvent(event).user))).toEqual(new Set([text]));
     // The text that is searched is the record's as JSON.
     const asJson = JSON.stringify(`before ${text} behind`).slice(1, -1);
-    const byText = await searchEvents(test.db, { text: asJson }, page);
+    const byText = await searchEvents(test.db, ALL_SOURCES, { text: asJson }, page);
     expect(byText.map((event) => viewEvent(event).user)).toContain(text);
     for (const filter of [{ mac: text }, { code: text }]) {
-      await searchEvents(test.db, filter, page).catch(() => undefined);
+      await searchEvents(test.db, ALL_SOURCES, filter, page).catch(() => undefined);
     }
-    expect(await searchEvents(test.db, { source: `${text}x` }, page)).toEqual([]);
+    expect(await searchEvents(test.db, ALL_SOURCES, { source: `${text}x` }, page)).toEqual([]);
   });
 });
 

@@ -8,7 +8,7 @@ import { OutageError } from '../../src/errors.ts';
 import type { DeliveryQueue } from '../../src/queue/delivery-queue.ts';
 import type { SpoolRoom } from '../../src/queue/spool/spool.ts';
 import type { DestinationStatus } from '../../src/store/destinations.ts';
-import type { Session } from '../../src/store/sessions.ts';
+import type { Session } from '../../src/store/server-sessions.ts';
 
 const MINUTE_MS = 60_000;
 

@@ -9,6 +9,7 @@ import type { Db } from '../../src/store/database.ts';
 import { migrateStore } from '../../src/store/migrate.ts';
 import { readArrivals, sumArrivals } from '../../src/store/read-arrivals.ts';
 import { compactArrivals, rollUpArrivals } from '../../src/store/roll-up-arrivals.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { createOwnedDatabase, createTestDatabase, emptyTables } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -96,16 +97,16 @@ test('arrivals are counted by minute, source and type, and in total', async () =
   const one = { deliveries: 1, records: 3, events: 4, duplicates: 1, quarantined: 1, bytes: 100 };
   const two = { deliveries: 2, records: 6, events: 8, duplicates: 2, quarantined: 2, bytes: 200 };
   const second = new Date(noon.getTime() + MINUTE);
-  expect(await readArrivals(db, range)).toEqual([
+  expect(await readArrivals(db, ALL_SOURCES, range)).toEqual([
     { bucket: noon, messageType: 'AUDIT_LOG_ALL', ...two },
     { bucket: noon, messageType: 'SMS_LOG_ALL', ...one },
     { bucket: second, messageType: 'AUDIT_LOG_ALL', ...one },
   ]);
-  expect(await readArrivals(db, { ...range, source: 'b', bucketSeconds: 300 })).toEqual([
+  expect(await readArrivals(db, ALL_SOURCES, { ...range, source: 'b', bucketSeconds: 300 })).toEqual([
     { bucket: noon, messageType: 'AUDIT_LOG_ALL', ...one },
   ]);
-  expect(await readArrivals(db, { ...range, until: noon })).toEqual([]);
-  expect(await sumArrivals(db)).toMatchObject([
+  expect(await readArrivals(db, ALL_SOURCES, { ...range, until: noon })).toEqual([]);
+  expect(await sumArrivals(db, ALL_SOURCES)).toMatchObject([
     { source: 'a', messageType: 'AUDIT_LOG_ALL', deliveries: 2, addsUp: true, lastReceivedAt: later },
     { source: 'a', messageType: 'SMS_LOG_ALL', expected: 7, events: 4, unbalanced: 1, addsUp: false },
     { source: 'b', messageType: 'AUDIT_LOG_ALL', deliveries: 1, quarantined: 1, unbalanced: 0 },
@@ -116,7 +117,9 @@ test('two wrongs of deliveries do not make a right in their sum', async () => {
   await deliver(db, { receivedAt: new Date(), expected: 7 });
   await deliver(db, { receivedAt: new Date(), expected: 5 });
   await rollUpAll(db);
-  expect(await sumArrivals(db)).toMatchObject([{ expected: 12, events: 8, unbalanced: 2, addsUp: false }]);
+  expect(await sumArrivals(db, ALL_SOURCES)).toMatchObject([
+    { expected: 12, events: 8, unbalanced: 2, addsUp: false },
+  ]);
 });
 
 test('who comes while another one counts does nothing', async () => {
@@ -220,7 +223,7 @@ test('whatever is open, commits and rolls back meanwhile, each committed deliver
       const { rows: stored } = await sql<{
         n: number;
       }>`select count(*)::int as n from deliveries where source = ${source}`.execute(db);
-      const sum = (await sumArrivals(db)).find((sum) => sum.source === source);
+      const sum = (await sumArrivals(db, ALL_SOURCES)).find((sum) => sum.source === source);
       expect(sum?.deliveries ?? 0).toBe(stored[0]?.n);
     }),
     { numRuns: 25 },

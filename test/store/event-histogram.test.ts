@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventHistogram } from '../../src/store/event-histogram.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -22,7 +23,8 @@ beforeAll(async () => {
 });
 afterAll(() => test.drop());
 
-const histogram = (maxBars: number) => eventHistogram(test.db, { since: SINCE, until: UNTIL }, maxBars);
+const histogram = (maxBars: number) =>
+  eventHistogram(test.db, ALL_SOURCES, { since: SINCE, until: UNTIL }, maxBars);
 
 describe('the bars of a histogram', () => {
   it.each([
@@ -40,7 +42,7 @@ describe('the bars of a histogram', () => {
 
   it('begin at round times and hold what lies in them, the empty ones as well', async () => {
     const since = new Date('2026-01-01T08:30:00Z');
-    const { bars } = await eventHistogram(test.db, { since, until: UNTIL }, 12);
+    const { bars } = await eventHistogram(test.db, ALL_SOURCES, { since, until: UNTIL }, 12);
     expect(bars.map(({ start }) => start.toISOString().slice(11, 16))).toEqual(
       ['08', '09', '10', '11', '12', '13', '14', '15', '16', '17', '18', '19'].map((hour) => `${hour}:00`),
     );
@@ -53,16 +55,16 @@ describe('the bars of a histogram', () => {
 
   it('of weeks begin on Mondays, and of ranges of any length there are no more than asked for', async () => {
     const range = { since: new Date('2025-01-01T00:00:00Z'), until: UNTIL };
-    const weeks = await eventHistogram(test.db, range, 60);
+    const weeks = await eventHistogram(test.db, ALL_SOURCES, range, 60);
     expect(weeks.bucketSeconds).toBe(7 * 86_400);
     expect(new Set(weeks.bars.map(({ start }) => start.getUTCDay()))).toEqual(new Set([1]));
-    const ages = await eventHistogram(test.db, { since: new Date(0), until: UNTIL }, 5);
+    const ages = await eventHistogram(test.db, ALL_SOURCES, { since: new Date(0), until: UNTIL }, 5);
     expect(ages.bars.length).toBeLessThanOrEqual(5);
     expect(ages.bars.at(-1)?.counts).toEqual({ SMS_LOG_ALL: EVENTS });
   });
 
   it('are none when the range is empty', async () => {
-    const { bars } = await eventHistogram(test.db, { since: UNTIL, until: SINCE }, 10);
+    const { bars } = await eventHistogram(test.db, ALL_SOURCES, { since: UNTIL, until: SINCE }, 10);
     expect(bars).toEqual([]);
   });
 });

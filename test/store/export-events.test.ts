@@ -9,6 +9,7 @@ import { exportLines } from '../../src/store/export-events.ts';
 import type { ExportFormat } from '../../src/store/export-format.ts';
 import { searchEvents } from '../../src/store/search-events.ts';
 import { viewColumns } from '../../src/store/stored-event.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -26,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => test.drop());
 
 async function exportText(filter: EventFilter, format: ExportFormat): Promise<string> {
-  return (await Array.fromAsync(exportLines(test.db, filter, format))).join('');
+  return (await Array.fromAsync(exportLines(test.db, ALL_SOURCES, filter, format))).join('');
 }
 
 const toLines = (text: string) => text.split('\n').slice(0, -1);
@@ -50,13 +51,13 @@ describe('an export', () => {
   });
 
   it('as NDJSON is what a search prints as JSON', async () => {
-    const events = await searchEvents(test.db, {}, { limit: 10_000 });
+    const events = await searchEvents(test.db, ALL_SOURCES, {}, { limit: 10_000 });
     const lines = toLines(await exportText({}, 'ndjson')).map((line) => parseExactJson(line));
     expect(lines).toEqual(events.map((event) => ({ ...viewColumns(event), payload: event.payload })));
   });
 
   it('as CSV has the columns of the view, and every cell comes back as it was', async () => {
-    const events = await searchEvents(test.db, {}, { limit: 10_000 });
+    const events = await searchEvents(test.db, ALL_SOURCES, {}, { limit: 10_000 });
     const [header, ...rows] = parseCsv(await exportText({}, 'csv'));
     expect(header).toEqual([...Object.keys(viewColumns(first(events))), 'payload']);
     expect(rows.map((row) => row.slice(0, -1).map(undefuse))).toEqual(
@@ -67,7 +68,7 @@ describe('an export', () => {
 
   it.each(MESSAGE_TYPES)('of %s alone has its typed columns', async (messageType) => {
     const filter = { messageTypes: [messageType] };
-    const events = await searchEvents(test.db, filter, { limit: 10_000 });
+    const events = await searchEvents(test.db, ALL_SOURCES, filter, { limit: 10_000 });
     const [header = [], ...rows] = parseCsv(await exportText(filter, 'csv'));
     expect(rows).toHaveLength(events.length);
     for (const { column } of FIELDS[messageType]) {
@@ -89,7 +90,7 @@ describe('an export', () => {
   });
 
   it('shows the moment in which it began', async () => {
-    const lines = exportLines(test.db, { messageTypes: ['SMS_LOG_ALL'] }, 'csv');
+    const lines = exportLines(test.db, ALL_SOURCES, { messageTypes: ['SMS_LOG_ALL'] }, 'csv');
     await lines.next();
     await insertMany(1, 'late');
     const rest = (await Array.fromAsync(lines)).join('');
@@ -99,7 +100,7 @@ describe('an export', () => {
 
   it('ends with the reason of its signal', async () => {
     const stop = new AbortController();
-    const lines = exportLines(test.db, {}, 'csv', stop.signal);
+    const lines = exportLines(test.db, ALL_SOURCES, {}, 'csv', stop.signal);
     await lines.next();
     stop.abort(new Error('enough'));
     await expect(Array.fromAsync(lines)).rejects.toThrow('enough');
@@ -115,11 +116,11 @@ describe('an export', () => {
         return result;
       },
     });
-    const lines = exportLines(db, { source: 'many' }, 'ndjson');
+    const lines = exportLines(db, ALL_SOURCES, { source: 'many' }, 'ndjson');
     await lines.next();
     await waitFor(() => rowsRead >= 2_000);
     // By the time of these answers the next rows would be asked for, and the ones behind them.
-    for (let time = 0; time < 20; time += 1) await searchEvents(test.db, {}, { limit: 100 });
+    for (let time = 0; time < 20; time += 1) await searchEvents(test.db, ALL_SOURCES, {}, { limit: 100 });
     expect(rowsRead).toBeLessThan(2_100);
     await lines.return(undefined);
   });

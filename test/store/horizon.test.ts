@@ -5,7 +5,8 @@ import { inSavepoint } from '../../src/store/database.ts';
 import { findLongStoring, readHorizon } from '../../src/store/horizon.ts';
 import { endOfEvents, readStretch } from '../../src/store/read-events.ts';
 import { rollUpArrivals } from '../../src/store/roll-up-arrivals.ts';
-import { describeWork } from '../../src/store/sessions.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
+import { describeWork } from '../../src/store/server-sessions.ts';
 import type { StoredPosition } from '../../src/store/stored-event.ts';
 import { createTestDatabase, emptyTables } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
@@ -111,7 +112,7 @@ describe('those who follow the events', () => {
       const follow = async () => {
         for (;;) {
           const wasWriting = !writing.signal.aborted;
-          const { events, end = position } = await readStretch(test.db, position, 3_000);
+          const { events, end = position } = await readStretch(test.db, ALL_SOURCES, position, 3_000);
           const before = seen.length;
           for (const { eventId } of events) seen.push(eventId);
           position = end;
@@ -149,7 +150,7 @@ describe('those who follow the events', () => {
     await first.query('begin');
     await first.query(INSERT);
     await second.query(INSERT);
-    const read = async () => [...(await readStretch(test.db, position, 1_000)).events];
+    const read = async () => [...(await readStretch(test.db, ALL_SOURCES, position, 1_000)).events];
     expect(await read()).toEqual([]);
     await first.query('commit');
     const events = await read();
@@ -170,7 +171,7 @@ describe('those who follow the events', () => {
     await reader.query('select pg_current_xact_id(), count(*) from audit_events');
     const position = await endOfEvents(test.db);
     await (await connect()).query(INSERT);
-    const { events } = await readStretch(test.db, position, 1_000);
+    const { events } = await readStretch(test.db, ALL_SOURCES, position, 1_000);
     expect([...events]).toHaveLength(100);
     await reader.query('rollback');
     await elsewhere.end();

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { migrateQueue } from '../../src/queue/postgres-engine.ts';
 import { migrateStore } from '../../src/store/migrate.ts';
 import { maintainPartitions } from '../../src/store/partitions.ts';
-import { describeSession } from '../../src/store/sessions.ts';
+import { describeSession } from '../../src/store/server-sessions.ts';
 import { findTableUsers, findWaits } from '../../src/store/waits.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';

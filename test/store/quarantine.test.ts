@@ -13,6 +13,7 @@ import {
 } from '../../src/store/search-quarantine.ts';
 import type { QuarantineFilter } from '../../src/store/search-quarantine.ts';
 import type { QuarantineState } from '../../src/store/tables.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { createOwnedDatabase, unguarded } from '../support/database.ts';
 import type { OwnedDatabase } from '../support/database.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
@@ -34,9 +35,9 @@ beforeAll(async () => {
     }),
   );
   await store({ deliveries });
-  const stored = await searchQuarantine(test.db, {}, 'all', 10);
+  const stored = await searchQuarantine(test.db, ALL_SOURCES, {}, 'all', 10);
   ids = stored.map((item) => item.quarantine_id).toReversed();
-  await discardQuarantined(test.db, ids.slice(0, 1));
+  await discardQuarantined(test.db, ALL_SOURCES, ids.slice(0, 1));
 });
 afterAll(() => test.drop());
 
@@ -56,25 +57,25 @@ describe('quarantine', () => {
     [[], { reason: "' or true --" }, 'all'],
     [[3, 2], { since: new Date('2031-01-03'), until: new Date('2031-01-05') }, 'open'],
   ])('finds %j by %j, %s, newest first', async (expected, filter, state) => {
-    const found = await searchQuarantine(test.db, filter, state, 10);
+    const found = await searchQuarantine(test.db, ALL_SOURCES, filter, state, 10);
     expect(found.map((item) => ids.indexOf(item.quarantine_id))).toEqual(expected);
-    expect(await countQuarantine(test.db, filter, state)).toBe(expected.length);
+    expect(await countQuarantine(test.db, ALL_SOURCES, filter, state)).toBe(expected.length);
   });
 
   it.each([1, 2, 3, 100])('is gone through from the oldest on, by pages of %i', async (size) => {
-    const pages = await Array.fromAsync(openQuarantine(test.db, {}, size));
+    const pages = await Array.fromAsync(openQuarantine(test.db, ALL_SOURCES, {}, size));
     expect(pages.flat().map((item) => ids.indexOf(item.quarantine_id))).toEqual([1, 2, 3, 4]);
     expect(pages.every((page) => page.length <= size)).toBe(true);
   });
 
   it('keeps the row of what was discarded, and its size', async () => {
-    const [item] = await findQuarantined(test.db, [first()]);
+    const [item] = await findQuarantined(test.db, ALL_SOURCES, [first()]);
     expect(item).toMatchObject({ resolution: 'discarded', bytes: 7, reason: '%_ one' });
     const { rows } = await sql`select content from quarantine where quarantine_id = ${first()}`.execute(
       test.db,
     );
     expect(rows).toEqual([{ content: Buffer.alloc(0) }]);
-    expect(await discardQuarantined(test.db, [first()])).toBe(0);
+    expect(await discardQuarantined(test.db, ALL_SOURCES, [first()])).toBe(0);
   });
 
   it('lists the newest from an index', async () => {

@@ -7,6 +7,7 @@ import type { EventPosition } from '../../src/store/event-pages.ts';
 import { endOfEvents, readStretch } from '../../src/store/read-events.ts';
 import { searchEvents } from '../../src/store/search-events.ts';
 import type { StoredPosition } from '../../src/store/stored-event.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -42,7 +43,7 @@ beforeAll(async () => {
 });
 afterAll(() => test.drop());
 
-const search = (filter: EventFilter) => searchEvents(test.db, filter, { limit: 1000 });
+const search = (filter: EventFilter) => searchEvents(test.db, ALL_SOURCES, filter, { limit: 1000 });
 
 describe('searching events', () => {
   it.each<[string, EventFilter, number]>([
@@ -73,7 +74,7 @@ describe('searching events', () => {
     const paged: string[] = [];
     let after: EventPosition | undefined;
     for (;;) {
-      const page = await searchEvents(test.db, {}, { limit: 7, after });
+      const page = await searchEvents(test.db, ALL_SOURCES, {}, { limit: 7, after });
       paged.push(...page.map((event) => event.id));
       const last = page.at(-1);
       if (last === undefined) break;
@@ -84,7 +85,9 @@ describe('searching events', () => {
 });
 
 describe('following events', () => {
-  const readAll = async (position: StoredPosition) => [...(await readStretch(test.db, position, 10)).events];
+  const readAll = async (position: StoredPosition) => [
+    ...(await readStretch(test.db, ALL_SOURCES, position, 10)).events,
+  ];
 
   it('misses none when transactions commit in another order than they began', async () => {
     const position = await endOfEvents(test.db);

@@ -5,6 +5,8 @@ import { z } from 'zod';
 import type { EventFilter } from '../../src/store/event-filter.ts';
 import { maintainPartitions } from '../../src/store/partitions.ts';
 import { searchEvents } from '../../src/store/search-events.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
+import type { Scope } from '../../src/store/scope.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 
@@ -40,7 +42,7 @@ beforeAll(async () => {
 afterAll(() => test.drop());
 
 /** The plans of the queries that a search runs. */
-async function plansOf(filter: EventFilter): Promise<string[]> {
+async function plansOf(filter: EventFilter, scope: Scope = ALL_SOURCES): Promise<string[]> {
   const asked: RootOperationNode[] = [];
   const watched = test.db.withPlugin({
     transformQuery({ node }) {
@@ -49,7 +51,7 @@ async function plansOf(filter: EventFilter): Promise<string[]> {
     },
     transformResult: ({ result }) => Promise.resolve(result),
   });
-  await searchEvents(watched, filter, { limit: 50 });
+  await searchEvents(watched, scope, filter, { limit: 50 });
   const plans = asked.map(async (node) => {
     const { sql: text, parameters } = test.db.getExecutor().compileQuery(node, { queryId: 'of-a-search' });
     const { rows } = await test.db.executeQuery(CompiledQuery.raw(`explain ${text}`, [...parameters]));
@@ -71,10 +73,12 @@ it.each<[string, EventFilter, readonly string[]]>([
 ])(
   'a search for %s follows indexes in their order: it neither sorts nor reads all rows',
   async (_name, filter, indexes) => {
-    const plans = (await plansOf(filter)).join('\n');
-    for (const index of indexes) expect(plans).toContain(index);
-    expect(plans).not.toMatch(/->\s+Sort\s+\(/);
-    expect(plans).not.toMatch(/Seq Scan on \w+_2026_0[23]/);
+    for (const scope of [ALL_SOURCES, ['s'], ['s', 't', 'u']]) {
+      const plans = (await plansOf(filter, scope)).join('\n');
+      for (const index of indexes) expect(plans).toContain(index);
+      expect(plans).not.toMatch(/->\s+Sort\s+\(/);
+      expect(plans).not.toMatch(/Seq Scan on \w+_2026_0[23]/);
+    }
   },
 );
 

@@ -7,6 +7,7 @@ import type { EventPosition } from '../../src/store/event-pages.ts';
 import { readStretch } from '../../src/store/read-events.ts';
 import { countEventsUpTo, findEvent, searchEvents } from '../../src/store/search-events.ts';
 import type { StoredPosition } from '../../src/store/stored-event.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -47,7 +48,7 @@ async function followAll(filter: EventFilter, limit: number): Promise<string[]> 
   const ids: string[] = [];
   let position: StoredPosition = { xid: '0', id: '0' };
   for (;;) {
-    const { events, end, isFull } = await readStretch(test.db, position, limit, filter);
+    const { events, end, isFull } = await readStretch(test.db, ALL_SOURCES, position, limit, filter);
     ids.push(...[...events].map(({ id }) => id));
     if (!isFull || end === undefined) return ids;
     position = end;
@@ -58,7 +59,7 @@ async function searchAll(filter: EventFilter, limit: number, order: 'newest' | '
   const ids: string[] = [];
   let after: EventPosition | undefined;
   for (;;) {
-    const page = await searchEvents(test.db, filter, { limit, after, order });
+    const page = await searchEvents(test.db, ALL_SOURCES, filter, { limit, after, order });
     ids.push(...page.map(({ id }) => id));
     const last = page.at(-1);
     if (last === undefined || page.length < limit) return ids;
@@ -110,7 +111,12 @@ describe('any filter', () => {
       fc.asyncProperty(ranges, async ([filter, since, until, maxBars]) => {
         const range = { ...filter, since, until };
         const expected = await naiveSearch(test.db, range);
-        const { bars, bucketSeconds, isComplete } = await eventHistogram(test.db, range, maxBars);
+        const { bars, bucketSeconds, isComplete } = await eventHistogram(
+          test.db,
+          ALL_SOURCES,
+          range,
+          maxBars,
+        );
         const sum = bars.flatMap(({ counts }) => Object.values(counts)).reduce((a, b) => a + b, 0);
         expect({ sum, isComplete }).toEqual({ sum: expected.length, isComplete: true });
         expect(bars.length).toBeLessThanOrEqual(maxBars);
@@ -118,7 +124,7 @@ describe('any filter', () => {
         for (const [index, start] of starts.entries()) {
           expect(start).toBe((starts[0] ?? 0) + index * bucketSeconds * 1_000);
         }
-        expect(await countEventsUpTo(test.db, range, 100)).toBe(Math.min(100, expected.length));
+        expect(await countEventsUpTo(test.db, ALL_SOURCES, range, 100)).toBe(Math.min(100, expected.length));
       }),
       { numRuns: 30 },
     );
@@ -127,11 +133,11 @@ describe('any filter', () => {
 
 describe('one event', () => {
   it('is found by its id, with its time and without', async () => {
-    const [event] = await searchEvents(test.db, { user: 'Bob' }, { limit: 1 });
+    const [event] = await searchEvents(test.db, ALL_SOURCES, { user: 'Bob' }, { limit: 1 });
     if (event === undefined) throw new Error('there is none');
-    expect(await findEvent(test.db, event.eventId)).toEqual(event);
-    expect(await findEvent(test.db, event.eventId, new Date(event.occurredAt))).toEqual(event);
-    expect(await findEvent(test.db, event.eventId, new Date(START - 100 * DAY))).toBeUndefined();
-    expect(await findEvent(test.db, event.deliveryId)).toBeUndefined();
+    expect(await findEvent(test.db, ALL_SOURCES, event.eventId)).toEqual(event);
+    expect(await findEvent(test.db, ALL_SOURCES, event.eventId, new Date(event.occurredAt))).toEqual(event);
+    expect(await findEvent(test.db, ALL_SOURCES, event.eventId, new Date(START - 100 * DAY))).toBeUndefined();
+    expect(await findEvent(test.db, ALL_SOURCES, event.deliveryId)).toBeUndefined();
   });
 });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createBatchStore } from '../../src/handlers/store-batch.ts';
 import { accessPointPositions, clientPositions } from '../../src/store/positions.ts';
 import { summarizeClient, summarizeUser } from '../../src/store/timeline.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
@@ -61,7 +62,7 @@ afterAll(() => test.drop());
 
 describe('the summary of a user', () => {
   it('counts by type, and names the devices last seen and the access points most used', async () => {
-    expect(await summarizeUser(test.db, 'ann', at(0), at(24))).toEqual({
+    expect(await summarizeUser(test.db, ALL_SOURCES, 'ann', at(0), at(24))).toEqual({
       firstSeen: at(1),
       lastSeen: at(4),
       countsByType: { AUDIT_LOG_ALL: 1, AUTHENTICATION_LOG_ALL: 3 },
@@ -78,7 +79,13 @@ describe('the summary of a user', () => {
   });
 
   it('knows its time range: the start included, the end not', async () => {
-    const { firstSeen, lastSeen, countsByType } = await summarizeUser(test.db, 'ann', at(2), at(4));
+    const { firstSeen, lastSeen, countsByType } = await summarizeUser(
+      test.db,
+      ALL_SOURCES,
+      'ann',
+      at(2),
+      at(4),
+    );
     expect({ firstSeen, lastSeen, countsByType }).toEqual({
       firstSeen: at(2),
       lastSeen: at(3),
@@ -87,7 +94,7 @@ describe('the summary of a user', () => {
   });
 
   it('of nobody is empty', async () => {
-    expect(await summarizeUser(test.db, 'nobody', at(0), at(24))).toEqual({
+    expect(await summarizeUser(test.db, ALL_SOURCES, 'nobody', at(0), at(24))).toEqual({
       firstSeen: undefined,
       lastSeen: undefined,
       countsByType: {},
@@ -99,7 +106,7 @@ describe('the summary of a user', () => {
 });
 
 it('the summary of a client names its users, access points and networks', async () => {
-  expect(await summarizeClient(test.db, CLIENT, at(0), at(24))).toEqual({
+  expect(await summarizeClient(test.db, ALL_SOURCES, CLIENT, at(0), at(24))).toEqual({
     firstSeen: at(2),
     lastSeen: at(8),
     countsByType: { AUTHENTICATION_LOG_ALL: 3, LOCATION_AP_CENTRIC: 4 },
@@ -121,7 +128,7 @@ it('the summary of a client names its users, access points and networks', async 
 
 describe('positions', () => {
   it('of a client come newest first, with what is known of each', async () => {
-    const positions = await clientPositions(test.db, CLIENT, at(0), at(24), 2);
+    const positions = await clientPositions(test.db, ALL_SOURCES, CLIENT, at(0), at(24), 2);
     const unknown = { x: null, y: null, unc: null, lat: null, lng: null };
     expect(positions).toEqual([
       { occurredAt: at(8), apMac: OTHER_AP, rssi: -50, ...unknown },
@@ -130,7 +137,7 @@ describe('positions', () => {
   });
 
   it('of an access point are the centre of what it heard, the strong signals counting more', async () => {
-    const [position, ...others] = await accessPointPositions(test.db, [AP, OTHER_AP]);
+    const [position, ...others] = await accessPointPositions(test.db, ALL_SOURCES, [AP, OTHER_AP]);
     expect(others).toEqual([]);
     // Twenty decibels are a tenth of the amplitude: (2 * 10 + 0.1 * 21) / 2.1, (0.1 * 11) / 2.1.
     expect(position).toMatchObject({ apMac: AP, observations: 3 });

@@ -8,6 +8,7 @@ import { MESSAGE_TYPES } from '../../domain.ts';
 import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
 import { createEmulator } from '../../../emulator/emulator.ts';
 import type { Db } from '../../store/database.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
 import { loadSettings } from '../../serve/load-settings.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import { withStore } from '../../serve/open-store.ts';
@@ -121,7 +122,7 @@ async function showProgress(db: Db, signal: AbortSignal): Promise<void> {
 }
 
 async function progressLine(db: Db): Promise<string> {
-  const counts = await countEvents(db);
+  const counts = await countEvents(db, ALL_SOURCES);
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
   return `${countOf(total, 'event')} of ${counts.size} of ${MESSAGE_TYPES.length} message types have arrived`;
 }

@@ -1,4 +1,3 @@
-import { ConflictError, NotFoundError, UsageError } from '../../errors.ts';
 import type { Destination } from '../../forward/parse-destinations.ts';
 import {
   changeDestinationState,
@@ -8,7 +7,7 @@ import {
 import type { DestinationChange } from '../../store/change-destination.ts';
 import type { Db } from '../../store/database.ts';
 import { print } from '../shared/output.ts';
-import { commandOperator } from '../shared/process.ts';
+import { asUsage, commandOperator } from '../shared/process.ts';
 
 /** `destinations pause` and `resume`: forwarding stops after the current batch, or resumes within a second. */
 export async function changeState(
@@ -44,14 +43,4 @@ export async function forget(db: Db, configured: readonly Destination[], name: s
 
 function changeOf(db: Db, configured: readonly Destination[], name: string): DestinationChange {
   return { db, operator: commandOperator(), configured: configured.map((one) => one.name), name };
-}
-
-/** Turns a refused change into wrong usage: the person at the command line has to change the command. */
-async function asUsage(work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    if (!(error instanceof NotFoundError || error instanceof ConflictError)) throw error;
-    throw new UsageError(error.message, { cause: error });
-  }
 }

@@ -3,6 +3,7 @@ import type { Db } from '../../store/database.ts';
 import { describeDestinations } from '../../store/destinations.ts';
 import type { DescribedDestination } from '../../store/destinations.ts';
 import { listRejected } from '../../store/rejected-events.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
 import { formatCount, formatDuration } from '../../units.ts';
 import { note, print, printJsonLine, printTable } from '../shared/output.ts';
 
@@ -24,7 +25,7 @@ export async function printDestinations(
   configured: readonly Destination[],
   asJson: boolean,
 ): Promise<void> {
-  const rows = await describeDestinations(db, configured);
+  const rows = await describeDestinations(db, ALL_SOURCES, configured);
   for (const row of asJson ? rows : []) printJsonLine(row);
   if (!asJson && rows.length > 0) await printTable(COLUMNS, rows.map(toCells));
   if (rows.length === 0) note('no destinations are configured; see docs/forwarding.md');
@@ -49,7 +50,7 @@ const REJECTED_COLUMNS = ['event', 'occurred', 'type', 'rejected', 'reason'];
 
 /** `destinations rejected`: prints rejected events that were not resent since, oldest first. */
 export async function printRejected(db: Db, name: string, limit: number, asJson: boolean): Promise<void> {
-  const rejected = await listRejected(db, name, limit);
+  const rejected = await listRejected(db, ALL_SOURCES, name, limit);
   for (const event of asJson ? rejected : []) printJsonLine(event);
   if (asJson) return;
   if (rejected.length === 0) {

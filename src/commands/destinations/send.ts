@@ -5,6 +5,7 @@ import { UsageError } from '../../errors.ts';
 import type { Destination } from '../../forward/parse-destinations.ts';
 import type { Db } from '../../store/database.ts';
 import { describeIds, recordAction } from '../../store/operator-log.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
 import { commandName } from '../../command-name.ts';
 import { resendRejected, sendTest } from '../../forward/send-to-destination.ts';
 import { countOf } from '../../units.ts';
@@ -66,7 +67,7 @@ async function resendChosen(
   chosen: ChosenRejected,
   signal: AbortSignal,
 ): Promise<{ sent: number; left: number }> {
-  const total = chosen.all ? await countRejected(db, destination.name) : chosen.ids.length;
+  const total = chosen.all ? await countRejected(db, ALL_SOURCES, destination.name) : chosen.ids.length;
   const progress = createProgress('resent', total);
   let sent = 0;
   let left = 0;
@@ -102,10 +103,10 @@ function checkChosen({ ids, all }: ChosenRejected): void {
 
 async function* chosenRejected(db: Db, name: string, { ids, all }: ChosenRejected): AsyncGenerator<Rejected> {
   if (all) {
-    yield* openRejected(db, name, PAGE);
+    yield* openRejected(db, ALL_SOURCES, name, PAGE);
     return;
   }
-  const found = await findRejected(db, name, ids);
+  const found = await findRejected(db, ALL_SOURCES, name, ids);
   const missing = ids.find((id) => found.every((rejected) => rejected.event_id !== id.toLowerCase()));
   if (missing !== undefined) throw new Error(`${name} has no rejected event ${missing}`);
   yield* found;

@@ -7,8 +7,9 @@ import { readMigrationState } from '../../store/migrate.ts';
 import { readPartitionState } from '../../store/partitions.ts';
 import { readConservation } from '../../store/read-arrivals.ts';
 import { readRoleState } from '../../store/role-state.ts';
-import { describeWork } from '../../store/sessions.ts';
+import { describeWork } from '../../store/server-sessions.ts';
 import { findTableUsers, findWaits } from '../../store/waits.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
 import { countOf, formatBytes } from '../../units.ts';
 import { fail, ok, warn } from './check.ts';
 import type { Finding } from './check.ts';
@@ -82,7 +83,10 @@ export const conservationLate = () => warn('adding up takes longer than 5 s', se
 
 /** Checks that the records of every delivery are accounted for, and that no quarantined item is open. */
 export async function checkConservation(access: DatabaseAccess): Promise<Finding> {
-  const { deliveries, unbalanced, openInQuarantine } = await readConservation(access.opened().db);
+  const { deliveries, unbalanced, openInQuarantine } = await readConservation(
+    access.opened().db,
+    ALL_SOURCES,
+  );
   if (unbalanced.length > 0) {
     return fail(
       `does not add up: ${unbalanced.join(', ')}`,

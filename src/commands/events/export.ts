@@ -8,6 +8,7 @@ import type { EventFilter } from '../../store/event-filter.ts';
 import { exportLines } from '../../store/export-events.ts';
 import type { ExportFormat } from '../../store/export-format.ts';
 import { recordAction } from '../../store/operator-log.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
 import { countOf } from '../../units.ts';
 import { note } from '../shared/output.ts';
 import { commandOperator } from '../shared/process.ts';
@@ -59,10 +60,10 @@ async function writeEvents(
   { format, output }: ExportTo,
   signal: AbortSignal,
 ): Promise<Exported> {
-  const counted = await countEventsUpTo(db, filter, MOST_COUNTED);
+  const counted = await countEventsUpTo(db, ALL_SOURCES, filter, MOST_COUNTED);
   const progress = createProgress('exported', counted === MOST_COUNTED ? undefined : counted);
   let events = 0;
-  const lines = exportLines(db, filter, format, signal, (rows) => {
+  const lines = exportLines(db, ALL_SOURCES, filter, format, signal, (rows) => {
     events += rows;
     progress.show(events);
   });

@@ -9,6 +9,7 @@ import { endOfEvents, readStretch } from '../../store/read-events.ts';
 import { searchEvents } from '../../store/search-events.ts';
 import { viewColumns, viewEvent } from '../../store/stored-event.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
 import { revealOnLine } from '../../hidden-characters.ts';
 import { note, print, printJsonLine, printTable } from '../shared/output.ts';
 
@@ -27,7 +28,7 @@ export async function printSearch(
   page: { readonly limit: number; readonly after?: EventPosition | undefined },
   asJson: boolean,
 ): Promise<void> {
-  const events = await searchEvents(db, filter, page);
+  const events = await searchEvents(db, ALL_SOURCES, filter, page);
   if (asJson) {
     for (const event of events) printJsonLine(toJson(event));
     return;
@@ -52,7 +53,7 @@ export async function followEvents(
 ): Promise<void> {
   let position = await endOfEvents(db);
   while (!signal.aborted) {
-    const { events, end, isFull } = await readStretch(db, position, TAIL_PAGE, filter);
+    const { events, end, isFull } = await readStretch(db, ALL_SOURCES, position, TAIL_PAGE, filter);
     for (const event of events) {
       if (asJson) printJsonLine(toJson(event));
       else print(toLine(event));

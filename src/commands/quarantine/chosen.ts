@@ -5,6 +5,7 @@ import type { Db } from '../../store/database.ts';
 import { describeIds } from '../../store/operator-log.ts';
 import { countQuarantine, openQuarantine } from '../../store/search-quarantine.ts';
 import type { QuarantineFilter } from '../../store/search-quarantine.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
 
 /** The items that a command works on: those with these ids, else open items that match the filter, or all with `all`. */
 export interface Chosen {
@@ -36,14 +37,15 @@ export function describeChosen({ ids, filter, all }: Chosen): Readonly<Record<st
 
 /** The number of chosen items. */
 export async function countChosen(db: Db, { ids, filter }: Chosen): Promise<number> {
-  return ids.length > 0 ? ids.length : countQuarantine(db, filter, 'open');
+  return ids.length > 0 ? ids.length : countQuarantine(db, ALL_SOURCES, filter, 'open');
 }
 
 /** The ids of the chosen items, a page at a time. */
 export async function* pagesOf(db: Db, { ids, filter }: Chosen): AsyncGenerator<string[]> {
   if (ids.length > 0) yield [...ids];
   else
-    for await (const page of openQuarantine(db, filter, PAGE)) yield page.map((item) => item.quarantine_id);
+    for await (const page of openQuarantine(db, ALL_SOURCES, filter, PAGE))
+      yield page.map((item) => item.quarantine_id);
 }
 
 /** Throws a UsageError when one of these is not an id. */

@@ -2,6 +2,7 @@ import type { Db } from '../../store/database.ts';
 import { recordAction } from '../../store/operator-log.ts';
 import { discardQuarantined } from '../../store/quarantine.ts';
 import { findQuarantined } from '../../store/search-quarantine.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
 import { countOf, formatBytes } from '../../units.ts';
 import { revealOnLine } from '../../hidden-characters.ts';
 import { note, print } from '../shared/output.ts';
@@ -45,7 +46,7 @@ async function discardPages(db: Db, chosen: Chosen, signal: AbortSignal): Promis
   for await (const ids of pagesOf(db, chosen)) {
     if (signal.aborted)
       throw new Error(`stopped after ${countOf(discarded, 'item')}; the others are unchanged`);
-    discarded += await discardQuarantined(db, ids);
+    discarded += await discardQuarantined(db, ALL_SOURCES, ids);
     progress.show(discarded);
   }
   progress.clear();
@@ -54,7 +55,9 @@ async function discardPages(db: Db, chosen: Chosen, signal: AbortSignal): Promis
 
 /** Prints which of these items are already resolved. Throws before anything is done when one does not exist. */
 async function reportResolved(db: Db, ids: readonly string[]): Promise<void> {
-  const found = new Map((await findQuarantined(db, ids)).map((item) => [item.quarantine_id, item]));
+  const found = new Map(
+    (await findQuarantined(db, ALL_SOURCES, ids)).map((item) => [item.quarantine_id, item]),
+  );
   const missing = ids.find((id) => !found.has(id));
   if (missing !== undefined) throw new Error(`there is no quarantined item ${missing}`);
   for (const { quarantine_id, resolution, resolved_at } of found.values()) {
@@ -68,7 +71,7 @@ async function preview(db: Db, { ids, filter }: Chosen): Promise<void> {
     await printQuarantine(db, filter, { state: 'open', limit: PREVIEW }, false);
     return;
   }
-  for (const { quarantine_id, resolution, bytes, reason } of await findQuarantined(db, ids)) {
+  for (const { quarantine_id, resolution, bytes, reason } of await findQuarantined(db, ALL_SOURCES, ids)) {
     if (resolution === null) print(`${quarantine_id}  ${formatBytes(bytes)}  ${revealOnLine(reason)}`);
   }
 }

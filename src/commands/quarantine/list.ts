@@ -10,6 +10,7 @@ import {
 } from '../../store/search-quarantine.ts';
 import type { Quarantined, QuarantineFilter } from '../../store/search-quarantine.ts';
 import type { QuarantineState } from '../../store/tables.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
 import { formatCount } from '../../units.ts';
 import { revealOnLine } from '../../hidden-characters.ts';
 import { note, print, printJson, printJsonLine, printTable } from '../shared/output.ts';
@@ -24,10 +25,10 @@ export async function printQuarantine(
   { state, limit }: { readonly state: QuarantineState; readonly limit: number },
   asJson: boolean,
 ): Promise<void> {
-  const found = await searchQuarantine(db, filter, state, limit);
+  const found = await searchQuarantine(db, ALL_SOURCES, filter, state, limit);
   for (const item of asJson ? found : []) printJsonLine(item);
   if (!asJson && found.length > 0) await printTable(COLUMNS, found.map(toCells));
-  const total = await countQuarantine(db, filter, state);
+  const total = await countQuarantine(db, ALL_SOURCES, filter, state);
   note(`(${found.length} of ${formatCount(total)}${state === 'all' ? '' : ` ${state}`})`);
 }
 
@@ -36,9 +37,9 @@ export type ShowFormat = 'text' | 'json' | 'raw';
 /** `quarantine show`: prints one item and its content. */
 export async function printQuarantined(db: Db, id: string, format: ShowFormat): Promise<void> {
   checkIds([id]);
-  const [item] = await findQuarantined(db, [id]);
+  const [item] = await findQuarantined(db, ALL_SOURCES, [id]);
   if (item === undefined) throw new Error(`there is no quarantined item ${id}`);
-  const content = await readContent(db, id);
+  const content = await readContent(db, ALL_SOURCES, id);
   switch (format) {
     case 'raw':
       process.stdout.write(content);
@@ -61,8 +62,9 @@ export async function printQuarantined(db: Db, id: string, format: ShowFormat): 
 
 async function describe(db: Db, item: Quarantined): Promise<[string, string][]> {
   const { resolution, resolved_at, replay_delivery_id: replayId, encoding } = item;
-  const replayOf = await findReplayed(db, item.delivery_id);
-  const account = replayId === null ? undefined : (await findReplayTallies(db, [replayId])).get(replayId);
+  const replayOf = await findReplayed(db, ALL_SOURCES, item.delivery_id);
+  const account =
+    replayId === null ? undefined : (await findReplayTallies(db, ALL_SOURCES, [replayId])).get(replayId);
   return [
     ['id', item.quarantine_id],
     ['received', item.received_at.toISOString()],

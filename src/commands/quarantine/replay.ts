@@ -4,6 +4,7 @@ import { recordAction } from '../../store/operator-log.ts';
 import { addReplay, NO_REPLAYS } from '../../store/quarantine.ts';
 import type { Replay, ReplaySums, ReplayTally } from '../../store/quarantine.ts';
 import { openQuarantine } from '../../store/search-quarantine.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
 import { countOf } from '../../units.ts';
 import { revealOnLine } from '../../hidden-characters.ts';
 import { note, print } from '../shared/output.ts';
@@ -15,8 +16,11 @@ import type { Chosen } from './chosen.ts';
 /** Of the items that one replay quarantines again, at most this many are printed. */
 const NAMED = 5;
 
+/** The command line replays items of every source. */
+type ReplayOptions = Omit<ReplayContext, 'scope'>;
+
 /** `quarantine replay`: prints the result of each item. Resolves with false when any is still in quarantine. */
-export async function replayChosen(context: ReplayContext, chosen: Chosen): Promise<boolean> {
+export async function replayChosen(context: ReplayOptions, chosen: Chosen): Promise<boolean> {
   checkChosen(chosen);
   const { replayed, events, duplicates, again, left } = await recordAction(
     context.db,
@@ -28,7 +32,7 @@ export async function replayChosen(context: ReplayContext, chosen: Chosen): Prom
   return again === 0 && left === 0;
 }
 
-async function replayBatches(context: ReplayContext, chosen: Chosen): Promise<ReplaySums> {
+async function replayBatches(context: ReplayOptions, chosen: Chosen): Promise<ReplaySums> {
   const total = await countChosen(context.db, chosen);
   const progress = createProgress('replayed', total);
   let sums = NO_REPLAYS;
@@ -39,7 +43,7 @@ async function replayBatches(context: ReplayContext, chosen: Chosen): Promise<Re
         `stopped after ${countOf(sums.replayed, 'item')}; items not listed above are unchanged`,
       );
     }
-    const replays = await replayQuarantined(context, batch);
+    const replays = await replayQuarantined({ ...context, scope: ALL_SOURCES }, batch);
     progress.clear();
     for (const replay of replays) {
       print(`${replay.quarantineId}  ${describeReplay(replay)}`);
@@ -54,14 +58,15 @@ async function replayBatches(context: ReplayContext, chosen: Chosen): Promise<Re
 
 /** The ids of items that are replayed together: one alone when chosen by its id, else as many as a batch may contain. */
 async function* batchesOf(
-  { db, maxBodyBytes }: ReplayContext,
+  { db, maxBodyBytes }: ReplayOptions,
   { ids, filter }: Chosen,
 ): AsyncGenerator<string[]> {
   if (ids.length > 0) {
     for (const id of ids) yield [id];
     return;
   }
-  for await (const page of openQuarantine(db, filter, PAGE)) yield* groupByBytes(page, maxBodyBytes);
+  for await (const page of openQuarantine(db, ALL_SOURCES, filter, PAGE))
+    yield* groupByBytes(page, maxBodyBytes);
 }
 
 function describeReplay(replay: Replay): string {

@@ -1,4 +1,5 @@
 import os from 'node:os';
+import { ConflictError, NotFoundError, UsageError } from '../../errors.ts';
 import type { Operator } from '../../store/operator-log.ts';
 
 /** Exit codes of every command: 0 success, 1 failure, 2 wrong usage or configuration, 3 a check found a difference. */
@@ -17,6 +18,16 @@ export function stopSignal(): AbortSignal {
 /** The operator of a command: the operating system's user at this machine. A container may not know a name for it. */
 export function commandOperator(): Operator {
   return { name: `${userName()}@${os.hostname()}`, via: 'command' };
+}
+
+/** Turns a refused change into wrong usage: the person at the command line has to change the command. */
+export async function asUsage<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof NotFoundError || error instanceof ConflictError)) throw error;
+    throw new UsageError(error.message, { cause: error });
+  }
 }
 
 function userName(): string {

@@ -1,119 +1,142 @@
-import { createHmac, hash, hkdfSync, randomUUID, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { parseCookie } from 'cookie';
-import { z } from 'zod';
+import pTimeout from 'p-timeout';
+import { HttpError } from '../../errors.ts';
+import { ROLE_PERMISSIONS } from '../../permissions.ts';
+import type { AccountRole, Permission } from '../../permissions.ts';
+import { findTokenHolder } from '../../store/access-tokens.ts';
+import { hasAccounts } from '../../store/accounts.ts';
+import type { Db } from '../../store/database.ts';
 import type { Operator } from '../../store/operator-log.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
+import type { Scope } from '../../store/scope.ts';
+import { findSession, isAdminSession } from '../../store/sessions.ts';
+import type { Holder } from '../../store/sessions.ts';
+import type { SchemaGate } from '../schema-gate.ts';
+import { adminDigestOf, digestOf, isApiToken, isSessionValue } from './credentials.ts';
 import { refuseOtherNames, refuseOtherSites, refuseProxies } from './origin.ts';
 import type { AskedRequest } from './origin.ts';
-
-/** A log-in to the console. */
-interface Session {
-  readonly id: string;
-  /** The name entered at log-in; recorded in the operator log. */
-  readonly name: string;
-  /** Epoch milliseconds. */
-  readonly expiresAt: number;
-}
-
-/** Issues and verifies session cookies. */
-export interface Sessions {
-  issue(name: string): { readonly session: Session; readonly value: string };
-  /** The session of a cookie; undefined if it is forged, expired or revoked in this process. */
-  verify(value: string | undefined): Session | undefined;
-  revoke(session: Session): void;
-}
-
-/** A working day; after that, a new log-in is required. */
-export const SESSION_MS = 12 * 60 * 60 * 1000;
-
-const sessionSchema = z.object({ id: z.string(), name: z.string(), expiresAt: z.number() });
-
-/**
- * Stateless sessions: the cookie contains name and expiry, signed with a key derived from the admin token (HKDF, RFC
- * 5869). A changed token ends all of them, and every console process with the same token accepts them. A log-out is
- * remembered by this process until the session would have expired.
- */
-export function createSessions(token: string, now: () => number = Date.now): Sessions {
-  const key = Buffer.from(hkdfSync('sha256', token, '', 'xiq-sink console session', 32));
-  const revoked = new Map<string, number>();
-  const sealed = (payload: string) =>
-    `${payload}.${createHmac('sha256', key).update(payload).digest('base64url')}`;
-  return {
-    issue(name) {
-      const session = { id: randomUUID(), name, expiresAt: now() + SESSION_MS };
-      const payload = Buffer.from(JSON.stringify(session)).toString('base64url');
-      return { session, value: sealed(payload) };
-    },
-    verify(value) {
-      const [payload = ''] = value?.split('.') ?? [];
-      // Compared as text: several texts decode to the same signature.
-      const offered = Buffer.from(value ?? '');
-      const expected = Buffer.from(sealed(payload));
-      if (offered.length !== expected.length || !timingSafeEqual(offered, expected)) return undefined;
-      // Only this program signs, so signed content is a session.
-      const session = sessionSchema.parse(JSON.parse(Buffer.from(payload, 'base64url').toString()));
-      return session.expiresAt <= now() || revoked.has(session.id) ? undefined : session;
-    },
-    revoke({ id, expiresAt }) {
-      for (const [other, end] of revoked) if (end <= now()) revoked.delete(other);
-      revoked.set(id, expiresAt);
-    },
-  };
-}
 
 /** The sender of a request. */
 export interface Visitor {
   readonly operator: Operator;
-  /** Undefined for the API token, and if no token is set. */
-  readonly session: Session | undefined;
+  readonly role: AccountRole;
+  readonly permissions: ReadonlySet<Permission>;
+  /** The sources whose data the visitor may see. */
+  readonly scope: Scope;
+  /** The digest of the session in the database. Undefined for tokens, and if no log-in is required. */
+  readonly session: Buffer | undefined;
 }
 
 /** Decides who has access to the console and the API. */
 export interface Access {
-  /** Undefined if no token is set: everyone on this machine has access. */
-  readonly sessions: Sessions | undefined;
-  /** The sender of a request; undefined if log-in is required. Throws HttpError 403 for requests from other sites. */
-  visitorOf(request: AskedRequest): Visitor | undefined;
-  isToken(offered: string): boolean;
+  /**
+   * The sender of a request; undefined if log-in is required. Throws HttpError 403 for requests from other sites, and
+   * 503 if the database is needed for the answer and does not answer.
+   */
+  visitorOf(request: AskedRequest): Promise<Visitor | undefined>;
+  isAdminToken(offered: string): boolean;
+  /** Whether there are accounts. Throws HttpError 503 if the database does not answer. */
+  hasAccounts(): Promise<boolean>;
+}
+
+/** Where accounts are, and whether their tables are ready. */
+export interface AccountsAt {
+  /** Whether people log in by OpenID Connect, so that log-in is required before there is an account. */
+  readonly hasOpenId: boolean;
+  readonly db: Db;
+  readonly checkSchema: SchemaGate;
 }
 
 /** The browser withholds it from other sites and from scripts. */
 export const SESSION_COOKIE = 'xiq_sink_session';
 
+/** The name in the operator log of everyone who has the admin token. */
+export const ADMIN_TOKEN_NAME = 'admin token';
+
+/** Time for the database to say who a visitor is. */
+const PATIENCE_MS = 3_000;
+
 /**
- * With a token: `Authorization: Bearer` for programs, a signed cookie for people. Without: everyone on this machine, if
- * the Host header names it, because another site could let its own name resolve to this machine.
+ * `Authorization: Bearer` for programs: the admin token, or the API token of an account. A session cookie for people.
+ * Without an admin token and OpenID Connect, and as long as there are no accounts: everyone on this machine, if the Host header names it,
+ * because another site could let its own name resolve to this machine. Without `at`, there are no accounts.
  */
-export function createAccess(token: string | undefined): Access {
-  if (token === undefined) return { sessions: undefined, visitorOf: visitorHere, isToken: () => false };
-  const sessions = createSessions(token);
-  const digest = sha256(token);
-  const isToken = (offered: string) => timingSafeEqual(sha256(offered), digest);
+export function createAccess(adminToken: string | undefined, at: AccountsAt | undefined): Access {
+  const digest = adminToken === undefined ? undefined : sha256(adminToken);
+  const isAdminToken = (offered: string) => digest !== undefined && timingSafeEqual(sha256(offered), digest);
+  let accountsExist = false;
+  const isOpen = async () => adminToken === undefined && at?.hasOpenId !== true && !(await checkAccounts());
+
+  /** Accounts are never deleted, so this is true for ever once it is. */
+  async function checkAccounts(): Promise<boolean> {
+    if (!accountsExist && at !== undefined) accountsExist = await orUnavailable(hasAccounts(at.db));
+    return accountsExist;
+  }
+
+  async function ofToken(token: string): Promise<Visitor | undefined> {
+    if (isAdminToken(token)) return adminVisitor('api', undefined);
+    if (at === undefined || !isApiToken(token)) return undefined;
+    await at.checkSchema();
+    const holder = await orUnavailable(findTokenHolder(at.db, digestOf(token)));
+    return holder && accountVisitor(holder, 'api', undefined);
+  }
+
+  async function ofCookie(value: string): Promise<Visitor | undefined> {
+    if (at === undefined || !isSessionValue(value)) return undefined;
+    await at.checkSchema();
+    const session = digestOf(value);
+    const holder = await orUnavailable(findSession(at.db, session));
+    if (holder !== undefined) return accountVisitor(holder, 'console', session);
+    if (adminToken === undefined) return undefined;
+    const adminSession = adminDigestOf(value, adminToken);
+    const isAdmin = await orUnavailable(isAdminSession(at.db, adminSession));
+    return isAdmin ? adminVisitor('console', adminSession) : undefined;
+  }
 
   return {
-    sessions,
-    isToken,
-    visitorOf(request) {
+    isAdminToken,
+    hasAccounts: checkAccounts,
+    async visitorOf(request) {
       const { authorization, cookie } = request.headers;
+      if (await isOpen()) return visitorHere(request);
       const bearer = /^Bearer (.+)$/i.exec(authorization ?? '')?.[1];
-      if (bearer !== undefined) {
-        return isToken(bearer)
-          ? { operator: { name: 'API token', via: 'api' }, session: undefined }
-          : undefined;
-      }
+      if (bearer !== undefined) return ofToken(bearer);
       refuseOtherSites(request);
-      const session = sessions.verify(parseCookie(cookie ?? '')[SESSION_COOKIE]);
-      return session && { operator: { name: session.name, via: 'console' }, session };
+      return ofCookie(parseCookie(cookie ?? '')[SESSION_COOKIE] ?? '');
     },
   };
+}
+
+/** Throws HttpError 503 if the answer takes too long or fails: nobody is let in, and nobody is logged out. */
+async function orUnavailable<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await pTimeout(answer, { milliseconds: PATIENCE_MS });
+  } catch (cause) {
+    const message = 'the database is unavailable, so your access cannot be checked';
+    throw new HttpError(503, 'UNAVAILABLE', message, { cause, retryAfter: 5 });
+  }
+}
+
+function accountVisitor(
+  { name, role, sources }: Holder,
+  via: Operator['via'],
+  session: Buffer | undefined,
+): Visitor {
+  const permissions = ROLE_PERMISSIONS[role];
+  return { operator: { name, via }, role, permissions, scope: sources ?? ALL_SOURCES, session };
+}
+
+function adminVisitor(via: Operator['via'], session: Buffer | undefined, name = ADMIN_TOKEN_NAME): Visitor {
+  return accountVisitor({ name, role: 'admin', sources: null }, via, session);
 }
 
 function visitorHere(request: AskedRequest): Visitor {
   refuseOtherSites(request);
   refuseOtherNames(request);
   refuseProxies(request);
-  const operator = { name: 'local user', via: viaOf(request.headers) };
-  return { operator, session: undefined };
+  return adminVisitor(viaOf(request.headers), undefined, 'local user');
 }
 
 const viaOf = (headers: IncomingHttpHeaders) =>

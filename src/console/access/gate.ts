@@ -2,6 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Request, RequestHandler } from 'express';
 import { HttpError } from '../../errors.ts';
 import type { Access, Visitor } from './access.ts';
+import { hasAccess } from './rule.ts';
+import type { Rule } from './rule.ts';
 
 interface AskedFor {
   readonly path: string;
@@ -39,7 +41,7 @@ export function createWrongTokens(countFailure: CountFailure, logRefusal: LogRef
   return async ({ method, path, socket: { remoteAddress: remote = '' } }) => {
     const retryAfter = await countFailure(remote);
     if (retryAfter === undefined) {
-      logRefusal({ remote, status: 401, method, path }, 'console: wrong ADMIN_TOKEN');
+      logRefusal({ remote, status: 401, method, path }, 'console: wrong token');
       return;
     }
     const message = `too many wrong tokens; try again in ${retryAfter} s`;
@@ -55,12 +57,35 @@ export interface GateOptions {
   readonly hasLogIn: boolean;
 }
 
+/** How often a stream checks that its visitor still has access. */
+const RECHECK_MS = 2_000;
+
+/**
+ * Fires when the visitor of a streamed answer loses access: when the session ends, the account is disabled or loses the
+ * permission or a source, or the token expires. While access cannot be checked, the stream continues.
+ */
+export function watchAccess(access: Access, request: Request, rule: Rule): AbortSignal {
+  const lost = new AbortController();
+  const { operator, scope } = visitorOf(request);
+  const isSame = (now: Visitor) =>
+    now.operator.name === operator.name && JSON.stringify(now.scope) === JSON.stringify(scope);
+  const recheck = async () => {
+    const now = await access.visitorOf(request).catch(() => 'unknown' as const);
+    if (now === 'unknown' || (now !== undefined && isSame(now) && hasAccess(now, rule))) return;
+    clearInterval(timer);
+    lost.abort();
+  };
+  const timer = setInterval(() => void recheck(), RECHECK_MS);
+  request.res?.once('close', () => clearInterval(timer));
+  return lost.signal;
+}
+
 const visitors = new WeakMap<Request, Visitor>();
 
 /** Admits requests with access and remembers their visitor. Otherwise redirects people to the log-in page; programs get 401. */
 export function requireVisitor({ access, noteWrongToken, hasLogIn }: GateOptions): RequestHandler {
   return async (request, response, next) => {
-    const visitor = access.visitorOf(request);
+    const visitor = await access.visitorOf(request);
     if (visitor !== undefined) {
       visitors.set(request, visitor);
       next();
@@ -75,8 +100,26 @@ export function requireVisitor({ access, noteWrongToken, hasLogIn }: GateOptions
     throw new HttpError(
       401,
       'UNAUTHORIZED',
-      'missing or wrong admin token; send it as Authorization: Bearer ADMIN_TOKEN',
+      'missing or wrong token; send ADMIN_TOKEN or an API token as Authorization: Bearer TOKEN',
     );
+  };
+}
+
+/**
+ * Admits visitors with access under this rule: the one place where access is enforced. It runs before the body is read.
+ * Answers HttpError 403 to others.
+ */
+export function requireAccess(rule: Rule): RequestHandler {
+  return (request, _response, next) => {
+    const visitor = visitorOf(request);
+    if (!visitor.permissions.has(rule.needs)) {
+      const message = `the role ${visitor.role} does not have the permission ${rule.needs}`;
+      throw new HttpError(403, 'FORBIDDEN', message);
+    }
+    if (!hasAccess(visitor, rule)) {
+      throw new HttpError(403, 'ALL_SOURCES_REQUIRED', 'this requires access to all sources');
+    }
+    next();
   };
 }
 

@@ -1,48 +1,104 @@
-import { hash } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
+import { parseCookie } from 'cookie';
 import express from 'express';
 import type { CookieOptions, NextFunction, Request, Response, Router } from 'express';
-import type { VNode } from 'preact';
 import { z } from 'zod';
+import type { OpenIdConfig } from '../../config.ts';
+import { HttpError } from '../../errors.ts';
+import { findAccount, useTotpStep } from '../../store/accounts.ts';
+import type { Account } from '../../store/accounts.ts';
 import type { Db } from '../../store/database.ts';
 import { recordAction } from '../../store/operator-log.ts';
-import { html, renderDocument } from '../html/html.ts';
-import { headOf } from '../html/layout.ts';
+import { endSession, SESSION_HOURS, startAdminSession, startSession } from '../../store/sessions.ts';
+import { renderDocument } from '../html/html.ts';
 import type { SchemaGate } from '../schema-gate.ts';
-import { SESSION_COOKIE, SESSION_MS } from './access.ts';
+import { ADMIN_TOKEN_NAME, SESSION_COOKIE } from './access.ts';
 import type { Access } from './access.ts';
-import type { NoteWrongToken } from './gate.ts';
+import { createAttempts } from './attempts.ts';
+import { adminDigestOf, browserProof, digestOf, newSessionValue } from './credentials.ts';
+import type { CountFailure, LogRefusal, NoteWrongToken } from './gate.ts';
+import { continuePage, logInPage } from './log-in-page.ts';
+import { accountOf } from './openid-account.ts';
+import { createOpenIdCookies } from './openid-cookie.ts';
+import { serveOpenId } from './openid-pages.ts';
+import type { Person } from './openid-person.ts';
+import { createOpenId } from './openid.ts';
 import { comesFromElsewhere, refuseOtherSites } from './origin.ts';
+import { isPassword } from './passwords.ts';
+import { verifyTotp } from './totp.ts';
 
 export interface LogInOptions {
   readonly access: Access;
+  readonly adminToken: string | undefined;
   readonly noteWrongToken: NoteWrongToken;
+  readonly logRefusal: LogRefusal;
+  readonly countFailure: CountFailure;
+  /** Undefined: no log-in by OpenID Connect. */
+  readonly openId: OpenIdConfig | undefined;
   readonly db: Db;
   /** Throws HttpError 503 while the database is being prepared: a log-in is recorded there. */
   readonly checkSchema: SchemaGate;
 }
 
+/** A form is sent with the admin token, or with name and password. */
 const form = z.object({
-  // Control and bidirectional characters could forge lines of the operator log.
-  name: z
-    .string()
-    .trim()
-    .regex(/^\P{C}{1,100}$/u),
-  token: z.string(),
+  token: z.string().optional(),
+  name: z.string().trim().max(100).default(''),
+  password: z.string().max(1_000).default(''),
+  code: z.string().trim().max(10).default(''),
   next: z.string().default('/'),
 });
 
-/** `/login` and `/logout`. */
-export function serveLogIn({ access, noteWrongToken, db, checkSchema }: LogInOptions): Router {
-  const router = express.Router({ caseSensitive: true });
-  const { sessions } = access;
-  if (sessions === undefined) return router;
+type Form = z.output<typeof form>;
 
-  router.get('/login', (request, response) => {
+/** A session that was started, and the account if it is not that of the admin token. */
+interface LoggedIn {
+  readonly value: string;
+  readonly account: Account | undefined;
+}
+
+const SESSION_MS = SESSION_HOURS * 3_600_000;
+
+/** Proves that a browser has logged in to an account before; sent to the log-in page alone. */
+const BROWSER_COOKIE = 'xiq_sink_known';
+const BROWSER_MS = 180 * 86_400_000;
+
+/** `/login` and `/logout`. */
+export function serveLogIn(options: LogInOptions): Router {
+  const { access, adminToken, noteWrongToken, countFailure, logRefusal, db, checkSchema } = options;
+  const router = express.Router({ caseSensitive: true });
+  const attempts = createAttempts();
+
+  const openId = options.openId && createOpenId(options.openId);
+
+  const waysToLogIn = async () => ({
+    account: (adminToken === undefined && openId === undefined) || (await access.hasAccounts()),
+    adminToken: adminToken !== undefined,
+    provider: openId?.host,
+  });
+
+  if (options.openId !== undefined && openId !== undefined) {
+    router.use(
+      serveOpenId({
+        openId,
+        cookies: createOpenIdCookies(options.openId),
+        beginSession: logInPerson,
+        showProblem: async (response, status, problem) => {
+          response.status(status).send(renderDocument(logInPage('/', await waysToLogIn(), { problem })));
+        },
+        pathWithin,
+        countFailure,
+        logRefusal,
+      }),
+    );
+  }
+
+  router.get('/login', async (request, response) => {
     const next = pathWithin(new URL(request.url, 'http://localhost').searchParams.get('next') ?? '/');
     // A link from another site carries no cookie, logged in or not: the redirect from this page does.
-    if (comesFromElsewhere(request)) response.send(renderDocument(logInPage(next, { goesOn: true })));
-    else if (access.visitorOf(request) !== undefined) response.redirect(303, next);
-    else response.send(renderDocument(logInPage(next)));
+    if (comesFromElsewhere(request)) response.send(renderDocument(continuePage(next)));
+    else if ((await access.visitorOf(request)) !== undefined) response.redirect(303, next);
+    else response.send(renderDocument(logInPage(next, await waysToLogIn())));
   });
 
   router.post(
@@ -50,40 +106,118 @@ export function serveLogIn({ access, noteWrongToken, db, checkSchema }: LogInOpt
     refuseFirst,
     express.urlencoded({ extended: false, limit: '8kb' }),
     async (request, response) => {
+      await checkSchema();
+      const ways = await waysToLogIn();
       const { data } = form.safeParse(request.body);
-      if (data === undefined) {
-        const problem = 'Enter a name of at most 100 characters and the admin token.';
-        response.status(400).send(renderDocument(logInPage('/', { problem })));
+      if (data === undefined || (data.token === undefined && (data.name === '' || data.password === ''))) {
+        const problem = 'Enter your name and your password, or the admin token.';
+        response.status(400).send(renderDocument(logInPage('/', ways, { problem })));
         return;
       }
       const next = pathWithin(data.next);
-      if (!access.isToken(data.token)) {
-        await noteWrongToken(request);
-        const notice = { problem: 'Wrong admin token.', name: data.name };
-        response.status(401).send(renderDocument(logInPage(next, notice)));
+      const isAboutToken = data.token !== undefined;
+      const loggedIn = isAboutToken
+        ? await logInWithToken(request, data.token ?? '')
+        : await logInWithPassword(request, data);
+      if (loggedIn === undefined) {
+        const notice = isAboutToken
+          ? { problem: 'Wrong admin token.', isAboutToken }
+          : { problem: 'Wrong name, password or one-time code.', name: data.name };
+        response.status(401).send(renderDocument(logInPage(next, ways, notice)));
         return;
       }
-      await checkSchema();
-      const operator = { name: data.name, via: 'console' } as const;
-      const { value } = await recordAction(db, { operator, action: 'console.login' }, async () =>
-        sessions.issue(data.name),
-      );
-      response.cookie(SESSION_COOKIE, value, { ...cookieOptions(request), maxAge: SESSION_MS });
+      setCookies(request, response, loggedIn);
       response.redirect(303, next);
     },
   );
 
-  router.post('/logout', refuseFirst, async (request, response) => {
-    const visitor = access.visitorOf(request);
-    response.clearCookie(SESSION_COOKIE, cookieOptions(request));
-    if (visitor?.session !== undefined) {
-      sessions.revoke(visitor.session);
-      await recordAction(db, { operator: visitor.operator, action: 'console.logout' }, async () => undefined);
+  async function logInWithToken(request: Request, token: string): Promise<LoggedIn | undefined> {
+    if (adminToken === undefined || !access.isAdminToken(token)) {
+      await noteWrongToken(request);
+      return undefined;
     }
+    const value = newSessionValue();
+    const operator = { name: ADMIN_TOKEN_NAME, via: 'console' } as const;
+    await recordAction(db, { operator, action: 'console.login' }, () =>
+      startAdminSession(db, adminDigestOf(value, adminToken)),
+    );
+    return { value, account: undefined };
+  }
+
+  async function logInWithPassword(request: Request, entered: Form): Promise<LoggedIn | undefined> {
+    const account = await findAccount(db, entered.name);
+    const { remoteAddress: address = '' } = request.socket;
+    const wasRight = await attempts.begin({
+      address,
+      name: entered.name,
+      isKnown: isKnownBrowser(request, account),
+    });
+    const isRight = await isPassword(entered.password, account?.password_hash);
+    const value = newSessionValue();
+    // One after the other: a one-time code is used up only with the right password.
+    if (
+      account === undefined ||
+      !isRight ||
+      account.disabled_at !== null ||
+      !(await isRightCode(account, entered.code)) ||
+      !(await startSession(db, digestOf(value), account))
+    ) {
+      const { method, path } = request;
+      logRefusal({ remote: address, status: 401, method, path }, 'console: wrong name or password');
+      return undefined;
+    }
+    await wasRight();
+    const operator = { name: account.name, via: 'console' } as const;
+    await recordAction(db, { operator, action: 'console.login' }, async () => undefined);
+    return { value, account };
+  }
+
+  async function logInPerson(person: Person, request: Request, response: Response): Promise<void> {
+    await checkSchema();
+    const account = await accountOf(db, person);
+    const value = newSessionValue();
+    const operator = { name: account.name, via: 'console' } as const;
+    const details = { provider: openId?.host };
+    await recordAction(db, { operator, action: 'console.login', details }, async () => {
+      if (await startSession(db, digestOf(value), account)) return;
+      throw new HttpError(403, 'ACCOUNT_CHANGED', 'Your account has just been changed. Log in again.');
+    });
+    setCookies(request, response, { value, account });
+  }
+
+  async function isRightCode({ name, totp_secret: secret, totp_last_step: last }: Account, code: string) {
+    if (secret === null) return true;
+    const step = verifyTotp(secret, code, last === null ? undefined : Number(last));
+    return step !== undefined && useTotpStep(db, name, step);
+  }
+
+  router.post('/logout', refuseFirst, async (request, response) => {
+    const visitor = await access.visitorOf(request);
+    if (visitor?.session !== undefined) {
+      const { session, operator } = visitor;
+      await recordAction(db, { operator, action: 'console.logout' }, () => endSession(db, session));
+    }
+    // After the session has ended: a log-out that failed must not look like one.
+    response.clearCookie(SESSION_COOKIE, cookieOptions(request));
     response.redirect(303, '/login');
   });
 
   return router;
+}
+
+function isKnownBrowser({ headers }: Request, account: Account | undefined): boolean {
+  if (account === undefined || account.password_hash === null) return false;
+  const offered = Buffer.from(parseCookie(headers.cookie ?? '')[BROWSER_COOKIE] ?? '');
+  const expected = Buffer.from(browserProof(account.name, account.password_hash));
+  return offered.length === expected.length && timingSafeEqual(offered, expected);
+}
+
+function setCookies(request: Request, response: Response, { value, account }: LoggedIn): void {
+  const options = cookieOptions(request);
+  response.cookie(SESSION_COOKIE, value, { ...options, maxAge: SESSION_MS });
+  if (account === undefined || account.password_hash === null) return;
+  const proof = browserProof(account.name, account.password_hash);
+  response.cookie(BROWSER_COOKIE, proof, { ...options, path: '/login', maxAge: BROWSER_MS });
 }
 
 /** Runs before the body is read. */
@@ -103,79 +237,6 @@ function pathWithin(next: string): string {
   const base = 'http://console.invalid';
   if (!URL.canParse(next, base)) return '/';
   const { origin, pathname, search } = new URL(next, base);
-  const isWithin = origin === base && !pathname.startsWith('//') && pathname !== '/login';
+  const isWithin = origin === base && !pathname.startsWith('//') && !/^\/login(?:\/|$)/.test(pathname);
   return isWithin ? `${pathname}${search}` : '/';
-}
-
-/** Inline, because nothing else is served before log-in. */
-const STYLE = `
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-body { margin: 0; min-height: 100vh; display: grid; place-items: center; background: light-dark(#f4f5f7, #14171a); color: light-dark(#1b1f24, #e6e9ec); }
-main { box-sizing: border-box; width: min(22rem, 100vw - 2rem); padding: 1.5rem; border: 1px solid light-dark(#d5d9de, #343a41); border-radius: .5rem; background: light-dark(#fff, #1d2126); }
-h1 { margin: 0 0 1rem; font-size: 1.25rem; }
-label { display: block; margin: .75rem 0 .25rem; }
-input { box-sizing: border-box; width: 100%; padding: .5rem; font: inherit; border: 1px solid light-dark(#7d8590, #7d8590); border-radius: .25rem; background: light-dark(#fff, #14171a); color: inherit; }
-small { color: light-dark(#59626d, #a3acb5); }
-button { width: 100%; margin-top: 1.25rem; padding: .6rem; font: inherit; font-weight: 600; border: 0; border-radius: .25rem; background: light-dark(#0b57c2, #2467c4); color: #fff; cursor: pointer; }
-:focus-visible { outline: 3px solid light-dark(#0b57c2, #7fb2ff); outline-offset: 2px; }
-[role=alert] { margin: 0 0 .75rem; padding: .5rem .75rem; border-left: 4px solid #c62828; background: light-dark(#fdecea, #3a1d1d); }
-`;
-
-/** The hash that allows this style (CSP Level 3, section 2.3.1). */
-export const LOG_IN_STYLE_HASH = `'sha256-${hash('sha256', STYLE, 'base64')}'`;
-
-/** The state of a log-in page. */
-interface LogInNotice {
-  readonly problem?: string;
-  /** The entered name, if only the token was wrong. */
-  readonly name?: string;
-  /** Whether to redirect to `next` at once, which leads back here without a session. */
-  readonly goesOn?: boolean;
-}
-
-/** The log-in page; `next` is the address in the console to continue with. */
-function logInPage(next: string, { problem, name, goesOn = false }: LogInNotice = {}): VNode {
-  return html`
-    <html lang="en">
-      ${headOf(
-        'Log in',
-        html`
-          ${goesOn && html`<meta http-equiv="refresh" content=${`0; url=${next}`} />`}
-          <link rel="icon" href="data:," />
-          <style dangerouslySetInnerHTML=${{ __html: STYLE }}></style>
-        `,
-      )}
-      <body>
-        <main>
-          <h1>xiq-sink</h1>
-          ${problem !== undefined && html`<p role="alert">${problem}</p>`}
-          <form method="post" action="/login">
-            <input type="hidden" name="next" value=${next} />
-            <label for="name">Your name</label>
-            <input
-              id="name"
-              name="name"
-              value=${name}
-              autocomplete="username"
-              required
-              maxlength="100"
-              autofocus=${name === undefined}
-            />
-            <small>Recorded in the operator log with each of your actions.</small>
-            <label for="token">Admin token</label>
-            <input
-              id="token"
-              name="token"
-              type="password"
-              autocomplete="current-password"
-              required
-              autofocus=${name !== undefined}
-            />
-            <small>The value of the setting ADMIN_TOKEN.</small>
-            <button>Log in</button>
-          </form>
-        </main>
-      </body>
-    </html>
-  `;
 }

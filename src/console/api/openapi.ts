@@ -25,7 +25,9 @@ export function describeApi(routes: readonly ApiRoute[], version: string): objec
     },
     security: [{ token: [] }],
     components: {
-      securitySchemes: { token: { type: 'http', scheme: 'bearer', description: 'ADMIN_TOKEN' } },
+      securitySchemes: {
+        token: { type: 'http', scheme: 'bearer', description: 'ADMIN_TOKEN, or the API token of an account' },
+      },
     },
     paths,
   });
@@ -35,6 +37,7 @@ function describeRoute({
   tag,
   summary,
   description,
+  needs,
   asks,
   answers,
   method,
@@ -55,6 +58,7 @@ function describeRoute({
     operationId: `${method}${path.replaceAll(/[/{}_-]+(.?)/g, (_, next: string) => next.toUpperCase())}`,
     summary,
     ...(description !== undefined && { description }),
+    'x-permission': needs,
     requestParams: { ...(parameters && { path: parameters }), ...(query && { query }) },
     ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
     responses: {

@@ -3,6 +3,8 @@ import { z } from 'zod';
 import { closestName } from '../../closest-name.ts';
 import { HttpError } from '../../errors.ts';
 import type { Operator } from '../../store/operator-log.ts';
+import type { Scope } from '../../store/scope.ts';
+import type { Rule } from '../access/rule.ts';
 import { queryOf } from './query.ts';
 
 /** The input of a route: schemas of its path parameters, its query parameters and its JSON body. */
@@ -18,11 +20,13 @@ export const NOTHING = z.object({});
 /** The context of a request: the operator who sent it, and whether the answer is still wanted. */
 export interface Asking {
   readonly operator: Operator;
+  /** The sources whose data the answer may contain. */
+  readonly scope: Scope;
   /** Fires when the client disconnects or the program stops. */
   readonly signal: AbortSignal;
 }
 
-interface Described<A extends Asks> {
+interface Described<A extends Asks> extends Rule {
   readonly method: 'get' | 'post';
   /** Below /api/v1, parameters in braces: `/events/{event_id}`. */
   readonly path: `/${string}`;

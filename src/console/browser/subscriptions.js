@@ -72,6 +72,7 @@ function show(place, source) {
           ${
             looked !== undefined &&
             !looked.in_order &&
+            place.dataset['mayApply'] === 'yes' &&
             html`<button type="button" disabled=${doing !== undefined} onClick=${apply}>Apply plan</button>`
           }
         </div>

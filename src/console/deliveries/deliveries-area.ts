@@ -17,12 +17,19 @@ export function deliveriesArea({ db }: { readonly db: Db }): Area {
     navigation: [{ path: '/deliveries', label: 'Deliveries' }],
     routes: [listRoute(db), oneRoute(db)],
     pages: [
-      { path: '/deliveries', render: (request) => renderDeliveries(db, request) },
+      {
+        path: '/deliveries',
+        needs: 'view',
+        data: 'by source',
+        render: (request, { scope }) => renderDeliveries(db, scope, request),
+      },
       {
         path: '/deliveries/:delivery_id',
-        async render(request) {
+        needs: 'view',
+        data: 'by source',
+        async render(request, { scope }) {
           const { path } = readAsked(oneDelivery, request);
-          return deliveryPage(await describeDelivery(db, path.delivery_id));
+          return deliveryPage(await describeDelivery(db, scope, path.delivery_id));
         },
       },
     ],
@@ -32,9 +39,11 @@ export function deliveriesArea({ db }: { readonly db: Db }): Area {
 const listRoute = (db: Db) =>
   jsonRoute({
     method: 'get',
+    data: 'by source',
     path: '/deliveries',
     tag: 'deliveries',
     summary: 'list deliveries, newest first',
+    needs: 'view',
     asks: z.object({ query: deliveryQuery }),
     answer: z.object({
       items: z.array(deliverySchema),
@@ -45,8 +54,11 @@ const listRoute = (db: Db) =>
         .meta({ description: 'set if the search stopped at this time because it took too long' }),
       sums: sumsSchema,
     }),
-    async work({ query }) {
-      const [page, sums] = await Promise.all([readDeliveries(db, query), sumDeliveries(db, filterOf(query))]);
+    async work({ query }, { scope }) {
+      const [page, sums] = await Promise.all([
+        readDeliveries(db, scope, query),
+        sumDeliveries(db, scope, filterOf(query)),
+      ]);
       return {
         items: page.items.map(toDeliveryAnswer),
         next_cursor: page.next ?? null,
@@ -59,9 +71,11 @@ const listRoute = (db: Db) =>
 const oneRoute = (db: Db) =>
   jsonRoute({
     method: 'get',
+    data: 'by source',
     path: '/deliveries/{delivery_id}',
     tag: 'deliveries',
     summary: 'get one delivery with its events and its quarantined records',
+    needs: 'view',
     asks: oneDelivery,
     answer: z.object({
       delivery: deliverySchema,
@@ -75,8 +89,8 @@ const oneRoute = (db: Db) =>
         .meta({ description: `at most ${MOST_OF_EACH}; null if the search timed out` }),
       quarantined: z.array(quarantinedSchema).meta({ description: `at most ${MOST_OF_EACH}` }),
     }),
-    async work({ path }) {
-      const { delivery, events, quarantined, replayOf } = await describeDelivery(db, path.delivery_id);
+    async work({ path }, { scope }) {
+      const { delivery, events, quarantined, replayOf } = await describeDelivery(db, scope, path.delivery_id);
       return {
         delivery: toDeliveryAnswer(delivery),
         replay_of: replayOf ?? null,

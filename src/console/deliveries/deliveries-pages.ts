@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import { sumDeliveries } from '../../store/search-deliveries.ts';
 import type { Delivery, DeliverySums } from '../../store/search-deliveries.ts';
+import type { Scope } from '../../store/scope.ts';
 import { countOf, formatBytes, formatCount, formatElapsed } from '../../units.ts';
 import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
 import { queryOf, textOf } from '../api/query.ts';
@@ -23,9 +24,12 @@ import { MOST_OF_EACH, readDeliveries } from './read-deliveries.ts';
 import type { DescribedDelivery, PageOfDeliveries } from './read-deliveries.ts';
 
 /** The list of deliveries. */
-export async function renderDeliveries(db: Db, request: Request): Promise<Page> {
+export async function renderDeliveries(db: Db, scope: Scope, request: Request): Promise<Page> {
   const { query } = readAsked(z.object({ query: deliveryQuery }), request);
-  const [page, sums] = await Promise.all([readDeliveries(db, query), sumDeliveries(db, filterOf(query))]);
+  const [page, sums] = await Promise.all([
+    readDeliveries(db, scope, query),
+    sumDeliveries(db, scope, filterOf(query)),
+  ]);
   const written = queryOf(request);
   return {
     title: 'Deliveries',

@@ -6,6 +6,7 @@ import type { StoredEvent } from '../../store/stored-event.ts';
 import type { Delivery } from '../../store/search-deliveries.ts';
 import { findReplayed, quarantinedOf } from '../../store/search-quarantine.ts';
 import type { Quarantined } from '../../store/search-quarantine.ts';
+import type { Scope } from '../../store/scope.ts';
 import { pageOf, writeCursor } from '../api/paging.ts';
 import type { PageOf } from '../api/paging.ts';
 import { filterOf } from './delivery-schemas.ts';
@@ -20,11 +21,12 @@ export interface PageOfDeliveries extends PageOf<Delivery> {
 /** Reads one page of the matching deliveries. */
 export async function readDeliveries(
   db: Db,
+  scope: Scope,
   query: z.output<typeof deliveryQuery>,
 ): Promise<PageOfDeliveries> {
   const { limit, cursor } = query;
   const after = cursor && { receivedAt: cursor.at, deliveryId: cursor.id };
-  const { deliveries, lookedBackTo } = await searchDeliveries(db, filterOf(query), {
+  const { deliveries, lookedBackTo } = await searchDeliveries(db, scope, filterOf(query), {
     limit: limit + 1,
     after,
   });
@@ -48,16 +50,16 @@ export interface DescribedDelivery {
 }
 
 /** Reads one delivery. Throws HttpError 404 if it is not stored. */
-export async function describeDelivery(db: Db, id: string): Promise<DescribedDelivery> {
-  const delivery = await findDelivery(db, id);
+export async function describeDelivery(db: Db, scope: Scope, id: string): Promise<DescribedDelivery> {
+  const delivery = await findDelivery(db, scope, id);
   if (delivery === undefined) {
     const message = `delivery ${id} is not stored; if it was acknowledged just now, try again in a moment`;
     throw new HttpError(404, 'UNKNOWN_DELIVERY', message);
   }
   const [events, quarantined, replayOf] = await Promise.all([
-    eventsOfDelivery(db, delivery, MOST_OF_EACH),
-    quarantinedOf(db, id, MOST_OF_EACH),
-    findReplayed(db, id),
+    eventsOfDelivery(db, scope, delivery, MOST_OF_EACH),
+    quarantinedOf(db, scope, id, MOST_OF_EACH),
+    findReplayed(db, scope, id),
   ]);
   return { delivery, events, quarantined, replayOf };
 }

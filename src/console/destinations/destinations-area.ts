@@ -42,12 +42,19 @@ export function destinationsArea(options: DestinationsOptions): Area {
     navigation: [{ path: '/destinations', label: 'Destinations' }],
     routes: destinationRoutes(options),
     pages: [
-      { path: '/destinations', render: () => destinationsPage(options) },
+      {
+        path: '/destinations',
+        needs: 'view',
+        data: 'by source',
+        render: (_request, visitor) => destinationsPage(options, visitor),
+      },
       {
         path: '/destinations/:name',
-        async render(request) {
+        needs: 'view',
+        data: 'by source',
+        async render(request, visitor) {
           const { path, query } = readAsked(onePage, request);
-          return destinationPage(options, path.name, query.cursor?.id);
+          return destinationPage(options, visitor, path.name, query.cursor?.id);
         },
       },
     ],
@@ -70,13 +77,15 @@ function destinationRoutes(options: DestinationsOptions): readonly ApiRoute[] {
 const listRoute = ({ db, configured }: DestinationsOptions) =>
   jsonRoute({
     method: 'get',
+    data: 'by source',
     path: '/destinations',
     tag: 'destinations',
     summary: 'list destinations, including those removed from the settings',
+    needs: 'view',
     asks: NOTHING,
     answer: z.object({ items: z.array(destinationSchema), next_cursor: z.null() }),
-    work: async () => ({
-      items: (await describeDestinations(db, configured)).map(toDestinationAnswer),
+    work: async (_asked, { scope }) => ({
+      items: (await describeDestinations(db, scope, configured)).map(toDestinationAnswer),
       next_cursor: null,
     }),
   });
@@ -90,9 +99,11 @@ function changeOf({ db, configured }: DestinationsOptions, name: string, { opera
 const stateRoute = (options: DestinationsOptions, verb: 'pause' | 'resume', state: 'paused' | 'running') =>
   jsonRoute({
     method: 'post',
+    data: 'whole',
     path: `/destinations/{name}/${verb}`,
     tag: 'destinations',
     summary: verb === 'pause' ? 'pause after the current batch' : 'resume from the last position',
+    needs: 'destinations.change',
     asks: oneDestination,
     answer: done,
     async work({ path: { name } }, asking) {
@@ -104,9 +115,11 @@ const stateRoute = (options: DestinationsOptions, verb: 'pause' | 'resume', stat
 const rewindRoute = (options: DestinationsOptions) =>
   jsonRoute({
     method: 'post',
+    data: 'whole',
     path: '/destinations/{name}/rewind',
     tag: 'destinations',
     summary: 'resend events received since a given time',
+    needs: 'destinations.change',
     asks: oneDestination.extend({ body: rewindBody }),
     answer: done,
     async work({ path: { name }, body }, asking) {
@@ -118,9 +131,11 @@ const rewindRoute = (options: DestinationsOptions) =>
 const forgetRoute = (options: DestinationsOptions) =>
   jsonRoute({
     method: 'post',
+    data: 'whole',
     path: '/destinations/{name}/forget',
     tag: 'destinations',
     summary: 'delete the state of a removed destination',
+    needs: 'destinations.forget',
     asks: oneDestination,
     answer: done,
     async work({ path: { name } }, asking) {
@@ -132,9 +147,11 @@ const forgetRoute = (options: DestinationsOptions) =>
 const testRoute = (options: DestinationsOptions) =>
   jsonRoute({
     method: 'post',
+    data: 'whole',
     path: '/destinations/{name}/test',
     tag: 'destinations',
     summary: 'send a test event and return the result',
+    needs: 'destinations.change',
     asks: oneDestination,
     answer: z.object({
       event_id: z.string(),
@@ -158,13 +175,15 @@ const testRoute = (options: DestinationsOptions) =>
 const rejectedRoute = ({ db }: DestinationsOptions) =>
   jsonRoute({
     method: 'get',
+    data: 'by source',
     path: '/destinations/{name}/rejected',
     tag: 'destinations',
     summary: 'list rejected events that were not resent',
+    needs: 'view',
     asks: oneDestination.extend({ query: rejectedQuery }),
     answer: z.object({ items: z.array(rejectedSchema), next_cursor: z.string().nullable() }),
-    async work({ path: { name }, query: { limit, cursor } }) {
-      const { items, next } = await readRejected(db, name, limit, cursor?.id);
+    async work({ path: { name }, query: { limit, cursor } }, { scope }) {
+      const { items, next } = await readRejected(db, scope, name, limit, cursor?.id);
       return { items: items.map(toRejectedAnswer), next_cursor: next ?? null };
     },
   });
@@ -172,11 +191,13 @@ const rejectedRoute = ({ db }: DestinationsOptions) =>
 const resendRoute = (options: DestinationsOptions) =>
   jsonRoute({
     method: 'post',
+    data: 'whole',
     path: '/destinations/{name}/replay',
     tag: 'destinations',
     summary: 'resend rejected events',
     description:
       'With all, each request resends one part: repeat with cursor set to next_cursor until it is null.',
+    needs: 'destinations.change',
     asks: oneDestination.extend({ body: resendBody }),
     answer: z.object({ results: z.array(resentSchema), next_cursor: z.string().nullable() }),
     async work({ path: { name }, body }, asking) {

@@ -1,10 +1,14 @@
 import type { VNode } from 'preact';
 import { HttpError } from '../../errors.ts';
+import type { Permission } from '../../permissions.ts';
 import type { Db } from '../../store/database.ts';
 import { describeDestinations } from '../../store/destinations.ts';
 import type { ConfiguredDestination, DescribedDestination } from '../../store/destinations.ts';
 import type { Rejected } from '../../store/rejected-events.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
 import { countOf, formatCount, formatDuration } from '../../units.ts';
+import type { Visitor } from '../access/access.ts';
+import { hasAccess } from '../access/rule.ts';
 import { destinationAddress, eventAddress } from '../addresses.ts';
 import type { PageOf } from '../api/paging.ts';
 import { html } from '../html/html.ts';
@@ -13,6 +17,7 @@ import type { Page } from '../html/layout.ts';
 import { pagerOf, tableOf } from '../html/table.ts';
 import type { Column } from '../html/table.ts';
 import { badge, factsOf, timeOf } from '../html/values.ts';
+import type { Fact } from '../html/values.ts';
 import { readRejected } from './rejected-events.ts';
 
 /** The state of a destination. */
@@ -99,8 +104,12 @@ interface DestinationsPageOptions {
 }
 
 /** The list of destinations. */
-export async function destinationsPage({ db, configured }: DestinationsPageOptions): Promise<Page> {
-  const destinations = await describeDestinations(db, configured);
+export async function destinationsPage(
+  { db, configured }: DestinationsPageOptions,
+  visitor: Visitor,
+): Promise<Page> {
+  const { scope } = visitor;
+  const destinations = await describeDestinations(db, scope, configured);
   return {
     title: 'Destinations',
     modules: ['destinations.js'],
@@ -112,7 +121,7 @@ export async function destinationsPage({ db, configured }: DestinationsPageOptio
               Events are forwarded to these destinations. Each has its own position: a destination that is
               down does not delay the others.
             </p>
-            ${tableOf('Destinations', LIST_COLUMNS, destinations)}
+            ${tableOf('Destinations', scope === ALL_SOURCES ? listColumns(visitor) : COLUMNS_BY_SOURCE, destinations)}
           `,
   };
 }
@@ -125,88 +134,110 @@ const EMPTY = html`
   </p>
 `;
 
-const LIST_COLUMNS: readonly Column<DescribedDestination>[] = [
+const NAME_COLUMNS: readonly Column<DescribedDestination>[] = [
   { heading: 'Name', cell: ({ name }) => html`<a href=${destinationAddress(name)}>${name}</a>` },
   { heading: 'State', cell: stateOf },
   { heading: 'Type', cell: ({ type, format }) => (type === null ? '' : `${type}, ${format}`) },
+];
+
+const REJECTED_COLUMN: Column<DescribedDestination> = {
+  heading: 'Rejected events',
+  kind: 'number',
+  cell: ({ name, rejected }) =>
+    rejected === null || rejected === 0
+      ? '0'
+      : html`<a href=${destinationAddress(name)}>${formatCount(rejected)}</a>`,
+};
+
+/** For people who may not see all sources: the rest depends on other sources. */
+const COLUMNS_BY_SOURCE = [...NAME_COLUMNS, REJECTED_COLUMN];
+
+const LIST_COLUMNS: readonly Column<DescribedDestination>[] = [
+  ...NAME_COLUMNS,
   { heading: 'Backlog', cell: behindOf },
   { heading: 'Sent', kind: 'number', cell: sentOf },
   { heading: 'Last sent (UTC)', cell: lastSentOf },
-  {
-    heading: 'Rejected events',
-    kind: 'number',
-    cell: ({ name, rejected }) =>
-      rejected === null || rejected === 0
-        ? '0'
-        : html`<a href=${destinationAddress(name)}>${formatCount(rejected)}</a>`,
-  },
+  REJECTED_COLUMN,
   { heading: 'Last error', kind: 'wrap', cell: lastErrorOf },
-  {
-    heading: 'Actions',
-    cell: (one) =>
-      one.state === 'not configured'
-        ? forgetForm(one)
-        : html`<div class="row tight">${stateForm(one)} ${testForm(one)}</div>`,
-  },
 ];
+
+/** With the actions that the visitor may take. */
+function listColumns(visitor: Visitor): readonly Column<DescribedDestination>[] {
+  if (!maySteer(visitor)) return LIST_COLUMNS;
+  const cell = (one: DescribedDestination) =>
+    one.state === 'not configured'
+      ? may(visitor, 'destinations.forget') && forgetForm(one)
+      : html`<div class="row tight">${stateForm(one)} ${testForm(one)}</div>`;
+  return [...LIST_COLUMNS, { heading: 'Actions', cell }];
+}
+
+const may = (visitor: Visitor, needs: Permission) => hasAccess(visitor, { needs, data: 'whole' });
+const maySteer = (visitor: Visitor) => may(visitor, 'destinations.change');
 
 const REJECTED_ON_A_PAGE = 50;
 
 /** The page of one destination. Throws HttpError 404 if it is neither configured nor stored. */
 export async function destinationPage(
   { db, configured }: DestinationsPageOptions,
+  visitor: Visitor,
   name: string,
   after: string | undefined,
 ): Promise<Page> {
-  const described = (await describeDestinations(db, configured)).find((one) => one.name === name);
+  const { scope } = visitor;
+  const described = (await describeDestinations(db, scope, configured)).find((one) => one.name === name);
   if (described === undefined) {
     throw new HttpError(404, 'UNKNOWN_DESTINATION', `there is no destination "${name}"`);
   }
-  const rejected = await readRejected(db, name, REJECTED_ON_A_PAGE, after);
+  const rejected = await readRejected(db, scope, name, REJECTED_ON_A_PAGE, after);
+  const seesAll = scope === ALL_SOURCES;
   const isConfigured = described.state !== 'not configured';
   return {
     title: name,
     modules: ['destinations.js'],
     content: html`
-      ${destinationFacts(described)}
-      <h2>Actions</h2>
-      ${
-        isConfigured
-          ? html`
-              <div class="row">${stateForm(described)} ${testForm(described)}</div>
-              ${rewindForms(described)}
-            `
-          : html`
-              <p>
-                This destination was removed from the settings. Retention keeps its backlog until its state is
-                deleted.
-              </p>
-              ${forgetForm(described)}
-            `
-      }
+      ${destinationFacts(described, seesAll)} ${actionsOn(described, visitor)}
       <h2>Rejected events</h2>
-      ${rejectedOf(described, rejected, { canReplay: isConfigured, after })}
+      ${rejectedOf(described, rejected, { canReplay: isConfigured && maySteer(visitor), after })}
     `,
   };
 }
 
-const destinationFacts = (described: DescribedDestination): Content =>
-  factsOf(
-    [
-      ['State', stateOf(described)],
-      [
-        'Type',
-        described.type === null
-          ? 'removed from the settings'
-          : `${described.type}, format ${described.format}`,
-      ],
-      ['Backlog', behindOf(described)],
-      ['Sent', sentOf(described)],
-      ['Last sent (UTC)', lastSentOf(described)],
-      ['Last error', lastErrorOf(described)],
-    ],
-    'panel',
+/** The actions that the visitor may take. */
+function actionsOn(described: DescribedDestination, visitor: Visitor): Content {
+  if (described.state !== 'not configured') {
+    return (
+      maySteer(visitor) &&
+      html`
+        <h2>Actions</h2>
+        <div class="row">${stateForm(described)} ${testForm(described)}</div>
+        ${rewindForms(described)}
+      `
+    );
+  }
+  return (
+    may(visitor, 'destinations.forget') &&
+    html`
+      <h2>Actions</h2>
+      <p>
+        This destination was removed from the settings. Retention keeps its backlog until its state is
+        deleted.
+      </p>
+      ${forgetForm(described)}
+    `
   );
+}
+
+function destinationFacts(described: DescribedDestination, seesAll: boolean): Content {
+  const type =
+    described.type === null ? 'removed from the settings' : `${described.type}, format ${described.format}`;
+  const ofAllSources: readonly Fact[] = [
+    ['Backlog', behindOf(described)],
+    ['Sent', sentOf(described)],
+    ['Last sent (UTC)', lastSentOf(described)],
+    ['Last error', lastErrorOf(described)],
+  ];
+  return factsOf([['State', stateOf(described)], ['Type', type], ...(seesAll ? ofAllSources : [])], 'panel');
+}
 
 const PRESETS = [
   ['now', 'now (skip the backlog)'],

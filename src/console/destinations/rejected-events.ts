@@ -4,6 +4,7 @@ import type { Db } from '../../store/database.ts';
 import { findRejected, pageOfRejected } from '../../store/rejected-events.ts';
 import type { Rejected } from '../../store/rejected-events.ts';
 import { describeIds, recordAction } from '../../store/operator-log.ts';
+import type { Scope } from '../../store/scope.ts';
 import { pageOf, writeCursor } from '../api/paging.ts';
 import type { PageOf } from '../api/paging.ts';
 import type { Asking } from '../api/route.ts';
@@ -12,11 +13,12 @@ import type { resendBody } from './destination-schemas.ts';
 /** Reads one page of the rejected events of a destination that were not resent. */
 export async function readRejected(
   db: Db,
+  scope: Scope,
   name: string,
   limit: number,
   after: string | undefined,
 ): Promise<PageOf<Rejected>> {
-  const found = await pageOfRejected(db, name, limit + 1, after);
+  const found = await pageOfRejected(db, scope, name, limit + 1, after);
   return pageOf(found, limit, ({ event_id: id }) => writeCursor({ id }));
 }
 
@@ -43,10 +45,10 @@ export async function resendChosen(
   { db, resend }: ResendOptions,
   name: string,
   body: z.output<typeof resendBody>,
-  { operator, signal }: Asking,
+  { operator, scope, signal }: Asking,
 ): Promise<{ results: Resent[]; next_cursor: string | null }> {
   const { ids } = body;
-  const { items, next } = await choosePart(db, name, body);
+  const { items, next } = await choosePart(db, scope, name, body);
   const results: Resent[] = [];
   await recordAction(
     db,
@@ -73,11 +75,12 @@ export async function resendChosen(
 
 async function choosePart(
   db: Db,
+  scope: Scope,
   name: string,
   { ids, limit, cursor }: z.output<typeof resendBody>,
 ): Promise<PageOf<Rejected>> {
-  if (ids === undefined) return readRejected(db, name, limit, cursor?.id);
-  const items = await findRejected(db, name, ids);
+  if (ids === undefined) return readRejected(db, scope, name, limit, cursor?.id);
+  const items = await findRejected(db, scope, name, ids);
   const missing = ids.find((id) => items.every((one) => one.event_id !== id.toLowerCase()));
   if (missing !== undefined) {
     throw new HttpError(404, 'NOT_REJECTED', `${name} has no rejected event ${missing}`);

@@ -7,6 +7,7 @@ import type { StoredEvent } from '../../store/stored-event.ts';
 import { searchEvents } from '../../store/search-events.ts';
 import type { EventFilter } from '../../store/event-filter.ts';
 import type { EventPosition } from '../../store/event-pages.ts';
+import type { Scope } from '../../store/scope.ts';
 import type { Query } from '../addresses.ts';
 import { moment } from '../api/moment.ts';
 import { cursorParameter, pageOf } from '../api/paging.ts';
@@ -119,9 +120,10 @@ export const cursor = cursorParameter(parsePosition);
 /** Reads one page of the matching events, newest first. */
 export async function readEvents(
   db: Db,
+  scope: Scope,
   filter: EventFilter,
   { limit, after }: { readonly limit: number; readonly after: EventPosition | undefined },
 ): Promise<PageOf<StoredEvent>> {
-  const found = await searchEvents(db, filter, { limit: limit + 1, after });
+  const found = await searchEvents(db, scope, filter, { limit: limit + 1, after });
   return pageOf(found, limit, formatPosition);
 }

@@ -7,6 +7,7 @@ import { findDelivery } from '../../store/search-deliveries.ts';
 import type { Delivery } from '../../store/search-deliveries.ts';
 import { findEvent } from '../../store/search-events.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
+import type { Scope } from '../../store/scope.ts';
 import { toEventAnswer } from './event-schemas.ts';
 import type { eventDetailSchema, forwardingSchema } from './event-schemas.ts';
 
@@ -26,11 +27,12 @@ export interface EventDetail {
 /** Reads one event with its delivery and its forwarding. Throws HttpError 404 if it is not stored. */
 export async function describeEvent(
   db: Db,
+  scope: Scope,
   eventId: string,
   occurredAt: Date | undefined,
   isFiltered: IsFiltered,
 ): Promise<EventDetail> {
-  const event = await findEvent(db, eventId, occurredAt);
+  const event = await findEvent(db, scope, eventId, occurredAt);
   if (event === undefined) {
     const hint =
       occurredAt === undefined
@@ -39,7 +41,7 @@ export async function describeEvent(
     throw new HttpError(404, 'NOT_FOUND', `event ${eventId} ${hint}`);
   }
   const [delivery, forwarding] = await Promise.all([
-    findDelivery(db, event.deliveryId),
+    findDelivery(db, scope, event.deliveryId),
     forwardingOf(db, event),
   ]);
   return {

@@ -3,6 +3,7 @@ import type { Db } from '../../store/database.ts';
 import { viewEvent } from '../../store/stored-event.ts';
 import type { Delivery } from '../../store/search-deliveries.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
+import type { Scope } from '../../store/scope.ts';
 import { countOf, formatBytes, formatCount } from '../../units.ts';
 import { clientAddress, deliveryAddress, searchAddress, userAddress } from '../addresses.ts';
 import { readAsked } from '../api/route.ts';
@@ -19,9 +20,14 @@ import { cellOf } from './event-table.ts';
 import { summarizeEvent } from '../../event-summary.ts';
 
 /** The page of one event. */
-export async function renderEvent(db: Db, request: Request, isFiltered: IsFiltered): Promise<Page> {
+export async function renderEvent(
+  db: Db,
+  scope: Scope,
+  request: Request,
+  isFiltered: IsFiltered,
+): Promise<Page> {
   const { path, query } = readAsked(oneEvent, request);
-  const { event, delivery, forwarding } = await describeEvent(db, path.event_id, query.at, isFiltered);
+  const { event, delivery, forwarding } = await describeEvent(db, scope, path.event_id, query.at, isFiltered);
   const summary = summarizeEvent(event);
   return {
     title: `Event of ${event.occurredAt.slice(0, 19).replace('T', ' ')}`,

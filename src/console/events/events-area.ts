@@ -31,8 +31,18 @@ export function eventsArea({ db, isFiltered }: EventsOptions): Area {
     // The route of one event matches any word as an id, so it comes last.
     routes: [...eventRoutes(db), ...exportRoutes(db), oneEventRoute(db, isFiltered)],
     pages: [
-      { path: '/events', render: (request) => renderSearch(db, request) },
-      { path: '/events/:event_id', render: (request) => renderEvent(db, request, isFiltered) },
+      {
+        path: '/events',
+        needs: 'view',
+        data: 'by source',
+        render: (request, visitor) => renderSearch(db, visitor, request),
+      },
+      {
+        path: '/events/:event_id',
+        needs: 'view',
+        data: 'by source',
+        render: (request, { scope }) => renderEvent(db, scope, request, isFiltered),
+      },
     ],
   };
 }
@@ -46,15 +56,17 @@ function eventRoutes(db: Db): readonly ApiRoute[] {
 const searchRoute = (db: Db) =>
   jsonRoute({
     method: 'get',
+    data: 'by source',
     path: '/events',
     tag: 'events',
     summary: 'search events, newest first',
+    needs: 'view',
     asks: z.object({
       query: z.object({ ...conditionShape, limit: limit(50, 1_000), cursor }).refine(isInOrder, NOT_IN_ORDER),
     }),
     answer: eventPageSchema,
-    async work({ query: { limit: most, cursor: after, ...conditions } }) {
-      const { items, next } = await readEvents(db, filterOf(conditions), { limit: most, after });
+    async work({ query: { limit: most, cursor: after, ...conditions } }, { scope }) {
+      const { items, next } = await readEvents(db, scope, filterOf(conditions), { limit: most, after });
       return { items: items.map(toEventAnswer), next_cursor: next ?? null };
     },
   });
@@ -62,10 +74,12 @@ const searchRoute = (db: Db) =>
 const histogramRoute = (db: Db) =>
   jsonRoute({
     method: 'get',
+    data: 'by source',
     path: '/events/histogram',
     tag: 'events',
     summary: 'count matching events over time, by type',
     description: 'The default range is the last 24 hours.',
+    needs: 'view',
     asks: z.object({
       query: z
         .object({
@@ -81,10 +95,10 @@ const histogramRoute = (db: Db) =>
         .refine(isInOrder, NOT_IN_ORDER),
     }),
     answer: histogramSchema,
-    async work({ query: { bars: mostBars, ...conditions } }) {
+    async work({ query: { bars: mostBars, ...conditions } }, { scope }) {
       const until = conditions.until ?? new Date();
       const since = conditions.since ?? new Date(until.getTime() - DAY_MS);
-      const histogram = await eventHistogram(db, { ...filterOf(conditions), since, until }, mostBars);
+      const histogram = await eventHistogram(db, scope, { ...filterOf(conditions), since, until }, mostBars);
       return {
         since: since.toISOString(),
         until: until.toISOString(),
@@ -98,11 +112,13 @@ const histogramRoute = (db: Db) =>
 const oneEventRoute = (db: Db, isFiltered: IsFiltered) =>
   jsonRoute({
     method: 'get',
+    data: 'by source',
     path: '/events/{event_id}',
     tag: 'events',
     summary: 'get one event with its delivery and its forwarding',
+    needs: 'view',
     asks: oneEvent,
     answer: eventDetailSchema,
-    work: async ({ path, query }) =>
-      toDetailAnswer(await describeEvent(db, path.event_id, query.at, isFiltered)),
+    work: async ({ path, query }, { scope }) =>
+      toDetailAnswer(await describeEvent(db, scope, path.event_id, query.at, isFiltered)),
   });

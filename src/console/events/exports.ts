@@ -10,6 +10,8 @@ import { exportLines } from '../../store/export-events.ts';
 import type { ExportFormat } from '../../store/export-format.ts';
 import { recordAction } from '../../store/operator-log.ts';
 import type { Operator } from '../../store/operator-log.ts';
+import { covers } from '../../store/scope.ts';
+import type { Scope } from '../../store/scope.ts';
 import { jsonRoute, streamRoute } from '../api/route.ts';
 import type { ApiRoute } from '../api/route.ts';
 import { conditionShape, filterOf, isInOrder, NOT_IN_ORDER, queryOfConditions } from './conditions.ts';
@@ -29,11 +31,13 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
   return [
     streamRoute({
       method: 'get',
+      data: 'by source',
       path: '/events/export',
       tag: 'events',
       summary: 'export all matching events as a file',
       description:
         'Newest first. The file is streamed; if the export fails, the connection is closed early. The operator log records each export.',
+      needs: 'events.export',
       asks: z.object({
         query: z
           .object({
@@ -47,10 +51,11 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
         'text/csv': 'the columns of the view events (for one message type, its own columns) and the payload',
         'application/x-ndjson': 'the columns of the view events and the payload, one JSON object per line',
       },
-      async work({ query: { format, export_id: id, ...conditions } }, { operator, signal }, response) {
-        const watched = id === undefined ? { progress: unwatched(), signal } : exports.begin(id);
+      async work({ query: { format, export_id: id, ...conditions } }, { operator, scope, signal }, response) {
+        const watched = id === undefined ? { progress: unwatched(), signal } : exports.begin(id, scope);
         await exportTo(response, db, {
           operator,
+          scope,
           format,
           conditions,
           progress: watched.progress,
@@ -60,13 +65,15 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
     }),
     jsonRoute({
       method: 'get',
+      data: 'by source',
       path: '/exports/{export_id}',
       tag: 'events',
       summary: 'get the progress of an export that this process runs',
+      needs: 'events.export',
       asks: byId,
       answer: exportSchema,
-      async work({ path }) {
-        const progress = exports.find(path.export_id);
+      async work({ path }, { scope }) {
+        const progress = exports.find(path.export_id, scope);
         if (progress === undefined) throw notKnown(path.export_id);
         const { state, rows, bytes, expectedRows } = progress;
         return { state, rows, bytes, expected_rows: expectedRows ?? null };
@@ -74,13 +81,15 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
     }),
     jsonRoute({
       method: 'post',
+      data: 'by source',
       path: '/exports/{export_id}/cancel',
       tag: 'events',
       summary: 'cancel a running export',
+      needs: 'events.export',
       asks: byId,
       answer: z.object({}),
-      async work({ path }) {
-        if (!exports.cancel(path.export_id)) throw notKnown(path.export_id);
+      async work({ path }, { scope }) {
+        if (!exports.cancel(path.export_id, scope)) throw notKnown(path.export_id);
         return {};
       },
     }),
@@ -103,12 +112,12 @@ interface ExportProgress {
 
 /** The exports of this process that a client watches. */
 interface Exports {
-  /** Registers an export under the client's id; the signal fires if the export is cancelled. */
-  begin(id: string): { readonly progress: ExportProgress; readonly signal: AbortSignal };
-  /** Undefined if the export is unknown or no longer remembered. */
-  find(id: string): Readonly<ExportProgress> | undefined;
-  /** False if no such export runs. */
-  cancel(id: string): boolean;
+  /** Registers an export of a scope under the client's id; the signal fires if the export is cancelled. */
+  begin(id: string, scope: Scope): { readonly progress: ExportProgress; readonly signal: AbortSignal };
+  /** Undefined if the export is unknown, no longer remembered, or of sources that the reader may not see. */
+  find(id: string, reader: Scope): Readonly<ExportProgress> | undefined;
+  /** False if no such export runs, or if it is of sources that the reader may not see. */
+  cancel(id: string, reader: Scope): boolean;
 }
 
 /** Exports that are remembered; the least recently used are forgotten first. */
@@ -116,19 +125,25 @@ const MAX_REMEMBERED = 200;
 
 /** Remembers exports in memory, so that a page can show the progress of a download. */
 function createExports(): Exports {
-  const known = new LRUCache<string, { progress: ExportProgress; controller: AbortController }>({
-    max: MAX_REMEMBERED,
-  });
+  const known = new LRUCache<string, { progress: ExportProgress; scope: Scope; controller: AbortController }>(
+    {
+      max: MAX_REMEMBERED,
+    },
+  );
+  const lookUp = (id: string, reader: Scope) => {
+    const found = known.get(id);
+    return found !== undefined && covers(reader, found.scope) ? found : undefined;
+  };
   return {
-    begin(id) {
+    begin(id, scope) {
       const progress = unwatched();
       const controller = new AbortController();
-      known.set(id, { progress, controller });
+      known.set(id, { progress, scope, controller });
       return { progress, signal: controller.signal };
     },
-    find: (id) => known.get(id)?.progress,
-    cancel(id) {
-      const found = known.get(id);
+    find: (id, reader) => lookUp(id, reader)?.progress,
+    cancel(id, reader) {
+      const found = lookUp(id, reader);
       if (found?.progress.state !== 'running') return false;
       found.controller.abort();
       return true;
@@ -142,6 +157,7 @@ const MAX_EXPECTED = 1_000_000;
 /** What to export, for which operator, and where its progress is kept. */
 interface Export {
   readonly operator: Operator;
+  readonly scope: Scope;
   readonly format: ExportFormat;
   readonly conditions: Conditions;
   readonly progress: ExportProgress;
@@ -182,10 +198,10 @@ async function exportTo(response: Response, db: Db, asked: Export): Promise<void
 }
 
 async function write(response: Response, db: Db, asked: Export): Promise<void> {
-  const { format, conditions, progress, signal } = asked;
+  const { scope, format, conditions, progress, signal } = asked;
   const filter = filterOf(conditions);
   void expect(db, asked);
-  const lines = exportLines(db, filter, format, signal, (rows) => {
+  const lines = exportLines(db, scope, filter, format, signal, (rows) => {
     progress.rows += rows;
   });
   try {
@@ -199,8 +215,10 @@ async function write(response: Response, db: Db, asked: Export): Promise<void> {
 }
 
 /** The count is only shown: the export works without it. */
-async function expect(db: Db, { conditions, progress }: Export): Promise<void> {
-  const count = await countEventsUpTo(db, filterOf(conditions), MAX_EXPECTED + 1).catch(() => undefined);
+async function expect(db: Db, { scope, conditions, progress }: Export): Promise<void> {
+  const count = await countEventsUpTo(db, scope, filterOf(conditions), MAX_EXPECTED + 1).catch(
+    () => undefined,
+  );
   progress.expectedRows = count !== undefined && count > MAX_EXPECTED ? undefined : count;
 }
 

@@ -2,6 +2,8 @@ import type { Request } from 'express';
 import type { VNode } from 'preact';
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
+import type { Visitor } from '../access/access.ts';
+import { hasAccess } from '../access/rule.ts';
 import { addressOf } from '../addresses.ts';
 import type { Query } from '../addresses.ts';
 import { queryOf, readQuery, textOf, withBeginning } from '../api/query.ts';
@@ -30,7 +32,7 @@ const USUAL_DAYS = 1;
 const search = z.object({ ...conditionShape, cursor }).refine(isInOrder, NOT_IN_ORDER);
 
 /** The search for events: its form, the histogram, and one page of events. */
-export async function renderSearch(db: Db, request: Request): Promise<Page> {
+export async function renderSearch(db: Db, visitor: Visitor, request: Request): Promise<Page> {
   const written = withBeginning(queryOf(request), USUAL_DAYS);
   const { asked, problems } = readQuery(search, written);
   if (problems !== undefined) {
@@ -42,9 +44,10 @@ export async function renderSearch(db: Db, request: Request): Promise<Page> {
     return { title: 'Events', content };
   }
   const { cursor: after, ...conditions } = asked;
-  const page = await readEvents(db, filterOf(conditions), { limit: EVENTS_PER_PAGE, after });
+  const page = await readEvents(db, visitor.scope, filterOf(conditions), { limit: EVENTS_PER_PAGE, after });
   const exactly = queryOfConditions({ ...conditions, until: conditions.until ?? new Date() });
   const [type, ...otherTypes] = conditions.type ?? [];
+  const mayExport = hasAccess(visitor, { needs: 'events.export', data: 'by source' });
   return {
     title: 'Events',
     modules: ['histogram.js', 'export.js'],
@@ -59,7 +62,10 @@ export async function renderSearch(db: Db, request: Request): Promise<Page> {
       histogramFigure(exactly),
       page.items.length === 0
         ? nothingFound(written)
-        : [exportLinks(exactly), eventTable(page.items, otherTypes.length === 0 ? type : undefined)],
+        : [
+            mayExport && exportLinks(exactly),
+            eventTable(page.items, otherTypes.length === 0 ? type : undefined),
+          ],
       pagerOf('/events', written, page.next),
     ],
   };

@@ -69,7 +69,7 @@ export function layOut(
               )}
             </ul>
           </nav>
-          ${visitor.session && logOut(visitor.session.name)}
+          ${visitor.session && logOut(visitor)}
         </header>
         <main id="content" tabindex="-1">
           <h1>${title}</h1>
@@ -81,9 +81,9 @@ export function layOut(
   `;
 }
 
-const logOut = (name: string) => html`
+const logOut = ({ operator, role }: Visitor) => html`
   <form class="log-out" method="post" action="/logout">
-    <span>${name}</span>
+    <span title=${`Role: ${role}`}>${operator.name}</span>
     <button class="quiet">Log out</button>
   </form>
 `;

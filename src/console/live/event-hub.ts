@@ -4,12 +4,16 @@ import { describeError, HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
 import { endOfEvents, readStretch } from '../../store/read-events.ts';
 import type { StoredEvent, StoredPosition } from '../../store/stored-event.ts';
+import { ALL_SOURCES, isInScope } from '../../store/scope.ts';
+import type { Scope } from '../../store/scope.ts';
 
 /** A client that watches new events. */
 export interface Watcher {
+  /** The sources whose events it receives. */
+  readonly scope: Scope;
   /** Undefined or empty: all types. */
   readonly messageTypes: readonly MessageType[] | undefined;
-  /** Receives newly stored events in order; of the types of all watchers. */
+  /** Receives newly stored events of its scope in order; of the types of all watchers. */
   take(events: readonly StoredEvent[]): void;
   /** Called with the reason when the database stops answering, and with undefined when it answers again. */
   onTrouble(trouble: string | undefined): void;
@@ -50,12 +54,14 @@ export function createEventHub(
   /** Resolves with whether there are more events. */
   async function poll(): Promise<boolean> {
     position ??= await endOfEvents(db);
-    const stretch = await readStretch(db, position, batch, { messageTypes: typesOf(watchers) });
+    const stretch = await readStretch(db, ALL_SOURCES, position, batch, { messageTypes: typesOf(watchers) });
     position = stretch.end ?? position;
     const events = [...stretch.events];
     if (events.length > 0) {
       handedOut += 1;
-      for (const watcher of watchers) watcher.take(events);
+      for (const watcher of watchers) {
+        watcher.take(events.filter(({ source }) => isInScope(watcher.scope, source)));
+      }
     }
     return stretch.isFull;
   }

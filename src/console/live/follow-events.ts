@@ -8,6 +8,7 @@ import type { StoredEvent, StoredPosition } from '../../store/stored-event.ts';
 import { endOfEvents, readStretch } from '../../store/read-events.ts';
 import type { EventFilter } from '../../store/event-filter.ts';
 import { withinTime } from '../../store/database.ts';
+import type { Scope } from '../../store/scope.ts';
 import { summarizeEvent } from '../../event-summary.ts';
 import type { EventHub, Watcher } from './event-hub.ts';
 
@@ -15,6 +16,7 @@ import type { EventHub, Watcher } from './event-hub.ts';
 export interface FollowOptions {
   readonly db: Db;
   readonly hub: EventHub;
+  readonly scope: Scope;
   readonly filter: WatchFilter;
   /** The position where an earlier stream ended; undefined to start with new events. */
   readonly after: StoredPosition | undefined;
@@ -43,11 +45,12 @@ const CATCH_UP_TIMEOUT_MS = 5_000;
  * or answers again. Each message carries its position, from which the next stream resumes.
  */
 export async function followEvents(options: FollowOptions, response: Response): Promise<void> {
-  const { db, hub, filter, signal } = options;
+  const { db, hub, scope, filter, signal } = options;
   let place = options.after;
   let isCaughtUp = false;
 
   const watcher: Watcher = {
+    scope,
     messageTypes: filter.messageTypes,
     take(events) {
       if (isCaughtUp) send(events.filter((event) => matches(event, filter)));
@@ -77,7 +80,7 @@ export async function followEvents(options: FollowOptions, response: Response): 
       const handedOut = hub.handedOut();
       const began = performance.now();
       const found = await withinTime(db, CATCH_UP_TIMEOUT_MS, (trx) =>
-        readStretch(trx, place ?? from, STRETCH, filter),
+        readStretch(trx, scope, place ?? from, STRETCH, filter),
       );
       readMs += performance.now() - began;
       if (found === undefined || sent >= MAX_CATCH_UP || readMs > CATCH_UP_TIMEOUT_MS) {

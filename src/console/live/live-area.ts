@@ -37,6 +37,7 @@ export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: Event
     routes: [
       streamRoute({
         method: 'get',
+        data: 'by source',
         path: '/events/stream',
         tag: 'events',
         summary: 'stream new events',
@@ -44,20 +45,23 @@ export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: Event
           'Server-sent events: `listening` first, `stored` with a LiveEvent, `gap` if too many events were missed, ' +
           '`trouble` when the database stops answering (message) or answers again (null). With the header ' +
           'Last-Event-ID the stream resumes where an earlier one ended.',
+        needs: 'view',
         asks: z.object({
           query: z.object({ ...watchShape, after: position }),
         }),
         mediaTypes: { 'text/event-stream': 'one message per event' },
-        async work({ query: { type: messageTypes, after, ...others } }, { signal }, response) {
+        async work({ query: { type: messageTypes, after, ...others } }, { scope, signal }, response) {
           const last = parseStoredPosition(response.req.get('Last-Event-ID') ?? '');
           await followEvents(
-            { db, hub, filter: { ...others, messageTypes }, after: last ?? after, signal },
+            { db, hub, scope, filter: { ...others, messageTypes }, after: last ?? after, signal },
             response,
           );
         },
       }),
     ],
-    pages: [{ path: '/live', render: async (request) => renderLive(request) }],
+    pages: [
+      { path: '/live', needs: 'view', data: 'by source', render: async (request) => renderLive(request) },
+    ],
   };
 }
 

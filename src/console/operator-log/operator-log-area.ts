@@ -25,9 +25,11 @@ export function operatorLogArea({ db }: { readonly db: Db }): Area {
     routes: [
       jsonRoute({
         method: 'get',
+        data: 'whole',
         path: '/operator-log',
         tag: 'operator log',
         summary: 'list operator actions, newest first',
+        needs: 'operator-log.read',
         asks,
         answer: z.object({ items: z.array(actionSchema), next_cursor: z.string().nullable() }),
         async work({ query }) {
@@ -39,6 +41,8 @@ export function operatorLogArea({ db }: { readonly db: Db }): Area {
     pages: [
       {
         path: '/operator-log',
+        needs: 'operator-log.read',
+        data: 'whole',
         render: async (request) => {
           const { query } = readAsked(asks, request);
           return operatorLogPage(await readActions(db, query), queryOf(request));
@@ -63,6 +67,11 @@ const WORDS: Readonly<Record<OperatorActionName, string>> = {
   'destination.replay': 'resent rejected events',
   'subscriptions.apply': 'applied subscriptions',
   'subscriptions.remove': 'removed subscriptions',
+  'access.add': 'added an account',
+  'access.change': 'changed an account',
+  'access.remove': 'disabled an account',
+  'access.token': 'created an API token',
+  'access.revoke': 'revoked an API token',
 };
 
 const WAYS = { console: 'console', api: 'API', command: 'command line', system: 'a limit' } as const;

@@ -16,7 +16,7 @@ export const actionSchema = z
     began_at: z.string().meta({ description: 'ISO 8601, UTC' }),
     operator: z
       .string()
-      .meta({ description: 'name entered at log-in, or user and host of the command line' }),
+      .meta({ description: 'account, "admin token", "local user", or user and host of the command line' }),
     via: z.enum(['console', 'api', 'command', 'system']),
     action: z.enum(OPERATOR_ACTIONS),
     subject: z.string().nullable().meta({ description: 'a destination, an id or a source' }),

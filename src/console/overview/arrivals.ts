@@ -4,6 +4,7 @@ import { HttpError } from '../../errors.ts';
 import { readArrivals } from '../../store/read-arrivals.ts';
 import type { Arrival, ArrivalRange } from '../../store/read-arrivals.ts';
 import type { Db } from '../../store/database.ts';
+import type { Scope } from '../../store/scope.ts';
 import type { Arrivals, Arrived } from './overview-schemas.ts';
 
 const HOUR = 3_600;
@@ -74,8 +75,8 @@ export function chooseBuckets(asked: AskedRange, now: number): ArrivalRange {
 
 const refused = (message: string) => new HttpError(400, 'BAD_REQUEST', message);
 
-/** Reads arrivals; many clients that show the same range share one query. */
-export type ArrivalsReader = (range: ArrivalRange) => Promise<readonly Arrival[]>;
+/** Reads arrivals; clients with the same scope that show the same range share one query. */
+export type ArrivalsReader = (scope: Scope, range: ArrivalRange) => Promise<readonly Arrival[]>;
 
 /** An answer is cached for this share of the bucket width: too short for a visible difference. */
 const KEPT_SHARE = 1 / 200;
@@ -91,11 +92,11 @@ const MAX_KEPT = 200;
  */
 export function createArrivalsReader(db: Db): ArrivalsReader {
   const kept = new LRUCache<string, Promise<readonly Arrival[]>>({ max: MAX_KEPT });
-  return (range) => {
-    const key = JSON.stringify(range);
+  return (scope, range) => {
+    const key = JSON.stringify([scope, range]);
     const known = kept.get(key);
     if (known !== undefined) return known;
-    const answer = readArrivals(db, range);
+    const answer = readArrivals(db, scope, range);
     kept.set(key, answer, { ttl: Math.min(range.bucketSeconds * 1000 * KEPT_SHARE, LONGEST_KEPT_MS) });
     answer.catch(() => kept.delete(key));
     return answer;
@@ -103,9 +104,13 @@ export function createArrivalsReader(db: Db): ArrivalsReader {
 }
 
 /** The arrivals of a range for the API. Throws HttpError 400 for an invalid range. */
-export async function readAskedArrivals(read: ArrivalsReader, asked: AskedRange): Promise<Arrivals> {
+export async function readAskedArrivals(
+  read: ArrivalsReader,
+  scope: Scope,
+  asked: AskedRange,
+): Promise<Arrivals> {
   const range = chooseBuckets(asked, Date.now());
-  const arrivals = await read(range);
+  const arrivals = await read(scope, range);
   return {
     since: range.since.toISOString(),
     until: range.until.toISOString(),
@@ -127,14 +132,14 @@ const RECENT_WIDTH = 300;
  * What arrived in the last hour, day and week, to the minute: one line per message type, and one for UNKNOWN if there
  * is any. The part older than a day is the largest and hardly changes: it may be a minute old.
  */
-export async function readArrived(read: ArrivalsReader, now: number): Promise<Arrived[]> {
+export async function readArrived(read: ArrivalsReader, scope: Scope, now: number): Promise<Arrived[]> {
   const end = Math.ceil((now + 1) / MINUTE_MS) * MINUTE_MS;
   const before = (seconds: number) => new Date(end - seconds * 1000);
   const until = new Date(end);
   const [hour, day, earlier] = await Promise.all([
-    read({ since: before(RANGES.hour), until, bucketSeconds: RECENT_WIDTH }),
-    read({ since: before(RANGES.day), until, bucketSeconds: RECENT_WIDTH }),
-    read({ since: before(RANGES.week), until: before(RANGES.day), bucketSeconds: RANGES.week }),
+    read(scope, { since: before(RANGES.hour), until, bucketSeconds: RECENT_WIDTH }),
+    read(scope, { since: before(RANGES.day), until, bucketSeconds: RECENT_WIDTH }),
+    read(scope, { since: before(RANGES.week), until: before(RANGES.day), bucketSeconds: RANGES.week }),
   ]);
   const week = [...earlier, ...day];
   const hasUnknown = week.some(({ messageType }) => messageType === UNKNOWN_MESSAGE_TYPE);

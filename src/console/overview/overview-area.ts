@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { sumArrivals } from '../../store/read-arrivals.ts';
 import { listProcesses } from '../../store/processes.ts';
+import type { Scope } from '../../store/scope.ts';
 import { moment } from '../api/moment.ts';
 import { jsonRoute, NOTHING } from '../api/route.ts';
 import type { ApiRoute } from '../api/route.ts';
@@ -16,19 +17,21 @@ import {
   silenceSchema,
 } from './overview-schemas.ts';
 import type { Overview } from './overview-schemas.ts';
-import { describeConservation, describeSilence, readOverview } from './read-overview.ts';
+import { describeConservation, describeSilence, readOverview, silencesWithin } from './read-overview.ts';
 import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
 import { processLine } from './sum-figures.ts';
 
 /** The state of the service at a glance: the first page. */
 export function overviewArea(options: OverviewOptions): Area {
   const arrivals = createArrivalsReader(options.db);
-  let reading: Promise<Overview> | undefined;
+  const readings = new Map<string, Promise<Overview>>();
 
-  function overview(): Promise<Overview> {
-    reading ??= readOverview(options, arrivals).finally(() => {
-      reading = undefined;
-    });
+  function overview(scope: Scope): Promise<Overview> {
+    const key = JSON.stringify(scope);
+    const known = readings.get(key);
+    if (known !== undefined) return known;
+    const reading = readOverview(options, scope, arrivals).finally(() => readings.delete(key));
+    readings.set(key, reading);
     return reading;
   }
 
@@ -36,7 +39,14 @@ export function overviewArea(options: OverviewOptions): Area {
   return {
     navigation: [{ path: '/', label: 'Overview' }],
     routes: overviewRoutes(options, questions),
-    pages: [{ path: '/', render: (request) => renderOverview(request, options, questions) }],
+    pages: [
+      {
+        path: '/',
+        needs: 'view',
+        data: 'by source',
+        render: (request, { scope }) => renderOverview(request, scope, options, questions),
+      },
+    ],
   };
 }
 
@@ -72,61 +82,76 @@ function overviewRoutes(
   return [
     jsonRoute({
       method: 'get',
+      data: 'by source',
       path: '/overview',
       tag,
       summary: 'get the state of the service in one answer',
-      description: 'Also answers while parts are unavailable: they are null, and `problems` has the reasons.',
+      description:
+        'Also answers while parts are unavailable: they are null, and `problems` has the reasons. Parts that concern all ' +
+        'sources together are also null for accounts that may not see all sources.',
+      needs: 'view',
       asks: NOTHING,
       answer: overviewSchema,
-      work: overview,
+      work: (_asked, { scope }) => overview(scope),
     }),
     jsonRoute({
       method: 'get',
+      data: 'by source',
       path: '/arrivals',
       tag,
       summary: 'count arrivals by time and message type',
       description: 'The range is extended to whole buckets. Arrivals older than 14 days are counted by hour.',
+      needs: 'view',
       asks: z.object({ query: arrivalsQuery }),
       answer: arrivalsSchema,
-      work: async ({ query: { bucket_seconds: width, until = new Date(), ...range } }) =>
-        readAskedArrivals(arrivals, { ...range, until, bucketSeconds: width }),
+      work: async ({ query: { bucket_seconds: width, until = new Date(), ...range } }, { scope }) =>
+        readAskedArrivals(arrivals, scope, { ...range, until, bucketSeconds: width }),
     }),
     jsonRoute({
       method: 'get',
+      data: 'by source',
       path: '/silences',
       tag,
       summary: 'list by source and message type how unusual the current silence is',
+      needs: 'view',
       asks: NOTHING,
       answer: z.object({ items: z.array(silenceSchema), next_cursor: z.null() }),
-      work: async () => ({ items: (await silences()).map(describeSilence), next_cursor: null }),
+      work: async (_asked, { scope }) => ({
+        items: silencesWithin(scope, await silences()).map(describeSilence),
+        next_cursor: null,
+      }),
     }),
     jsonRoute({
       method: 'get',
+      data: 'whole',
       path: '/processes',
       tag,
       summary: 'list the processes of the last day, running ones first',
+      needs: 'view',
       asks: NOTHING,
       answer: z.object({ items: z.array(processSchema), next_cursor: z.null() }),
       work: async () => ({ items: (await listProcesses(db)).map(processLine), next_cursor: null }),
     }),
     jsonRoute({
       method: 'get',
+      data: 'by source',
       path: '/conservation',
       tag,
       summary: 'check that every acknowledged record is accounted for',
       description:
         'Without a range: everything that ever arrived. With a range: what arrived in it, to the minute, or to the ' +
         'hour if older than 14 days.',
+      needs: 'view',
       asks: z.object({ query: z.object(rangeShape).refine(isInOrder, NOT_IN_ORDER) }),
       answer: conservationSchema.extend({
         since: z.string().nullable().meta({ description: 'start of the range; null without a range' }),
         until: z.string().nullable().meta({ description: 'end of the range; null without a range' }),
       }),
-      async work({ query: { since, until } }) {
+      async work({ query: { since, until } }, { scope }) {
         const hasRange = since !== undefined || until !== undefined;
         const range = hasRange ? { since: since ?? new Date(0), until: until ?? new Date() } : undefined;
         return {
-          ...describeConservation(await sumArrivals(db, range)),
+          ...describeConservation(await sumArrivals(db, scope, range)),
           since: range?.since.toISOString() ?? null,
           until: range?.until.toISOString() ?? null,
         };

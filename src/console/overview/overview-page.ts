@@ -2,6 +2,8 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import { sumArrivals } from '../../store/read-arrivals.ts';
 import type { Db } from '../../store/database.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
+import type { Scope } from '../../store/scope.ts';
 import { readAsked } from '../api/route.ts';
 import { isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
 import { html } from '../html/html.ts';
@@ -31,28 +33,29 @@ const asks = z.object({
 /** The first page. browser/overview.js refreshes its parts with `data-live`. */
 export async function renderOverview(
   request: Request,
+  scope: Scope,
   { db, firstDelivery }: Pick<OverviewOptions, 'db' | 'firstDelivery'>,
   questions: OverviewQuestions,
 ): Promise<Page> {
   const { query } = readAsked(asks, request);
   const { read } = startGathering();
-  const reading = questions.overview();
-  const range = query.range ?? (await read('range', () => defaultRange(db, query.source))) ?? 'day';
+  const reading = questions.overview(scope);
+  const range = query.range ?? (await read('range', () => defaultRange(db, scope, query.source))) ?? 'day';
   const shown = shownRange({ ...query, range }, Date.now());
   const [overview, arrivals] = await Promise.all([
     reading,
-    read('chart', () => readAskedArrivals(questions.arrivals, shown)),
+    read('chart', () => readAskedArrivals(questions.arrivals, scope, shown)),
   ]);
   return {
     title: 'Overview',
     modules: ['overview.js', 'arrivals-chart.js'],
-    content: layOutPanels({ overview, shown, arrivals, firstDelivery }),
+    content: layOutPanels({ overview, seesAll: scope === ALL_SOURCES, shown, arrivals, firstDelivery }),
   };
 }
 
 /** The shortest range in which anything arrived from the source, or from any. */
-async function defaultRange(db: Db, source: string | undefined): Promise<RangeName> {
-  const sums = await sumArrivals(db);
+async function defaultRange(db: Db, scope: Scope, source: string | undefined): Promise<RangeName> {
+  const sums = await sumArrivals(db, scope);
   const times = sums
     .filter((sum) => source === undefined || sum.source === source)
     .map(({ lastReceivedAt }) => lastReceivedAt.getTime());
@@ -75,29 +78,41 @@ function shownRange(
 
 interface Shown {
   readonly overview: Overview;
+  /** Panels about all sources together are left out for people who may not see all sources. */
+  readonly seesAll: boolean;
   readonly shown: ShownRange;
   readonly arrivals: Arrivals | null;
   readonly firstDelivery: string;
 }
 
-function layOutPanels({ overview, shown, arrivals, firstDelivery }: Shown): Content {
+function layOutPanels({ overview, seesAll, shown, arrivals, firstDelivery }: Shown): Content {
   return html`
     <div class="row apart">
       ${live('health', healthSection(overview.health))}
       <p id="freshness" class="dim" role="status">As of ${overview.at.slice(11, 19)} UTC</p>
     </div>
-    ${live('start', overview.has_arrived === false && firstDeliveryNote(firstDelivery))}
+    ${live('start', seesAll && overview.has_arrived === false && firstDeliveryNote(firstDelivery))}
     ${arrivalsPanel(shown, arrivals, overview)}
     <div class="panels overview">
-      ${live('answers', answersPanel(overview), 'panel')} ${live('queue', queuePanel(overview), 'panel')}
-      ${live('storing', storingPanel(overview), 'panel')}
+      ${
+        seesAll && [
+          live('answers', answersPanel(overview), 'panel'),
+          live('queue', queuePanel(overview), 'panel'),
+          live('storing', storingPanel(overview), 'panel'),
+        ]
+      }
       ${live('conservation', conservationPanel(overview), 'panel')}
     </div>
     <div class="panels broad">
-      ${live('arrived', arrivedPanel(overview), 'panel')} ${live('storage', storagePanel(overview), 'panel')}
+      ${live('arrived', arrivedPanel(overview), 'panel')}
+      ${seesAll && live('storage', storagePanel(overview), 'panel')}
       ${live('silences', silencesPanel(overview), 'panel wide')}
-      ${live('destinations', destinationsPanel(overview), 'panel wide')}
-      ${live('processes', processesPanel(overview), 'panel wide')}
+      ${
+        seesAll && [
+          live('destinations', destinationsPanel(overview), 'panel wide'),
+          live('processes', processesPanel(overview), 'panel wide'),
+        ]
+      }
     </div>
   `;
 }

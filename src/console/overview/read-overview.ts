@@ -10,6 +10,8 @@ import { MAX_OPEN_COUNT, readOpenQuarantine } from '../../store/search-quarantin
 import type { OpenQuarantine } from '../../store/search-quarantine.ts';
 import { listProcesses } from '../../store/processes.ts';
 import { measureStorage } from '../../store/storage-size.ts';
+import { ALL_SOURCES, isInScope } from '../../store/scope.ts';
+import type { Scope } from '../../store/scope.ts';
 import { countOf } from '../../units.ts';
 import { readArrived } from './arrivals.ts';
 import type { ArrivalsReader } from './arrivals.ts';
@@ -61,40 +63,50 @@ export interface OverviewOptions {
   readonly firstDelivery: string;
 }
 
-/** What page and API ask alike: those who ask at the same time get the same answer. */
+/** What page and API ask alike: those with the same scope who ask at the same time get the same answer. */
 export interface OverviewQuestions {
-  readonly overview: () => Promise<Overview>;
+  readonly overview: (scope: Scope) => Promise<Overview>;
   readonly arrivals: ArrivalsReader;
 }
 
 /** The backlog of each destination is counted every few seconds; beyond this number the action is the same. */
 const MAX_BEHIND_COUNT = 10_000;
 
-/** Reads everything concurrently. Never throws: an unavailable part is null, with the reason in `problems`. */
+/**
+ * Reads everything concurrently. Never throws: an unavailable part is null, with the reason in `problems`. What concerns
+ * all sources together (figures of processes, queue, storage and destinations) is null for a reader of some sources.
+ */
 export async function readOverview(
   options: OverviewOptions,
+  scope: Scope,
   readArrivals: ArrivalsReader,
 ): Promise<Overview> {
   const { db } = options;
   const now = Date.now();
   const { read, problems } = startGathering();
+  const readWhole = async <T>(part: string, work: () => Promise<T>) =>
+    scope === ALL_SOURCES ? read(part, work) : null;
   const [readiness, queue, silences, free, sums, arrived, processes, destinations, quarantine, storage] =
     await Promise.all([
       read('health', options.readiness),
-      read('queue', options.queue),
-      read('silences', options.silences),
-      read('disk', options.freeDisk),
-      read('conservation', () => sumArrivals(db)),
-      read('arrivals', () => readArrived(readArrivals, now)),
-      read('processes', () => listProcesses(db)),
-      read('destinations', () => listDestinations(db, MAX_BEHIND_COUNT)),
-      read('quarantine', () => readOpenQuarantine(db)),
-      read('storage', () => measureStorage(db)),
+      readWhole('queue', options.queue),
+      read('silences', async () => silencesWithin(scope, await options.silences())),
+      readWhole('disk', options.freeDisk),
+      read('conservation', () => sumArrivals(db, scope)),
+      read('arrivals', () => readArrived(readArrivals, scope, now)),
+      readWhole('processes', () => listProcesses(db)),
+      readWhole('destinations', () => listDestinations(db, MAX_BEHIND_COUNT)),
+      read('quarantine', () => readOpenQuarantine(db, scope)),
+      readWhole('storage', () => measureStorage(db)),
     ]);
   const conservation = sums && describeConservation(sums);
   return {
     at: new Date(now).toISOString(),
-    health: describeHealth(readiness ?? { status: 'unavailable', checks: [] }, conservation),
+    health: describeHealth(
+      readinessWithin(scope, readiness ?? { status: 'unavailable', checks: [] }),
+      conservation,
+      scope === ALL_SOURCES ? USUAL_PAGE : '/',
+    ),
     has_arrived: sums && sums.length > 0,
     sources: [...new Set(sums?.map(({ source }) => source))],
     arrived,
@@ -123,6 +135,24 @@ export function describeConservation(sums: readonly ArrivalSum[]): Conservation 
       last_received_at: lastReceivedAt.toISOString(),
       ...counts,
     })),
+  };
+}
+
+/** The silences of the sources in a scope. */
+export const silencesWithin = (scope: Scope, silences: readonly SilenceLine[]): readonly SilenceLine[] =>
+  silences.filter(({ source }) => isInScope(scope, source));
+
+/** Checks of the service itself. The others concern single sources, or destinations, which forward all sources. */
+const SERVICE_CHECKS: ReadonlySet<string> = new Set(['database', 'queue', 'spool']);
+
+/** The state of the service as a reader of a scope may see it. */
+function readinessWithin(scope: Scope, report: ReadinessReport): ReadinessReport {
+  if (scope === ALL_SOURCES) return report;
+  return {
+    status: report.status === 'unavailable' ? 'unavailable' : 'ok',
+    checks: report.checks
+      .filter(({ name }) => SERVICE_CHECKS.has(name))
+      .map(({ name, state }) => ({ name, state, why: '' })),
   };
 }
 
@@ -216,12 +246,13 @@ const USUAL_PAGE = '/settings';
 export function describeHealth(
   readiness: ReadinessReport,
   conservation: Pick<Conservation, 'adds_up'> | null,
+  usualPage = USUAL_PAGE,
 ): Health {
   const checks = [...readiness.checks, ...(conservation?.adds_up === false ? [UNBALANCED] : [])];
   const reasons = withoutSums(checks.filter(isProblem)).map(({ name, state, why }) => ({
     what: `${name}: ${state}`,
     why,
-    page: PAGES.find(([beginning]) => name.startsWith(beginning))?.[1] ?? USUAL_PAGE,
+    page: PAGES.find(([beginning]) => name.startsWith(beginning))?.[1] ?? usualPage,
   }));
   const status = readiness.status === 'ok' && reasons.length > 0 ? 'degraded' : readiness.status;
   return { status, sentence: sentenceOf(status, reasons.length), reasons, checks };

@@ -25,9 +25,24 @@ export function peopleArea({ db }: { readonly db: Db }): Area {
     navigation: [{ path: '/people', label: 'People and devices' }],
     routes: peopleRoutes(db),
     pages: [
-      { path: '/people', render: (request) => renderPeople(db, request) },
-      { path: '/people/user', render: (request) => renderUser(db, request) },
-      { path: '/people/client', render: (request) => renderClient(db, request) },
+      {
+        path: '/people',
+        needs: 'view',
+        data: 'by source',
+        render: (request, { scope }) => renderPeople(db, scope, request),
+      },
+      {
+        path: '/people/user',
+        needs: 'view',
+        data: 'by source',
+        render: (request, { scope }) => renderUser(db, scope, request),
+      },
+      {
+        path: '/people/client',
+        needs: 'view',
+        data: 'by source',
+        render: (request, { scope }) => renderClient(db, scope, request),
+      },
     ],
   };
 }
@@ -41,28 +56,36 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
   return [
     jsonRoute({
       method: 'get',
+      data: 'by source',
       path: '/users/{name}',
       tag: 'people',
       summary: 'summarize a user: first and last seen, event types, devices and access points',
       description: RANGE_NOTE,
+      needs: 'view',
       asks: z.object({ path: z.object({ name: userName }), query: range }),
       answer: userSchema,
-      async work({ path: { name }, query }) {
+      async work({ path: { name }, query }, { scope }) {
         const asked = wholeRange(query);
-        return toUserAnswer(name, asked, await summarizeUser(db, name, asked.since, asked.until));
+        return toUserAnswer(name, asked, await summarizeUser(db, scope, name, asked.since, asked.until));
       },
     }),
     jsonRoute({
       method: 'get',
+      data: 'by source',
       path: '/clients/{mac}',
       tag: 'people',
       summary: 'summarize a client: first and last seen, event types, users, access points and SSIDs',
       description: RANGE_NOTE,
+      needs: 'view',
       asks: z.object({ path: clientPath, query: range }),
       answer: clientSchema,
-      async work({ path, query }) {
+      async work({ path, query }, { scope }) {
         const asked = wholeRange(query);
-        return toClientAnswer(path.mac, asked, await summarizeClient(db, path.mac, asked.since, asked.until));
+        return toClientAnswer(
+          path.mac,
+          asked,
+          await summarizeClient(db, scope, path.mac, asked.since, asked.until),
+        );
       },
     }),
     positionsRoute(db),
@@ -72,18 +95,20 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
 const positionsRoute = (db: Db) =>
   jsonRoute({
     method: 'get',
+    data: 'by source',
     path: '/clients/{mac}/positions',
     tag: 'people',
     summary: 'list the positions of a client, with estimated positions of the access points',
     description: `Returns the newest observations of the range. ${RANGE_NOTE}`,
+    needs: 'view',
     asks: z.object({
       path: clientPath,
       query: z.object({ ...rangeShape, limit: limit(500, 5_000) }).refine(isInOrder, NOT_IN_ORDER),
     }),
     answer: positionsSchema,
-    async work({ path, query }) {
+    async work({ path, query }, { scope }) {
       const asked = wholeRange(query);
-      const { positions, accessPoints } = await readPlaces(db, path.mac, asked, query.limit);
+      const { positions, accessPoints } = await readPlaces(db, scope, path.mac, asked, query.limit);
       return {
         since: asked.since.toISOString(),
         until: asked.until.toISOString(),

@@ -4,6 +4,7 @@ import { parseMacAddress } from '../../mac-address.ts';
 import type { Db } from '../../store/database.ts';
 import { summarizeClient, summarizeUser } from '../../store/timeline.ts';
 import type { ClientSummary, UserSummary } from '../../store/timeline.ts';
+import type { Scope } from '../../store/scope.ts';
 import { countOf } from '../../units.ts';
 import { clientAddress, userAddress } from '../addresses.ts';
 import { queryOf, readQuery, textOf } from '../api/query.ts';
@@ -20,7 +21,7 @@ const DAYS = 30;
 const search = z.object({ q: userName.transform((text) => text.trim()).optional() });
 
 /** The search for a user or a client. */
-export async function renderPeople(db: Db, request: Request): Promise<Page> {
+export async function renderPeople(db: Db, scope: Scope, request: Request): Promise<Page> {
   const written = queryOf(request);
   const { asked, problems } = readQuery(search, written);
   const form = html`
@@ -36,7 +37,7 @@ export async function renderPeople(db: Db, request: Request): Promise<Page> {
       <button>Search</button>
     </form>
   `;
-  const content = asked?.q === undefined ? asked && FIRST_WORDS : await found(db, asked.q);
+  const content = asked?.q === undefined ? asked && FIRST_WORDS : await found(db, scope, asked.q);
   return { title: 'People and devices', content: [form, content] };
 }
 
@@ -48,13 +49,13 @@ const FIRST_WORDS = html`
   </p>
 `;
 
-async function found(db: Db, q: string): Promise<Content> {
+async function found(db: Db, scope: Scope, q: string): Promise<Content> {
   const until = new Date();
   const since = new Date(until.getTime() - DAYS * 86_400_000);
   const mac = parseMacAddress(q);
   const [user, client] = await Promise.all([
-    summarizeUser(db, q, since, until),
-    mac === undefined ? undefined : summarizeClient(db, mac, since, until),
+    summarizeUser(db, scope, q, since, until),
+    mac === undefined ? undefined : summarizeClient(db, scope, mac, since, until),
   ]);
   const range = { since: `${DAYS}d` };
   const panels = [

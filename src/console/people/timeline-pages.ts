@@ -5,6 +5,7 @@ import type { Db } from '../../store/database.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
 import { summarizeClient, summarizeUser } from '../../store/timeline.ts';
 import type { ClientSummary, SeenWith, UserSummary } from '../../store/timeline.ts';
+import type { Scope } from '../../store/scope.ts';
 import { formatCount } from '../../units.ts';
 import { addressOf, clientAddress, eventAddress, searchAddress, userAddress } from '../addresses.ts';
 import type { Query } from '../addresses.ts';
@@ -26,7 +27,7 @@ import { accessPointName, readPlaces, whereaboutsOf } from './whereabouts.ts';
 const USER_PATH = '/people/user';
 
 /** The page of a user: devices, access points, and events, newest first. */
-export async function renderUser(db: Db, request: Request): Promise<Page> {
+export async function renderUser(db: Db, scope: Scope, request: Request): Promise<Page> {
   const written = withBeginning(queryOf(request), USUAL_DAYS);
   const { asked, problems } = readQuery(userQuery, written);
   const title = `User ${textOf(written, 'name') ?? ''}`;
@@ -36,15 +37,17 @@ export async function renderUser(db: Db, request: Request): Promise<Page> {
   const { name, type, cursor } = asked;
   const range = wholeRange(asked);
   const [summary, page] = await Promise.all([
-    summarizeUser(db, name, range.since, range.until),
+    summarizeUser(db, scope, name, range.since, range.until),
     readEvents(
       db,
+      scope,
       { user: name, messageTypes: type, since: asked.since, until: asked.until },
       { limit: EVENTS_PER_PAGE, after: cursor },
     ),
   ]);
   const names = await accessPointNames(
     db,
+    scope,
     summary.accessPoints.map(({ name: mac }) => mac),
   );
   const inRange = { since: textOf(written, 'since'), until: textOf(written, 'until') };
@@ -80,23 +83,25 @@ const EVENTS_PER_PAGE = 50;
 const OBSERVATIONS = 500;
 
 /** The page of a client: users, access points, SSIDs, positions, and events, newest first. */
-export async function renderClient(db: Db, request: Request): Promise<Page> {
+export async function renderClient(db: Db, scope: Scope, request: Request): Promise<Page> {
   const written = withBeginning(queryOf(request), USUAL_DAYS);
   const { asked, problems } = readQuery(clientQuery, written);
   if (problems !== undefined) return refuse(written, problems);
   const { mac, type, cursor } = asked;
   const range = wholeRange(asked);
   const [summary, page, places] = await Promise.all([
-    summarizeClient(db, mac, range.since, range.until),
+    summarizeClient(db, scope, mac, range.since, range.until),
     readEvents(
       db,
+      scope,
       { mac, messageTypes: type, since: asked.since, until: asked.until },
       { limit: EVENTS_PER_PAGE, after: cursor },
     ),
-    readPlaces(db, mac, range, OBSERVATIONS),
+    readPlaces(db, scope, mac, range, OBSERVATIONS),
   ]);
   const names = await accessPointNames(
     db,
+    scope,
     summary.accessPoints.map(({ name }) => name),
   );
   const inRange = { since: textOf(written, 'since'), until: textOf(written, 'until') };

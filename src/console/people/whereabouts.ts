@@ -2,6 +2,7 @@ import type { VNode } from 'preact';
 import { accessPointNames, accessPointPositions, clientPositions } from '../../store/positions.ts';
 import type { Db } from '../../store/database.ts';
 import type { ClientPosition } from '../../store/positions.ts';
+import type { Scope } from '../../store/scope.ts';
 import { formatCount } from '../../units.ts';
 import { searchAddress } from '../addresses.ts';
 import { html } from '../html/html.ts';
@@ -105,13 +106,17 @@ export interface ClientPlaces {
 /** Reads the newest `limit` observations of a client in a range. */
 export async function readPlaces(
   db: Db,
+  scope: Scope,
   mac: string,
   { since, until }: WholeRange,
   limit: number,
 ): Promise<ClientPlaces> {
-  const positions = await clientPositions(db, mac, since, until, limit);
+  const positions = await clientPositions(db, scope, mac, since, until, limit);
   const macs = [...new Set(positions.flatMap(({ apMac }) => apMac ?? []))];
-  const [placed, names] = await Promise.all([accessPointPositions(db, macs), accessPointNames(db, macs)]);
+  const [placed, names] = await Promise.all([
+    accessPointPositions(db, scope, macs),
+    accessPointNames(db, scope, macs),
+  ]);
   const accessPoints = placed.map(({ apMac, ...others }) => ({
     mac: apMac,
     name: names.get(apMac),

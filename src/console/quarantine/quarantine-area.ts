@@ -5,10 +5,12 @@ import { addReplay, NO_REPLAYS, discardQuarantined } from '../../store/quarantin
 import type { Replay } from '../../store/quarantine.ts';
 import { readContent } from '../../store/search-quarantine.ts';
 import type { Quarantined } from '../../store/search-quarantine.ts';
+import type { Scope } from '../../store/scope.ts';
+import { hasAccess } from '../access/rule.ts';
 import { jsonRoute, readAsked, streamRoute } from '../api/route.ts';
 import type { ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { quarantinedPage, renderQuarantine } from './quarantine-pages.ts';
+import { mayChange, quarantinedPage, renderQuarantine } from './quarantine-pages.ts';
 import {
   chosenBody,
   quarantinedSchema,
@@ -26,13 +28,22 @@ export function quarantineArea(options: QuarantineOptions): Area {
     navigation: [{ path: '/quarantine', label: 'Quarantine' }],
     routes: quarantineRoutes(options),
     pages: [
-      { path: '/quarantine', render: (request) => renderQuarantine(db, request) },
+      {
+        path: '/quarantine',
+        needs: 'view',
+        data: 'by source',
+        render: (request, visitor) => renderQuarantine(db, visitor, request),
+      },
       {
         path: '/quarantine/:quarantine_id',
-        async render(request) {
+        needs: 'view',
+        data: 'by source',
+        async render(request, visitor) {
           const { path } = readAsked(oneQuarantined, request);
-          const described = await describeQuarantined(db, path.quarantine_id);
-          return quarantinedPage(described, await readContent(db, path.quarantine_id));
+          const described = await describeQuarantined(db, visitor.scope, path.quarantine_id);
+          const maySee = hasAccess(visitor, { needs: 'quarantine.content', data: 'by source' });
+          const content = maySee ? await readContent(db, visitor.scope, path.quarantine_id) : undefined;
+          return quarantinedPage(described, content, mayChange(visitor));
         },
       },
     ],
@@ -42,8 +53,12 @@ export function quarantineArea(options: QuarantineOptions): Area {
 /** What the pages and routes of quarantine need. */
 export interface QuarantineOptions {
   readonly db: Db;
-  /** Processes these items again, as new deliveries. Stops between two items when the signal fires. */
-  readonly replay: (items: readonly Quarantined[], signal: AbortSignal) => Promise<readonly Replay[]>;
+  /** Processes these items of the scope again, as new deliveries. Stops between two items when the signal fires. */
+  readonly replay: (
+    scope: Scope,
+    items: readonly Quarantined[],
+    signal: AbortSignal,
+  ) => Promise<readonly Replay[]>;
 }
 
 const oneQuarantined = z.object({
@@ -58,17 +73,19 @@ function quarantineRoutes(options: QuarantineOptions): readonly ApiRoute[] {
 const listRoute = (db: Db) =>
   jsonRoute({
     method: 'get',
+    data: 'by source',
     path: '/quarantine',
     tag: 'quarantine',
     summary: 'list quarantined items, newest first',
+    needs: 'view',
     asks: z.object({ query: quarantineQuery }),
     answer: z.object({
       items: z.array(quarantinedSchema),
       next_cursor: z.string().nullable(),
       total: z.number().int(),
     }),
-    async work({ query }) {
-      const { items, next, total } = await readQuarantine(db, query);
+    async work({ query }, { scope }) {
+      const { items, next, total } = await readQuarantine(db, scope, query);
       return { items: items.map(toQuarantinedAnswer), next_cursor: next ?? null, total };
     },
   });
@@ -76,9 +93,11 @@ const listRoute = (db: Db) =>
 const oneRoute = (db: Db) =>
   jsonRoute({
     method: 'get',
+    data: 'by source',
     path: '/quarantine/{quarantine_id}',
     tag: 'quarantine',
     summary: 'get one quarantined item and the result of its replay',
+    needs: 'view',
     asks: oneQuarantined,
     answer: quarantinedSchema.extend({
       replay_of: z
@@ -89,8 +108,8 @@ const oneRoute = (db: Db) =>
         .array(z.object({ quarantine_id: z.string(), reason: z.string() }))
         .meta({ description: 'records that its replay quarantined again' }),
     }),
-    async work({ path }) {
-      const { item, replayOf, account } = await describeQuarantined(db, path.quarantine_id);
+    async work({ path }, { scope }) {
+      const { item, replayOf, account } = await describeQuarantined(db, scope, path.quarantine_id);
       const again = (account?.again ?? []).map(({ quarantineId, reason }) => ({
         quarantine_id: quarantineId,
         reason,
@@ -102,14 +121,16 @@ const oneRoute = (db: Db) =>
 const contentRoute = (db: Db) =>
   streamRoute({
     method: 'get',
+    data: 'by source',
     path: '/quarantine/{quarantine_id}/content',
     tag: 'quarantine',
     summary: 'download the original content of one item',
+    needs: 'quarantine.content',
     asks: oneQuarantined,
     mediaTypes: { 'application/octet-stream': 'the content; empty if the item was discarded' },
-    async work({ path: { quarantine_id: id } }, _asking, response) {
-      await describeQuarantined(db, id);
-      const content = await readContent(db, id);
+    async work({ path: { quarantine_id: id } }, { scope }, response) {
+      await describeQuarantined(db, scope, id);
+      const content = await readContent(db, scope, id);
       response.attachment(`quarantine-${id}.bin`).type('application/octet-stream').send(content);
     },
   });
@@ -119,15 +140,17 @@ const next = z.string().nullable().meta({ description: 'cursor of the next part;
 const replayRoute = ({ db, replay }: QuarantineOptions) =>
   jsonRoute({
     method: 'post',
+    data: 'by source',
     path: '/quarantine/replay',
     tag: 'quarantine',
     summary: 'replay the chosen items',
     description:
       'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
+    needs: 'quarantine.change',
     asks: z.object({ body: chosenBody }),
     answer: z.object({ results: z.array(replaySchema), next_cursor: next }),
-    async work({ body }, { operator, signal }) {
-      const part = await choosePart(db, body);
+    async work({ body }, { operator, scope, signal }) {
+      const part = await choosePart(db, scope, body);
       const replays = await recordAction(
         db,
         {
@@ -136,7 +159,7 @@ const replayRoute = ({ db, replay }: QuarantineOptions) =>
           subject: subjectOf(body.ids),
           details: describeChoice(body),
         },
-        () => replay(part.items, signal),
+        () => replay(scope, part.items, signal),
         (all) => ({ ...all.reduce(addReplay, NO_REPLAYS) }),
       );
       const unknown = part.missing.map((quarantineId): Replay => ({ kind: 'unknown', quarantineId }));
@@ -147,15 +170,17 @@ const replayRoute = ({ db, replay }: QuarantineOptions) =>
 const discardRoute = (db: Db) =>
   jsonRoute({
     method: 'post',
+    data: 'by source',
     path: '/quarantine/discard',
     tag: 'quarantine',
     summary: 'delete the content of the chosen open items; the record of them stays',
     description:
       'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
+    needs: 'quarantine.change',
     asks: z.object({ body: chosenBody }),
     answer: z.object({ discarded: z.number().int(), next_cursor: next }),
-    async work({ body }, { operator }) {
-      const part = await choosePart(db, body);
+    async work({ body }, { operator, scope }) {
+      const part = await choosePart(db, scope, body);
       const ids = part.items.map((item) => item.quarantine_id);
       const discarded = await recordAction(
         db,
@@ -165,7 +190,7 @@ const discardRoute = (db: Db) =>
           subject: subjectOf(body.ids),
           details: describeChoice(body),
         },
-        () => discardQuarantined(db, ids),
+        () => discardQuarantined(db, scope, ids),
         (count) => ({ discarded: count }),
       );
       return { discarded, next_cursor: part.next ?? null };

@@ -6,6 +6,8 @@ import type { Db } from '../../store/database.ts';
 import { QUARANTINE_STATES } from '../../store/tables.ts';
 import type { Quarantined } from '../../store/search-quarantine.ts';
 import { countOf, formatBytes, formatCount } from '../../units.ts';
+import type { Visitor } from '../access/access.ts';
+import { hasAccess } from '../access/rule.ts';
 import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
 import { only, queryOf, textOf } from '../api/query.ts';
 import type { Written } from '../api/query.ts';
@@ -24,9 +26,9 @@ import { readQuarantine } from './read-quarantine.ts';
 import type { DescribedQuarantined, PageOfQuarantine } from './read-quarantine.ts';
 
 /** The list of quarantined items, with the actions on them. */
-export async function renderQuarantine(db: Db, request: Request): Promise<Page> {
+export async function renderQuarantine(db: Db, visitor: Visitor, request: Request): Promise<Page> {
   const { query } = readAsked(z.object({ query: quarantineQuery }), request);
-  const page = await readQuarantine(db, query);
+  const page = await readQuarantine(db, visitor.scope, query);
   const written = queryOf(request);
   return {
     title: 'Quarantine',
@@ -37,11 +39,15 @@ export async function renderQuarantine(db: Db, request: Request): Promise<Page> 
         Replay processes them again as new deliveries. Discard deletes their content permanently.
       </p>
       ${filterForm('/quarantine', 'Quarantine', conditionFields(written))}
-      ${page.items.length === 0 ? emptyState(query.state) : chooser(page, query.state, written)}
+      ${page.items.length === 0 ? emptyState(query.state) : chooser(page, query.state, written, mayChange(visitor))}
       ${pagerOf('/quarantine', written, page.next)}
     `,
   };
 }
+
+/** Whether a visitor may replay and discard items. */
+export const mayChange = (visitor: Visitor): boolean =>
+  hasAccess(visitor, { needs: 'quarantine.change', data: 'by source' });
 
 const STATE_OPTIONS = QUARANTINE_STATES.map((state) => [state, state] as const);
 
@@ -78,7 +84,12 @@ const CHECKBOX: Column<Quarantined> = {
 /** The conditions of the page as the body member `matching`. */
 const matchingOf = (written: Written) => JSON.stringify(only(written, Object.keys(conditionsShape)));
 
-function chooser({ items, total }: PageOfQuarantine, state: string, written: Written): Content {
+function chooser(
+  { items, total }: PageOfQuarantine,
+  state: string,
+  written: Written,
+  canChange: boolean,
+): Content {
   const isOpen = state === 'open';
   return html`
     <form id="chosen" data-matching=${matchingOf(written)} data-total=${isOpen ? total : 0}>
@@ -88,6 +99,7 @@ function chooser({ items, total }: PageOfQuarantine, state: string, written: Wri
           page.
         </p>
         ${
+          canChange &&
           items.some((item) => item.resolution === null) &&
           html`
             <div class="row">
@@ -105,7 +117,7 @@ function chooser({ items, total }: PageOfQuarantine, state: string, written: Wri
         }
       </div>
       <div id="outcome"></div>
-      ${quarantineTable(items, [CHECKBOX])}
+      ${quarantineTable(items, canChange ? [CHECKBOX] : [])}
     </form>
   `;
 }
@@ -113,15 +125,22 @@ function chooser({ items, total }: PageOfQuarantine, state: string, written: Wri
 /** The page shows no more characters of the content. */
 const MAX_SHOWN = 64 * 1024;
 
-/** The page of one quarantined item: its details, the actions on it, and its content. */
-export function quarantinedPage(described: DescribedQuarantined, content: Buffer): Page {
+/**
+ * The page of one quarantined item: its details, the actions on it, and its content, which is undefined for visitors
+ * who may not see it.
+ */
+export function quarantinedPage(
+  described: DescribedQuarantined,
+  content: Buffer | undefined,
+  canChange: boolean,
+): Page {
   const { item } = described;
   return {
     title: 'Quarantined item',
     modules: ['quarantine.js'],
     content: html`
-      ${quarantinedFacts(described)} ${item.resolution === null && actions(item.quarantine_id)}
-      ${bytes(described, content)}
+      ${quarantinedFacts(described)} ${canChange && item.resolution === null && actions(item.quarantine_id)}
+      ${content !== undefined && bytes(described, content)}
     `,
   };
 }

@@ -12,6 +12,7 @@ import {
   searchQuarantine,
 } from '../../store/search-quarantine.ts';
 import type { Quarantined } from '../../store/search-quarantine.ts';
+import type { Scope } from '../../store/scope.ts';
 import { pageOf, writeCursor } from '../api/paging.ts';
 import type { PageOf } from '../api/paging.ts';
 import { filterOf } from './quarantine-schemas.ts';
@@ -25,13 +26,14 @@ export interface PageOfQuarantine extends PageOf<Quarantined> {
 /** Reads one page of the matching quarantined items. */
 export async function readQuarantine(
   db: Db,
+  scope: Scope,
   query: z.output<typeof quarantineQuery>,
 ): Promise<PageOfQuarantine> {
   const { limit, state, cursor } = query;
   const filter = filterOf(query);
   const [found, total] = await Promise.all([
-    searchQuarantine(db, filter, state, limit + 1, cursor?.id),
-    countQuarantine(db, filter, state),
+    searchQuarantine(db, scope, filter, state, limit + 1, cursor?.id),
+    countQuarantine(db, scope, filter, state),
   ]);
   return { ...pageOf(found, limit, ({ quarantine_id: id }) => writeCursor({ id })), total };
 }
@@ -46,15 +48,15 @@ export interface DescribedQuarantined {
 }
 
 /** Reads one quarantined item without its content. Throws HttpError 404 if there is none. */
-export async function describeQuarantined(db: Db, id: string): Promise<DescribedQuarantined> {
-  const [item] = await findQuarantined(db, [id]);
+export async function describeQuarantined(db: Db, scope: Scope, id: string): Promise<DescribedQuarantined> {
+  const [item] = await findQuarantined(db, scope, [id]);
   if (item === undefined) {
     throw new HttpError(404, 'UNKNOWN_QUARANTINED', `no quarantined item has the id ${id}`);
   }
   const { replay_delivery_id: replayId } = item;
   const [replayOf, accounts] = await Promise.all([
-    findReplayed(db, item.delivery_id),
-    replayId === null ? undefined : findReplayTallies(db, [replayId]),
+    findReplayed(db, scope, item.delivery_id),
+    replayId === null ? undefined : findReplayTallies(db, scope, [replayId]),
   ]);
   return { item, replayOf, account: replayId === null ? undefined : accounts?.get(replayId) };
 }
@@ -69,14 +71,18 @@ export interface ChosenPart {
 }
 
 /** Finds the chosen items: those ids, or one part of the matching open items, oldest first. */
-export async function choosePart(db: Db, body: z.output<typeof chosenBody>): Promise<ChosenPart> {
+export async function choosePart(
+  db: Db,
+  scope: Scope,
+  body: z.output<typeof chosenBody>,
+): Promise<ChosenPart> {
   const { ids, matching = {}, limit, cursor } = body;
   if (ids !== undefined) {
-    const items = await findQuarantined(db, ids);
+    const items = await findQuarantined(db, scope, ids);
     const found = new Set(items.map((item) => item.quarantine_id));
     return { items, missing: ids.filter((id) => !found.has(id.toLowerCase())), next: undefined };
   }
-  const { items, next } = await pageOfOpen(db, filterOf(matching), limit, cursor);
+  const { items, next } = await pageOfOpen(db, scope, filterOf(matching), limit, cursor);
   return { items, missing: [], next: next && writeCursor({ ...next }) };
 }
 

@@ -13,9 +13,11 @@ export function settingsArea(settings: Readonly<Record<string, unknown>>): Area 
     routes: [
       jsonRoute({
         method: 'get',
+        data: 'whole',
         path: '/settings',
         tag: 'settings',
         summary: 'get the settings of this process, without secrets',
+        needs: 'settings.read',
         asks: NOTHING,
         answer: z.record(z.string(), z.unknown()),
         work: async () => settings,
@@ -24,6 +26,8 @@ export function settingsArea(settings: Readonly<Record<string, unknown>>): Area 
     pages: [
       {
         path: '/settings',
+        needs: 'settings.read',
+        data: 'whole',
         render: async () => ({
           title: 'Settings',
           content: html`

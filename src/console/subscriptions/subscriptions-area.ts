@@ -2,6 +2,9 @@ import { z } from 'zod';
 import { describeError, HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
 import { recordAction } from '../../store/operator-log.ts';
+import { isInScope } from '../../store/scope.ts';
+import type { Scope } from '../../store/scope.ts';
+import { hasAccess } from '../access/rule.ts';
 import { jsonRoute, NOTHING } from '../api/route.ts';
 import type { ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
@@ -34,27 +37,43 @@ export function subscriptionsArea(options: SubscriptionsOptions): Area {
   return {
     navigation: [{ path: '/subscriptions', label: 'Subscriptions' }],
     routes: [listRoute(options), lookRoute(options), applyRoute(options)],
-    pages: [{ path: '/subscriptions', render: async () => subscriptionsPage(options) }],
+    pages: [
+      {
+        path: '/subscriptions',
+        needs: 'view',
+        data: 'by source',
+        render: async (_request, visitor) =>
+          subscriptionsPage(
+            limitTo(visitor.scope, options),
+            hasAccess(visitor, { needs: 'subscriptions.apply', data: 'by source' }),
+          ),
+      },
+    ],
   };
 }
 
-const listRoute = ({ sources, missing }: SubscriptionsOptions): ApiRoute =>
+const listRoute = (options: SubscriptionsOptions): ApiRoute =>
   jsonRoute({
     method: 'get',
+    data: 'by source',
     path: '/subscriptions',
     tag: 'subscriptions',
     summary: 'list the sources with managed subscriptions',
+    needs: 'view',
     asks: NOTHING,
     answer: z.object({
       items: z.array(z.object({ source: z.string() })),
       next_cursor: z.null(),
       missing: z.array(z.string()).meta({ description: 'missing settings' }),
     }),
-    work: async () => ({
-      items: sources.map(({ source }) => ({ source })),
-      next_cursor: null,
-      missing: missing.map(({ setting }) => setting),
-    }),
+    async work(_asked, { scope }) {
+      const { sources, missing } = limitTo(scope, options);
+      return {
+        items: sources.map(({ source }) => ({ source })),
+        next_cursor: null,
+        missing: missing.map(({ setting }) => setting),
+      };
+    },
   });
 
 const oneSource = z.object({ path: z.object({ source: z.string().max(200) }) });
@@ -62,24 +81,29 @@ const oneSource = z.object({ path: z.object({ source: z.string().max(200) }) });
 const lookRoute = (options: SubscriptionsOptions): ApiRoute =>
   jsonRoute({
     method: 'get',
+    data: 'by source',
     path: '/subscriptions/{source}',
     tag: 'subscriptions',
     summary: 'plan the subscriptions of a source and list those in the cloud',
+    needs: 'view',
     asks: oneSource,
     answer: sourceSchema,
-    work: ({ path }, { signal }) => asking(() => find(options, path.source).look(signal)),
+    work: ({ path }, { scope, signal }) =>
+      asking(() => find(limitTo(scope, options), path.source).look(signal)),
   });
 
 const applyRoute = (options: SubscriptionsOptions): ApiRoute =>
   jsonRoute({
     method: 'post',
+    data: 'by source',
     path: '/subscriptions/{source}/apply',
     tag: 'subscriptions',
     summary: 'apply the configured subscriptions (safe to repeat)',
+    needs: 'subscriptions.apply',
     asks: oneSource,
     answer: appliedSchema,
-    async work({ path }, { operator, signal }) {
-      const subscriptions = find(options, path.source);
+    async work({ path }, { operator, scope, signal }) {
+      const subscriptions = find(limitTo(scope, options), path.source);
       return recordAction(
         options.db,
         { operator, action: 'subscriptions.apply', subject: path.source },
@@ -96,7 +120,15 @@ const applyRoute = (options: SubscriptionsOptions): ApiRoute =>
     },
   });
 
-function find({ sources, missing }: SubscriptionsOptions, name: string): SourceSubscriptions {
+type Shown = Pick<SubscriptionsOptions, 'sources' | 'missing'>;
+
+/** Only the sources in the scope. */
+const limitTo = (scope: Scope, { sources, missing }: SubscriptionsOptions): Shown => ({
+  sources: sources.filter(({ source }) => isInScope(scope, source)),
+  missing,
+});
+
+function find({ sources, missing }: Shown, name: string): SourceSubscriptions {
   const found = sources.find(({ source }) => source === name);
   if (found !== undefined) return found;
   const why =
@@ -118,7 +150,7 @@ async function asking<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** The page of subscriptions. Querying the cloud takes time, so the browser does it. */
-function subscriptionsPage({ sources, missing }: Pick<SubscriptionsOptions, 'sources' | 'missing'>): Page {
+function subscriptionsPage({ sources, missing }: Shown, mayApply: boolean): Page {
   return {
     title: 'Subscriptions',
     modules: ['subscriptions.js'],
@@ -132,7 +164,12 @@ function subscriptionsPage({ sources, missing }: Pick<SubscriptionsOptions, 'sou
             </p>
             ${sources.map(
               ({ source }) => html`
-                <section class="panel source" data-source=${source} aria-label=${`Source ${source}`}>
+                <section
+                  class="panel source"
+                  data-source=${source}
+                  data-may-apply=${mayApply ? 'yes' : 'no'}
+                  aria-label=${`Source ${source}`}
+                >
                   <h2>${source}</h2>
                   <p>Querying the cloud…</p>
                 </section>
@@ -142,7 +179,13 @@ function subscriptionsPage({ sources, missing }: Pick<SubscriptionsOptions, 'sou
   };
 }
 
-const emptyState = (missing: SubscriptionsOptions['missing']): Content => html`
+function emptyState(missing: Shown['missing']): Content {
+  return missing.length === 0
+    ? html`<p class="empty">None of your sources has subscriptions that are managed from here.</p>`
+    : missingSettings(missing);
+}
+
+const missingSettings = (missing: Shown['missing']): Content => html`
   <div class="empty">
     <p>Subscriptions are not managed from here because settings are missing:</p>
     <ul>

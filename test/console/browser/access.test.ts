@@ -31,6 +31,8 @@ const area: Area = {
   pages: [
     {
       path: '/page',
+      needs: 'view',
+      data: 'by source',
       render: async () => ({
         title: HOSTILE[0] ?? '',
         content: html`
@@ -48,9 +50,11 @@ const area: Area = {
   routes: [
     jsonRoute({
       method: 'post',
+      data: 'by source',
       path: '/change',
       tag: 'test',
       summary: 'a change',
+      needs: 'view',
       asks: z.object({}),
       answer: z.object({}),
       work: async () => {
@@ -95,7 +99,6 @@ describe.skipIf(!runsInBrowser())(
         other.listen(0, 'localhost', resolve);
       });
       await page.goto(`${admin.url}/page`);
-      await page.fill('#name', 'Ada');
       await page.fill('#token', TOKEN);
       await page.click('button');
       await page.waitForURL(`${admin.url}/page`);
@@ -134,7 +137,7 @@ describe.skipIf(!runsInBrowser())(
       expect(await page.textContent('body')).toContain('OTHER_SITE');
       expect(changes).toBe(0);
       await page.goto(`${admin.url}/page`);
-      expect(await page.textContent('header')).toContain('Ada');
+      expect(await page.textContent('header')).toContain('admin token');
     });
 
     it('a link of another site leads to the page, without logging in again', async () => {
@@ -142,13 +145,13 @@ describe.skipIf(!runsInBrowser())(
       await page.goto(`http://localhost:${port}/`);
       await page.click('#link');
       await page.waitForURL(`${admin.url}/page?a=1`);
-      expect(await page.textContent('header')).toContain('Ada');
+      expect(await page.textContent('header')).toContain('admin token');
       await browser.context.clearCookies();
       await page.goto(`http://localhost:${port}/`);
       await page.click('#link');
       await page.waitForURL(`${admin.url}/login?next=%2Fpage%3Fa%3D1`);
       await page.waitForSelector('head:not(:has(meta[http-equiv]))', { state: 'attached' });
-      await page.fill('#name', 'Grace');
+      await page.fill('#token', 'x');
     });
   },
 );

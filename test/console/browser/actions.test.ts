@@ -12,6 +12,7 @@ import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
 import { createEmulator } from '../../../emulator/emulator.ts';
 import { listDestinations } from '../../../src/store/destinations.ts';
 import { countQuarantine } from '../../../src/store/search-quarantine.ts';
+import { ALL_SOURCES } from '../../../src/store/scope.ts';
 import {
   fileDestination,
   lastAction,
@@ -79,7 +80,7 @@ describe.skipIf(!runsInBrowser())(
       if (problems.length > 0) throw new Error(problems.join('\n'));
     });
 
-    const open = () => countQuarantine(test.db, {}, 'open');
+    const open = () => countQuarantine(test.db, ALL_SOURCES, {}, 'open');
     const button = (name: string) => page.getByRole('button', { name, exact: true });
 
     it('replays what is chosen from quarantine, and tells what came of it', async () => {

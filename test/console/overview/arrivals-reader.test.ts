@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createArrivalsReader } from '../../../src/console/overview/arrivals.ts';
 import { openDatabase } from '../../../src/store/database.ts';
 import type { Db } from '../../../src/store/database.ts';
+import { ALL_SOURCES } from '../../../src/store/scope.ts';
 import { deliverAndCount } from '../../support/arrivals.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import type { TestDatabase } from '../../support/database.ts';
@@ -23,17 +24,26 @@ const arrival = { receivedAt: new Date('2026-03-02T10:00:00Z'), messageType: 'AU
 test('an answer in wide buckets is kept for those who ask the same, one in narrow buckets soon asked anew', async () => {
   const read = createArrivalsReader(db);
   const asked = [60, DAY].map((bucketSeconds) => ({ since, until, bucketSeconds }));
-  expect(await Promise.all(asked.map(read))).toEqual([[], []]);
+  expect(await Promise.all(asked.map((range) => read(ALL_SOURCES, range)))).toEqual([[], []]);
   await deliverAndCount(db, arrival);
-  await waitFor(async () => (await read({ since, until, bucketSeconds: 60 })).length === 1);
-  expect(await read({ since, until, bucketSeconds: DAY })).toEqual([]);
-  expect(await read({ since, until, bucketSeconds: DAY, source: 'default' })).toHaveLength(1);
+  await waitFor(async () => (await read(ALL_SOURCES, { since, until, bucketSeconds: 60 })).length === 1);
+  expect(await read(ALL_SOURCES, { since, until, bucketSeconds: DAY })).toEqual([]);
+  expect(await read(ALL_SOURCES, { since, until, bucketSeconds: DAY, source: 'default' })).toHaveLength(1);
+});
+
+test('an answer is kept only for those who may see the same sources', async () => {
+  const read = createArrivalsReader(db);
+  const range = { since, until, bucketSeconds: DAY };
+  expect(await read(ALL_SOURCES, range)).toHaveLength(1);
+  expect(await read(['other'], range)).toEqual([]);
+  expect(await read([], range)).toEqual([]);
+  expect(await read(['other', 'default'], range)).toHaveLength(1);
 });
 
 test('a failure is not kept', async () => {
   const away = openDatabase('postgres://nobody@127.0.0.1:1/none', () => undefined);
   const read = createArrivalsReader(away);
-  const failing = () => read({ since, until, bucketSeconds: DAY });
+  const failing = () => read(ALL_SOURCES, { since, until, bucketSeconds: DAY });
   const first = failing();
   await expect(first).rejects.toThrow('ECONNREFUSED');
   expect(failing()).not.toBe(first);

@@ -9,6 +9,7 @@ import { createSyslogSender, syslogOptions } from '../../../src/forward/senders/
 import type { StoredEvent, StoredPosition } from '../../../src/store/stored-event.ts';
 import { createBatchStore } from '../../../src/handlers/store-batch.ts';
 import { readStretch } from '../../../src/store/read-events.ts';
+import { ALL_SOURCES } from '../../../src/store/scope.ts';
 import { freePort } from '../../support/free-port.ts';
 import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
 import type { TestCertificate } from '../../support/certificates.ts';
@@ -76,7 +77,7 @@ async function hardMessages({ write }: FormatUnderTest, large: boolean): Promise
   const rows: StoredEvent[] = [];
   // A transaction that is open in another database of the server holds them back.
   await waitFor(async () => {
-    const { events, end = position } = await readStretch(database.db, position, EVENTS, {
+    const { events, end = position } = await readStretch(database.db, ALL_SOURCES, position, EVENTS, {
       messageTypes: ['AUDIT_LOG_ALL'],
     });
     rows.push(...events);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { createFailedSecrets } from '../../src/ingest/failed-secrets.ts';
-import type { FailedSecrets } from '../../src/ingest/failed-secrets.ts';
+import { createFailedSecrets } from '../src/failed-secrets.ts';
+import type { FailedSecrets } from '../src/failed-secrets.ts';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());

@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import { parseCookie } from 'cookie';
+import express from 'express';
+import type { Request, Response, Router } from 'express';
+import { HttpError } from '../../errors.ts';
+import { renderDocument } from '../html/html.ts';
+import type { CountFailure, LogRefusal } from './gate.ts';
+import { continuePage } from './log-in-page.ts';
+import { comesFromElsewhere } from './origin.ts';
+import { CALLBACK_PATH, reasonOf } from './openid.ts';
+import type { OpenId } from './openid.ts';
+import type { OpenIdCookies } from './openid-cookie.ts';
+import type { Person } from './openid-person.ts';
+
+/** The address that starts a log-in at the provider. */
+const START_PATH = '/login/openid';
+
+export interface OpenIdPagesOptions {
+  readonly openId: OpenId;
+  readonly cookies: OpenIdCookies;
+  /** Begins a session of this person and sets its cookie. Throws HttpError 403 if the account is disabled. */
+  readonly beginSession: (person: Person, request: Request, response: Response) => Promise<void>;
+  /** Answers with the log-in page and a problem. */
+  readonly showProblem: (response: Response, status: number, problem: string) => Promise<void>;
+  /** Reduces an address to a path in the console. */
+  readonly pathWithin: (next: string) => string;
+  readonly countFailure: CountFailure;
+  readonly logRefusal: LogRefusal;
+}
+
+/** Starts log-ins at the provider, and ends them when the person comes back from there. */
+export function serveOpenId(options: OpenIdPagesOptions): Router {
+  const { openId, cookies, beginSession, pathWithin } = options;
+  const router = express.Router({ caseSensitive: true, strict: true });
+
+  router.get(START_PATH, async (request, response) => {
+    const next = pathWithin(queryOf(request).get('next') ?? '/');
+    // Only a person who looks at the log-in page starts a log-in, and no other site on their behalf.
+    if (comesFromElsewhere(request)) {
+      response.redirect(303, `/login?next=${encodeURIComponent(next)}`);
+      return;
+    }
+    try {
+      const { address, pending } = await openId.start();
+      response.cookie(cookies.name, cookies.seal({ ...pending, next }), cookies.options);
+      response.redirect(303, address.href);
+    } catch (error) {
+      await answerProblem(options, request, response, error);
+    }
+  });
+
+  router.get(CALLBACK_PATH, async (request, response) => {
+    const { maxAge: _, ...kept } = cookies.options;
+    response.clearCookie(cookies.name, kept);
+    try {
+      const query = queryOf(request);
+      const cookie = parseCookie(request.headers.cookie ?? '')[cookies.name];
+      const started = cookies.open(cookie, query.get('state'));
+      if (started === undefined) {
+        const message =
+          'This login is older than 10 minutes, was used already, or began in another browser. Start again.';
+        throw new HttpError(400, 'OPENID_EXPIRED', message);
+      }
+      await beginSession(await openId.finish(query, started), request, response);
+      // The browser came from the site of the provider, and would not send the strict session cookie with a redirect. It
+      // does with the next request, which this page makes.
+      response.send(renderDocument(continuePage(started.next)));
+    } catch (error) {
+      await answerProblem(options, request, response, error);
+    }
+  });
+
+  return router;
+}
+
+const queryOf = ({ originalUrl }: Request) => new URL(originalUrl, 'http://localhost').searchParams;
+
+/** Logs the reason of a failed log-in once, and shows the person what to do. Other errors are thrown on. */
+async function answerProblem(
+  { showProblem, countFailure, logRefusal }: OpenIdPagesOptions,
+  { method, path, socket: { remoteAddress: remote = '' } }: Request,
+  response: Response,
+  error: unknown,
+): Promise<void> {
+  if (!(error instanceof HttpError)) throw error;
+  // Each refused answer cost a call of the provider: an address may cause a few.
+  const retryAfter = error.status === 401 ? await countFailure(remote) : undefined;
+  if (retryAfter !== undefined) {
+    const message = `too many failed logins; try again in ${retryAfter} s`;
+    throw new HttpError(429, 'TOO_MANY_FAILED_LOG_INS', message, { retryAfter });
+  }
+  const errorId = randomUUID();
+  const reason = reasonOf(error);
+  const text = `console: OpenID Connect: ${error.message}${reason === '' ? '' : ` (${reason})`}`;
+  logRefusal({ errorId, remote, status: error.status, method, path }, text);
+  await showProblem(response, error.status, error.message);
+}

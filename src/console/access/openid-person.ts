@@ -1,0 +1,117 @@
+import { hash } from 'node:crypto';
+import { z } from 'zod';
+import type { OpenIdConfig } from '../../config.ts';
+import { HttpError } from '../../errors.ts';
+import { ROLE_PERMISSIONS } from '../../permissions.ts';
+import type { AccountRole } from '../../permissions.ts';
+
+/** What a provider says about a person. */
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** A person who logged in at the provider. */
+export interface Person {
+  /**
+   * Issuer and subject, separated by a space. Only this identifies a person (OpenID Connect Core, section 5.7): a name or
+   * an address can be changed, and given to somebody else later, who must not get the account of the first.
+   */
+  readonly identity: string;
+  /** The name to show and to record. Not unique. */
+  readonly name: string;
+  readonly role: AccountRole;
+  /** Undefined: all. */
+  readonly sources: readonly string[] | undefined;
+}
+
+/** Claims are checked by the library that read them; `sub` and `iss` are texts in every ID token. */
+const idTokenSchema = z.looseObject({ iss: z.string(), sub: z.string() });
+
+/**
+ * The person of an ID token. Many providers put groups and names only into the answer of their UserInfo endpoint, which
+ * `readUserInfo` asks: it is asked only if the ID token lacks the role claim or a name. Throws HttpError 403 if no group
+ * of the person has a role or may see a source.
+ */
+export async function personOf(
+  { roleClaim, roles, sources, scopes }: OpenIdConfig,
+  idToken: Claims,
+  readUserInfo: () => Promise<Claims>,
+): Promise<Person> {
+  const { iss, sub } = idTokenSchema.parse(idToken);
+  const isComplete = valueAt(idToken, roleClaim) !== undefined && nameIn(idToken) !== undefined;
+  const userInfo = isComplete ? {} : await readUserInfo();
+  const listed = valueAt(idToken, roleClaim) ?? valueAt(userInfo, roleClaim);
+  const groups = new Set(groupsSchema.parse(listed));
+
+  const role = highest(roles.filter(({ group }) => groups.has(group)).map(({ value }) => value));
+  if (role === undefined) {
+    const reason =
+      listed === undefined
+        ? `your provider did not send the claim "${roleClaim}" (requested scopes: ${scopes})`
+        : `no group in your claim "${roleClaim}" has a role`;
+    const fix =
+      'An administrator can add one of your groups to OIDC_ROLES, or add you to a group that is there.';
+    throw new HttpError(
+      403,
+      'NO_ROLE',
+      `You are logged in at your provider, but have no access here: ${reason}. ${fix}`,
+    );
+  }
+  const seen = sources?.filter(({ group }) => groups.has(group)).map(({ value }) => value);
+  if (seen?.length === 0) {
+    const fix = 'An administrator can add one of your groups to OIDC_SOURCES.';
+    const reason = `no group in your claim "${roleClaim}" may see a source`;
+    throw new HttpError(
+      403,
+      'NO_SOURCE',
+      `You are logged in at your provider, but have no access here: ${reason}. ${fix}`,
+    );
+  }
+  return {
+    identity: `${iss} ${sub}`,
+    name: nameIn(idToken) ?? nameIn(userInfo) ?? nameSchema.safeParse(sub).data ?? hash('sha256', sub),
+    role,
+    sources: seen === undefined || seen.includes('*') ? undefined : [...new Set(seen)].toSorted(),
+  };
+}
+
+/** Some providers send a single group as a text. Anything else is no group. */
+const groupsSchema = z
+  .union([z.array(z.unknown()), z.string().transform((group): unknown[] => [group])])
+  .catch([])
+  .transform((groups) => groups.filter((group) => typeof group === 'string'));
+
+/** Control and bidirectional characters could forge lines of the operator log. */
+const nameSchema = z
+  .string()
+  .trim()
+  .regex(/^\P{C}{1,100}$/u);
+
+/** The name in some claims; an address only if the provider verified that it belongs to the person. */
+function nameIn(claims: Claims): string | undefined {
+  const preferred = nameSchema.safeParse(claims['preferred_username']).data;
+  return (
+    preferred ?? (claims['email_verified'] === true ? nameSchema.safeParse(claims['email']).data : undefined)
+  );
+}
+
+/** The claim of this name, or at this path: `realm_access.roles`. Names may contain dots themselves: `https://example.com/roles`. */
+function valueAt(claims: Claims, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name];
+  let value: unknown = claims;
+  for (const member of name.split('.')) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, member)) return undefined;
+    value = Reflect.get(value, member);
+  }
+  return value;
+}
+
+/**
+ * The role with the most permissions. Neither of auditor and operator includes the other: the one that comes first in the
+ * settings counts, because both together would be a role that nobody gave.
+ */
+function highest(roles: readonly AccountRole[]): AccountRole | undefined {
+  return roles.find((role) => !roles.some((other) => includesMore(other, role)));
+}
+
+const includesMore = (one: AccountRole, other: AccountRole) =>
+  ROLE_PERMISSIONS[one].size > ROLE_PERMISSIONS[other].size &&
+  ROLE_PERMISSIONS[one].isSupersetOf(ROLE_PERMISSIONS[other]);

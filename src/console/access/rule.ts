@@ -1,0 +1,17 @@
+import type { Permission } from '../../permissions.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
+import type { Visitor } from './access.ts';
+
+/** What access to a page or a route requires. */
+export interface Rule {
+  readonly needs: Permission;
+  /**
+   * The data that it shows or changes. `by source`: only that of the sources in the visitor's scope. `whole`: it
+   * concerns all sources together, so that only visitors who may see all sources have access.
+   */
+  readonly data: 'by source' | 'whole';
+}
+
+/** Whether a visitor has access under a rule. */
+export const hasAccess = ({ permissions, scope }: Visitor, { needs, data }: Rule): boolean =>
+  permissions.has(needs) && (data === 'by source' || scope === ALL_SOURCES);

@@ -1,0 +1,197 @@
+import { BASE, cursorsOf, DESTINATION } from './two-sources.ts';
+import type { Known } from './two-sources.ts';
+
+/** One request: an address of a page or of the API, and the body of a change. */
+export interface Question {
+  readonly path: string;
+  readonly body?: unknown;
+}
+
+/** What is asked at one route or page. */
+export interface Questions {
+  /** Of everything: the answer has something of each source that may be seen. */
+  readonly all?: readonly string[];
+  /** Of one source: the answer for a source that may be seen is another than for one that does not exist. */
+  readonly one?: (known: Known) => readonly Question[];
+  /** Also of one source, but a source that may be seen can have the same answer as one that does not exist. */
+  readonly after?: (known: Known) => readonly Question[];
+  /** Needs access to all sources. */
+  readonly whole?: readonly Question[];
+}
+
+const UNTIL = new Date(BASE + 1_800_000).toISOString();
+
+const RANGE = `since=2000-01-01&until=${UNTIL}`;
+
+const ARRIVALS = `/api/v1/arrivals?bucket_seconds=3600&since=${new Date(BASE - 86_400_000).toISOString()}&until=${UNTIL}`;
+
+const filters = (path: string, { source, user, mac, ap, mark }: Known): readonly Question[] =>
+  [
+    `source=${source}`,
+    `user=${user}`,
+    `mac=${mac}`,
+    `ap=${ap}`,
+    `text=${mark}`,
+    `type=SMS_LOG_ALL&text=${mark}`,
+  ].map((filter) => ({ path: `${path}?${RANGE}&${filter}` }));
+
+const change = (path: string, body: unknown = {}): Question => ({ path, body });
+
+/** Items that match, and those after an item of the source. */
+const chosen = (path: string, known: Known): readonly Question[] => [
+  change(path, { matching: { source: known.source, reason: known.mark } }),
+  change(path, { matching: {}, cursor: cursorsOf(known).open }),
+];
+
+const destination = `/api/v1/destinations/${DESTINATION}`;
+
+/** By route of the OpenAPI document, and by page. A route or page that is not here fails the test. */
+export const QUESTIONS: Readonly<Record<string, Questions>> = {
+  'get /api/v1/overview': { all: ['/api/v1/overview'] },
+  'get /api/v1/arrivals': {
+    one: ({ source }) => [{ path: `${ARRIVALS}&source=${source}` }],
+  },
+  'get /api/v1/silences': { all: ['/api/v1/silences'] },
+  'get /api/v1/processes': { whole: [{ path: '/api/v1/processes' }] },
+  'get /api/v1/conservation': { all: ['/api/v1/conservation', `/api/v1/conservation?${RANGE}`] },
+  'get /api/v1/events': {
+    all: [`/api/v1/events?${RANGE}&limit=1000`],
+    one: (known) => filters('/api/v1/events', known),
+    after: (known) => [{ path: `/api/v1/events?${RANGE}&cursor=${cursorsOf(known).events}` }],
+  },
+  'get /api/v1/events/histogram': { one: (known) => filters('/api/v1/events/histogram', known) },
+  'get /api/v1/events/export': {
+    all: [`/api/v1/events/export?${RANGE}&format=csv`, `/api/v1/events/export?${RANGE}&format=ndjson`],
+    one: (known) => filters('/api/v1/events/export', known),
+  },
+  'get /api/v1/exports/{export_id}': { one: ({ exportId }) => [{ path: `/api/v1/exports/${exportId}` }] },
+  'post /api/v1/exports/{export_id}/cancel': {
+    // An export that has ended is unknown, too.
+    after: ({ exportId }) => [change(`/api/v1/exports/${exportId}/cancel`)],
+  },
+  // Followed in a test of its own.
+  'get /api/v1/events/stream': {},
+  'get /api/v1/events/{event_id}': {
+    one: ({ eventId, at }) => [
+      { path: `/api/v1/events/${eventId}` },
+      { path: `/api/v1/events/${eventId}?at=${at}` },
+    ],
+  },
+  'get /api/v1/users/{name}': { one: ({ user }) => [{ path: `/api/v1/users/${user}?${RANGE}` }] },
+  'get /api/v1/clients/{mac}': { one: ({ mac }) => [{ path: `/api/v1/clients/${mac}?${RANGE}` }] },
+  'get /api/v1/clients/{mac}/positions': {
+    one: ({ mac }) => [{ path: `/api/v1/clients/${mac}/positions?${RANGE}` }],
+  },
+  'get /api/v1/deliveries': {
+    all: ['/api/v1/deliveries?limit=500'],
+    one: ({ source }) => [{ path: `/api/v1/deliveries?source=${source}` }],
+    after: (known) => [{ path: `/api/v1/deliveries?cursor=${cursorsOf(known).deliveries}` }],
+  },
+  'get /api/v1/deliveries/{delivery_id}': {
+    one: ({ deliveryId, replayId }) =>
+      [deliveryId, replayId].map((id) => ({ path: `/api/v1/deliveries/${id}` })),
+  },
+  'get /api/v1/quarantine': {
+    all: ['/api/v1/quarantine?state=all'],
+    one: ({ source, mark }) => [
+      { path: `/api/v1/quarantine?source=${source}` },
+      { path: `/api/v1/quarantine?state=all&reason=${mark}` },
+    ],
+    after: (known) => [{ path: `/api/v1/quarantine?state=all&cursor=${cursorsOf(known).quarantine}` }],
+  },
+  'get /api/v1/quarantine/{quarantine_id}': {
+    one: ({ openId, discardedId, replayedId }) =>
+      [openId, discardedId, replayedId].map((id) => ({ path: `/api/v1/quarantine/${id}` })),
+  },
+  'get /api/v1/quarantine/{quarantine_id}/content': {
+    one: ({ openId, discardedId }) =>
+      [openId, discardedId].map((id) => ({ path: `/api/v1/quarantine/${id}/content` })),
+  },
+  'post /api/v1/quarantine/discard': {
+    one: ({ openId }) => [change('/api/v1/quarantine/discard', { ids: [openId] })],
+    after: (known) => chosen('/api/v1/quarantine/discard', known),
+  },
+  'post /api/v1/quarantine/replay': {
+    one: ({ openId }) => [change('/api/v1/quarantine/replay', { ids: [openId] })],
+    after: (known) => chosen('/api/v1/quarantine/replay', known),
+  },
+  // Both sources have one rejected event: the number is of one.
+  'get /api/v1/destinations': { all: [] },
+  'get /api/v1/destinations/{name}/rejected': {
+    all: [`${destination}/rejected`],
+    after: (known) => [{ path: `${destination}/rejected?cursor=${cursorsOf(known).rejected}` }],
+  },
+  'post /api/v1/destinations/{name}/pause': { whole: [change(`${destination}/pause`)] },
+  'post /api/v1/destinations/{name}/resume': { whole: [change(`${destination}/resume`)] },
+  'post /api/v1/destinations/{name}/rewind': { whole: [change(`${destination}/rewind`, { to: 'now' })] },
+  'post /api/v1/destinations/{name}/forget': { whole: [change(`${destination}/forget`)] },
+  'post /api/v1/destinations/{name}/test': { whole: [change(`${destination}/test`)] },
+  'post /api/v1/destinations/{name}/replay': { whole: [change(`${destination}/replay`, { all: true })] },
+  'get /api/v1/subscriptions': { all: ['/api/v1/subscriptions'] },
+  'get /api/v1/subscriptions/{source}': {
+    one: ({ source }) => [{ path: `/api/v1/subscriptions/${source}` }],
+  },
+  'post /api/v1/subscriptions/{source}/apply': {
+    one: ({ source }) => [change(`/api/v1/subscriptions/${source}/apply`)],
+  },
+  'get /api/v1/operator-log': { whole: [{ path: '/api/v1/operator-log' }] },
+  'get /api/v1/settings': { whole: [{ path: '/api/v1/settings' }] },
+
+  '/': {
+    all: [`/?range=day&${RANGE}`],
+    one: ({ source }) => [{ path: `/?range=day&${RANGE}&source=${source}` }],
+  },
+  '/events': {
+    all: [`/events?${RANGE}`],
+    one: (known) => filters('/events', known),
+    after: (known) => [{ path: `/events?${RANGE}&cursor=${cursorsOf(known).events}` }],
+  },
+  '/events/:event_id': {
+    one: ({ eventId, at }) => [{ path: `/events/${eventId}` }, { path: `/events/${eventId}?at=${at}` }],
+  },
+  '/people': {
+    one: ({ user, mac }) => [user, mac].map((q) => ({ path: `/people?q=${q}` })),
+  },
+  '/people/user': { one: ({ user }) => [{ path: `/people/user?name=${user}&${RANGE}` }] },
+  '/people/client': { one: ({ mac }) => [{ path: `/people/client?mac=${mac}&${RANGE}` }] },
+  // The browser fills it from the stream.
+  '/live': {},
+  '/deliveries': {
+    all: ['/deliveries'],
+    one: ({ source }) => [{ path: `/deliveries?source=${source}` }],
+    after: (known) => [{ path: `/deliveries?cursor=${cursorsOf(known).deliveries}` }],
+  },
+  '/deliveries/:delivery_id': {
+    one: ({ deliveryId, replayId }) => [deliveryId, replayId].map((id) => ({ path: `/deliveries/${id}` })),
+  },
+  '/quarantine': {
+    all: ['/quarantine?state=all'],
+    one: ({ source, mark }) => [
+      { path: `/quarantine?source=${source}` },
+      { path: `/quarantine?state=all&reason=${mark}` },
+    ],
+    after: (known) => [{ path: `/quarantine?state=all&cursor=${cursorsOf(known).quarantine}` }],
+  },
+  '/quarantine/:quarantine_id': {
+    one: ({ openId, discardedId, replayedId }) =>
+      [openId, discardedId, replayedId].map((id) => ({ path: `/quarantine/${id}` })),
+  },
+  '/destinations': { all: [] },
+  '/destinations/:name': {
+    all: [`/destinations/${DESTINATION}`],
+    after: (known) => [{ path: `/destinations/${DESTINATION}?cursor=${cursorsOf(known).rejected}` }],
+  },
+  '/subscriptions': { all: ['/subscriptions'] },
+  '/operator-log': { whole: [{ path: '/operator-log' }] },
+  '/settings': { whole: [{ path: '/settings' }] },
+  '/metrics': { whole: [{ path: '/metrics' }] },
+};
+
+/** Addresses whose answers have nothing of a source but its numbers. */
+export const NUMBERS: readonly string[] = [
+  '/api/v1/destinations',
+  '/destinations',
+  '/live',
+  ARRIVALS,
+  `/api/v1/events/histogram?${RANGE}`,
+];

@@ -1,0 +1,220 @@
+import { pino } from 'pino';
+import type { Area } from '../../../src/console/area.ts';
+import { deliveriesArea } from '../../../src/console/deliveries/deliveries-area.ts';
+import { destinationsArea } from '../../../src/console/destinations/destinations-area.ts';
+import { eventsArea } from '../../../src/console/events/events-area.ts';
+import { liveArea } from '../../../src/console/live/live-area.ts';
+import { createEventHub } from '../../../src/console/live/event-hub.ts';
+import { operatorLogArea } from '../../../src/console/operator-log/operator-log-area.ts';
+import { peopleArea } from '../../../src/console/people/people-area.ts';
+import { quarantineArea } from '../../../src/console/quarantine/quarantine-area.ts';
+import { settingsArea } from '../../../src/console/settings/settings-area.ts';
+import { subscriptionsArea } from '../../../src/console/subscriptions/subscriptions-area.ts';
+import type { SourceSubscriptions } from '../../../src/console/subscriptions/subscriptions-area.ts';
+import { formatPosition } from '../../../src/event-position.ts';
+import type { QueuedDelivery } from '../../../src/queue/delivery-batch.ts';
+import { replayQuarantined } from '../../../src/replay/replay.ts';
+import { replayerOf, sendingOf } from '../../../src/serve/console-actions.ts';
+import type { Db } from '../../../src/store/database.ts';
+import { addDestination } from '../../../src/store/destinations.ts';
+import { recordAction } from '../../../src/store/operator-log.ts';
+import { discardQuarantined } from '../../../src/store/quarantine.ts';
+import { insertRejected } from '../../../src/store/rejected-events.ts';
+import { ALL_SOURCES } from '../../../src/store/scope.ts';
+import { recordSubscription } from '../../../src/store/subscriptions.ts';
+import { SAMPLES } from '../../handlers/samples.ts';
+import { fileDestination, storeDeliveries, unreadableDelivery } from '../../support/actions.ts';
+import { deliverAndCount } from '../../support/arrivals.ts';
+import { queuedDelivery } from '../../support/deliveries.ts';
+import { overviewForTests } from '../overview/overview-for-tests.ts';
+
+const logger = pino({ level: 'silent' });
+const never = new AbortController().signal;
+
+/** In everything that concerns all sources together. */
+export const WHOLE = 'WHOLEMARK';
+
+export const DESTINATION = 'archive';
+
+/** The time of the events, and of their receipt. */
+export const BASE = Date.now() - 3 * 3_600_000;
+
+const SAMPLE_TIME = Date.parse('2026-01-31T08:00:00.123Z');
+
+/** What there is to ask of one source. */
+export interface Known {
+  readonly source: string;
+  /** Is in the payload of every event, in contents and reasons. */
+  readonly mark: string;
+  readonly user: string;
+  readonly mac: string;
+  readonly ap: string;
+  readonly eventId: string;
+  readonly at: string;
+  readonly deliveryId: string;
+  readonly openId: string;
+  readonly discardedId: string;
+  readonly replayedId: string;
+  readonly replayId: string;
+  readonly exportId: string;
+}
+
+/** The names of a source before anything of it is stored. */
+export const namesOf = (source: string, digit: string) => ({
+  source,
+  mark: `${source.toUpperCase()}MARK`,
+  user: `user-${source}`,
+  mac: `0${digit}:1b:2c:3d:4e:5f`,
+  ap: `0${digit}:bb:cc:00:11:22`,
+  exportId: digit.repeat(32),
+});
+
+type Names = ReturnType<typeof namesOf>;
+
+/** One delivery of each message type, with the names of the source in it. */
+export function deliveriesOf({ source, mark, user, mac, ap }: Names, time = BASE): QueuedDelivery[] {
+  return SAMPLES.map(({ messageType, record }) => {
+    const text = JSON.stringify([{ ...record, marker: mark }])
+      .replaceAll(/0A[-:]?1B[-:]?2C[-:]?3D[-:]?4E[-:]?5F/gi, mac.replaceAll(':', '-'))
+      .replaceAll(/AA[-:]?BB[-:]?CC[-:]?00[-:]?11[-:]?22/gi, ap.replaceAll(':', '-'))
+      .replaceAll(String(SAMPLE_TIME), String(time))
+      .replaceAll(/jane|admin@example\.com|guest@example\.com/g, user)
+      .replaceAll(/Guest WiFi|ap-lobby|logged in|client data/g, mark);
+    return queuedDelivery(messageType, [], { records: text, source, receivedAt: BASE });
+  });
+}
+
+/**
+ * Stores something of a source in every table that has a source, and a rejected event. With another source, also later
+ * events of the same people, devices and access points as that one's.
+ */
+export async function seedSource(db: Db, names: Names, other?: Names): Promise<Known> {
+  const { source, mark } = names;
+  await storeDeliveries(db, ...deliveriesOf(names));
+  if (other !== undefined) {
+    const { user, mac, ap } = other;
+    await storeDeliveries(db, ...deliveriesOf({ ...names, user, mac, ap }, BASE + 60_000));
+  }
+  await storeDeliveries(
+    db,
+    ...['open', 'discarded', 'replayed'].map((kind) =>
+      unreadableDelivery('', {
+        source,
+        receivedAt: BASE,
+        unreadable: [
+          { reason: `${kind} ${mark}`, content: Buffer.from(`{ ${kind} ${mark}`).toString('base64') },
+        ],
+      }),
+    ),
+  );
+  const items = await db.selectFrom('quarantine').selectAll().where('source', '=', source).execute();
+  const idOf = (kind: string) => items.find(({ reason }) => reason.startsWith(kind))?.quarantine_id ?? '';
+  await discardQuarantined(db, ALL_SOURCES, [idOf('discarded')]);
+  const context = { db, logger, scope: ALL_SOURCES, maxBodyBytes: 1024 * 1024, giveUp: never };
+  const [replay] = await replayQuarantined(context, [idOf('replayed')]);
+  const event = await db
+    .selectFrom('events')
+    .selectAll()
+    .where('source', '=', source)
+    .where('message_type', '=', 'AUTHENTICATION_LOG_ALL')
+    .where('user_name', '=', names.user)
+    .executeTakeFirstOrThrow();
+  const at = event.occurred_at.toISOString();
+  await addDestination(db, DESTINATION, { xid: '0', id: '0' });
+  await insertRejected(db, DESTINATION, {
+    eventId: event.event_id,
+    occurredAt: at,
+    messageType: event.message_type,
+    reason: `rejected ${mark}`,
+  });
+  await db.updateTable('destinations').set({ last_error: WHOLE, sent_count: '777777' }).execute();
+  await recordSubscription(db, {
+    subscription_id: String(mark.length),
+    source,
+    message_type: 'SMS_LOG_ALL',
+    url: `https://sink.test/ingest/${source}/SMS_LOG_ALL`,
+    application: mark,
+    status: 'ENABLED',
+    secret_digest: null,
+  });
+  const operator = { name: WHOLE, via: 'console' } as const;
+  await recordAction(db, { operator, action: 'subscriptions.apply', subject: source }, async () => mark);
+  await deliverAndCount(db);
+  return {
+    ...names,
+    eventId: event.event_id,
+    at,
+    deliveryId: event.delivery_id,
+    openId: idOf('open'),
+    discardedId: idOf('discarded'),
+    replayedId: idOf('replayed'),
+    replayId: replay?.kind === 'replayed' ? replay.deliveryId : '',
+  };
+}
+
+/** All areas of the console, with subscriptions and silences of these sources. */
+export function areasOf(db: Db, directory: string, sources: readonly Names[]): Area[] {
+  const silence = ({ source, mark }: Names) => ({
+    source,
+    messageType: 'AUDIT_LOG_ALL' as const,
+    lastReceivedAt: new Date(BASE),
+    state: 'unusual' as const,
+    sentence: `quiet ${mark}`,
+  });
+  const check = ({ source, mark }: Names) => ({
+    name: `silence: ${source} AUDIT_LOG_ALL`,
+    state: 'unusually quiet',
+    why: mark,
+  });
+  return [
+    overviewForTests(db, {
+      silences: async () => sources.map(silence),
+      readiness: async () => ({
+        status: sources.length > 1 ? 'degraded' : 'ok',
+        checks: [
+          { name: 'queue', state: 'ok', why: '' },
+          { name: 'forwarding', state: 'behind', why: WHOLE },
+          ...sources.slice(1).map(check),
+        ],
+      }),
+      firstDelivery: `send to ${sources.at(-1)?.source ?? ''} ${WHOLE}`,
+    }),
+    eventsArea({ db, isFiltered: () => false }),
+    peopleArea({ db }),
+    liveArea({ db, hub: createEventHub(db, { intervalMs: 50 }) }),
+    deliveriesArea({ db }),
+    quarantineArea({ db, replay: replayerOf(db, { maxBodyBytes: 1024 * 1024 }, logger) }),
+    destinationsArea({ db, ...sendingOf(db, [fileDestination(DESTINATION, directory)]) }),
+    subscriptionsArea({ db, sources: sources.map(subscriptionsOf), missing: [] }),
+    operatorLogArea({ db }),
+    settingsArea({ sources: [WHOLE, ...sources.map(({ source }) => source)] }),
+  ];
+}
+
+const subscriptionsOf = ({ source, mark }: Names): SourceSubscriptions => ({
+  source,
+  look: async () => ({
+    source,
+    compared_with: 'cloud',
+    in_order: false,
+    steps: [{ action: 'create', message_type: 'SMS_LOG_ALL', url: `https://${mark}.test` }],
+    held: [],
+  }),
+  apply: async () => ({
+    outcomes: [
+      { step: { action: 'create', message_type: 'SMS_LOG_ALL', url: `https://${mark}.test` }, error: null },
+    ],
+    unfinished: [],
+  }),
+});
+
+const cursorOf = (place: unknown) => Buffer.from(JSON.stringify(place)).toString('base64url');
+
+/** The cursors that point at something of a source. */
+export const cursorsOf = ({ eventId, at, deliveryId, openId }: Known) => ({
+  events: formatPosition({ occurredAt: at, eventId }),
+  deliveries: cursorOf({ at: new Date(BASE).toISOString(), id: deliveryId }),
+  quarantine: cursorOf({ id: openId }),
+  open: cursorOf({ began: '2100-01-01', after: openId }),
+  rejected: cursorOf({ id: eventId }),
+});
