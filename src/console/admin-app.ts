@@ -4,7 +4,7 @@ import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { HttpError } from '../errors.ts';
 import type { Db } from '../store/database.ts';
-import { createAccess } from './access/access.ts';
+import { createAccess, METRICS_PATH } from './access/access.ts';
 import type { Access } from './access/access.ts';
 import { createWrongTokens, requireAccess, requireVisitor, visitorOf, watchAccess } from './access/gate.ts';
 import type { CountFailure, LogRefusal } from './access/gate.ts';
@@ -91,7 +91,7 @@ export function createAdminApp(options: AdminOptions): Express {
     app.use(serveLogIn({ access, adminToken: token, noteWrongToken, logRefusal, db, checkSchema }));
   }
   app.use(requireVisitor({ access, noteWrongToken, hasLogIn: console !== undefined }));
-  app.get('/metrics', requireAccess({ needs: 'metrics.read', data: 'whole' }), async (_request, response) => {
+  app.get(METRICS_PATH, requireAccess({ needs: 'metrics.read', data: 'whole' }), async (_request, response) => {
     const { contentType, text } = await options.metrics();
     response.type(contentType).send(text);
   });
