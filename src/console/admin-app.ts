@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { OpenIdConfig } from '../config.ts';
 import { HttpError } from '../errors.ts';
 import type { Db } from '../store/database.ts';
-import { createAccess } from './access/access.ts';
+import { createAccess, METRICS_PATH } from './access/access.ts';
 import type { Access } from './access/access.ts';
 import { createWrongTokens, requireAccess, requireVisitor, visitorOf, watchAccess } from './access/gate.ts';
 import type { CountFailure, LogRefusal } from './access/gate.ts';
@@ -98,7 +98,7 @@ export function createAdminApp(options: AdminOptions): Express {
     app.use(serveLogIn({ access, adminToken: token, ...counting, openId, db, checkSchema }));
   }
   app.use(requireVisitor({ access, noteWrongToken, hasLogIn: console !== undefined }));
-  app.get('/metrics', requireAccess({ needs: 'metrics.read', data: 'whole' }), async (_request, response) => {
+  app.get(METRICS_PATH, requireAccess({ needs: 'metrics.read', data: 'whole' }), async (_request, response) => {
     const { contentType, text } = await options.metrics();
     response.type(contentType).send(text);
   });

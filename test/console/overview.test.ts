@@ -245,7 +245,8 @@ test('with the database away the page still says how the service is, and why the
     status: 'degraded' as const,
     checks: [{ name: 'database', state: 'away', why: 'connect ECONNREFUSED 127.0.0.1:1' }],
   });
-  const alone = await startAdmin([overviewForTests(away, { readiness })], away);
+  const token = 'the-admin-token-0123456789';
+  const alone = await startAdmin([overviewForTests(away, { readiness })], away, { token });
   try {
     const overview = overviewSchema.parse(await alone.get('/overview'));
     expect(overview).toMatchObject({ health: { status: 'degraded' }, arrived: null, storage: null });

@@ -16,7 +16,10 @@ export interface RunningAdmin {
   close(): Promise<void>;
 }
 
-/** Starts the admin listener with these areas, by default without a token, on any free port. */
+/**
+ * Starts the admin listener with these areas, by default without a token, on any free port. What it asks for is asked with
+ * the token.
+ */
 export async function startAdmin(
   areas: readonly Area[],
   db: Db,
@@ -36,8 +39,13 @@ export async function startAdmin(
   });
   const listener = createHttpListener(app, undefined);
   const url = `http://127.0.0.1:${await listener.listen(port, '127.0.0.1')}`;
-  const ask = async (path: string, init: RequestInit) => {
-    const response = await fetch(`${url}${path}`, init);
+  const bearer: Record<string, string> =
+    options.token === undefined ? {} : { Authorization: `Bearer ${options.token}` };
+  const ask = async (
+    path: string,
+    init: { method?: string; headers?: Record<string, string>; body?: string },
+  ) => {
+    const response = await fetch(`${url}${path}`, { ...init, headers: { ...bearer, ...init.headers } });
     const text = await response.text();
     if (!response.ok) throw new Error(`${path} answered ${response.status}: ${text}`);
     return text;

@@ -55,6 +55,9 @@ export const SESSION_COOKIE = 'xiq_sink_session';
 /** The name in the operator log of everyone who has the admin token. */
 export const ADMIN_TOKEN_NAME = 'admin token';
 
+/** Of the metrics: no events, only counts. */
+export const METRICS_PATH = '/metrics';
+
 /** Time for the database to say who a visitor is. */
 const PATIENCE_MS = 3_000;
 
@@ -67,12 +70,23 @@ export function createAccess(adminToken: string | undefined, at: AccountsAt | un
   const digest = adminToken === undefined ? undefined : sha256(adminToken);
   const isAdminToken = (offered: string) => digest !== undefined && timingSafeEqual(sha256(offered), digest);
   let accountsExist = false;
-  const isOpen = async () => adminToken === undefined && at?.hasOpenId !== true && !(await checkAccounts());
+  const isOpen = async (request: AskedRequest) =>
+    adminToken === undefined && at?.hasOpenId !== true && !(await requiresLogIn(request));
 
   /** Accounts are never deleted, so this is true for ever once it is. */
   async function checkAccounts(): Promise<boolean> {
     if (!accountsExist && at !== undefined) accountsExist = await orUnavailable(hasAccounts(at.db));
     return accountsExist;
+  }
+
+  /** Metrics are needed most while the database is away: then they require a log-in only if accounts are known. */
+  async function requiresLogIn({ path }: AskedRequest): Promise<boolean> {
+    try {
+      return await checkAccounts();
+    } catch (error) {
+      if (path === METRICS_PATH) return accountsExist;
+      throw error;
+    }
   }
 
   async function ofToken(token: string): Promise<Visitor | undefined> {
@@ -100,7 +114,7 @@ export function createAccess(adminToken: string | undefined, at: AccountsAt | un
     hasAccounts: checkAccounts,
     async visitorOf(request) {
       const { authorization, cookie } = request.headers;
-      if (await isOpen()) return visitorHere(request);
+      if (await isOpen(request)) return visitorHere(request);
       const bearer = /^Bearer (.+)$/i.exec(authorization ?? '')?.[1];
       if (bearer !== undefined) return ofToken(bearer);
       refuseOtherSites(request);

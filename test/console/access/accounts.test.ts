@@ -357,6 +357,8 @@ describe('without ADMIN_TOKEN', () => {
     const away = openDatabase('postgres://nobody:x@127.0.0.1:1/none', () => undefined);
     const cut = await startAdmin([area], away);
     expect((await me({}, cut)).status).toBe(503);
+    // Which Prometheus needs most then, and which show no event.
+    expect((await ask(cut.url, { path: '/metrics' })).status).toBe(200);
     await cut.close();
     await away.destroy();
   });
