@@ -98,10 +98,14 @@ export function createAdminApp(options: AdminOptions): Express {
     app.use(serveLogIn({ access, adminToken: token, ...counting, openId, db, checkSchema }));
   }
   app.use(requireVisitor({ access, noteWrongToken, hasLogIn: console !== undefined }));
-  app.get(METRICS_PATH, requireAccess({ needs: 'metrics.read', data: 'whole' }), async (_request, response) => {
-    const { contentType, text } = await options.metrics();
-    response.type(contentType).send(text);
-  });
+  app.get(
+    METRICS_PATH,
+    requireAccess({ needs: 'metrics.read', data: 'whole' }),
+    async (_request, response) => {
+      const { contentType, text } = await options.metrics();
+      response.type(contentType).send(text);
+    },
+  );
   const areas = console?.areas ?? [];
   app.use(serveAssets());
   // In front of everything that reads the database.
