@@ -7,6 +7,7 @@ import { storeDeliveries } from '../handlers/store-deliveries.ts';
 import { normalizeSent } from '../ingest/normalize-sent.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
 import type { Db, Trx } from '../store/database.ts';
+import { beginStoring } from '../store/insert-events.ts';
 import { findReplayTallies, lockQuarantined, resolveAsReplayed } from '../store/quarantine.ts';
 import type { LockedQuarantined, Replay } from '../store/quarantine.ts';
 import type { Scope } from '../store/scope.ts';
@@ -57,6 +58,8 @@ async function replayWithin(
     ids.map((quarantineId) => [quarantineId, { kind: 'unknown', quarantineId }]),
   );
   const replays: { quarantineId: string; delivery: QueuedDelivery; deliveryId: string }[] = [];
+  // Before the items are locked, which gives the transaction its id.
+  await beginStoring(trx);
   for (const item of await lockQuarantined(trx, scope, ids)) {
     const quarantineId = item.quarantine_id;
     const read = resolvedBefore(item) ?? (await readAgain(item, maxBodyBytes));

@@ -47,7 +47,7 @@ const isSame = (some: readonly string[] | null, others: readonly string[] | null
 
 /**
  * The name that the provider knows, or, if another account has it, the name with a digest of issuer and subject: a person
- * never gets the account of somebody else with that name.
+ * never gets the account of another person with that name.
  */
 async function freeName(db: Db, { name, identity }: Person): Promise<string> {
   const mark = hash('sha256', identity).slice(0, 8);

@@ -12,7 +12,7 @@ export type Claims = Readonly<Record<string, unknown>>;
 export interface Person {
   /**
    * Issuer and subject, separated by a space. Only this identifies a person (OpenID Connect Core, section 5.7): a name or
-   * an address can be changed, and given to somebody else later, who must not get the account of the first.
+   * an address can be changed, and given to another person later, who must not get the account of the first.
    */
   readonly identity: string;
   /** The name to show and to record. Not unique. */

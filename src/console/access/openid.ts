@@ -51,7 +51,7 @@ const MAX_WAITING = 64;
 /**
  * Logs people in by the authorization code flow with PKCE, state and nonce. `openid-client` checks what comes back: `iss`
  * and `state` of the callback; issuer, audience, times, nonce and signature of the ID token. The provider is first asked
- * when somebody logs in, so that this program starts without it.
+ * when a person logs in, so that this program starts without it.
  */
 export function createOpenId(
   config: OpenIdConfig,

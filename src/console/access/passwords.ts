@@ -19,7 +19,7 @@ const MAX_WAITING = 50;
 
 const limit = pLimit(AT_ONCE);
 
-/** A password that nobody has to invent or can guess: 125 bits, in groups that can be read aloud. */
+/** A generated password: 125 bits, in groups that can be read aloud. */
 export function newPassword(): string {
   // Without letters and digits that look alike: 32 characters, so that each has 5 bits.
   const alphabet = 'abcdefghijkmnpqrstuvwxyz23456789';
