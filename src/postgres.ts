@@ -1,4 +1,4 @@
-import { Client, Pool } from 'pg';
+import { Client, DatabaseError, Pool } from 'pg';
 import type { PoolConfig } from 'pg';
 
 export type { Pool } from 'pg';
@@ -58,3 +58,10 @@ export function serverName(databaseUrl: string): string {
   const { host, port } = new Client({ connectionString: databaseUrl });
   return `${host}:${port}`;
 }
+
+/** SQLSTATE lock_not_available: how a statement ends that runs into `lock_timeout`. */
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/** Whether a statement failed because it waited for a lock longer than `lock_timeout`. */
+export const isLockTimeout = (error: unknown): boolean =>
+  error instanceof DatabaseError && error.code === LOCK_NOT_AVAILABLE;

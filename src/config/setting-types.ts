@@ -2,9 +2,7 @@ import { z } from 'zod';
 import { closestName } from '../closest-name.ts';
 import { MESSAGE_TYPES } from '../domain.ts';
 import { isPrivate } from '../loopback.ts';
-
-/** What a person may do in the console. */
-const ROLES = ['viewer', 'auditor', 'operator', 'admin'] as const;
+import { ACCOUNT_ROLES } from '../permissions.ts';
 
 /** Shorter secrets can be guessed by brute force. */
 const MIN_SECRET_LENGTH = 16;
@@ -123,8 +121,8 @@ const valuesOfGroups = <Value extends string>(value: z.ZodType<Value>, message: 
 
 /** The role of each group. */
 export const rolesOfGroups = valuesOfGroups(
-  z.enum(ROLES),
-  `must be groups with a role each, such as netops=operator,admins=admin (roles: ${ROLES.join(', ')})`,
+  z.enum(ACCOUNT_ROLES),
+  `must be groups with a role each, such as netops=operator,admins=admin (roles: ${ACCOUNT_ROLES.join(', ')})`,
 );
 
 /** A source that each group may see. */

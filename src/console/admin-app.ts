@@ -2,6 +2,7 @@ import express from 'express';
 import type { Express, Request, Response } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
+import type { OpenIdConfig } from '../config.ts';
 import { HttpError } from '../errors.ts';
 import type { Db } from '../store/database.ts';
 import { createAccess, METRICS_PATH } from './access/access.ts';
@@ -37,6 +38,8 @@ export interface AdminOptions {
 }
 
 export interface ConsoleOptions {
+  /** Undefined: no log-in by OpenID Connect. */
+  readonly openId: OpenIdConfig | undefined;
   readonly db: Db;
   readonly areas: readonly Area[];
 }
@@ -63,7 +66,10 @@ const CONTENT_SECURITY_POLICY = {
 export function createAdminApp(options: AdminOptions): Express {
   const { token, console, logger, logRefusal } = options;
   const checkSchema = console === undefined ? async () => undefined : createSchemaGate(console.db);
-  const access = createAccess(token, console && { db: console.db, checkSchema });
+  const access = createAccess(
+    token,
+    console && { db: console.db, checkSchema, hasOpenId: console.openId !== undefined },
+  );
   const noteWrongToken = createWrongTokens(options.countFailure, logRefusal);
   const app = express();
   app.disable('x-powered-by');
@@ -87,14 +93,19 @@ export function createAdminApp(options: AdminOptions): Express {
   });
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
   if (console !== undefined) {
-    const { db } = console;
-    app.use(serveLogIn({ access, adminToken: token, noteWrongToken, logRefusal, db, checkSchema }));
+    const { db, openId } = console;
+    const counting = { noteWrongToken, countFailure: options.countFailure, logRefusal };
+    app.use(serveLogIn({ access, adminToken: token, ...counting, openId, db, checkSchema }));
   }
   app.use(requireVisitor({ access, noteWrongToken, hasLogIn: console !== undefined }));
-  app.get(METRICS_PATH, requireAccess({ needs: 'metrics.read', data: 'whole' }), async (_request, response) => {
-    const { contentType, text } = await options.metrics();
-    response.type(contentType).send(text);
-  });
+  app.get(
+    METRICS_PATH,
+    requireAccess({ needs: 'metrics.read', data: 'whole' }),
+    async (_request, response) => {
+      const { contentType, text } = await options.metrics();
+      response.type(contentType).send(text);
+    },
+  );
   const areas = console?.areas ?? [];
   app.use(serveAssets());
   // In front of everything that reads the database.

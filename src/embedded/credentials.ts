@@ -41,7 +41,8 @@ const derivePassword = (bootstrapPassword: string) =>
 /** The name of the database in the embedded server. */
 export const DATABASE = 'xiq_sink';
 
-const SERVICE = 'xiq_sink';
+/** The role of the service. */
+export const SERVICE = 'xiq_sink';
 const READER = 'xiq_reader';
 
 /** Reads the credentials in a directory, or generates them if there are none. Throws if they are unreadable. */
@@ -80,9 +81,9 @@ export function bootstrapUrl({ port, bootstrapPassword }: Credentials, database:
   return `postgresql://postgres:${bootstrapPassword}@127.0.0.1:${port}/${database}`;
 }
 
-/** Connection string of the service, with the password. */
-export function serviceUrl({ port, servicePassword }: Credentials): string {
-  return `postgresql://${SERVICE}:${servicePassword}@127.0.0.1:${port}/${DATABASE}`;
+/** Connection string of the service, with the password, for the database of this program or another one. */
+export function serviceUrl({ port, servicePassword }: Credentials, database: string = DATABASE): string {
+  return `postgresql://${SERVICE}:${servicePassword}@127.0.0.1:${port}/${database}`;
 }
 
 /** Connection string of the reading role, with the password. */

@@ -8,11 +8,14 @@ import {
   DATABASE,
   keepCredentials,
   readerUrl,
+  SERVICE,
   serviceUrl,
   writeCredentials,
   writePsqlArgument,
 } from './credentials.ts';
 import type { Credentials } from './credentials.ts';
+import { LOCK_DATABASE, reserveLockDatabase, takeInstanceLock } from './instance-lock.ts';
+import type { InstanceLock } from './instance-lock.ts';
 
 /**
  * A real Postgres in the data directory, for a machine without one. The binaries come with the npm package
@@ -34,14 +37,6 @@ export interface EmbeddedPostgres {
   /** Stops the server, and with it all open connections. */
   stop(mode?: StopMode): Promise<void>;
 }
-
-/** Held until released, or until the process dies in whatever way: the lock belongs to the connection. */
-interface InstanceLock {
-  release(): Promise<void>;
-}
-
-/** Advisory lock key of "a `serve` runs on this embedded database". */
-const INSTANCE_LOCK = 0x78697169;
 
 const START_TIMEOUT_S = 60;
 
@@ -69,30 +64,17 @@ export async function startEmbeddedPostgres(dataDir: string): Promise<EmbeddedPo
   await createDatabase(credentials);
   const urls = { databaseUrl: serviceUrl(credentials), readerUrl: readerUrl(credentials) };
   // A running server has its roles from the program that started it, unless that was an earlier version.
-  if (!runs || !(await canLogIn(urls.databaseUrl))) await createRoles(bootstrapUrl(credentials), urls);
+  if (!runs || !(await canLogIn(urls.databaseUrl))) {
+    await createRoles(bootstrapUrl(credentials), urls);
+    await asBootstrap(credentials, (client) => reserveLockDatabase(client, SERVICE));
+  }
   return {
     ...urls,
     psqlArgument: await writePsqlArgument(cluster.home, credentials),
     started: !runs,
-    lock: () => takeInstanceLock(urls.databaseUrl),
+    lock: () => takeInstanceLock(serviceUrl(credentials, LOCK_DATABASE)),
     stop: (mode) => stopServer(cluster, mode),
   };
-}
-
-async function takeInstanceLock(databaseUrl: string): Promise<InstanceLock | undefined> {
-  const client = new Client({
-    connectionString: databaseUrl,
-    application_name: 'xiq-sink instance',
-    keepAlive: true,
-  });
-  client.on('error', () => undefined);
-  await client.connect();
-  const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [
-    INSTANCE_LOCK,
-  ]);
-  if (rows[0]?.taken === true) return { release: () => client.end() };
-  await client.end();
-  return undefined;
 }
 
 /** Starts the server, on its last port if that is free. */

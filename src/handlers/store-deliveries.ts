@@ -7,7 +7,7 @@ import type { Trx } from '../store/database.ts';
 import { findStoredDeliveries, insertDeliveries } from '../store/deliveries.ts';
 import type { NewDelivery } from '../store/deliveries.ts';
 import { classifyFailure } from '../store/failure.ts';
-import { insertEvents } from '../store/insert-events.ts';
+import { beginStoring, insertEvents } from '../store/insert-events.ts';
 import type { EventRow } from '../store/insert-events.ts';
 import { insertQuarantine } from '../store/quarantine.ts';
 import type { NewQuarantined } from '../store/quarantine.ts';
@@ -45,6 +45,7 @@ export async function storeDeliveries(
   batch: readonly ReadDelivery[],
   isolate: boolean,
 ): Promise<readonly NewDelivery[]> {
+  await beginStoring(trx);
   const tallies = await openTallies(trx, batch);
   await insertAllEvents(trx, tallies, isolate ? insertIsolating : insertTogether);
   const rows: NewDelivery[] = [];

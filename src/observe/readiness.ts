@@ -3,7 +3,16 @@ import { describeError } from '../errors.ts';
 
 /** The state of a part of the service, as a word that anyone may read. */
 export type State =
-  'ok' | 'spooling' | 'away' | 'nearly full' | 'full' | 'behind' | 'refused' | 'unusually quiet' | 'unknown';
+  | 'ok'
+  | 'spooling'
+  | 'away'
+  | 'nearly full'
+  | 'full'
+  | 'behind'
+  | 'refused'
+  | 'unusually quiet'
+  | 'waiting'
+  | 'unknown';
 
 /** The state of a part and its reason, for operators. */
 export interface Finding {

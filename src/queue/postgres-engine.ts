@@ -1,8 +1,8 @@
 import { Socket } from 'node:net';
-import { createPostgresBackend, isPgPool, runMigrations, withBackend } from 'bullmq';
+import { createPostgresBackend, isPgPool, LATEST_SCHEMA_VERSION, runMigrations, withBackend } from 'bullmq';
 import type { PgPool } from 'bullmq';
 import { OutageError } from '../errors.ts';
-import { CONNECTION_LIFETIME_SECONDS, createPool, withClient } from '../postgres.ts';
+import { CONNECTION_LIFETIME_SECONDS, createPool, isLockTimeout, withClient } from '../postgres.ts';
 import type { Connection, Pool } from '../postgres.ts';
 import type { DeliveryBatch } from './delivery-batch.ts';
 import type { Engine, OnError } from './engine.ts';
@@ -61,9 +61,50 @@ export async function weaknessesOfPostgres(databaseUrl: string): Promise<string[
   return withClient(databaseUrl, findWeaknesses);
 }
 
-/** Migrates BullMQ's tables, under BullMQ's own advisory lock. */
+/** How long the migration waits for a lock that another session holds. */
+const LOCK_WAIT_MS = 5_000;
+
+/**
+ * Migrates BullMQ's tables, unless they are up to date. BullMQ does so under an advisory lock, which other roles may be
+ * able to take: throws an OutageError that names the holder after 5 s. Nothing was changed then, and it can be repeated.
+ */
 export async function migrateQueue(databaseUrl: string): Promise<void> {
-  await withClient(databaseUrl, (client) => runMigrations(client, SCHEMA));
+  await withClient(databaseUrl, async (client) => {
+    if (await isUpToDate(client)) return;
+    await client.query(`set lock_timeout = ${LOCK_WAIT_MS}`);
+    try {
+      await runMigrations(client, SCHEMA);
+    } catch (error) {
+      if (!isLockTimeout(error)) throw error;
+      const message = `the migration of the queue waits for a lock of ${await findLockHolders(client)}`;
+      throw new OutageError(message, { cause: error });
+    }
+  });
+}
+
+async function isUpToDate(client: Connection): Promise<boolean> {
+  const table = `${SCHEMA}.migration`;
+  const { rowCount } = await client.query(`select where to_regclass('${table}') is not null`);
+  if (rowCount === 0) return false;
+  const { rows } = await client.query<{ version: number | null }>(
+    `select max(version) as version from ${table}`,
+  );
+  // A newer version is BullMQ's to judge.
+  return rows[0]?.version === LATEST_SCHEMA_VERSION;
+}
+
+/** The sessions that hold an advisory lock of this database, or one on BullMQ's tables. */
+async function findLockHolders(client: Connection): Promise<string> {
+  const { rows } = await client.query<{ holder: string }>(
+    `select distinct format('pid %s (%s, user %s)', pid, application_name, usename) as holder
+     from pg_locks join pg_stat_activity using (pid)
+     where granted and pid <> pg_backend_pid()
+       and database = (select oid from pg_database where datname = current_database())
+       and (locktype = 'advisory'
+         or relation in (select oid from pg_class where relnamespace = to_regnamespace($1)))`,
+    [SCHEMA],
+  );
+  return rows.map(({ holder }) => holder).join(', ') || 'a session that has ended since';
 }
 
 /** The error message of pg for a query without an answer within `query_timeout`. */

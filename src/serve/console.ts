@@ -36,6 +36,7 @@ export function createConsole(
   opened.defer(closing(logger, 'database of the console', () => db.destroy()));
   return {
     db,
+    openId: config.openId,
     areas: [
       overviewArea(overviewOptions(config, db, parts)),
       eventsArea({ db, isFiltered: filteredBy(destinations) }),

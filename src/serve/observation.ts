@@ -30,6 +30,7 @@ import { openReportingDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import type { DroppedContent } from '../store/limit-quarantine.ts';
 import { listDestinations } from '../store/destinations.ts';
+import type { BlockedChange } from '../store/partitions.ts';
 import { closing } from './closing.ts';
 import { forwardsIn, receivesIn, storesIn } from './roles.ts';
 import type { Role } from './roles.ts';
@@ -49,6 +50,10 @@ export interface Observation {
   readonly askDestinations: AskDestinations;
   /** The last arrivals; empty until the silence watch runs. */
   readonly arrivals: () => readonly TypeSilence[];
+  /** Changes of the partitions that wait for other sessions; empty until maintenance runs. */
+  readonly blockedChanges: () => readonly BlockedChange[];
+  /** Follows the maintenance, once it runs. */
+  followMaintenance(blocked: () => readonly BlockedChange[]): void;
   /** Follows the silence watch, once it runs. */
   followArrivals(latest: () => readonly TypeSilence[]): void;
   /** Adds the figures of the queue, once it is open. */
@@ -81,6 +86,7 @@ export async function startObserving(
   let queue: DeliveryQueue | undefined;
   let latest: () => readonly TypeSilence[] = () => [];
   const arrivals = () => latest();
+  let blocked: () => readonly BlockedChange[] = () => [];
   const gauge = createProcessGauge({
     receives: receivesIn(role),
     stores: storesIn(role),
@@ -93,6 +99,10 @@ export async function startObserving(
     ...observeParts(options, metrics, gauge, { askDestinations, arrivals }),
     askDestinations,
     arrivals,
+    blockedChanges: () => blocked(),
+    followMaintenance(next) {
+      blocked = next;
+    },
     followArrivals(next) {
       latest = next;
     },

@@ -4,7 +4,11 @@ import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import { checkDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import type { DestinationStatus } from '../store/destinations.ts';
+import { describeWork } from '../store/server-sessions.ts';
+import { findWaits } from '../store/waits.ts';
+import type { Wait } from '../store/waits.ts';
 import { countOf, formatBytes } from '../units.ts';
+import { describeBlocked } from './maintenance.ts';
 import { forwardsIn, storesIn } from './roles.ts';
 import type { Role } from './roles.ts';
 import type { Observation } from './observation.ts';
@@ -14,7 +18,7 @@ export interface CheckedParts {
   readonly db: Db | undefined;
   /** Undefined in a process that accepts no deliveries. */
   readonly queue: DeliveryQueue | undefined;
-  readonly observation: Pick<Observation, 'askDestinations'> & {
+  readonly observation: Pick<Observation, 'askDestinations' | 'blockedChanges'> & {
     readonly arrivals: () => readonly Arrival[];
   };
 }
@@ -29,7 +33,9 @@ const BEHIND_AFTER_MS = 5 * 60 * 1000;
 export function checksOf({ role, db, queue, observation }: CheckedParts): Checks {
   return {
     ...(queue === undefined ? {} : { queue: queueCheck(queue), spool: spoolCheck(queue) }),
-    ...(db === undefined ? {} : { database: databaseCheck(db, role) }),
+    ...(db === undefined
+      ? {}
+      : { database: databaseCheck(db, role), locks: locksCheck(() => findWaits(db), observation) }),
     ...(forwardsIn(role) ? { forwarding: forwardingCheck(observation) } : {}),
     ...(storesIn(role) ? { silence: silenceCheck(observation) } : {}),
   };
@@ -63,6 +69,31 @@ function databaseCheck(db: Db, role: Role): Check {
     return 'ok' as const;
   };
   return { ask, isNeeded: role !== 'all' && role !== 'ingest' };
+}
+
+/** Lock waits and long transactions in the database; maintenance reports the sessions that it waits for itself. */
+export function locksCheck(
+  find: () => Promise<readonly Wait[]>,
+  { blockedChanges }: Pick<CheckedParts['observation'], 'blockedChanges'>,
+): Check {
+  const ask = async (): Promise<Finding> => {
+    const blocked = blockedChanges().map((change) => ({
+      name: 'maintenance',
+      state: 'waiting' as const,
+      why: describeBlocked(change),
+    }));
+    const waits = await find().catch(() => undefined);
+    if (waits === undefined && blocked.length === 0) {
+      return { state: 'unknown', why: 'the database does not answer' };
+    }
+    const parts = (waits ?? []).map(({ waiting, session }) => ({
+      name: waiting,
+      state: 'waiting' as const,
+      why: describeWork(session),
+    }));
+    return worstOf([...parts, ...blocked], ['waiting']);
+  };
+  return { ask, isNeeded: false };
 }
 
 function forwardingCheck({ askDestinations }: CheckedParts['observation']): Check {

@@ -7,16 +7,17 @@ export interface Repetition {
 }
 
 /**
- * Runs work now, and again `everyMs` after it ended, or at once if it resolves with `more`. Errors go to `onError`, and
+ * Runs work now, and again `pauseMs` after it ended, or at once if it resolves with `more`. Errors go to `onError`, and
  * the work is tried again.
  */
 export function repeat(
-  everyMs: number,
+  pauseMs: number | (() => number),
   work: () => Promise<'more' | 'done'>,
   onError: (error: unknown) => void,
 ): Repetition {
   const stopping = new AbortController();
   const { signal } = stopping;
+  const next = () => (typeof pauseMs === 'number' ? pauseMs : pauseMs());
 
   async function run(): Promise<void> {
     while (!signal.aborted) {
@@ -24,7 +25,7 @@ export function repeat(
         onError(error);
         return 'done' as const;
       });
-      if (more === 'done') await sleep(everyMs, undefined, { signal }).catch(() => undefined);
+      if (more === 'done') await sleep(next(), undefined, { signal }).catch(() => undefined);
     }
   }
 

@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import { destinationNames } from '../config/destinations.ts';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import { createBatchStore } from '../handlers/store-batch.ts';
@@ -8,14 +7,13 @@ import type { DeliveryWorker, StoreBatch } from '../queue/delivery-worker.ts';
 import type { QueueLocation } from '../queue/engine.ts';
 import { createSilenceWatch } from '../observe/silence-watch.ts';
 import type { SilenceWatch } from '../observe/silence-watch.ts';
-import { compactArrivals, rollUpArrivals } from '../store/roll-up-arrivals.ts';
+import { rollUpArrivals } from '../store/roll-up-arrivals.ts';
 import { openStoringDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { limitQuarantine } from '../store/limit-quarantine.ts';
 import { limitReaders } from '../store/limit-readers.ts';
-import { maintainPartitions } from '../store/partitions.ts';
-import { countOf } from '../units.ts';
 import { closing } from './closing.ts';
+import { startMaintenance } from './maintenance.ts';
 import { logLostConnections } from './open-store.ts';
 import type { Observation } from './observation.ts';
 import { repeat } from './repeat.ts';
@@ -29,9 +27,6 @@ export interface StoringOptions {
   readonly observation: Observation;
   readonly logger: Logger;
 }
-
-/** How often months are created, retention is applied and old minutes of arrivals become hours. */
-const MAINTENANCE_INTERVAL_MS = 60 * 60 * 1000;
 
 /** Charts are at most this much behind. */
 const ROLL_UP_INTERVAL_MS = 5_000;
@@ -74,52 +69,6 @@ function startWorker(
   };
   started.defer(closing(logger, 'worker', close));
   return worker;
-}
-
-/** Maintains the tables now, so that the first row finds its month, and then every hour. */
-async function startMaintenance(
-  { config, db, logger }: StoringOptions,
-  started: AsyncDisposableStack,
-): Promise<void> {
-  const maintain = async () => {
-    const destinations = destinationNames(config.forwarding);
-    const { retentionMonths } = config;
-    const report = await maintainPartitions(db, new Date(), retentionMonths, destinations);
-    const { created, dropped, held, missed, inDefault } = report;
-    if (created.length > 0) logger.info(`${countOf(created.length, 'month partition')} created`);
-    if (dropped.length > 0) logger.info({ dropped }, 'retention dropped partitions');
-    for (const behind of held) {
-      logger.warn(
-        behind,
-        `retention waits: destination ${behind.destination} has not received all of ${behind.partition}`,
-      );
-    }
-    for (const behind of missed) {
-      logger.warn(
-        behind,
-        `retention dropped ${behind.partition} before destination ${behind.destination} received all of it`,
-      );
-    }
-    for (const { partition, rows } of inDefault) {
-      logger.warn(
-        { partition, rows },
-        'events are in the default partition: their month has none of its own',
-      );
-    }
-    await compactArrivals(db, new Date());
-  };
-  await maintain();
-  let running = Promise.resolve();
-  const timer = setInterval(() => {
-    running = maintain().catch((error: unknown) => {
-      logger.error({ err: error }, `partitions were not maintained: ${describeError(error)}`);
-    });
-  }, MAINTENANCE_INTERVAL_MS);
-  const stop = async () => {
-    clearInterval(timer);
-    await running;
-  };
-  started.defer(closing(logger, 'maintenance', stop));
 }
 
 /** Deletes quarantined content beyond the limits, now and every minute. */

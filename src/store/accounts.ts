@@ -59,6 +59,11 @@ export async function findAccount(db: Db, name: string): Promise<Account | undef
   return db.selectFrom('accounts').selectAll().where(isNamed(name)).executeTakeFirst();
 }
 
+/** The account of a person of OpenID Connect, also if it is disabled. `identity`: issuer and subject, separated by a space. */
+export async function findIdentity(db: Db, identity: string): Promise<Account | undefined> {
+  return db.selectFrom('accounts').selectAll().where('identity', '=', identity).executeTakeFirst();
+}
+
 const isNamed = (name: string) => sql<boolean>`lower(name) = lower(${name})`;
 
 /** All accounts by name, without secrets. */

@@ -128,6 +128,8 @@ async function createLogins(client: Client, service: string, urls: RoleUrls): Pr
   await client.query(`grant ${OWNER} to ${serviceName}`);
   if (Number(rows[0]?.number) >= 160_000) {
     await client.query(`grant ${OWNER} to ${serviceName} with inherit false, set true`);
+    // It names the sessions that it waits for, and what they do. Before Postgres 16, it names them only.
+    await client.query(`grant pg_read_all_stats to ${serviceName} with inherit true, set false`);
   }
   // With the rights of the reader, the owner can end the reader's sessions.
   await client.query(`grant ${READER} to ${OWNER}`);

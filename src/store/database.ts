@@ -1,5 +1,5 @@
 import { Socket } from 'node:net';
-import { Kysely, PostgresDialect, sql } from 'kysely';
+import { Kysely, PostgresAdapter, PostgresDialect, sql } from 'kysely';
 import type { Transaction } from 'kysely';
 import { OutageError } from '../errors.ts';
 import { CONNECTION_LIFETIME_SECONDS, createPool } from '../postgres.ts';
@@ -100,7 +100,19 @@ function createSocket(silenceMs: number): Socket {
 }
 
 function openPool(options: PoolOptions, onError: OnError): Db {
-  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: createPool(options, onError) }) });
+  return new Kysely<Tables>({ dialect: new RowLockDialect({ pool: createPool(options, onError) }) });
+}
+
+/** Kysely's own migration lock is an advisory lock, which every role that may log in can take: see `migrateStore`. */
+class RowLockAdapter extends PostgresAdapter {
+  override async acquireMigrationLock(): Promise<void> {}
+  override async releaseMigrationLock(): Promise<void> {}
+}
+
+class RowLockDialect extends PostgresDialect {
+  override createAdapter(): RowLockAdapter {
+    return new RowLockAdapter();
+  }
 }
 
 /** SQLSTATE query_canceled: how a statement ends that runs into the statement time-out. */

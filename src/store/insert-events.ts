@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { MESSAGE_TYPES } from '../domain.ts';
 import type { MessageType, Origin } from '../domain.ts';
 import { FIELDS, tableOf } from '../message-types.ts';
@@ -55,6 +56,14 @@ const INSERTS = new Map<MessageType, Insert>(
     ];
   }),
 );
+
+/**
+ * Begins to store. The first statement of every transaction that stores, before any savepoint: those who follow the
+ * events wait for it from then on.
+ */
+export async function beginStoring(trx: Trx): Promise<void> {
+  await sql`select begin_storing()`.execute(trx);
+}
 
 /**
  * Inserts any number of events of one message type by one statement. An event that is stored already is skipped.

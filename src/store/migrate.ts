@@ -2,32 +2,81 @@ import { promises as fs } from 'node:fs';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { FileMigrationProvider, Migrator } from 'kysely/migration';
+import { DatabaseError } from 'pg';
+import { OutageError } from '../errors.ts';
+import { isLockTimeout } from '../postgres.ts';
 import type { Db } from './database.ts';
+import { limitLockWait } from './locks.ts';
 import { asOwner, grantToService } from './roles.ts';
+import { describeSession, findHolders } from './server-sessions.ts';
 
 const MIGRATIONS = path.resolve(import.meta.dirname, '../../migrations');
 
+/** How long a migration waits for a table that another session uses; everybody else queues behind it meanwhile. */
+const LOCK_WAIT_MS = 2_000;
+
 /**
- * Applies the pending migrations under a lock, so that several processes may start at once, as the owner of the tables.
- * Resolves with the names of the migrations applied. Throws an error that names the failed migration.
+ * Applies the pending migrations in one transaction and under a lock, so that several processes may start at once, as the
+ * owner of the tables. Resolves with the names of the migrations applied. Throws an error that names the failed migration,
+ * or an OutageError that names the sessions that are in the way: nothing was changed, and it can be repeated.
  */
 export async function migrateStore(db: Db): Promise<string[]> {
-  return asOwner(db, async (connection) => {
-    const applied = await applyMigrations(connection);
-    await grantToService(connection);
-    return applied;
-  });
+  try {
+    return await asOwner(db, async (connection) => {
+      await createLockTable(connection);
+      const applied = await applyMigrations(connection);
+      await grantToService(connection);
+      return applied;
+    });
+  } catch (error) {
+    if (!(error instanceof Error) || !isLockTimeout(error.cause)) throw error;
+    throw new OutageError(await describeBlocked(db), { cause: error });
+  }
 }
 
 async function applyMigrations(db: Db): Promise<string[]> {
-  const { error, results = [] } = await migratorOf(db).migrateToLatest();
-  if (error !== undefined) {
-    const failed = results.find(({ status }) => status === 'Error')?.migrationName;
-    throw new Error(`migration ${failed ?? '(none started)'} failed; the database is unchanged`, {
-      cause: error,
-    });
+  return db.transaction().execute(async (trx) => {
+    await sql`select from kysely_migration_lock for update`.execute(trx);
+    await limitLockWait(trx, LOCK_WAIT_MS);
+    const { error, results = [] } = await migratorOf(trx).migrateToLatest();
+    if (error !== undefined) {
+      const failed = results.find(({ status }) => status === 'Error')?.migrationName;
+      const message = `migration ${failed ?? '(none started)'} failed; the database is unchanged`;
+      throw new Error(message, { cause: error });
+    }
+    return results.map(({ migrationName }) => migrationName);
+  });
+}
+
+/**
+ * Creates the table of Kysely's lock, and its row. A row is locked instead of Kysely's own advisory lock
+ * (`RowLockAdapter`), which every role that may log in can take.
+ */
+async function createLockTable(db: Db): Promise<void> {
+  const { rows } = await sql`select from pg_tables
+    where tablename = 'kysely_migration_lock' and schemaname = any(current_schemas(false))`.execute(db);
+  if (rows.length === 0) {
+    // Without a lock, two processes may both find no table, and one of them fails.
+    await sql`create table if not exists kysely_migration_lock (
+      id varchar(255) primary key, is_locked integer not null default 0)`
+      .execute(db)
+      .catch((error: unknown) => {
+        if (!(error instanceof DatabaseError) || !DUPLICATES.has(error.code ?? '')) throw error;
+      });
   }
-  return results.map(({ migrationName }) => migrationName);
+  await sql`insert into kysely_migration_lock (id) values ('migration_lock') on conflict do nothing`.execute(
+    db,
+  );
+}
+
+/** SQLSTATE unique_violation and duplicate_table: another process has created the table meanwhile. */
+const DUPLICATES: ReadonlySet<string> = new Set(['23505', '42P07']);
+
+async function describeBlocked(db: Db): Promise<string> {
+  const tables = sql`select oid from pg_class where relnamespace = current_schema()::regnamespace`;
+  const holders = await findHolders(db, tables, LOCK_WAIT_MS / 1_000);
+  const names = holders.map(describeSession).join('; ') || 'a session that has ended since';
+  return `migrations wait for tables that others use: ${names}`;
 }
 
 /** The migrations of a database. */

@@ -3,9 +3,13 @@ import type { RawBuilder } from 'kysely';
 import { FAMILIES } from '../domain.ts';
 import type { Family } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
+import { isLockTimeout } from '../postgres.ts';
 import type { Db, Trx } from './database.ts';
 import { destinationsBehind } from './destinations.ts';
+import { limitLockWait, lockRow } from './locks.ts';
 import { becomeOwner } from './roles.ts';
+import { findHolders } from './server-sessions.ts';
+import type { Session } from './server-sessions.ts';
 
 /** The result of one round of maintenance. */
 export interface PartitionReport {
@@ -15,6 +19,8 @@ export interface PartitionReport {
   readonly held: readonly PartitionBehind[];
   /** Partitions dropped before these destinations, which do not hold them back, had passed all of their events. */
   readonly missed: readonly PartitionBehind[];
+  /** Changes that did not get their locks, because others use the table. */
+  readonly blocked: readonly BlockedChange[];
   /** Default partitions that contain rows, which belong to no month's partition; normally none. */
   readonly inDefault: readonly { readonly partition: string; readonly rows: number }[];
 }
@@ -29,13 +35,30 @@ interface PartitionBehind {
 const MONTHS_BEHIND = 1;
 const MONTHS_AHEAD = 3;
 
-/** Key of the advisory lock under which one process at a time maintains the partitions. */
-const MAINTENANCE_LOCK = 0x78697170;
+/**
+ * How long a change waits for the locks that it needs. Everybody else who needs the table queues behind it meanwhile,
+ * so this is also the longest time that maintenance makes storing and the console wait for a reader.
+ */
+const LOCK_WAIT_MS = 300;
+
+/** A change of the partitions; each is one transaction. */
+interface Change {
+  readonly action: 'create' | 'drop';
+  readonly table: string;
+  readonly partition: string;
+}
+
+/** A change that did not get its locks. */
+export interface BlockedChange extends Change {
+  /** The sessions that use the table, longest first; empty if they have ended since. */
+  readonly by: readonly Session[];
+}
 
 /**
  * Creates the partitions of the months around `now`, drops those that have expired, and counts the rows of the default
  * partitions. Rows of a new month in the default partition move to the month's partition. A partition is kept until
- * these destinations, unless they are paused, have passed all of its events.
+ * these destinations, unless they are paused, have passed all of its events. A change that does not get its locks at
+ * once is reported as blocked: call again later.
  */
 export async function maintainPartitions(
   db: Db,
@@ -43,29 +66,38 @@ export async function maintainPartitions(
   retentionMonths: Readonly<Record<Family, number | undefined>>,
   destinations: readonly string[] = [],
 ): Promise<PartitionReport> {
-  return db.connection().execute(async (connection) => {
-    await sql`select pg_advisory_lock(${MAINTENANCE_LOCK})`.execute(connection);
-    try {
-      const reports: PartitionReport[] = [];
-      for (const family of FAMILIES) {
-        // One family at a time: with locks on two tables, this could deadlock with a batch that inserts into both.
-        const work = async (trx: Trx) => {
-          await becomeOwner(trx);
-          return maintainTable(trx, TABLE_OF[family], now, retentionMonths[family], destinations);
-        };
-        reports.push(await connection.transaction().execute(work));
-      }
-      return {
-        created: reports.flatMap(({ created }) => created),
-        dropped: reports.flatMap(({ dropped }) => dropped),
-        held: reports.flatMap(({ held }) => held),
-        missed: reports.flatMap(({ missed }) => missed),
-        inDefault: reports.flatMap(({ inDefault }) => inDefault),
-      };
-    } finally {
-      await sql`select pg_advisory_unlock(${MAINTENANCE_LOCK})`.execute(connection);
-    }
-  });
+  const reports: PartitionReport[] = [];
+  for (const family of FAMILIES) {
+    const table = TABLE_OF[family];
+    const oldest = oldestKept(table, now, retentionMonths[family]);
+    const created = await createMissing(db, table, now, oldest);
+    const dropped = await dropExpired(db, table, oldest, destinations);
+    const rows = await countDefault(db, table);
+    reports.push({
+      ...dropped,
+      created: created.done,
+      blocked: [...created.blocked, ...dropped.blocked],
+      inDefault: rows === 0 ? [] : [{ partition: `${table}_default`, rows }],
+    });
+  }
+  return {
+    created: reports.flatMap(({ created }) => created),
+    dropped: reports.flatMap(({ dropped }) => dropped),
+    held: reports.flatMap(({ held }) => held),
+    missed: reports.flatMap(({ missed }) => missed),
+    blocked: reports.flatMap(({ blocked }) => blocked),
+    inDefault: reports.flatMap(({ inDefault }) => inDefault),
+  };
+}
+
+/** The partitions of the month of `now` that do not exist: events of this month would go to the default partition. */
+export async function missingNow(db: Db, now: Date): Promise<readonly string[]> {
+  const missing: string[] = [];
+  for (const family of FAMILIES) {
+    const name = partitionName(TABLE_OF[family], now);
+    if (!(await exists(db, name))) missing.push(name);
+  }
+  return missing;
 }
 
 /** The state of the partitions. */
@@ -101,54 +133,98 @@ export async function readPartitionState(
   return { missing, passed, inDefault };
 }
 
-async function maintainTable(
-  trx: Trx,
+async function createMissing(
+  db: Db,
   table: string,
   now: Date,
-  keep: number | undefined,
-  destinations: readonly string[],
-): Promise<PartitionReport> {
-  const existing = await listPartitions(trx, table);
-  const oldest = oldestKept(table, now, keep);
-  const passed = existing.filter((name) => oldest !== undefined && name < oldest);
-  const { dropped, held, missed } = await dropPartitions(trx, passed, destinations);
-
-  const created: string[] = [];
+  oldest: string | undefined,
+): Promise<{ readonly done: readonly string[]; readonly blocked: readonly BlockedChange[] }> {
+  const done: string[] = [];
+  const blocked: BlockedChange[] = [];
+  const existing = await listPartitions(db, table);
   for (const month of monthsAround(now)) {
     const name = partitionName(table, month);
     if (existing.includes(name) || (oldest !== undefined && name < oldest)) continue;
-    await createPartition(trx, table, name, month);
-    created.push(name);
+    const change: Change = { action: 'create', table, partition: name };
+    const found = await make(db, change, async (trx) => {
+      if (await exists(trx, name)) return;
+      await createPartition(trx, table, name, month);
+      done.push(name);
+    });
+    blocked.push(...found);
   }
-  const rows = await countDefault(trx, table);
-  return {
-    created,
-    dropped,
-    held,
-    missed,
-    inDefault: rows === 0 ? [] : [{ partition: `${table}_default`, rows }],
-  };
+  return { done, blocked };
 }
 
-async function dropPartitions(
-  trx: Trx,
-  partitions: readonly string[],
+async function dropExpired(
+  db: Db,
+  table: string,
+  oldest: string | undefined,
   destinations: readonly string[],
-): Promise<Pick<PartitionReport, 'dropped' | 'held' | 'missed'>> {
+): Promise<Pick<PartitionReport, 'dropped' | 'held' | 'missed' | 'blocked'>> {
   const dropped: string[] = [];
   const held: PartitionBehind[] = [];
   const missed: PartitionBehind[] = [];
-  for (const partition of partitions) {
-    const behind = await destinationsBehind(trx, partition);
-    const holders = behind.filter(({ name, state }) => state !== 'paused' && destinations.includes(name));
-    const named = (list: typeof behind) => list.map(({ name: destination }) => ({ partition, destination }));
-    held.push(...named(holders));
+  const blocked: BlockedChange[] = [];
+  const existing = await listPartitions(db, table);
+  for (const partition of existing.filter((name) => oldest !== undefined && name < oldest)) {
+    const holders = (await behindOf(db, partition, destinations)).holders;
+    held.push(...holders);
     if (holders.length > 0) continue;
-    missed.push(...named(behind));
-    await sql`drop table ${sql.id(partition)}`.execute(trx);
-    dropped.push(partition);
+    const found = await make(db, { action: 'drop', table, partition }, async (trx) => {
+      if (!(await exists(trx, partition))) return;
+      // The lock that the drop needs anyway: nobody stores a late event between the check and the drop.
+      await sql`lock table ${sql.id(table)} in access exclusive mode`.execute(trx);
+      const behind = await behindOf(trx, partition, destinations);
+      held.push(...behind.holders);
+      if (behind.holders.length > 0) return;
+      await sql`drop table ${sql.id(partition)}`.execute(trx);
+      missed.push(...behind.others);
+      dropped.push(partition);
+    });
+    blocked.push(...found);
   }
-  return { dropped, held, missed };
+  return { dropped, held, missed, blocked };
+}
+
+/** The destinations that have not passed all events of a partition: those that hold it back, and the others. */
+async function behindOf(
+  db: Db,
+  partition: string,
+  destinations: readonly string[],
+): Promise<{ readonly holders: readonly PartitionBehind[]; readonly others: readonly PartitionBehind[] }> {
+  const behind = await destinationsBehind(db, partition);
+  const isHolder = ({ name, state }: (typeof behind)[number]) =>
+    state !== 'paused' && destinations.includes(name);
+  const named = (list: typeof behind) => list.map(({ name: destination }) => ({ partition, destination }));
+  return {
+    holders: named(behind.filter(isHolder)),
+    others: named(behind.filter((one) => !isHolder(one))),
+  };
+}
+
+/**
+ * Makes a change in a transaction of its own, one process at a time: with the locks of two tables, it could deadlock
+ * with a batch that inserts into both. Returns the change if it did not get its locks; nothing is changed then.
+ */
+async function make(
+  db: Db,
+  change: Change,
+  work: (trx: Trx) => Promise<void>,
+): Promise<readonly BlockedChange[]> {
+  try {
+    await db.transaction().execute(async (trx) => {
+      await lockRow(trx, 'maintenance');
+      await becomeOwner(trx);
+      await limitLockWait(trx, LOCK_WAIT_MS);
+      await work(trx);
+    });
+    return [];
+  } catch (error) {
+    if (!isLockTimeout(error)) throw error;
+    const tables = sql`select relid from pg_partition_tree(${change.table})`;
+    return [{ ...change, by: await findHolders(db, tables, LOCK_WAIT_MS / 1_000) }];
+  }
 }
 
 /** Names of a table's month partitions, `TABLE_YYYY_MM`, which sort by time. */
@@ -159,6 +235,13 @@ async function listPartitions(trx: Db, table: string): Promise<string[]> {
     trx,
   );
   return rows.map(({ name }) => name);
+}
+
+async function exists(db: Db, table: string): Promise<boolean> {
+  const { rows } = await sql<{ exists: boolean }>`select to_regclass(${table}) is not null as exists`.execute(
+    db,
+  );
+  return rows[0]?.exists === true;
 }
 
 async function createPartition(trx: Trx, table: string, name: string, month: Date): Promise<void> {
@@ -204,8 +287,9 @@ async function createTableLike(trx: Trx, table: string, name: string): Promise<v
 }
 
 async function attach(trx: Trx, table: string, name: string, values: RawBuilder<unknown>): Promise<void> {
+  // Attached last: readers and writers of the default partition wait from then on.
+  await sql`select guard_table(${name}), order_table(${name})`.execute(trx);
   await sql`alter table ${sql.id(table)} attach partition ${sql.id(name)} ${values}`.execute(trx);
-  await sql`select guard_table(${name})`.execute(trx);
 }
 
 async function countDefault(trx: Db, table: string): Promise<number> {

@@ -6,6 +6,7 @@ import { allOf, familyQueries, timeConditions } from './event-filter.ts';
 import type { EventFilter, FamilyQuery } from './event-filter.ts';
 import { selectRows, toEvent } from './event-rows.ts';
 import type { StoredRow } from './event-rows.ts';
+import { readHorizon } from './horizon.ts';
 import type { Scope } from './scope.ts';
 import { byPosition } from './stored-event.ts';
 import type { StoredEvent, StoredPosition } from './stored-event.ts';
@@ -22,8 +23,8 @@ export interface Stretch {
 
 /**
  * Reads the next `limit` events after a position, in the order of storing, and returns those that match the filter.
- * Reading goes on at `end`, also when no event matched. Events above the oldest open transaction are left for later:
- * ids are assigned before their transactions commit, so a plain "id greater than" would miss rows.
+ * Reading goes on at `end`, also when no event matched. Events above the horizon are left for later: ids are
+ * assigned before their transactions commit, so a plain "id greater than" would miss rows.
  */
 export async function readStretch(
   db: Db,
@@ -66,9 +67,10 @@ async function endOfStretch(
   position: StoredPosition,
   limit: number,
 ): Promise<{ readonly end: StoredPosition | undefined; readonly count: number }> {
+  const horizon = await readHorizon(db);
   const places = FAMILIES.map(
     (family) => sql`(select xid, id from ${sql.table(TABLE_OF[family])}
-      where ${isAfter(position)} and xid < pg_snapshot_xmin(pg_current_snapshot())
+      where ${isAfter(position)} and xid < ${horizon}::xid8
       order by xid, id limit ${limit})`,
   );
   const { rows } = await sql<StoredPosition & { count: number }>`
@@ -84,20 +86,19 @@ const isAfter = ({ xid, id }: StoredPosition) => sql`(xid, id) > (${xid}::xid8, 
 
 /** The position after everything stored so far. */
 export async function endOfEvents(db: Db): Promise<StoredPosition> {
-  const { rows } = await sql<{ xid: string }>`
-    select pg_snapshot_xmin(pg_current_snapshot())::text as xid`.execute(db);
-  return { xid: rows[0]?.xid ?? '0', id: '0' };
+  return { xid: await readHorizon(db), id: '0' };
 }
 
 /** The position just before the first event received at or after a time; the end when there is none. */
 export async function positionBefore(db: Db, time: Date): Promise<StoredPosition> {
+  const horizon = await readHorizon(db);
   const firsts = FAMILIES.map(
     (family) => sql`(select xid, id from ${sql.table(TABLE_OF[family])}
       where received_at >= ${time} order by xid, id limit 1)`,
   );
   const { rows } = await sql<StoredPosition>`
     with firsts as (${sql.join(firsts, sql` union all `)}),
-         ends as (select * from firsts union all select pg_snapshot_xmin(pg_current_snapshot()), 1::bigint)
+         ends as (select * from firsts union all select ${horizon}::xid8, 1::bigint)
     select xid::text, (id - 1)::text as id from ends order by ends.xid, ends.id limit 1`.execute(db);
   const [row] = rows;
   if (row === undefined) throw new TypeError('the query for the end of the events returned no row');

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { RawBuilder } from 'kysely';
 import type { Db, Trx } from './database.ts';
+import { readHorizon } from './horizon.ts';
 
 /** After so many days, counts by the minute become counts by the hour. */
 const DAYS_BY_MINUTE = 14;
@@ -22,7 +23,7 @@ export interface RollUp {
 
 /**
  * Counts the deliveries committed since the last roll-up in `arrivals`: each exactly once, also while others store or
- * roll up. Deliveries of a transaction that is still open, or that began after such a one, are left for the next
+ * roll up. Deliveries of a transaction that is still storing, or that began after such a one, are left for the next
  * roll-up. Undefined, with nothing done, while another roll-up runs.
  */
 export async function rollUpArrivals(db: Db): Promise<RollUp | undefined> {
@@ -38,14 +39,15 @@ export async function rollUpArrivals(db: Db): Promise<RollUp | undefined> {
   });
 }
 
-/** All rows below the oldest open transaction are visible, and no row can be added there any more. */
+/** All rows below the horizon are visible, and no row can be added there any more. */
 async function countCommitted(trx: Trx): Promise<number> {
+  const horizon = sql`${await readHorizon(trx)}::xid8`;
   const counted = addUp(sql`
-    xid >= (select next_xid from arrivals_progress) and xid < pg_snapshot_xmin(pg_current_snapshot())`);
-  // One statement reads one snapshot, so the count and the start of the next roll-up fit together.
+    xid >= (select next_xid from arrivals_progress) and xid < ${horizon}`);
+  // A horizon may be lower than an earlier one: what was counted is not counted again.
   const { rows } = await sql<{ counted: string }>`
     ${counted}
-    update arrivals_progress set next_xid = pg_snapshot_xmin(pg_current_snapshot())
+    update arrivals_progress set next_xid = greatest(next_xid, ${horizon})
     returning (select coalesce(sum(deliveries), 0) from taken) as counted`.execute(trx);
   return Number(rows[0]?.counted ?? 0);
 }

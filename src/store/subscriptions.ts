@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Selectable } from 'kysely';
 import type { Db } from './database.ts';
+import { createLock, lockRow } from './locks.ts';
 import type { Tables } from './tables.ts';
 
 const COLUMNS = [
@@ -80,18 +81,14 @@ export async function replaceSubscriptions(
   });
 }
 
-/** First key of the advisory lock under which the subscriptions of a source are changed; the second is the source's. */
-const SUBSCRIBING_LOCK = 0x78697173;
-
 /** Runs the work while no other process on this database changes the subscriptions of the source. */
 export async function whileSubscribing<T>(db: Db, source: string, work: () => Promise<T>): Promise<T> {
-  return db.connection().execute(async (connection) => {
-    const keys = sql`${SUBSCRIBING_LOCK}::int, hashtext(${source})`;
-    await sql`select pg_advisory_lock(${keys})`.execute(connection);
-    try {
-      return await work();
-    } finally {
-      await sql`select pg_advisory_unlock(${keys})`.execute(connection);
-    }
+  const lock = `subscriptions of ${source}`;
+  await createLock(db, lock);
+  return db.transaction().execute(async (trx) => {
+    // The cloud may take minutes, and this session has nothing else to do.
+    await sql`set local idle_in_transaction_session_timeout = 0`.execute(trx);
+    await lockRow(trx, lock);
+    return work();
   });
 }

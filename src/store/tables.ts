@@ -117,6 +117,7 @@ export interface Tables {
     outcome: 'done' | 'failed' | null;
     result: ColumnType<Readonly<Record<string, unknown>> | null, string | null, string>;
   };
+  locks: { name: string };
   accounts: {
     name: string;
     role: AccountRole;

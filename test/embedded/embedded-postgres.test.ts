@@ -6,6 +6,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
+import { Client } from 'pg';
 import { temporaryDirectory } from '../support/program.ts';
 
 let directory: string;
@@ -108,4 +109,22 @@ describe.each(users)('started by the user %i', (uid) => {
     await chmod(dataDir(), uid === 0 ? 0o711 : 0o700);
     expect(await startAndStop(process.getuid?.())).toBe(owner);
   });
+});
+
+it('is locked out of reach of the reading role', async () => {
+  const server = await startEmbeddedPostgres(directory);
+  const url = new URL(server.readerUrl);
+  const reader = new Client({ connectionString: url.href });
+  await reader.connect();
+  await expect(reader.query('select pg_advisory_lock($1)', [0x78697169])).rejects.toThrow(
+    'permission denied',
+  );
+  url.pathname = '/postgres';
+  const elsewhere = new Client({ connectionString: url.href });
+  await expect(elsewhere.connect()).rejects.toThrow('permission denied for database "postgres"');
+  const lock = await server.lock();
+  expect(lock).toBeDefined();
+  await lock?.release();
+  await reader.end();
+  await server.stop('immediate');
 });

@@ -120,10 +120,10 @@ const TESTS: Readonly<Record<string, (context: TestContext) => Promise<void>>> =
     const other = await storing.db.startTransaction().execute();
     // Who looks for a deadlock first is the one that gives way: the worker, after a second.
     await sql`set local deadlock_timeout = '1min'`.execute(other);
-    await sql`lock table deliveries in exclusive mode`.execute(other);
+    await sql`lock table audit_events in exclusive mode`.execute(other);
     const done = storing.store(some());
     await waitForLocks(storing.db, 1);
-    await sql`lock table audit_events in exclusive mode`.execute(other);
+    await sql`lock table deliveries in exclusive mode`.execute(other);
     await waitFor(() => storing.logged('transaction repeated (deadlock)'));
     await other.commit().execute();
     await done;

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { checksOf } from '../../src/serve/readiness-checks.ts';
+import { checksOf, locksCheck } from '../../src/serve/readiness-checks.ts';
 import type { CheckedParts } from '../../src/serve/readiness-checks.ts';
 import { createReadiness } from '../../src/observe/readiness.ts';
 import type { Arrival } from '../../src/observe/worker-metrics.ts';
@@ -8,6 +8,7 @@ import { OutageError } from '../../src/errors.ts';
 import type { DeliveryQueue } from '../../src/queue/delivery-queue.ts';
 import type { SpoolRoom } from '../../src/queue/spool/spool.ts';
 import type { DestinationStatus } from '../../src/store/destinations.ts';
+import type { Session } from '../../src/store/server-sessions.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -56,7 +57,11 @@ function readinessOf({
   arrivals = [],
   ...parts
 }: Partial<CheckedParts> & { destinations?: DestinationStatus[]; arrivals?: Arrival[] }) {
-  const observation = { askDestinations: async () => destinations, arrivals: () => arrivals };
+  const observation = {
+    askDestinations: async () => destinations,
+    arrivals: () => arrivals,
+    blockedChanges: () => [],
+  };
   const checks = checksOf({ role: 'all', db: undefined, queue: undefined, observation, ...parts });
   return createReadiness(checks, pino({ level: 'silent' }));
 }
@@ -138,6 +143,49 @@ describe('the health of a process', () => {
       state: 'unusually quiet',
       why: 'last received 2026-01-31T08:00:00.000Z',
     });
+  });
+
+  it('names the sessions that the service waits for, to operators alone', async () => {
+    const session: Session = {
+      pid: 4711,
+      application: 'psql',
+      user: 'xiq_reader',
+      seconds: 40,
+      state: 'active',
+      query: 'select pg_sleep(75)',
+    };
+    const change = {
+      action: 'drop',
+      table: 'audit_events',
+      partition: 'audit_events_2025_01',
+      by: [session],
+    };
+    const find = async () => [{ waiting: 'forwarding', session } as const];
+    const locks = locksCheck(find, { blockedChanges: () => [{ ...change, action: 'drop' }] });
+    const readiness = createReadiness({ locks }, pino({ level: 'silent' }));
+    expect(await readiness.ask()).toEqual({ status: 'degraded', checks: { locks: 'waiting' } });
+    const { checks } = await readiness.describe();
+    expect(checks.slice(1)).toEqual([
+      {
+        name: 'locks: forwarding',
+        state: 'waiting',
+        why: 'pid 4711 (psql, user xiq_reader), in a transaction for 40 s; active: select pg_sleep(75)',
+      },
+      {
+        name: 'locks: maintenance',
+        state: 'waiting',
+        why: 'maintenance waits to drop audit_events_2025_01, because audit_events is in use: pid 4711 (psql, user xiq_reader), in a transaction for 40 s',
+      },
+    ]);
+  });
+
+  it('does not know of waits while the database is away, which is reported elsewhere', async () => {
+    const find = () => Promise.reject(new OutageError('connection refused'));
+    const readiness = createReadiness(
+      { locks: locksCheck(find, { blockedChanges: () => [] }) },
+      pino({ level: 'silent' }),
+    );
+    expect(await readiness.ask()).toEqual({ status: 'ok', checks: { locks: 'unknown' } });
   });
 
   it('has of each role its own parts alone', async () => {

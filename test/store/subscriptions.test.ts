@@ -124,7 +124,7 @@ describe('while somebody changes the subscriptions of a source', () => {
     await expect
       .poll(async () => {
         const { rows } =
-          await sql`select 1 from pg_locks where locktype = 'advisory' and not granted`.execute(test.db);
+          await sql`select from pg_locks where not granted and locktype = 'transactionid'`.execute(test.db);
         return rows.length;
       })
       .toBe(1);
@@ -132,5 +132,13 @@ describe('while somebody changes the subscriptions of a source', () => {
     await expect(first).rejects.toThrow('broken');
     await second;
     expect(events).toEqual(['other source', 'first ends', 'second']);
+  });
+
+  it('a role that may only select cannot keep anybody waiting', async () => {
+    const reading = test.db.transaction().execute(async (trx) => {
+      await sql`set local role xiq_reader`.execute(trx);
+      await sql`select from locks for update`.execute(trx);
+    });
+    await expect(reading).rejects.toThrow('permission denied for table locks');
   });
 });

@@ -16,11 +16,14 @@ export interface RunningAdmin {
   close(): Promise<void>;
 }
 
-/** Starts the admin listener with these areas, by default without a token. What it asks for is asked with the token. */
+/**
+ * Starts the admin listener with these areas, by default without a token, on any free port. What it asks for is asked with
+ * the token.
+ */
 export async function startAdmin(
   areas: readonly Area[],
   db: Db,
-  options: Partial<AdminOptions> = {},
+  { port = 0, ...options }: Partial<AdminOptions> & { readonly port?: number } = {},
 ): Promise<RunningAdmin> {
   const stopping = new AbortController();
   const app = createAdminApp({
@@ -28,14 +31,14 @@ export async function startAdmin(
     countFailure: async () => undefined,
     logRefusal: () => undefined,
     metrics: async () => ({ contentType: 'text/plain', text: '' }),
-    console: { db, areas },
+    console: { db, areas, openId: undefined },
     version: '0',
     stopping: stopping.signal,
     logger: pino({ level: 'silent' }),
     ...options,
   });
   const listener = createHttpListener(app, undefined);
-  const url = `http://127.0.0.1:${await listener.listen(0, '127.0.0.1')}`;
+  const url = `http://127.0.0.1:${await listener.listen(port, '127.0.0.1')}`;
   const bearer: Record<string, string> =
     options.token === undefined ? {} : { Authorization: `Bearer ${options.token}` };
   const ask = async (

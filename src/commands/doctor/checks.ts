@@ -9,6 +9,7 @@ import type { DatabaseAccess } from './database-access.ts';
 import {
   checkConservation,
   checkDatabase,
+  checkLocks,
   checkMigrations,
   checkPartitions,
   checkRetention,
@@ -65,6 +66,7 @@ export function checksOf(config: Config, access: DatabaseAccess): Check[] {
       run: () => checkConservation(access),
     },
     { name: 'partitions', needs: ['migrations'], run: () => checkPartitions(access, config) },
+    { name: 'locks', needs: ['migrations'], run: () => checkLocks(access, config) },
     { name: 'retention', needs: ['migrations'], run: () => checkRetention(access, config) },
     ...destinationChecks(config, access),
   ];

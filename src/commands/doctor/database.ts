@@ -6,8 +6,10 @@ import { readServerFacts } from '../../store/database.ts';
 import { readMigrationState } from '../../store/migrate.ts';
 import { readPartitionState } from '../../store/partitions.ts';
 import { readConservation } from '../../store/read-arrivals.ts';
-import { ALL_SOURCES } from '../../store/scope.ts';
 import { readRoleState } from '../../store/role-state.ts';
+import { describeWork } from '../../store/server-sessions.ts';
+import { findTableUsers, findWaits } from '../../store/waits.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
 import { countOf, formatBytes } from '../../units.ts';
 import { fail, ok, warn } from './check.ts';
 import type { Finding } from './check.ts';
@@ -117,6 +119,21 @@ export async function checkPartitions(access: DatabaseAccess, config: Config): P
         `events outside all partitions: ${rows.join(', ')}`,
         'the time of these events is wrong or very old: see the table; events move once their month has a partition',
       );
+}
+
+/** Checks that no session makes the service wait: by a transaction that stores, by its locks, or before maintenance. */
+export async function checkLocks(access: DatabaseAccess, config: Config): Promise<Finding> {
+  const { db } = access.opened();
+  const waits = (await findWaits(db)).map(
+    ({ waiting, session }) => `${waiting} waits for ${describeWork(session)}`,
+  );
+  const { missing, passed } = await readPartitionState(db, new Date(), config.retentionMonths);
+  const tables = [...missing, ...passed].map((partition) => partition.replace(/_\d{4}_\d{2}$/, ''));
+  const users = await findTableUsers(db, [...new Set(tables)]);
+  waits.push(...users.map((session) => `maintenance waits for ${describeWork(session)}`));
+  return waits.length === 0
+    ? ok('no long waits')
+    : warn(waits.join('; '), 'end that transaction, or the session: select pg_terminate_backend(PID)');
 }
 
 /** Checks that no partition is older than the retention allows. */

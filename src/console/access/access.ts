@@ -43,6 +43,8 @@ export interface Access {
 
 /** Where accounts are, and whether their tables are ready. */
 export interface AccountsAt {
+  /** Whether people log in by OpenID Connect, so that log-in is required before there is an account. */
+  readonly hasOpenId: boolean;
   readonly db: Db;
   readonly checkSchema: SchemaGate;
 }
@@ -61,13 +63,15 @@ const PATIENCE_MS = 3_000;
 
 /**
  * `Authorization: Bearer` for programs: the admin token, or the API token of an account. A session cookie for people.
- * Without an admin token and as long as there are no accounts: everyone on this machine, if the Host header names it,
+ * Without an admin token and OpenID Connect, and as long as there are no accounts: everyone on this machine, if the Host header names it,
  * because another site could let its own name resolve to this machine. Without `at`, there are no accounts.
  */
 export function createAccess(adminToken: string | undefined, at: AccountsAt | undefined): Access {
   const digest = adminToken === undefined ? undefined : sha256(adminToken);
   const isAdminToken = (offered: string) => digest !== undefined && timingSafeEqual(sha256(offered), digest);
   let accountsExist = false;
+  const isOpen = async (request: AskedRequest) =>
+    adminToken === undefined && at?.hasOpenId !== true && !(await requiresLogIn(request));
 
   /** Accounts are never deleted, so this is true for ever once it is. */
   async function checkAccounts(): Promise<boolean> {
@@ -110,7 +114,7 @@ export function createAccess(adminToken: string | undefined, at: AccountsAt | un
     hasAccounts: checkAccounts,
     async visitorOf(request) {
       const { authorization, cookie } = request.headers;
-      if (adminToken === undefined && !(await requiresLogIn(request))) return visitorHere(request);
+      if (await isOpen(request)) return visitorHere(request);
       const bearer = /^Bearer (.+)$/i.exec(authorization ?? '')?.[1];
       if (bearer !== undefined) return ofToken(bearer);
       refuseOtherSites(request);

@@ -13,7 +13,7 @@ h1 { margin: 0 0 1rem; font-size: 1.25rem; }
 label { display: block; margin: .75rem 0 .25rem; }
 input { box-sizing: border-box; width: 100%; padding: .5rem; font: inherit; border: 1px solid light-dark(#7d8590, #7d8590); border-radius: .25rem; background: light-dark(#fff, #14171a); color: inherit; }
 small { color: light-dark(#59626d, #a3acb5); }
-button { width: 100%; margin-top: 1.25rem; padding: .6rem; font: inherit; font-weight: 600; border: 0; border-radius: .25rem; background: light-dark(#0b57c2, #2467c4); color: #fff; cursor: pointer; }
+button, .button { box-sizing: border-box; display: block; width: 100%; margin-top: 1.25rem; padding: .6rem; font: inherit; font-weight: 600; text-align: center; text-decoration: none; overflow-wrap: anywhere; border: 0; border-radius: .25rem; background: light-dark(#0b57c2, #2467c4); color: #fff; cursor: pointer; }
 details { margin-top: 1.25rem; padding-top: .75rem; border-top: 1px solid light-dark(#d5d9de, #343a41); }
 summary { cursor: pointer; }
 :focus-visible { outline: 3px solid light-dark(#0b57c2, #7fb2ff); outline-offset: 2px; }
@@ -29,6 +29,8 @@ export interface LogInWays {
   readonly account: boolean;
   /** Whether ADMIN_TOKEN is set. */
   readonly adminToken: boolean;
+  /** The host of the OpenID Connect provider. */
+  readonly provider: string | undefined;
 }
 
 /** The state of a log-in page. */
@@ -50,14 +52,24 @@ export function logInPage(
     null,
     html`
       ${problem !== undefined && html`<p role="alert">${problem}</p>`}
-      ${ways.account && accountForm(next, name)} ${ways.adminToken && !ways.account && tokenForm(next)}
+      ${ways.provider !== undefined && providerLink(next, ways.provider)}
+      ${
+        ways.account &&
+        (ways.provider === undefined
+          ? accountForm(next, name)
+          : html`<details open=${name !== undefined}>
+              <summary>Log in with a password</summary>
+              ${accountForm(next, name)}
+            </details>`)
+      }
       ${
         ways.adminToken &&
-        ways.account &&
-        html`<details open=${isAboutToken}>
-          <summary>Log in with the admin token</summary>
-          ${tokenForm(next)}
-        </details>`
+        (ways.provider === undefined && !ways.account
+          ? tokenForm(next)
+          : html`<details open=${isAboutToken}>
+              <summary>Log in with the admin token</summary>
+              ${tokenForm(next)}
+            </details>`)
       }
     `,
   );
@@ -91,6 +103,11 @@ function documentOf(head: Content, content: Content): VNode {
     </html>
   `;
 }
+
+/** A link and no form: browsers apply the policy for targets of forms to the redirect to the provider, too. */
+const providerLink = (next: string, host: string): Content => html`
+  <a class="button" href=${`/login/openid?next=${encodeURIComponent(next)}`}>Log in with ${host}</a>
+`;
 
 const accountForm = (next: string, name: string | undefined): Content => html`
   <form method="post" action="/login">

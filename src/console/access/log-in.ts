@@ -3,6 +3,8 @@ import { parseCookie } from 'cookie';
 import express from 'express';
 import type { CookieOptions, NextFunction, Request, Response, Router } from 'express';
 import { z } from 'zod';
+import type { OpenIdConfig } from '../../config.ts';
+import { HttpError } from '../../errors.ts';
 import { findAccount, useTotpStep } from '../../store/accounts.ts';
 import type { Account } from '../../store/accounts.ts';
 import type { Db } from '../../store/database.ts';
@@ -14,8 +16,13 @@ import { ADMIN_TOKEN_NAME, SESSION_COOKIE } from './access.ts';
 import type { Access } from './access.ts';
 import { createAttempts } from './attempts.ts';
 import { adminDigestOf, browserProof, digestOf, newSessionValue } from './credentials.ts';
-import type { LogRefusal, NoteWrongToken } from './gate.ts';
+import type { CountFailure, LogRefusal, NoteWrongToken } from './gate.ts';
 import { continuePage, logInPage } from './log-in-page.ts';
+import { accountOf } from './openid-account.ts';
+import { createOpenIdCookies } from './openid-cookie.ts';
+import { serveOpenId } from './openid-pages.ts';
+import type { Person } from './openid-person.ts';
+import { createOpenId } from './openid.ts';
 import { comesFromElsewhere, refuseOtherSites } from './origin.ts';
 import { isPassword } from './passwords.ts';
 import { verifyTotp } from './totp.ts';
@@ -25,6 +32,9 @@ export interface LogInOptions {
   readonly adminToken: string | undefined;
   readonly noteWrongToken: NoteWrongToken;
   readonly logRefusal: LogRefusal;
+  readonly countFailure: CountFailure;
+  /** Undefined: no log-in by OpenID Connect. */
+  readonly openId: OpenIdConfig | undefined;
   readonly db: Db;
   /** Throws HttpError 503 while the database is being prepared: a log-in is recorded there. */
   readonly checkSchema: SchemaGate;
@@ -55,14 +65,33 @@ const BROWSER_MS = 180 * 86_400_000;
 
 /** `/login` and `/logout`. */
 export function serveLogIn(options: LogInOptions): Router {
-  const { access, adminToken, noteWrongToken, logRefusal, db, checkSchema } = options;
+  const { access, adminToken, noteWrongToken, countFailure, logRefusal, db, checkSchema } = options;
   const router = express.Router({ caseSensitive: true });
   const attempts = createAttempts();
 
+  const openId = options.openId && createOpenId(options.openId);
+
   const waysToLogIn = async () => ({
-    account: adminToken === undefined || (await access.hasAccounts()),
+    account: (adminToken === undefined && openId === undefined) || (await access.hasAccounts()),
     adminToken: adminToken !== undefined,
+    provider: openId?.host,
   });
+
+  if (options.openId !== undefined && openId !== undefined) {
+    router.use(
+      serveOpenId({
+        openId,
+        cookies: createOpenIdCookies(options.openId),
+        beginSession: logInPerson,
+        showProblem: async (response, status, problem) => {
+          response.status(status).send(renderDocument(logInPage('/', await waysToLogIn(), { problem })));
+        },
+        pathWithin,
+        countFailure,
+        logRefusal,
+      }),
+    );
+  }
 
   router.get('/login', async (request, response) => {
     const next = pathWithin(new URL(request.url, 'http://localhost').searchParams.get('next') ?? '/');
@@ -143,6 +172,19 @@ export function serveLogIn(options: LogInOptions): Router {
     return { value, account };
   }
 
+  async function logInPerson(person: Person, request: Request, response: Response): Promise<void> {
+    await checkSchema();
+    const account = await accountOf(db, person);
+    const value = newSessionValue();
+    const operator = { name: account.name, via: 'console' } as const;
+    const details = { provider: openId?.host };
+    await recordAction(db, { operator, action: 'console.login', details }, async () => {
+      if (await startSession(db, digestOf(value), account)) return;
+      throw new HttpError(403, 'ACCOUNT_CHANGED', 'Your account has just been changed. Log in again.');
+    });
+    setCookies(request, response, { value, account });
+  }
+
   async function isRightCode({ name, totp_secret: secret, totp_last_step: last }: Account, code: string) {
     if (secret === null) return true;
     const step = verifyTotp(secret, code, last === null ? undefined : Number(last));
@@ -195,6 +237,6 @@ function pathWithin(next: string): string {
   const base = 'http://console.invalid';
   if (!URL.canParse(next, base)) return '/';
   const { origin, pathname, search } = new URL(next, base);
-  const isWithin = origin === base && !pathname.startsWith('//') && pathname !== '/login';
+  const isWithin = origin === base && !pathname.startsWith('//') && !/^\/login(?:\/|$)/.test(pathname);
   return isWithin ? `${pathname}${search}` : '/';
 }

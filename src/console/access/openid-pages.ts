@@ -3,9 +3,9 @@ import { parseCookie } from 'cookie';
 import express from 'express';
 import type { Request, Response, Router } from 'express';
 import { HttpError } from '../../errors.ts';
-import { html, renderDocument } from '../html/html.ts';
-import { headOf } from '../html/layout.ts';
+import { renderDocument } from '../html/html.ts';
 import type { CountFailure, LogRefusal } from './gate.ts';
+import { continuePage } from './log-in-page.ts';
 import { comesFromElsewhere } from './origin.ts';
 import { CALLBACK_PATH, reasonOf } from './openid.ts';
 import type { OpenId } from './openid.ts';
@@ -13,7 +13,7 @@ import type { OpenIdCookies } from './openid-cookie.ts';
 import type { Person } from './openid-person.ts';
 
 /** The address that starts a log-in at the provider. */
-export const START_PATH = '/login/openid';
+const START_PATH = '/login/openid';
 
 export interface OpenIdPagesOptions {
   readonly openId: OpenId;
@@ -21,7 +21,7 @@ export interface OpenIdPagesOptions {
   /** Begins a session of this person and sets its cookie. Throws HttpError 403 if the account is disabled. */
   readonly beginSession: (person: Person, request: Request, response: Response) => Promise<void>;
   /** Answers with the log-in page and a problem. */
-  readonly showProblem: (response: Response, status: number, problem: string) => void;
+  readonly showProblem: (response: Response, status: number, problem: string) => Promise<void>;
   /** Reduces an address to a path in the console. */
   readonly pathWithin: (next: string) => string;
   readonly countFailure: CountFailure;
@@ -58,11 +58,13 @@ export function serveOpenId(options: OpenIdPagesOptions): Router {
       const started = cookies.open(cookie, query.get('state'));
       if (started === undefined) {
         const message =
-          'This log-in is older than 10 minutes, was used already, or began in another browser. Start again.';
+          'This login is older than 10 minutes, was used already, or began in another browser. Start again.';
         throw new HttpError(400, 'OPENID_EXPIRED', message);
       }
       await beginSession(await openId.finish(query, started), request, response);
-      response.send(renderDocument(goOn(started.next)));
+      // The browser came from the site of the provider, and would not send the strict session cookie with a redirect. It
+      // does with the next request, which this page makes.
+      response.send(renderDocument(continuePage(started.next)));
     } catch (error) {
       await answerProblem(options, request, response, error);
     }
@@ -84,35 +86,12 @@ async function answerProblem(
   // Each refused answer cost a call of the provider: an address may cause a few.
   const retryAfter = error.status === 401 ? await countFailure(remote) : undefined;
   if (retryAfter !== undefined) {
-    const message = `too many failed log-ins; try again in ${retryAfter} s`;
+    const message = `too many failed logins; try again in ${retryAfter} s`;
     throw new HttpError(429, 'TOO_MANY_FAILED_LOG_INS', message, { retryAfter });
   }
   const errorId = randomUUID();
   const reason = reasonOf(error);
   const text = `console: OpenID Connect: ${error.message}${reason === '' ? '' : ` (${reason})`}`;
   logRefusal({ errorId, remote, status: error.status, method, path }, text);
-  showProblem(response, error.status, error.message);
-}
-
-/**
- * The browser came here from the provider's site, and would not send the strict session cookie with a redirect. With the
- * next request, which this page makes, it does.
- */
-function goOn(next: string) {
-  return html`
-    <html lang="en">
-      ${headOf(
-        'Logged in',
-        html`
-          <meta http-equiv="refresh" content=${`0; url=${next}`} />
-          <link rel="icon" href="data:," />
-        `,
-      )}
-      <body>
-        <main>
-          <p>You are logged in. <a href=${next}>Go to the console</a></p>
-        </main>
-      </body>
-    </html>
-  `;
+  await showProblem(response, error.status, error.message);
 }

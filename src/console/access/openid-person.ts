@@ -2,11 +2,11 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { OpenIdConfig } from '../../config.ts';
 import { HttpError } from '../../errors.ts';
+import { ROLE_PERMISSIONS } from '../../permissions.ts';
+import type { AccountRole } from '../../permissions.ts';
 
 /** What a provider says about a person. */
 export type Claims = Readonly<Record<string, unknown>>;
-
-type Role = OpenIdConfig['roles'][number]['value'];
 
 /** A person who logged in at the provider. */
 export interface Person {
@@ -17,7 +17,7 @@ export interface Person {
   readonly identity: string;
   /** The name to show and to record. Not unique. */
   readonly name: string;
-  readonly role: Role;
+  readonly role: AccountRole;
   /** Undefined: all. */
   readonly sources: readonly string[] | undefined;
 }
@@ -104,12 +104,14 @@ function valueAt(claims: Claims, name: string): unknown {
   return value;
 }
 
-const RANK: Readonly<Record<Role, number>> = { viewer: 0, auditor: 1, operator: 1, admin: 2 };
-
 /**
  * The role with the most permissions. Neither of auditor and operator includes the other: the one that comes first in the
  * settings counts, because both together would be a role that nobody gave.
  */
-function highest(roles: readonly Role[]): Role | undefined {
-  return roles.find((role) => roles.every((other) => RANK[other] <= RANK[role]));
+function highest(roles: readonly AccountRole[]): AccountRole | undefined {
+  return roles.find((role) => !roles.some((other) => includesMore(other, role)));
 }
+
+const includesMore = (one: AccountRole, other: AccountRole) =>
+  ROLE_PERMISSIONS[one].size > ROLE_PERMISSIONS[other].size &&
+  ROLE_PERMISSIONS[one].isSupersetOf(ROLE_PERMISSIONS[other]);

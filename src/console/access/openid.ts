@@ -53,14 +53,17 @@ const MAX_WAITING = 64;
  * and `state` of the callback; issuer, audience, times, nonce and signature of the ID token. The provider is first asked
  * when somebody logs in, so that this program starts without it.
  */
-export function createOpenId(config: OpenIdConfig, now: () => number = Date.now): OpenId {
+export function createOpenId(
+  config: OpenIdConfig,
+  { now = Date.now, timeoutSeconds = TIMEOUT_S }: { now?: () => number; timeoutSeconds?: number } = {},
+): OpenId {
   const { host } = new URL(config.issuer);
   let discovered: { readonly provider: Promise<Configuration>; until: number } | undefined;
 
   /** The metadata of the provider, read again each hour. */
   function discover(): Promise<Configuration> {
     if (discovered !== undefined && discovered.until > now()) return discovered.provider;
-    const found = { provider: readProvider(config), until: now() + HOUR_MS };
+    const found = { provider: readProvider(config, timeoutSeconds), until: now() + HOUR_MS };
     discovered = found;
     found.provider.catch(() => {
       found.until = now() + RETRY_MS;
@@ -124,7 +127,10 @@ export function createOpenId(config: OpenIdConfig, now: () => number = Date.now)
   };
 }
 
-async function readProvider({ issuer, clientId, clientSecret }: OpenIdConfig): Promise<Configuration> {
+async function readProvider(
+  { issuer, clientId, clientSecret }: OpenIdConfig,
+  timeout: number,
+): Promise<Configuration> {
   const { allowInsecureRequests, ClientSecretBasic, ClientSecretPost, customFetch, discovery, ...client } =
     await import('openid-client');
   /** Basic is the default of the standard and of most providers; both send the same secret. */
@@ -142,7 +148,7 @@ async function readProvider({ issuer, clientId, clientSecret }: OpenIdConfig): P
     clientSecret === undefined ? client.None() : secretOf(clientSecret),
     {
       [customFetch]: fetchPrivately,
-      timeout: TIMEOUT_S,
+      timeout,
       execute: [
         // The library does not verify signatures of tokens that came over TLS, unless it is asked to.
         client.enableNonRepudiationChecks,
@@ -171,27 +177,33 @@ const unreachable = (host: string, cause: unknown) =>
   new HttpError(
     502,
     'OPENID_UNREACHABLE',
-    `Can't reach ${host}, or its settings are wrong. Try again later, or log in another way.`,
+    `Login with ${host} does not work at the moment. Try again later, or log in another way. The reason is in the log.`,
     { cause },
   );
 
-/** Whether the provider said no, its answer is wrong, or there was none. */
+/** Whether the provider refused the person, its answer is wrong, or it cannot be used at all. */
 async function refusalOf(host: string, cause: unknown): Promise<HttpError> {
   const { AuthorizationResponseError, ClientError, ResponseBodyError, WWWAuthenticateChallengeError } =
     await import('openid-client');
   if (cause instanceof AuthorizationResponseError) {
     return new HttpError(403, 'OPENID_REFUSED', `${host} did not log you in.`, { cause });
   }
-  const isAway = !(cause instanceof ClientError) || UNANSWERED.has(cause.code ?? '');
-  const isAnswer = cause instanceof ResponseBodyError || cause instanceof WWWAuthenticateChallengeError;
-  if (isAway && !isAnswer) return unreachable(host, cause);
-  return new HttpError(401, 'OPENID_INVALID', `${host} did not confirm this log-in. Start again.`, { cause });
+  if (cause instanceof WWWAuthenticateChallengeError) {
+    return unreachable(host, new Error('check OIDC_CLIENT_ID and OIDC_CLIENT_SECRET', { cause }));
+  }
+  const isInvalid =
+    cause instanceof ResponseBodyError
+      ? cause.error === 'invalid_grant'
+      : cause instanceof ClientError && !UNANSWERED.has(cause.code ?? '');
+  if (!isInvalid) return unreachable(host, cause);
+  return new HttpError(401, 'OPENID_INVALID', `${host} did not confirm this login. Start again.`, { cause });
 }
 
 /** Codes of openid-client for calls that ended without an answer of the protocol. */
 const UNANSWERED = new Set([
   'OAUTH_TIMEOUT',
   'OAUTH_ABORT',
+  'OAUTH_PARSE_ERROR',
   'OAUTH_RESPONSE_IS_NOT_CONFORM',
   'OAUTH_RESPONSE_IS_NOT_JSON',
 ]);

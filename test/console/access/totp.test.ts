@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { HOTP, Secret, URI } from 'otpauth';
 import { describe, expect, it } from 'vitest';
 import { newTotpSecret, verifyTotp } from '../../../src/console/access/totp.ts';

@@ -1,10 +1,11 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { digestOf, newApiToken } from '../../../src/console/access/credentials.ts';
+import { addAccessToken } from '../../../src/store/access-tokens.ts';
+import { addAccount } from '../../../src/store/accounts.ts';
 import { ALL_SOURCES } from '../../../src/store/scope.ts';
 import type { Scope } from '../../../src/store/scope.ts';
-import type { Db } from '../../../src/store/database.ts';
-import { addWithToken } from '../../support/accounts.ts';
 import { storeDeliveries } from '../../support/actions.ts';
 import { startAdmin } from '../../support/admin.ts';
 import type { RunningAdmin } from '../../support/admin.ts';
@@ -16,29 +17,18 @@ import type { Question } from './questions.ts';
 import { areasOf, cursorsOf, deliveriesOf, namesOf, seedSource, WHOLE } from './two-sources.ts';
 import type { Known } from './two-sources.ts';
 
-/** API tokens of accounts by the sources that each may see. */
-const tokens = new Map<string, string>();
-
-async function addTokens(db: Db): Promise<void> {
-  for (const [name, scope] of Object.entries({ all: ALL_SOURCES, amber: ONLY_AMBER, none: [] })) {
-    // An account has at least one source: one that does not exist is none.
-    const sources = scope === ALL_SOURCES ? undefined : ['no-source', ...scope];
-    tokens.set(JSON.stringify(scope), await addWithToken(db, { name, role: 'admin', sources }));
-  }
-}
-
-const tokenFor = (scope: Scope) => ({ Authorization: `Bearer ${tokens.get(JSON.stringify(scope))}` });
-
-/** Log-in is required. */
-const TOKEN = 'the-admin-token-0123456789';
-
 const AMBER = namesOf('amber', 'a');
 const BIRCH = namesOf('birch', 'b');
-const ONLY_AMBER = [AMBER.source];
+const ONLY_AMBER: readonly string[] = [AMBER.source];
+/** An account has at least one source, which may be one that does not exist. */
+const NO_SOURCES: readonly string[] = ['nowhere'];
+const ADMIN_TOKEN = 'the-admin-token-0123456789';
 
 let test: TestDatabase;
 let directory: string;
 let admin: RunningAdmin;
+/** API tokens of accounts with the role admin, by their sources. */
+let tokens: ReadonlyMap<Scope, string>;
 let amber: Known;
 let birch: Known;
 /** In the place of `birch`: nothing of these names exists. */
@@ -53,9 +43,13 @@ const openApi = z.object({ paths: z.record(z.string(), z.record(z.string(), z.un
 beforeAll(async () => {
   test = await createTestDatabase();
   directory = await temporaryDirectory();
-  await addTokens(test.db);
+  tokens = new Map<Scope, string>([
+    [ALL_SOURCES, await tokenOf('ada', undefined)],
+    [ONLY_AMBER, await tokenOf('grace', ONLY_AMBER)],
+    [NO_SOURCES, await tokenOf('mary', NO_SOURCES)],
+  ]);
   amber = await seedSource(test.db, AMBER);
-  admin = await startAdmin(areasOf(test.db, directory, [AMBER]), test.db, { token: TOKEN });
+  admin = await startAdmin(areasOf(test.db, directory, [AMBER]), test.db, { token: ADMIN_TOKEN });
   await exportOf(amber, ONLY_AMBER);
   before = new Map();
   for (const question of questionsBefore()) {
@@ -68,7 +62,7 @@ beforeAll(async () => {
   const areas = areasOf(test.db, directory, [AMBER, BIRCH]);
   pages.push(...areas.flatMap((area) => area.pages.map(({ path }) => path)), '/metrics');
   const metrics = async () => ({ contentType: 'text/plain', text: WHOLE });
-  admin = await startAdmin(areas, test.db, { token: TOKEN, metrics });
+  admin = await startAdmin(areas, test.db, { metrics, token: ADMIN_TOKEN });
   await exportOf(amber, ONLY_AMBER);
   await exportOf(birch, ALL_SOURCES);
   const { text } = await ask({ path: '/api/openapi.json' }, ALL_SOURCES);
@@ -82,11 +76,20 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
+/** An API token of a new account with the role admin. */
+async function tokenOf(account: string, sources: readonly string[] | undefined): Promise<string> {
+  const token = newApiToken();
+  await addAccount(test.db, { name: account, role: 'admin', sources });
+  const expiresAt = new Date(Date.now() + 3_600_000);
+  await addAccessToken(test.db, { account, digest: digestOf(token), label: 'test', expiresAt });
+  return token;
+}
+
 async function ask({ path, body }: Question, scope: Scope): Promise<{ status: number; text: string }> {
   const response = await fetch(`${admin.url}${path}`, {
     ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
     headers: {
-      ...tokenFor(scope),
+      Authorization: `Bearer ${tokens.get(scope)}`,
       'Content-Type': 'application/json',
       Accept: path.startsWith('/api/') ? 'application/json' : 'text/html',
     },
@@ -198,7 +201,9 @@ describe('a person who may see one of two sources', () => {
 
   it('gets an own answer also at the same moment as others', async () => {
     const path = '/api/v1/overview';
-    const answers = await Promise.all([ALL_SOURCES, ONLY_AMBER, []].map((scope) => ask({ path }, scope)));
+    const answers = await Promise.all(
+      [ALL_SOURCES, ONLY_AMBER, NO_SOURCES].map((scope) => ask({ path }, scope)),
+    );
     const [all = '', own = '', none = ''] = answers.map(({ text }) => text);
     expect(namesIn(all, birch)).not.toEqual([]);
     expect(normalized(own)).toBe(before.get(path));
@@ -256,9 +261,9 @@ describe('a person who may see one of two sources', () => {
     for (const path of ['/settings', '/operator-log']) expect(page).not.toContain(`href="${path}"`);
   });
 
-  it('sees nothing at all when no source is allowed', async () => {
+  it('sees nothing at all when nothing of the own source is stored', async () => {
     for (const { path } of questionsBefore()) {
-      const { text } = await ask({ path }, []);
+      const { text } = await ask({ path }, NO_SOURCES);
       // An answer may repeat what is asked for.
       const more = namesIn(text, amber).filter((name) => !namesIn(path, amber).includes(name));
       expect({ path, more }).toEqual({ path, more: [] });
@@ -272,7 +277,7 @@ describe('the stream of new events', () => {
   async function follow(scope: Scope, text: string, then: () => Promise<void>): Promise<string> {
     const stop = new AbortController();
     const response = await fetch(`${admin.url}/api/v1/events/stream?after=0-0`, {
-      headers: tokenFor(scope),
+      headers: { Authorization: `Bearer ${tokens.get(scope)}` },
       signal: stop.signal,
     });
     let seen = '';

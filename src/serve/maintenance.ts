@@ -1,0 +1,111 @@
+import type { Logger } from 'pino';
+import type { Config } from '../config.ts';
+import { destinationNames } from '../config/destinations.ts';
+import { describeError, OutageError } from '../errors.ts';
+import type { Db } from '../store/database.ts';
+import { maintainPartitions, missingNow } from '../store/partitions.ts';
+import type { BlockedChange, PartitionReport } from '../store/partitions.ts';
+import { compactArrivals } from '../store/roll-up-arrivals.ts';
+import { describeSession } from '../store/server-sessions.ts';
+import { countOf } from '../units.ts';
+import { closing } from './closing.ts';
+import type { Observation } from './observation.ts';
+import { repeat } from './repeat.ts';
+
+interface MaintenanceOptions {
+  readonly config: Pick<Config, 'forwarding' | 'retentionMonths'>;
+  readonly db: Db;
+  readonly observation: Pick<Observation, 'followMaintenance'>;
+  readonly logger: Logger;
+}
+
+/** How often months are created, retention is applied and old minutes of arrivals become hours. */
+const INTERVAL_MS = 60 * 60 * 1000;
+
+/** A change that did not get its locks is tried again after so long, then after twice as long, up to the second. */
+const FIRST_RETRY_MS = 10_000;
+const LAST_RETRY_MS = 5 * 60 * 1000;
+
+/**
+ * Maintains the tables now, so that the first row finds its month, and then every hour. A change that others are in the
+ * way of is tried again sooner, and delays nothing else. Throws an OutageError when this month has no partition yet.
+ */
+export async function startMaintenance(
+  { config, db, observation, logger }: MaintenanceOptions,
+  started: AsyncDisposableStack,
+): Promise<void> {
+  let blocked: readonly BlockedChange[] = [];
+  let retryMs = FIRST_RETRY_MS;
+  const logged = new Set<string>();
+  observation.followMaintenance(() => blocked);
+
+  const maintain = async () => {
+    const report = await maintainPartitions(
+      db,
+      new Date(),
+      config.retentionMonths,
+      destinationNames(config.forwarding),
+    );
+    logReport(report, logger);
+    ({ blocked } = report);
+    for (const change of blocked) {
+      if (!logged.has(change.partition)) logger.warn(describeBlocked(change));
+      logged.add(change.partition);
+    }
+    if (blocked.length === 0) logged.clear();
+  };
+
+  await maintain();
+  const missing = await missingNow(db, new Date());
+  if (missing.length > 0) {
+    throw new OutageError(
+      blocked.length > 0
+        ? blocked.map(describeBlocked).join('; ')
+        : `no partition for this month: ${missing.join(', ')}`,
+    );
+  }
+
+  let isDone = true;
+  const work = async () => {
+    if (!isDone) await maintain();
+    isDone = false;
+    await compactArrivals(db, new Date());
+    return 'done' as const;
+  };
+  const pause = () => {
+    const ms = retryMs;
+    retryMs = blocked.length === 0 ? FIRST_RETRY_MS : Math.min(ms * 2, LAST_RETRY_MS);
+    return blocked.length === 0 ? INTERVAL_MS : ms;
+  };
+  const maintaining = repeat(pause, work, (error) => {
+    logger.error({ err: error }, `partitions were not maintained: ${describeError(error)}`);
+  });
+  started.defer(closing(logger, 'maintenance', () => maintaining.stop()));
+}
+
+/** The change that waits, and the sessions that it waits for. */
+export function describeBlocked({ action, table, partition, by }: BlockedChange): string {
+  const sessions = by.map(describeSession).join('; ') || 'a session that has ended since';
+  return `maintenance waits to ${action} ${partition}, because ${table} is in use: ${sessions}`;
+}
+
+function logReport(report: PartitionReport, logger: Logger): void {
+  const { created, dropped, held, missed, inDefault } = report;
+  if (created.length > 0) logger.info(`${countOf(created.length, 'month partition')} created`);
+  if (dropped.length > 0) logger.info({ dropped }, 'retention dropped partitions');
+  for (const behind of held) {
+    logger.warn(
+      behind,
+      `retention waits: destination ${behind.destination} has not received all of ${behind.partition}`,
+    );
+  }
+  for (const behind of missed) {
+    logger.warn(
+      behind,
+      `retention dropped ${behind.partition} before destination ${behind.destination} received all of it`,
+    );
+  }
+  for (const { partition, rows } of inDefault) {
+    logger.warn({ partition, rows }, 'events are in the default partition: their month has none of its own');
+  }
+}
