@@ -82,12 +82,14 @@ export async function migrateQueue(databaseUrl: string): Promise<void> {
   });
 }
 
+/** BullMQ's list of the versions of its tables. */
+const VERSIONS = `${SCHEMA}.migration`;
+
 async function isUpToDate(client: Connection): Promise<boolean> {
-  const table = `${SCHEMA}.migration`;
-  const { rowCount } = await client.query(`select where to_regclass('${table}') is not null`);
+  const { rowCount } = await client.query('select where to_regclass($1) is not null', [VERSIONS]);
   if (rowCount === 0) return false;
   const { rows } = await client.query<{ version: number | null }>(
-    `select max(version) as version from ${table}`,
+    `select max(version) as version from ${VERSIONS}`,
   );
   // A newer version is BullMQ's to judge.
   return rows[0]?.version === LATEST_SCHEMA_VERSION;
