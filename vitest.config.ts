@@ -1,8 +1,14 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 
-/** Tests that start the whole program again and again, for minutes: `npm run test:program` runs them. */
+/**
+ * Tests that start the whole program or a database server again and again, log in by the hundred, or wait for locks:
+ * `npm run test:program` runs them.
+ */
 const SLOW = [
+  'test/commands/access.test.ts',
   'test/commands/doctor/doctor.test.ts',
+  'test/console/access/accounts.test.ts',
+  'test/console/access/passwords.test.ts',
   'test/e2e/demo.test.ts',
   'test/e2e/first-start.test.ts',
   'test/e2e/forward.test.ts',
@@ -13,19 +19,29 @@ const SLOW = [
   'test/e2e/settings.test.ts',
   'test/e2e/subscribe.test.ts',
   'test/e2e/traces.test.ts',
+  'test/embedded/embedded-postgres.test.ts',
   'test/security/admin-listener.test.ts',
+  'test/security/overload.test.ts',
+  'test/store/create-roles.test.ts',
+  'test/store/horizon.test.ts',
+  'test/store/locks.test.ts',
 ];
+
+/** Forwarding to syslog servers of Debian: `npm run test:siem` runs it. */
+const RECEIVERS = 'test/forward/real-receivers/*.test.ts';
 
 /** Attacks on the real program, with measured latencies, on a machine that runs nothing else: `npm run test:attacks` runs them. */
 const ATTACKS = 'test/attacks/*.test.ts';
 
+const isSlow = process.env['SLOW_TESTS'] !== undefined;
 const skipped = [
-  ...(process.env['SLOW_TESTS'] === undefined ? SLOW : []),
+  ...(isSlow ? [] : SLOW),
+  ...(process.env['SIEM_TEST_EVENTS'] === undefined ? [RECEIVERS] : []),
   ...(process.env['ATTACKS'] === undefined ? [ATTACKS] : []),
 ];
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts', 'emulator/test/**/*.test.ts'],
+    include: isSlow ? SLOW : ['test/**/*.test.ts', 'emulator/test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...skipped],
     globalSetup: 'test/support/global-setup.ts',
     setupFiles: 'test/support/fast-check-seed.ts',
