@@ -49,9 +49,16 @@ describe('100 log-ins at once', () => {
     const hash = await hashPassword('the password of everyone');
     const before = process.memoryUsage().rss;
     let mostMemory = before;
-    const sampler = setInterval(() => {
+    // The longest turn of the event loop, in processor time of its thread: other programs on the machine do not count.
+    let longestTurnMs = 0;
+    let usedBefore = process.threadCpuUsage();
+    const sample = () => {
+      const { user, system } = process.threadCpuUsage(usedBefore);
+      usedBefore = process.threadCpuUsage();
+      longestTurnMs = Math.max(longestTurnMs, (user + system) / 1_000);
       mostMemory = Math.max(mostMemory, process.memoryUsage().rss);
-    }, 5);
+    };
+    const sampler = setInterval(sample, 5);
     const delay = monitorEventLoopDelay({ resolution: 5 });
     delay.enable();
     const began = performance.now();
@@ -61,6 +68,8 @@ describe('100 log-ins at once', () => {
       ),
     );
     const seconds = (performance.now() - began) / 1_000;
+    // A loop that was held up all the time has not sampled.
+    sample();
     delay.disable();
     clearInterval(sampler);
     const right = results.map((result) => (result.status === 'fulfilled' ? result.value : undefined));
@@ -75,9 +84,10 @@ describe('100 log-ins at once', () => {
     const extraMiB = (mostMemory - before) / 1024 ** 2;
     process.stdout.write(
       `log-ins: 100 at once, 52 checked in ${seconds.toFixed(1)} s, event loop p99 ${delayMs.toFixed(0)} ms, ` +
+        `its longest turn ${longestTurnMs.toFixed(0)} ms, ` +
         `memory +${extraMiB.toFixed(0)} MiB\n`,
     );
-    expect(delayMs).toBeLessThan(50);
+    expect(longestTurnMs).toBeLessThan(50);
     expect(extraMiB).toBeLessThan(160);
   });
 });
