@@ -1,14 +1,17 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 
 /**
- * Tests that start the whole program or a database server again and again, log in by the hundred, or wait for locks:
- * `npm run test:program` runs them.
+ * Tests that start the whole program or a server again and again, log in by the hundred, or wait for outages, locks and
+ * time-outs: `npm run test:program` runs them.
  */
 const SLOW = [
   'test/commands/access.test.ts',
   'test/commands/doctor/doctor.test.ts',
   'test/console/access/accounts.test.ts',
+  'test/console/access/openid-log-in.test.ts',
+  'test/console/access/openid.test.ts',
   'test/console/access/passwords.test.ts',
+  'test/console/sources/source-scope.test.ts',
   'test/e2e/demo.test.ts',
   'test/e2e/first-start.test.ts',
   'test/e2e/forward.test.ts',
@@ -20,10 +23,13 @@ const SLOW = [
   'test/e2e/subscribe.test.ts',
   'test/e2e/traces.test.ts',
   'test/embedded/embedded-postgres.test.ts',
+  'test/handlers/queue-rules.test.ts',
+  'test/handlers/storing-rules.test.ts',
   'test/security/admin-listener.test.ts',
   'test/security/overload.test.ts',
   'test/store/create-roles.test.ts',
   'test/store/horizon.test.ts',
+  'test/store/limit-quarantine.test.ts',
   'test/store/locks.test.ts',
 ];
 
@@ -33,6 +39,9 @@ const RECEIVERS = 'test/forward/real-receivers/*.test.ts';
 /** Attacks on the real program, with measured latencies, on a machine that runs nothing else: `npm run test:attacks` runs them. */
 const ATTACKS = 'test/attacks/*.test.ts';
 
+/** `npm run test:emulator` runs the tests of the emulator, which is a program of its own. */
+const isEmulator = process.env['EMULATOR_TESTS'] !== undefined;
+
 const isSlow = process.env['SLOW_TESTS'] !== undefined;
 const skipped = [
   ...(isSlow ? [] : SLOW),
@@ -41,7 +50,7 @@ const skipped = [
 ];
 export default defineConfig({
   test: {
-    include: isSlow ? SLOW : ['test/**/*.test.ts', 'emulator/test/**/*.test.ts'],
+    include: isSlow ? SLOW : [isEmulator ? 'emulator/test/**/*.test.ts' : 'test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...skipped],
     globalSetup: 'test/support/global-setup.ts',
     setupFiles: 'test/support/fast-check-seed.ts',
