@@ -1,7 +1,6 @@
 /** The thread that converts packed deliveries: it answers each request with one reply. */
 import { parentPort } from 'node:worker_threads';
 import { describeError } from '../errors.ts';
-import { unpackDelivery } from '../queue/delivery-batch.ts';
 import type { ReadDelivery } from '../queue/delivery-batch.ts';
 import { convertDelivery } from './delivery-to-events.ts';
 import type { DeliveryPart } from './delivery-to-events.ts';
@@ -30,7 +29,11 @@ const MAX_CHARACTERS = 256 * 1024;
 
 const conversions = new Map<string, Generator<DeliveryPart>>();
 
-parentPort?.on('message', (request: ConvertRequest) => parentPort?.postMessage(answer(request)));
+parentPort?.on('message', (request: ConvertRequest) => {
+  const reply = answer(request);
+  // Content is handed over, not copied.
+  parentPort?.postMessage(reply, reply.parts.flatMap(ownBuffer));
+});
 
 function answer({ id, delivery, isAbandoned = false }: ConvertRequest): ConvertReply {
   if (isAbandoned) {
@@ -38,8 +41,7 @@ function answer({ id, delivery, isAbandoned = false }: ConvertRequest): ConvertR
     return { parts: [], isDone: true };
   }
   try {
-    const conversion =
-      delivery === undefined ? conversions.get(id) : convertDelivery(unpackDelivery(delivery));
+    const conversion = delivery === undefined ? conversions.get(id) : convertDelivery(delivery);
     if (conversion === undefined) return { parts: [], isDone: true, isLost: true };
     const slice = nextSlice(conversion);
     if (slice.isDone) conversions.delete(id);
@@ -49,6 +51,12 @@ function answer({ id, delivery, isAbandoned = false }: ConvertRequest): ConvertR
     conversions.delete(id);
     return { parts: [], isDone: true, problem: describeError(error) };
   }
+}
+
+function ownBuffer(part: DeliveryPart): readonly ArrayBuffer[] {
+  if ('event' in part) return [];
+  const { buffer } = part.setAside.content;
+  return buffer instanceof ArrayBuffer ? [buffer] : [];
 }
 
 function nextSlice(conversion: Generator<DeliveryPart>): ConvertReply {
@@ -66,6 +74,7 @@ function nextSlice(conversion: Generator<DeliveryPart>): ConvertReply {
 
 /** A small Buffer is a part of one that others share, and all of it would be sent. */
 function withOwnBuffer(setAside: Extract<DeliveryPart, { setAside: unknown }>['setAside']) {
-  const content = Buffer.from(Uint8Array.from(setAside.content).buffer);
-  return { ...setAside, content };
+  const { content } = setAside;
+  if (content.length === content.buffer.byteLength) return setAside;
+  return { ...setAside, content: Buffer.from(Uint8Array.from(content).buffer) };
 }

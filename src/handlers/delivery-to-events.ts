@@ -2,7 +2,7 @@ import { FAMILY_OF, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import { describeError } from '../errors.ts';
 import { canonicalJson, isJsonObject, parseElements } from '../exact-json.ts';
 import { FIELDS, OCCURRED_AT, ORG_ID, OWNER_ID } from '../message-types.ts';
-import { unpackDelivery } from '../queue/delivery-batch.ts';
+import { recordsOf, unreadableOf } from '../queue/delivery-batch.ts';
 import type { QueuedDelivery, ReadDelivery } from '../queue/delivery-batch.ts';
 import { makeStorable, readField } from './coerce.ts';
 import { EVENT_OVERHEAD, HANDLERS } from './families.ts';
@@ -39,10 +39,10 @@ export class ConversionError extends Error {
  */
 export function* convertDelivery(delivery: ReadDelivery): Generator<DeliveryPart> {
   try {
-    for (const { reason, content, encoding = null } of delivery.unreadable) {
-      yield { setAside: { reason, content: Buffer.from(content, 'base64'), encoding } };
+    for (const setAside of unreadableOf(delivery)) yield { setAside };
+    if (delivery.messageType !== UNKNOWN_MESSAGE_TYPE) {
+      yield* convertRecords({ ...delivery, records: recordsOf(delivery) });
     }
-    if (delivery.messageType !== UNKNOWN_MESSAGE_TYPE) yield* convertRecords(delivery);
   } catch (error) {
     throw new ConversionError(`delivery ${delivery.deliveryId} cannot be converted`, { cause: error });
   }
@@ -51,9 +51,13 @@ export function* convertDelivery(delivery: ReadDelivery): Generator<DeliveryPart
 /** The same delivery with all of its records unreadable, so that it is quarantined whole. */
 export function setAsideWhole(delivery: ReadDelivery, reason: string): ReadDelivery {
   // Unpacking holds up the event loop, but only a defect of this program leads here.
-  const { records, unreadable, ...others } = unpackDelivery(delivery);
-  const content = Buffer.from(records).toString('base64');
-  return { ...others, records: '[]', unreadable: [{ reason, content }, ...unreadable] };
+  const unreadable = [{ reason, content: Buffer.from(recordsOf(delivery)) }, ...unreadableOf(delivery)];
+  return {
+    ...delivery,
+    packed: undefined,
+    records: '[]',
+    unreadable: unreadable.map((part) => ({ ...part, content: part.content.toString('base64') })),
+  };
 }
 
 function* convertRecords(delivery: QueuedDelivery): Generator<DeliveryPart> {

@@ -1,9 +1,9 @@
 /** The thread that reads large bodies: it answers each request with one reply. */
 import { parentPort } from 'node:worker_threads';
 import { HttpError } from '../errors.ts';
-import { packBody } from '../queue/delivery-batch.ts';
+import { packBody, packUnreadable } from '../queue/delivery-batch.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
-import { normalizeBody, unreadableBody, UnreadableError } from './normalize.ts';
+import { normalizeBody, UnreadableError } from './normalize.ts';
 import type { NormalizedBody } from './normalize.ts';
 import { chooseDecoder } from './read-body.ts';
 
@@ -48,16 +48,17 @@ async function normalize({ sent, encoding, limit, unreadable }: NormalizeRequest
   } catch (error) {
     if (error instanceof HttpError && error.status === 413) return 'too large';
     if (!(error instanceof UnreadableError)) throw error;
-    const reply = pack(unreadableBody(body, error.message, encoding));
-    return typeof reply === 'string' ? reply : { ...reply, problem: error.message };
+    const packed = packUnreadable(body, error.message, encoding);
+    if (isTooLarge(packed)) return 'incompressible';
+    return { body: { recordCount: 1, ...packed }, quarantined: 1, problem: error.message };
   }
 }
 
 function pack({ recordCount, ...body }: NormalizedBody): NormalizeReply {
   const packed = packBody(body);
-  if (packed.packed.records.length + sizeOf(packed.packed.unreadable) > MAX_PACKED) return 'incompressible';
+  if (isTooLarge(packed)) return 'incompressible';
   return { body: { recordCount, ...packed }, quarantined: body.unreadable.length };
 }
 
-const sizeOf = (parts: readonly { readonly content: string }[]) =>
-  parts.reduce((sum, { content }) => sum + content.length, 0);
+const isTooLarge = ({ packed }: ReturnType<typeof packBody>) =>
+  packed.unreadable.reduce((sum, { content }) => sum + content.length, packed.records.length) > MAX_PACKED;

@@ -108,19 +108,37 @@ export function packBody({ records, unreadable }: Pick<QueuedDelivery, 'records'
   return { records: '[]', unreadable: [], packed };
 }
 
-/** The delivery as it was before `packBody`. It takes as long. Throws if the data is damaged. */
-export function unpackDelivery<Delivery extends ReadDelivery>(delivery: Delivery): Delivery {
-  const { packed } = delivery;
-  if (packed === undefined) return delivery;
-  return {
-    ...delivery,
-    packed: undefined,
-    records: unpack(packed.records).toString(),
-    unreadable: packed.unreadable.map((part) => ({
-      ...part,
-      content: unpack(part.content).toString('base64'),
-    })),
-  };
+/** Packs a body that is unreadable as a whole: `packBody` of it, without its bytes in base64 on the way. */
+export function packUnreadable(
+  content: Buffer,
+  reason: string,
+  encoding: string | undefined,
+): ReturnType<typeof packBody> {
+  const part = { reason, content: pack(content), encoding: encoding ?? null };
+  const packed = { records: pack('[]'), unreadable: [part], size: content.length };
+  return { records: '[]', unreadable: [], packed };
+}
+
+/** The records of a delivery, packed or not. Unpacking takes as long as packing. Throws if the data is damaged. */
+export function recordsOf({ records, packed }: ReadDelivery): string {
+  return packed === undefined ? records : unpack(packed.records).toString();
+}
+
+/** Bytes of a delivery that can't be read as records. */
+interface UnreadablePart {
+  readonly reason: string;
+  readonly content: Buffer;
+  readonly encoding: string | null;
+}
+
+/** The unreadable parts of a delivery, packed or not, one at a time. Throws if the data is damaged. */
+export function* unreadableOf({ unreadable, packed }: ReadDelivery): Generator<UnreadablePart> {
+  for (const { reason, content, encoding = null } of unreadable) {
+    yield { reason, content: Buffer.from(content, 'base64'), encoding };
+  }
+  for (const { reason, content, encoding = null } of packed?.unreadable ?? []) {
+    yield { reason, content: unpack(content), encoding };
+  }
 }
 
 /** The data of one job: the deliveries of one group commit, in order of arrival. */
