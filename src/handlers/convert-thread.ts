@@ -1,5 +1,6 @@
 /** The thread that converts packed deliveries: it answers each request with one reply. */
 import { parentPort } from 'node:worker_threads';
+import { collectGarbage } from '../collect-garbage.ts';
 import { describeError } from '../errors.ts';
 import type { ReadDelivery } from '../queue/delivery-batch.ts';
 import { convertDelivery } from './delivery-to-events.ts';
@@ -33,6 +34,7 @@ parentPort?.on('message', (request: ConvertRequest) => {
   const reply = answer(request);
   // Content is handed over, not copied.
   parentPort?.postMessage(reply, reply.parts.flatMap(ownBuffer));
+  if (reply.isDone) collectGarbage();
 });
 
 function answer({ id, delivery, isAbandoned = false }: ConvertRequest): ConvertReply {

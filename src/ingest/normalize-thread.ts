@@ -1,5 +1,6 @@
 /** The thread that reads large bodies: it answers each request with one reply. */
 import { parentPort } from 'node:worker_threads';
+import { collectGarbage } from '../collect-garbage.ts';
 import { HttpError } from '../errors.ts';
 import { packBody, packUnreadable } from '../queue/delivery-batch.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
@@ -38,6 +39,7 @@ parentPort?.on('message', (request: NormalizeRequest) => void answer(request));
 
 async function answer(request: NormalizeRequest): Promise<void> {
   parentPort?.postMessage(await normalize(request));
+  collectGarbage();
 }
 
 async function normalize({ sent, encoding, limit, unreadable }: NormalizeRequest): Promise<NormalizeReply> {
