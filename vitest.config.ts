@@ -1,17 +1,8 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 
-/**
- * Tests that start the whole program or a server again and again, log in by the hundred, or wait for outages, locks and
- * time-outs: `npm run test:program` runs them.
- */
-const SLOW = [
-  'test/commands/access.test.ts',
+/** Tests that start the whole program again and again, for minutes: `npm run test:program` runs them. */
+const PROGRAM = [
   'test/commands/doctor/doctor.test.ts',
-  'test/console/access/accounts.test.ts',
-  'test/console/access/openid-log-in.test.ts',
-  'test/console/access/openid.test.ts',
-  'test/console/access/passwords.test.ts',
-  'test/console/sources/source-scope.test.ts',
   'test/e2e/demo.test.ts',
   'test/e2e/first-start.test.ts',
   'test/e2e/forward.test.ts',
@@ -22,10 +13,23 @@ const SLOW = [
   'test/e2e/settings.test.ts',
   'test/e2e/subscribe.test.ts',
   'test/e2e/traces.test.ts',
+  'test/security/admin-listener.test.ts',
+];
+
+/**
+ * Tests that start servers again and again, log in by the hundred, or wait for outages, locks and time-outs:
+ * `npm run test:long` runs them.
+ */
+const LONG = [
+  'test/commands/access.test.ts',
+  'test/console/access/accounts.test.ts',
+  'test/console/access/openid-log-in.test.ts',
+  'test/console/access/openid.test.ts',
+  'test/console/access/passwords.test.ts',
+  'test/console/sources/source-scope.test.ts',
   'test/embedded/embedded-postgres.test.ts',
   'test/handlers/queue-rules.test.ts',
   'test/handlers/storing-rules.test.ts',
-  'test/security/admin-listener.test.ts',
   'test/security/overload.test.ts',
   'test/store/create-roles.test.ts',
   'test/store/horizon.test.ts',
@@ -39,18 +43,26 @@ const RECEIVERS = 'test/forward/real-receivers/*.test.ts';
 /** Attacks on the real program, with measured latencies, on a machine that runs nothing else: `npm run test:attacks` runs them. */
 const ATTACKS = 'test/attacks/*.test.ts';
 
-/** `npm run test:emulator` runs the tests of the emulator, which is a program of its own. */
-const isEmulator = process.env['EMULATOR_TESTS'] !== undefined;
+const isSet = (name: string) => process.env[name] !== undefined;
 
-const isSlow = process.env['SLOW_TESTS'] !== undefined;
 const skipped = [
-  ...(isSlow ? [] : SLOW),
-  ...(process.env['SIEM_TEST_EVENTS'] === undefined ? [RECEIVERS] : []),
-  ...(process.env['ATTACKS'] === undefined ? [ATTACKS] : []),
+  ...(isSet('SLOW_TESTS') ? [] : PROGRAM),
+  ...(isSet('LONG_TESTS') ? [] : LONG),
+  ...(isSet('SIEM_TEST_EVENTS') ? [] : [RECEIVERS]),
+  ...(isSet('ATTACKS') ? [] : [ATTACKS]),
 ];
+
+/** What a command runs unless it names files. */
+function included(): string[] {
+  if (isSet('SLOW_TESTS')) return PROGRAM;
+  if (isSet('LONG_TESTS')) return LONG;
+  // The emulator is a program of its own: `npm run test:emulator` runs its tests.
+  return [isSet('EMULATOR_TESTS') ? 'emulator/test/**/*.test.ts' : 'test/**/*.test.ts'];
+}
+
 export default defineConfig({
   test: {
-    include: isSlow ? SLOW : [isEmulator ? 'emulator/test/**/*.test.ts' : 'test/**/*.test.ts'],
+    include: included(),
     exclude: [...configDefaults.exclude, ...skipped],
     globalSetup: 'test/support/global-setup.ts',
     setupFiles: 'test/support/fast-check-seed.ts',
