@@ -51,7 +51,7 @@ describe('the demo', () => {
     const forwarded = path.join(directory, 'demo', 'forwarded.jsonl');
     await waitFor(async () => (await readFile(forwarded, 'utf8').catch(() => '')).includes('AUDIT_LOG_ALL'));
 
-    expect(await demo.stop()).toBe(0);
+    expect(await demo.stop(), demo.output()).toBe(0);
     const conservation = await runProgram(
       demoSettings,
       'sql',
@@ -74,7 +74,7 @@ describe('the emulator', () => {
       body: JSON.stringify({ username, password }),
     });
     expect(await login.json()).toMatchObject({ token_type: 'Bearer' });
-    expect(await emulator.stop()).toBe(0);
+    expect(await emulator.stop(), emulator.output()).toBe(0);
   });
 
   it('names every wrong option at once and exits with 2', async () => {
