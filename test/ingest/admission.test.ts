@@ -38,56 +38,56 @@ const proven = (inFlight: InFlight, bytes = 0): InFlight => {
 describe('admission', () => {
   it('refuses above the high mark until the total is below the low one, and logs each change once', () => {
     const { admission, log } = admissionOfTheTest();
-    const first = proven(admission.begin(), 40 * KIB);
-    const second = proven(admission.begin(), 40 * KIB);
+    const first = proven(admission.begin('a'), 40 * KIB);
+    const second = proven(admission.begin('a'), 40 * KIB);
     expect(log).toEqual([]);
-    const third = proven(admission.begin());
-    for (let n = 0; n < 3; n += 1) expect(() => admission.begin().admit(true)).toThrow(REFUSED);
+    const third = proven(admission.begin('a'));
+    for (let n = 0; n < 3; n += 1) expect(() => admission.begin('a').admit(true)).toThrow(REFUSED);
     expect(log).toEqual([expect.stringContaining('overloaded: rejecting further deliveries')]);
     third.release();
-    expect(() => admission.begin().admit(true)).toThrow(REFUSED);
+    expect(() => admission.begin('a').admit(true)).toThrow(REFUSED);
     first.release();
     expect(log).toHaveLength(2);
     expect(log[1]).toContain('no longer overloaded: accepting deliveries again');
-    expect(() => admission.begin().admit(true)).not.toThrow();
+    expect(() => admission.begin('a').admit(true)).not.toThrow();
     second.release();
     expect(log).toHaveLength(2);
   });
 
   it('gives back what a delivery held once, however often it ends', () => {
     const { admission } = admissionOfTheTest();
-    const stays = proven(admission.begin(), 40 * KIB);
-    const ends = proven(admission.begin(), 40 * KIB);
+    const stays = proven(admission.begin('a'), 40 * KIB);
+    const ends = proven(admission.begin('a'), 40 * KIB);
     ends.release();
     ends.release();
-    proven(admission.begin(), 60 * KIB);
-    expect(() => admission.begin().admit(true)).toThrow(REFUSED);
+    proven(admission.begin('a'), 60 * KIB);
+    expect(() => admission.begin('a').admit(true)).toThrow(REFUSED);
     stays.release();
-    expect(() => admission.begin().admit(true)).not.toThrow();
+    expect(() => admission.begin('a').admit(true)).not.toThrow();
   });
 
   it('lets what is in grow to twice the mark and no further', () => {
     const { admission } = admissionOfTheTest();
-    const inside = proven(admission.begin());
+    const inside = proven(admission.begin('a'));
     inside.add(200 * KIB + REQUEST);
     expect(() => inside.add(1)).toThrow(REFUSED);
     inside.release();
-    expect(() => proven(admission.begin(), 200 * KIB)).not.toThrow();
+    expect(() => proven(admission.begin('a'), 200 * KIB)).not.toThrow();
   });
 
   it('always has room for the largest body, as sent and as inflated', () => {
     const { admission } = admissionOfTheTest();
-    const unproven = admission.begin();
+    const unproven = admission.begin('a');
     unproven.admit(false);
     unproven.add(40 * KIB);
     unproven.prove();
     unproven.add(40 * KIB);
-    expect(() => proven(admission.begin())).not.toThrow();
+    expect(() => proven(admission.begin('a'))).not.toThrow();
   });
 
   it('keeps those without proof to a budget of their own, which costs the others nothing', () => {
     const { admission } = admissionOfTheTest();
-    const strangers = Array.from({ length: 1_000 }, () => admission.begin());
+    const strangers = Array.from({ length: 1_000 }, () => admission.begin('a'));
     const refused = strangers.filter(
       (stranger) =>
         !isTaken(() => {
@@ -96,35 +96,35 @@ describe('admission', () => {
         }),
     );
     expect(refused.length).toBeGreaterThan(990);
-    expect(() => proven(admission.begin(), 80 * KIB)).not.toThrow();
+    expect(() => proven(admission.begin('a'), 80 * KIB)).not.toThrow();
     for (const stranger of strangers) stranger.release();
-    expect(() => admission.begin().admit(false)).not.toThrow();
+    expect(() => admission.begin('a').admit(false)).not.toThrow();
   });
 
   it('keeps large deliveries to a share, so that there is room for small ones', () => {
     const logger = pino({ level: 'silent' });
     const MIB = 1024 * KIB;
     const admission = createAdmission({ maxBytesInFlight: 64 * MIB, maxBodyBytes: 10 * MIB, logger });
-    const senders = Array.from({ length: 64 }, () => proven(admission.begin()));
+    const senders = Array.from({ length: 64 }, () => proven(admission.begin('a')));
     const isOver = senders.map((sender) => !isTaken(() => sender.add(10 * MIB)));
     expect(isOver.filter((over) => !over)).toHaveLength(3);
     // As the ingest endpoint does with each refused one.
     for (const [n, sender] of senders.entries()) if (isOver[n] === true) sender.release();
-    const small = Array.from({ length: 1_000 }, () => proven(admission.begin(), KIB));
+    const small = Array.from({ length: 1_000 }, () => proven(admission.begin('a'), KIB));
     for (const sender of [...senders, ...small]) sender.release();
-    expect(() => proven(admission.begin(), 10 * MIB)).not.toThrow();
+    expect(() => proven(admission.begin('a'), 10 * MIB)).not.toThrow();
   });
 
   it('moves a delivery to the others once it is proven, if they have room', () => {
     const { admission } = admissionOfTheTest();
-    const signed = admission.begin();
+    const signed = admission.begin('a');
     signed.admit(false);
     signed.add(30 * KIB);
-    const full = proven(admission.begin(), 100 * KIB);
+    const full = proven(admission.begin('a'), 100 * KIB);
     expect(() => signed.prove()).toThrow(REFUSED);
     full.release();
     signed.prove();
-    const rest = admission.begin();
+    const rest = admission.begin('a');
     rest.admit(false);
     expect(() => rest.add(80 * KIB)).not.toThrow();
   });
@@ -169,7 +169,7 @@ it('is for any order of deliveries what the sums of their bytes say', () => {
       const real = new Map<number, InFlight>();
       for (const { delivery, act, bytes } of steps) {
         const inside = model.inside.get(delivery);
-        const inFlight = real.get(delivery) ?? admission.begin();
+        const inFlight = real.get(delivery) ?? admission.begin('a');
         let expected = true;
         let taken = true;
         if (act === 'admit proven' || act === 'admit unproven') {
