@@ -1,7 +1,11 @@
 import { z } from 'zod';
 import { strictSettings } from './setting-types.ts';
 
-const perSecond = z.int().min(1).max(2 ** 40).optional();
+const perSecond = z
+  .int()
+  .min(1)
+  .max(2 ** 40)
+  .optional();
 
 /** The member `limits` of a source in the settings file. */
 export const sourceLimits = strictSettings({

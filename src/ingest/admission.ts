@@ -138,9 +138,7 @@ export function createAdmission({
       };
       return {
         admit: (isProven) =>
-          isProven
-            ? enter(proven, source, REQUEST_BYTES)
-            : enter(unproven, placeOf(source), REQUEST_BYTES),
+          isProven ? enter(proven, source, REQUEST_BYTES) : enter(unproven, placeOf(source), REQUEST_BYTES),
         add(bytes) {
           delivery.movedAt = performance.now();
           sent += bytes;
@@ -199,15 +197,17 @@ function createBudget(of: string, highMark: number, logger: Logger): Budget {
     return (part?.bytes ?? 0) + more >= bytes / (parts.size + (part === undefined ? 1 : 0));
   };
 
+  const isFull = (more: number) => inFlight + more > hardLimit;
+
   /** Cuts off bodies of the sources with the most, longest idle first, until there is room for so many bytes of another. */
   function makeRoom(owner: string, bytes: number): void {
     if (isOver(owner, bytes - 1, hardLimit)) throw overloaded();
-    while (inFlight + bytes > hardLimit) {
-      const idle = findIdle(owner);
-      if (idle === undefined) break;
-      idle.release();
-      idle.cut?.(overloaded());
-    }
+    let idle: Held | undefined;
+    do {
+      idle = findIdle(owner);
+      idle?.release();
+      idle?.cut?.(overloaded());
+    } while (idle !== undefined && isFull(bytes));
     // Bodies that are read already cannot be cut off. Those of others may take the mark once more beside them.
     if (inFlight + bytes > hardLimit + highMark) throw overloaded();
   }
@@ -225,7 +225,7 @@ function createBudget(of: string, highMark: number, logger: Logger): Budget {
   }
 
   function take({ owner }: Held, bytes: number, own?: number): void {
-    if (inFlight + bytes > hardLimit && inFlight !== own) makeRoom(owner, bytes);
+    if (isFull(bytes) && inFlight !== own) makeRoom(owner, bytes);
     inFlight += bytes;
     const part = parts.get(owner);
     if (part !== undefined) part.bytes += bytes;

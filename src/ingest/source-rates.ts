@@ -1,6 +1,12 @@
 import type { Logger } from 'pino';
-import type { SourceLimits } from '../config/source-limits.ts';
 import { HttpError } from '../errors.ts';
+
+/** What a source may send to this process. Undefined: no limit. */
+interface SourceLimits {
+  readonly deliveriesPerSecond?: number | undefined;
+  /** Of bodies as sent. */
+  readonly bytesPerSecond?: number | undefined;
+}
 
 /** Holds each source to its limits in this process (`limits:` of the settings file). */
 export interface SourceRates {

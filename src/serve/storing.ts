@@ -5,6 +5,8 @@ import { createBatchStore } from '../handlers/store-batch.ts';
 import { startDeliveryWorker } from '../queue/delivery-worker.ts';
 import type { DeliveryWorker, StoreBatch } from '../queue/delivery-worker.ts';
 import type { QueueLocation } from '../queue/engine.ts';
+import { LANES } from '../queue/lanes.ts';
+import type { Lane } from '../queue/lanes.ts';
 import { createSilenceWatch } from '../observe/silence-watch.ts';
 import type { SilenceWatch } from '../observe/silence-watch.ts';
 import { rollUpArrivals } from '../store/roll-up-arrivals.ts';
@@ -46,12 +48,14 @@ export async function startStoring(
   const watch = startArrivals(options, started);
   startQuarantineLimits(options, started);
   startReaderLimits(options, started);
-  const worker = startWorker(options, started);
-  if (options.queueLocation.kind === 'postgres') await worker.ready;
+  const workers = LANES.map((lane) => startWorker(lane, options, started));
+  if (options.queueLocation.kind === 'postgres') await Promise.all(workers.map(({ ready }) => ready));
   return watch;
 }
 
+/** Each lane has its own transactions, on connections of its own: none waits for those of the other. */
 function startWorker(
+  lane: Lane,
   { databaseUrl, queueLocation, observation, logger }: StoringOptions,
   started: AsyncDisposableStack,
 ): DeliveryWorker {
@@ -62,7 +66,10 @@ function startWorker(
   const store = createBatchStore(db, logger, giveUp.signal, onStored);
   const storeTraced: StoreBatch =
     traces === undefined ? store : (batch) => traces.store(batch.deliveries, () => store(batch));
-  const worker = startDeliveryWorker(queueLocation, storeTraced, logger, traces?.telemetry);
+  const worker = startDeliveryWorker(queueLocation, storeTraced, logger, {
+    lane,
+    telemetry: traces?.telemetry,
+  });
   const close = () => {
     giveUp.abort();
     return worker.close();
