@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { HttpError } from '../../src/errors.ts';
 import { createAdmission } from '../../src/ingest/admission.ts';
 import type { InFlight } from '../../src/ingest/admission.ts';
+import { createSourceRates } from '../../src/ingest/source-rates.ts';
 
 const KIB = 1024;
 const REQUEST = 8 * KIB;
@@ -129,6 +130,139 @@ describe('admission', () => {
     expect(() => rest.add(80 * KIB)).not.toThrow();
   });
 });
+
+describe('admission of several sources', () => {
+  const from = (admission: ReturnType<typeof createAdmission>, source: string, bytes = 0) => {
+    const inFlight = admission.begin(source);
+    inFlight.admit(true);
+    inFlight.add(bytes);
+    return inFlight;
+  };
+
+  it('refuses the source that has more than an equal part, and no other', () => {
+    const { admission } = admissionOfTheTest();
+    for (let n = 0; n < 3; n += 1) from(admission, 'noisy', 40 * KIB);
+    expect(() => from(admission, 'noisy')).toThrow(REFUSED);
+    for (let n = 0; n < 3; n += 1) from(admission, 'quiet', KIB);
+    expect(() => from(admission, 'noisy')).toThrow(REFUSED);
+  });
+
+  it('cuts off the body of the largest source that has been idle longest, if another source needs the room', () => {
+    const { admission } = admissionOfTheTest();
+    const cut: string[] = [];
+    const reading = ['first', 'second', 'third'].map((name) => {
+      const inFlight = from(admission, 'noisy', 20 * KIB);
+      inFlight.reading((error) => {
+        expect(error).toMatchObject({ status: 503, retryAfter: 5 });
+        cut.push(name);
+        inFlight.release();
+      });
+      return inFlight;
+    });
+    reading[0]?.add(50 * KIB);
+    reading[2]?.add(50 * KIB);
+    const quiet = from(admission, 'quiet', 40 * KIB);
+    expect(cut).toEqual(['second']);
+    quiet.release();
+    from(admission, 'quiet', 40 * KIB);
+    expect(cut).toEqual(['second']);
+  });
+
+  it('never cuts off a body that is read already, and gives others the mark once more beside it', () => {
+    const { admission } = admissionOfTheTest();
+    const noisy = from(admission, 'noisy', 200 * KIB);
+    const stop = noisy.reading(() => expect.unreachable());
+    stop();
+    expect(() => from(admission, 'quiet', 90 * KIB)).not.toThrow();
+    expect(() => from(admission, 'quiet', 90 * KIB)).toThrow(REFUSED);
+  });
+
+  it('leaves a source as many deliveries as are free for others', () => {
+    const logger = pino({ level: 'silent' });
+    const admission = createAdmission({ maxBytesInFlight: 1024 ** 3, maxBodyBytes: KIB, logger });
+    const admitted = (source: string) => {
+      let count = 0;
+      while (count < 3_000 && isTaken(() => from(admission, source))) count += 1;
+      return count;
+    };
+    expect([admitted('a'), admitted('b'), admitted('c')]).toEqual([1_024, 512, 256]);
+  });
+
+  it('answers 429 to a source over its rate, with the time to wait, before it reads a body', () => {
+    const rates = createSourceRates(
+      (source) => (source === 'noisy' ? { deliveriesPerSecond: 2, bytesPerSecond: 100 } : undefined),
+      pino({ level: 'silent' }),
+      () => 0,
+    );
+    const logger = pino({ level: 'silent' });
+    const admission = createAdmission({ maxBytesInFlight: 100 * KIB, maxBodyBytes: KIB, rates, logger });
+    for (let n = 0; n < 3; n += 1) from(admission, 'noisy');
+    const refusal = { status: 429, code: 'RATE_LIMITED', retryAfter: 1 };
+    expect(errorOf(() => from(admission, 'noisy'))).toMatchObject(refusal);
+    const signed = admission.begin('noisy');
+    signed.admit(false);
+    expect(errorOf(() => signed.prove())).toMatchObject(refusal);
+    const quiet = from(admission, 'quiet');
+    quiet.received(1_000_000);
+    expect(() => from(admission, 'quiet')).not.toThrow();
+  });
+
+  it('refuses for any order of deliveries only a source that holds its equal part or more', () => {
+    const act = fc.record({
+      source: fc.constantFrom('a', 'b', 'c'),
+      bytes: fc.integer({ min: 0, max: 60 * KIB }),
+      ends: fc.boolean(),
+      isRead: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(act, { maxLength: 120 }), (acts) => {
+        const { admission } = admissionOfTheTest();
+        const inside = new Map<InFlight, { source: string; bytes: number }>();
+        const sum = (source?: string) =>
+          [...inside.values()].reduce(
+            (total, each) => total + (source === undefined || each.source === source ? each.bytes : 0),
+            0,
+          );
+        for (const { source, bytes, ends, isRead } of acts) {
+          const first = [...inside].find(([, each]) => each.source === source)?.[0];
+          if (ends && first !== undefined) {
+            first.release();
+            inside.delete(first);
+            continue;
+          }
+          const inFlight = admission.begin(source);
+          const held = sum(source);
+          const sources = new Set([...inside.values()].map((each) => each.source)).add(source).size;
+          const taken = isTaken(() => {
+            inFlight.admit(true);
+            inside.set(inFlight, { source, bytes: REQUEST });
+            inFlight.reading(() => inside.delete(inFlight));
+            inFlight.add(bytes);
+            inside.set(inFlight, { source, bytes: REQUEST + bytes });
+          });
+          if (taken && isRead) inFlight.reading(() => expect.unreachable())();
+          if (!taken) {
+            inFlight.release();
+            inside.delete(inFlight);
+            const whole = held + REQUEST + bytes;
+            expect(whole).toBeGreaterThanOrEqual((75 * KIB) / sources);
+          }
+          expect(sum()).toBeLessThanOrEqual(300 * KIB + 2 * REQUEST);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+function errorOf(work: () => void): unknown {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
 
 /** What the budgets must do, in the plainest words: sums over the deliveries that are in. */
 class Model {
