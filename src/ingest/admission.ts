@@ -44,6 +44,8 @@ export interface AdmissionOptions {
   readonly maxBytesInFlight: number;
   readonly maxBodyBytes: number;
   readonly rates?: SourceRates | undefined;
+  /** A body of which nothing arrives for so long gives up its place. */
+  readonly stalledMs?: number;
   readonly logger: Logger;
 }
 
@@ -68,9 +70,7 @@ const REQUEST_BYTES = 8 * 1024;
 /** As many as there may be connections. A source may have as many deliveries in flight as are still free for others. */
 const MAX_DELIVERIES = 2_048;
 
-/** A body of which nothing arrives for this long gives up its place. */
 const STALLED_MS = 10_000;
-const STALLED_CHECK_MS = 1_000;
 
 /** Strangers can make up names of sources: without a proven secret, names share this many places. */
 const UNPROVEN_PLACES = 64;
@@ -100,6 +100,7 @@ export function createAdmission({
   maxBytesInFlight,
   maxBodyBytes,
   rates,
+  stalledMs = STALLED_MS,
   logger,
 }: AdmissionOptions): Admission {
   const proven = createBudget('deliveries', maxBytesInFlight, logger);
@@ -107,7 +108,7 @@ export function createAdmission({
   const unproven = createBudget('deliveries with an unverified signature', shareOf(UNPROVEN_SHARE), logger);
   const large = createBudget('large deliveries', shareOf(LARGE_SHARE), logger);
   const placeOf = createPlaces();
-  const stalling = watchStalls();
+  const stalling = watchStalls(stalledMs);
   return {
     begin(source) {
       let budget: Budget | undefined;
@@ -272,15 +273,15 @@ function createPlaces(): (name: string) => string {
 }
 
 /** Cuts off bodies that stall. The returned function begins to watch one, and returns the function that ends it. */
-function watchStalls(): (delivery: Held) => () => void {
+function watchStalls(stalledMs: number): (delivery: Held) => () => void {
   const watched = new Set<Held>();
   let timer: NodeJS.Timeout | undefined;
   const check = () => {
-    const oldest = performance.now() - STALLED_MS;
-    for (const delivery of watched) if (delivery.movedAt < oldest) delivery.cut?.(stalled());
+    const oldest = performance.now() - stalledMs;
+    for (const delivery of watched) if (delivery.movedAt < oldest) delivery.cut?.(stalled(stalledMs));
   };
   return (delivery) => {
-    timer ??= setInterval(check, STALLED_CHECK_MS).unref();
+    timer ??= setInterval(check, stalledMs / 10).unref();
     watched.add(delivery);
     return () => void watched.delete(delivery);
   };
@@ -295,5 +296,5 @@ export const overloaded = () =>
     retryAfter: RETRY_AFTER_OVERLOAD,
   });
 
-const stalled = () =>
-  new HttpError(408, 'BODY_STALLED', `nothing of the body arrived for ${STALLED_MS / 1000} s`);
+const stalled = (ms: number) =>
+  new HttpError(408, 'BODY_STALLED', `nothing of the body arrived for ${ms / 1000} s`);
