@@ -10,7 +10,7 @@ export interface StoringProgress {
 }
 
 /** What a worker is doing. Times are epoch milliseconds. */
-export interface StoringState {
+interface StoringState {
   /** Batches that are not stored yet. */
   readonly batches: number;
   /** Since when batches have been waiting although nothing was stored; undefined if there are none. */

@@ -11,7 +11,7 @@ export interface StartSteps {
 }
 
 /** Where the start is. */
-export interface StartState {
+interface StartState {
   readonly step: string;
   /** When it began for the first time, in epoch milliseconds. */
   readonly since: number;
