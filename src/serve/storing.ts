@@ -59,14 +59,26 @@ function startWorker(
   { databaseUrl, queueLocation, observation, logger }: StoringOptions,
   started: AsyncDisposableStack,
 ): DeliveryWorker {
+  const isBulk = lane === 'bulk';
   const giveUp = new AbortController();
   const db = openStoringDatabase(databaseUrl, logLostConnections(logger));
   started.defer(closing(logger, 'database of the worker', () => db.destroy()));
   const { onStored, traces } = observation;
-  const store = createBatchStore(db, logger, giveUp.signal, onStored);
+  observation.addPool(isBulk ? 'storing (bulk)' : 'storing', db, started);
+  const onWaiting = isBulk ? undefined : (reason: string) => observation.storing.waiting(reason);
+  const store = createBatchStore(db, logger, giveUp.signal, { onStored, onWaiting });
   const storeTraced: StoreBatch =
     traces === undefined ? store : (batch) => traces.store(batch.deliveries, () => store(batch));
-  const worker = startDeliveryWorker(queueLocation, storeTraced, logger, {
+  // Readiness follows ordinary deliveries: a transaction of the bulk lane may take long without anything being wrong.
+  const storeObserved: StoreBatch = async (batch) => {
+    const ended = observation.storing.began();
+    try {
+      return await storeTraced(batch);
+    } finally {
+      ended();
+    }
+  };
+  const worker = startDeliveryWorker(queueLocation, isBulk ? storeTraced : storeObserved, logger, {
     lane,
     telemetry: traces?.telemetry,
   });
