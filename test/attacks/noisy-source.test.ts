@@ -103,7 +103,7 @@ async function deliverQuietly(attack: Promise<unknown>): Promise<Quiet> {
   };
   const sending = setInterval(() => void deliveries.push(deliver()), PERIOD_MS);
   let looking = look();
-  const timer = setInterval(() => (looking = looking.then(look)), LOOK_MS);
+  const timer = setInterval(() => void (looking = looking.then(look)), LOOK_MS);
   await attack.finally(() => clearInterval(sending));
   await Promise.all(deliveries);
   await waitFor(() => Object.keys(stored).length === deliveries.length, 60_000).finally(() =>

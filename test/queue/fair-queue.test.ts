@@ -107,6 +107,7 @@ describe.each(BACKENDS)('two lanes, $backend', ({ available, usesRedis }) => {
     for (const delivery of deliveries) await queue.enqueue(delivery);
     const ordinary = work(location, 'ordinary');
     await waitFor(() => ordinary.length === 3);
+    expect(ordinary).toEqual(idsOf(deliveries));
   });
 });
 
