@@ -49,19 +49,34 @@ export async function whileRowsWait(
   table: PartitionedTable,
   change: Change,
   condition: RawBuilder<unknown>,
-  work: () => Promise<readonly BlockedChange[]>,
+  beside: () => Promise<readonly BlockedChange[]>,
 ): Promise<readonly BlockedChange[]> {
-  return db.transaction().execute(async (lock) => {
-    const { rows } = await sql`
-      select from locks where name = 'default partitions' for update skip locked`.execute(lock);
-    if (rows.length === 0) return [{ ...change, by: [] }];
+  const work = async () => {
     const blocked = await constrain(db, table, change, condition);
     if (blocked.length > 0) return blocked;
     try {
-      return await work();
+      return await beside();
     } finally {
-      await releaseRows(db, table, change);
+      await release(db, table);
     }
+  };
+  return (await alone(db, work)) ?? [{ ...change, by: [] }];
+}
+
+/** Lets rows into the default partition again after a process that ended before it did. */
+export async function releaseRows(db: Db, table: PartitionedTable): Promise<readonly BlockedChange[]> {
+  const { rows } = await sql`
+    select from pg_constraint
+    where conrelid = ${defaultOf(table)}::regclass and conname = ${WAITING_CONSTRAINT}`.execute(db);
+  return rows.length === 0 ? [] : ((await alone(db, () => release(db, table))) ?? []);
+}
+
+/** Works on a default partition. Undefined, with nothing done, while another process does. */
+async function alone<T>(db: Db, work: () => Promise<T>): Promise<T | undefined> {
+  return db.transaction().execute(async (lock) => {
+    const { rows } = await sql`
+      select from locks where name = 'default partitions' for update skip locked`.execute(lock);
+    return rows.length === 0 ? undefined : work();
   });
 }
 
@@ -76,15 +91,11 @@ function constrain(db: Db, table: PartitionedTable, change: Change, condition: R
   });
 }
 
-/** Lets rows into the default partition again, also after a process that did not come to it. */
-export async function releaseRows(db: Db, table: PartitionedTable, change: Change) {
-  const { rows } = await sql`
-    select from pg_constraint
-    where conrelid = ${defaultOf(table)}::regclass and conname = ${WAITING_CONSTRAINT}`.execute(db);
-  if (rows.length === 0) return [];
-  return makeChange(db, change, async (trx) => {
-    await lockAtOnce(trx, [defaultOf(table)]);
-    await sql`alter table ${sql.id(defaultOf(table))} drop constraint if exists ${constraint}`.execute(trx);
+function release(db: Db, table: PartitionedTable) {
+  const partition = defaultOf(table);
+  return makeChange(db, { action: 'create', table: table.name, partition }, async (trx) => {
+    await lockAtOnce(trx, [partition]);
+    await sql`alter table ${sql.id(partition)} drop constraint if exists ${constraint}`.execute(trx);
   });
 }
 

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { isUnconverted } from './convert-deliveries.ts';
 import type { Db, Trx } from './database.ts';
 import { destinationsBehind } from './destinations.ts';
-import { openMonth } from './open-month.ts';
+import { openMonth, releaseRows } from './open-month.ts';
 import { attach, createTableLike, lockAtOnce, makeChange } from './partition-changes.ts';
 import type { BlockedChange, Change } from './partition-changes.ts';
 import {
@@ -136,7 +136,7 @@ async function createMissing(
   oldest: Date | undefined,
 ): Promise<{ readonly done: readonly string[]; readonly blocked: readonly BlockedChange[] }> {
   const done: string[] = [];
-  const blocked: BlockedChange[] = [];
+  const blocked: BlockedChange[] = [...(await releaseRows(db, table))];
   for (const month of missingMonths(table, now, oldest, await listPartitions(db, table))) {
     const partition = partitionName(table, month);
     const change: Change = { action: 'create', table: table.name, partition };

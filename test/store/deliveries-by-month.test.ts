@@ -8,9 +8,11 @@ import type { Db } from '../../src/store/database.ts';
 import { findStoredDeliveries, insertDeliveries } from '../../src/store/deliveries.ts';
 import { migrateStore } from '../../src/store/migrate.ts';
 import { maintainPartitions } from '../../src/store/partitions.ts';
+import { lockQuarantined } from '../../src/store/quarantine.ts';
 import { readConservation } from '../../src/store/read-arrivals.ts';
 import { allPartitions, changedPartitions, recount, recountDue } from '../../src/store/recount-deliveries.ts';
 import { ALL_SOURCES } from '../../src/store/scope.ts';
+import { pageOfOpen } from '../../src/store/search-quarantine.ts';
 import { countAll } from '../support/arrivals.ts';
 import { createOwnedDatabase, unguarded } from '../support/database.ts';
 import type { OwnedDatabase } from '../support/database.ts';
@@ -146,6 +148,12 @@ test('months that retention drops leave their sums, with which all deliveries ev
     { deliveries: 2, quarantined: 2, bytes: 200, dropped: true, until: new Date('2031-11-01T00:00:00Z') },
   ]);
   expect(await recountDue(db, new AbortController().signal)).toEqual([]);
+  // What is in quarantine stays, and can be replayed.
+  const { items } = await pageOfOpen(db, ALL_SOURCES, { until: new Date('2031-11-01T00:00:00Z') }, 10);
+  expect(items).toHaveLength(2);
+  const ids = items.map(({ quarantine_id: id }) => id);
+  const locked = await db.transaction().execute((trx) => lockQuarantined(trx, ALL_SOURCES, ids));
+  expect(locked).toMatchObject([{ origin: 'webhook' }, { origin: 'webhook' }]);
   // A late one of a dropped month is stored, too.
   await deliver(db, '2031-10-07T00:00:00Z');
   await countAll(db);
