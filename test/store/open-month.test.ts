@@ -99,7 +99,7 @@ describe('a month whose default partition has rows', () => {
 });
 
 describe('readers of several tables of a change', () => {
-  it('delay storing by 300 ms in all, however many locks the change needs', async () => {
+  it('delay storing for as long as one change waits, which is then undone as a whole', async () => {
     await maintainPartitions(test.db, new Date('2020-03-10T00:00:00Z'), KEEP_ALL);
     const readers: Client[] = [];
     const begin = async (table: string) => {

@@ -142,7 +142,7 @@ export async function checkLocks(access: DatabaseAccess, config: Config): Promis
     ({ waiting, session }) => `${waiting} waits for ${describeWork(session)}`,
   );
   const { missing, passed } = await readPartitionState(db, new Date(), config.retentionMonths);
-  const tables = [...missing, ...passed].map((partition) => partition.replace(/_\d{4}_\d{2}$/, ''));
+  const tables = [...missing, ...passed].map((partition) => partition.replace(/(_until)?_\d{4}_\d{2}$/, ''));
   const users = await findTableUsers(db, [...new Set(tables)]);
   waits.push(...users.map((session) => `maintenance waits for ${describeWork(session)}`));
   return waits.length === 0
