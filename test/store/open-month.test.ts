@@ -82,6 +82,7 @@ describe('a month whose default partition has rows', () => {
     );
     await maintainPartitions(test.db, new Date('2033-03-10T00:00:00Z'), KEEP_ALL);
     await insert('1999-09-11');
+    expect(await partitions()).toMatchObject({ audit_events_default: 4 });
   });
 
   it('waits for another process that is at work, and says so', async () => {
