@@ -30,6 +30,7 @@ const LONG = [
   'test/embedded/embedded-postgres.test.ts',
   'test/handlers/queue-rules.test.ts',
   'test/handlers/storing-rules.test.ts',
+  'test/queue/fair-queue.test.ts',
   'test/security/overload.test.ts',
   'test/serve/readiness-causes.test.ts',
   'test/store/create-roles.test.ts',

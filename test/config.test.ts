@@ -282,6 +282,17 @@ describe('the settings file', () => {
     ]);
   });
 
+  it('limits a source, by whole numbers', () => {
+    const text = (limits: string) =>
+      `sources:\n  - {name: north, webhook_secrets: [${SECRET}], limits: ${limits}}\n`;
+    expect(load(text('{deliveries_per_second: 5}')).sources[0]?.limits).toEqual({ deliveriesPerSecond: 5 });
+    expect(load(text('{bytes_per_second: 1000}')).sources[0]?.limits).toEqual({ bytesPerSecond: 1_000 });
+    expect(problems(text('{bytes_per_secnd: 1, deliveries_per_second: 0.5}'))).toEqual([
+      expect.stringContaining('sources.0.limits.deliveries_per_second: '),
+      expect.stringContaining('did you mean "bytes_per_second"?'),
+    ]);
+  });
+
   it('may not name a source twice', () => {
     const one = `  - name: north\n    webhook_secrets: [${SECRET}]\n`;
     expect(problems(`sources:\n${one}${one}`)).toEqual(['XIQ_SINK_CONFIG: two sources have the same name']);

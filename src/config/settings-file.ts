@@ -3,6 +3,7 @@ import { parse as parseYaml, YAMLParseError } from 'yaml';
 import { z } from 'zod';
 import { describeError } from '../errors.ts';
 import { resolveReferences } from './references.ts';
+import { sourceLimits } from './source-limits.ts';
 import { bearerToken, cloudApiUrl, messageTypes, strictSettings, webhookSecret } from './setting-types.ts';
 
 /** The members of the file; each is checked by itself, so that all that is wrong is reported at once. */
@@ -29,6 +30,7 @@ const sourcesSchema = z
         password: z.string().optional(),
       }).optional(),
       message_types: messageTypes.optional(),
+      limits: sourceLimits.optional(),
     }),
   )
   .default([]);

@@ -2,6 +2,7 @@ import { MESSAGE_TYPES } from '../domain.ts';
 import type { MessageType } from '../domain.ts';
 import type { Environment } from './environment.ts';
 import type { SettingsFile } from './settings-file.ts';
+import type { SourceLimits } from './source-limits.ts';
 
 /** The API of a source's cloud, and the credentials for it. */
 interface CloudAccess {
@@ -20,6 +21,8 @@ export interface SourceConfig {
   readonly cloud: CloudAccess | undefined;
   /** What to subscribe to; deliveries of any type are accepted. */
   readonly messageTypes: readonly MessageType[];
+  /** What it may send to each ingest process. Undefined: as much as there is room for. */
+  readonly limits?: SourceLimits | undefined;
 }
 
 /** The source of the environment's settings. */
@@ -41,6 +44,7 @@ export function mergeSources(
     secrets: source.webhook_secrets,
     cloud: fileCloud(source.cloud, index, problems),
     messageTypes: source.message_types ?? messageTypes,
+    limits: source.limits,
   }));
   if (new Set(sources.map(({ name }) => name)).size < sources.length) {
     problems.push('XIQ_SINK_CONFIG: two sources have the same name');

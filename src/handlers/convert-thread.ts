@@ -3,6 +3,7 @@ import { parentPort } from 'node:worker_threads';
 import { collectGarbage } from '../collect-garbage.ts';
 import { describeError } from '../errors.ts';
 import type { ReadDelivery } from '../queue/delivery-batch.ts';
+import { yieldProcessor } from '../yield-processor.ts';
 import { convertDelivery } from './delivery-to-events.ts';
 import type { DeliveryPart } from './delivery-to-events.ts';
 
@@ -30,6 +31,7 @@ const MAX_CHARACTERS = 256 * 1024;
 
 const conversions = new Map<string, Generator<DeliveryPart>>();
 
+yieldProcessor();
 parentPort?.on('message', (request: ConvertRequest) => {
   const reply = answer(request);
   // Content is handed over, not copied.

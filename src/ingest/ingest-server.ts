@@ -15,6 +15,7 @@ import { isProven, receiveDelivery } from './receive-delivery.ts';
 import type { IngestObserver, ReceiveOptions } from './receive-delivery.ts';
 import { createRefusalLog } from './refusal-log.ts';
 import type { RefusalLog } from './refusal-log.ts';
+import { RATE_LIMITED } from './source-rates.ts';
 
 /** The dependencies of the routes about the process's health. */
 export interface HealthOptions {
@@ -117,7 +118,7 @@ async function answerDelivery(
     );
   }
   const addressed = { source, messageType, remoteAddress: remoteAddressOf(request) };
-  const inFlight = admission.begin();
+  const inFlight = admission.begin(source);
   try {
     const receipt = await receiveDelivery(request, addressed, inFlight, options);
     response.setHeader(REQUEST_ID_HEADER, receipt.delivery_id);
@@ -151,7 +152,7 @@ function answerErrors(logger: Logger, refusals: RefusalLog, observer: IngestObse
     observer.refused(status);
     const line = { errorId, status, method: request.method, path: request.path, remote };
     // An overload is logged once, when it begins: a line for each rejected delivery would add to the load.
-    if (code === OVERLOADED) logger.debug(line, message);
+    if (code === OVERLOADED || code === RATE_LIMITED) logger.debug(line, message);
     else if (status >= 500) logger.error({ ...line, err: error }, message);
     else if (isProven(request)) logger.warn(line, message);
     else refusals.add(line, message);

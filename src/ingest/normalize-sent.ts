@@ -7,6 +7,7 @@ import { normalizeBody, unreadableBody, UnreadableError } from './normalize.ts';
 import type { NormalizeReply, NormalizeRequest } from './normalize-thread.ts';
 import { chooseDecoder, tooLarge } from './read-body.ts';
 import { exceededLimit, scanBody } from './scan-body.ts';
+import { createTurns } from './turns.ts';
 
 /** A body as records, and what the sender is told about it. */
 export interface NormalizedSent {
@@ -49,6 +50,9 @@ const startReaders = (limit: number) =>
     maxHeapMib: 64 + 8 * Math.ceil(limit / (1024 * 1024)),
   });
 
+/** For the bodies that are read here. */
+const turns = createTurns();
+
 /** By the limit of a body, of which a process has one. */
 const readers = new Map<number, ReturnType<typeof startReaders>>();
 
@@ -73,7 +77,7 @@ export async function normalizeSent(
 
 /** Resolves with undefined for a body that is too large to be read here. */
 async function normalizeSmall(
-  { sent, encoding }: SentBody,
+  { sent, encoding, source }: SentBody,
   limit: number,
   charge: (bytes: number) => void,
 ): Promise<NormalizedSent | undefined> {
@@ -81,11 +85,13 @@ async function normalizeSmall(
   const decoded = await decodeSmall(sent, encoding, limit);
   if (decoded === undefined) return undefined;
   if (decoded !== sent) charge(decoded.length);
-  const shape = scanBody(decoded);
-  if (shape.structural > SMALL_STRUCTURE && exceededLimit(shape) === undefined) return undefined;
-  charge(Math.min(shape.structural, SMALL_STRUCTURE) * BYTES_PER_STRUCTURE);
-  const body = normalizeBody(decoded, shape);
-  return { body, quarantined: body.unreadable.length };
+  return turns.run(source, () => {
+    const shape = scanBody(decoded);
+    if (shape.structural > SMALL_STRUCTURE && exceededLimit(shape) === undefined) return undefined;
+    charge(Math.min(shape.structural, SMALL_STRUCTURE) * BYTES_PER_STRUCTURE);
+    const body = normalizeBody(decoded, shape);
+    return { body, quarantined: body.unreadable.length };
+  });
 }
 
 async function decodeSmall(

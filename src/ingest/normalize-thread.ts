@@ -6,6 +6,7 @@ import { packBody, packUnreadable } from '../queue/delivery-batch.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
 import { normalizeBody, UnreadableError } from './normalize.ts';
 import type { NormalizedBody } from './normalize.ts';
+import { yieldProcessor } from '../yield-processor.ts';
 import { chooseDecoder } from './read-body.ts';
 
 /** A body as it came over the wire. */
@@ -35,6 +36,7 @@ export type NormalizeReply =
  */
 const MAX_PACKED = 4 * 1024 * 1024;
 
+yieldProcessor();
 parentPort?.on('message', (request: NormalizeRequest) => void answer(request));
 
 async function answer(request: NormalizeRequest): Promise<void> {

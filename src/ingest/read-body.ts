@@ -37,26 +37,32 @@ const PIECE_BYTES = 512;
 
 /**
  * Reads the body as it comes over the wire, and reports the memory of each piece to `onBytes` before it reads the next.
- * Throws the errors of `onBytes`, and HttpError: 413 beyond `limit` bytes, 400 if the body is cut off.
+ * `onReading` gets a function that ends the reading with an error, and returns one that is called when reading has ended.
+ * Throws the errors of both, and HttpError: 413 beyond `limit` bytes, 400 if the body is cut off.
  */
 export async function readBody(
   request: IncomingMessage,
   limit: number,
   onBytes: (bytes: number) => void,
+  onReading: (cut: (error: Error) => void) => () => void = () => () => undefined,
 ): Promise<Buffer> {
   const length = request.headers['content-length'] ?? null;
   // Before reading begins, which would request the body of a sender that waits for `100 Continue`.
   if (Number(length) > limit) throw tooLarge(limit);
   const { promise: refused, reject } = Promise.withResolvers<never>();
+  const cut = (error: unknown) => {
+    request.off('data', count).pause();
+    reject(error);
+  };
   const count = (piece: Buffer) => {
     try {
       onBytes(piece.length + PIECE_BYTES);
     } catch (error) {
-      request.off('data', count).pause();
-      reject(error);
+      cut(error);
     }
   };
   request.on('data', count);
+  const endReading = onReading(cut);
   try {
     const body = rawBody(request, { limit, length });
     return await Promise.race([body, refused]);
@@ -65,6 +71,7 @@ export async function readBody(
     if (isTooLarge(error)) throw tooLarge(limit, error);
     throw new HttpError(400, 'BODY_INCOMPLETE', 'the body ended before it was complete', { cause: error });
   } finally {
+    endReading();
     request.off('data', count);
   }
 }

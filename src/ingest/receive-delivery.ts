@@ -73,7 +73,12 @@ export async function receiveDelivery(
   // Refuses an unknown encoding before a byte of the body is read.
   chooseDecoder(encoding);
   inFlight.admit(formInHeaders !== undefined);
-  const sent = await readBody(request, maxBodyBytes, (bytes) => inFlight.add(bytes));
+  const sent = await readBody(
+    request,
+    maxBodyBytes,
+    (bytes) => inFlight.add(bytes),
+    (cut) => inFlight.reading(cut),
+  );
   if (formInHeaders === undefined) {
     if (!(await verifier.verifySignature(source, request.headers, sent))) {
       throw await wrongSecret(failedSecrets, remoteAddress);
@@ -81,6 +86,7 @@ export async function receiveDelivery(
     provenSenders.add(request);
     inFlight.prove();
   }
+  inFlight.received(sent.length);
 
   const { body, quarantined, unreadable } = await normalizeSent(
     { sent, encoding, source },

@@ -8,6 +8,9 @@ import { encodeBatch, GROUP_BOUNDS, weighDelivery } from './delivery-batch.ts';
 import type { QueuedDelivery } from './delivery-batch.ts';
 import type { QueueLocation } from './engine.ts';
 import { createGroupCommit } from './group-commit.ts';
+import type { GroupCommit } from './group-commit.ts';
+import { chooseQueue, queueNamesOf } from './lanes.ts';
+import type { Lane } from './lanes.ts';
 import { createBatchLog } from './log.ts';
 import { startDrain } from './spool/drain.ts';
 import type { FindStored } from './spool/drain.ts';
@@ -49,6 +52,9 @@ interface QueueTracing {
 
 export interface DeliveryQueueOptions {
   readonly location: QueueLocation;
+  readonly lane: Lane;
+  /** The rank of a source in its lane: deliveries of a lower one are stored first. */
+  readonly rankOf: (source: string) => number;
   readonly spool: SpoolSettings;
   /**
    * Looks up which deliveries are in the database. With it (`DURABILITY=strict`) every delivery is in the spool before it
@@ -61,18 +67,20 @@ export interface DeliveryQueueOptions {
 }
 
 /**
- * Opens the queue with its spool. Deliveries that arrive during one write share the next one. While the queue is
+ * Opens a lane of the queue with its spool. Deliveries that arrive during one write share the next one. While the queue is
  * unavailable they go to the spool, which is drained into the queue when it is available again.
  */
 export function openDeliveryQueue({
   location,
+  lane,
+  rankOf,
   spool: settings,
   findStored,
   onCommitted,
   tracing,
   logger,
 }: DeliveryQueueOptions): DeliveryQueue {
-  const queue = openBatchQueue(location, logger, tracing?.telemetry);
+  const queue = openBatchQueue(location, logger, { lane, rankOf, telemetry: tracing?.telemetry });
   const spool = openSpool(settings, logger);
   const logBatch = createBatchLog(logger);
   let queueWorks = true;
@@ -127,12 +135,18 @@ export function openDeliveryQueue({
     return durability;
   }
 
-  const group = createGroupCommit(commit, GROUP_BOUNDS);
-  // Small deliveries do not wait for the commit of a large one.
-  const largeGroup = createGroupCommit(commit, GROUP_BOUNDS);
+  const names = queueNamesOf(lane, location);
+  const groups = new Map<string, GroupCommit<QueuedDelivery, Durability>>();
+  /** A batch is for one queue. In the bulk lane it is of one source, and no source waits for the commit of another. */
+  function groupOf(source: string): GroupCommit<QueuedDelivery, Durability> {
+    const key = lane === 'bulk' ? source : chooseQueue(names, source);
+    const group = groups.get(key) ?? createGroupCommit(commit, GROUP_BOUNDS);
+    groups.set(key, group);
+    return group;
+  }
+
   return {
-    enqueue: (delivery) =>
-      (delivery.packed === undefined ? group : largeGroup).add(delivery, weighDelivery(delivery)),
+    enqueue: (delivery) => groupOf(delivery.source).add(delivery, weighDelivery(delivery)),
     async check() {
       if (queueWorks && findStored === undefined) return 'queued';
       await spool.check();
@@ -142,7 +156,7 @@ export function openDeliveryQueue({
     state: () => ({ works: queueWorks, failure, spool: spool.figures() }),
     spoolRoom: () => spool.room(),
     async close() {
-      await Promise.all([group.idle(), largeGroup.idle()]);
+      await Promise.all([...groups.values()].map((group) => group.idle()));
       await drain.stop();
       await spool.close();
       if (spool.bytes > 0) {

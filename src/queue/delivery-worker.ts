@@ -2,10 +2,11 @@ import { DelayedError } from 'bullmq';
 import type { Job, Telemetry } from 'bullmq';
 import type { Logger } from 'pino';
 import { OutageError } from '../errors.ts';
-import { QUEUE_NAME } from './batch-queue.ts';
 import type { ReadDelivery } from './delivery-batch.ts';
 import { engineAt } from './engine-at.ts';
 import type { FailedJobs, OnError, QueueLocation } from './engine.ts';
+import { queueNamesOf } from './lanes.ts';
+import type { Lane } from './lanes.ts';
 import { createBatchLog, logOutages } from './log.ts';
 import { readBatch } from './read-batch.ts';
 
@@ -35,11 +36,13 @@ export interface StoredBatch {
  */
 export type StoreBatch = (batch: { readonly deliveries: readonly ReadDelivery[] }) => Promise<StoredBatch>;
 
-/** Concurrent jobs of one process: those that wait for a transaction share the next one. */
-const CONCURRENCY = 16;
+/**
+ * Concurrent jobs of one process, of each queue of a lane: those that wait for a transaction share the next one. Few in
+ * the bulk lane, because each is large, and because a source waits for the jobs that others have begun.
+ */
+const CONCURRENCY = { ordinary: 16, bulk: 2 };
 
 const WORKER_OPTIONS = {
-  concurrency: CONCURRENCY,
   // The batch of a killed worker goes to another within 15 s. A running worker renews its lock every 5 s.
   lockDuration: 10_000,
   stalledInterval: 5_000,
@@ -61,12 +64,17 @@ const NEWER_DELAY_MS = 60_000;
 /** Failed jobs are looked for at this interval. */
 const SWEEP_INTERVAL_MS = 60_000;
 
-/** Starts to process the batches of the queue. */
+interface DeliveryWorkerOptions {
+  readonly lane?: Lane;
+  readonly telemetry?: Telemetry | undefined;
+}
+
+/** Starts to process the batches of a lane, by default of the ordinary one. */
 export function startDeliveryWorker(
   location: QueueLocation,
   storeBatch: StoreBatch,
   logger: Logger,
-  telemetry?: Telemetry,
+  { lane = 'ordinary', telemetry }: DeliveryWorkerOptions = {},
 ): DeliveryWorker {
   const onError = logOutages(logger, 'queue worker');
   const logBatch = createBatchLog(logger);
@@ -110,28 +118,31 @@ export function startDeliveryWorker(
     );
   }
 
-  const worker = engineAt(location).connectWorker(
-    QUEUE_NAME,
-    async (job, token) => {
-      const rest = await storeJob(job);
-      if (rest === undefined) return;
-      await job.moveToDelayed(Date.now() + rest, token);
-      throw new DelayedError();
-    },
-    telemetry === undefined ? WORKER_OPTIONS : { ...WORKER_OPTIONS, telemetry },
-    onError,
-  );
-  worker.bullmq.on('error', onError);
-  const stopSweep = startFailedJobSweep(worker.bullmq.getBackend(), logger, onError);
-  const ready = worker.bullmq.waitUntilReady();
+  async function processJob(job: Job<unknown>, token?: string): Promise<void> {
+    const rest = await storeJob(job);
+    if (rest === undefined) return;
+    await job.moveToDelayed(Date.now() + rest, token);
+    throw new DelayedError();
+  }
+
+  const options = { ...WORKER_OPTIONS, concurrency: CONCURRENCY[lane], ...(telemetry && { telemetry }) };
+  const workers = queueNamesOf(lane, location).map((name) => {
+    const worker = engineAt(location).connectWorker(name, processJob, options, onError);
+    worker.bullmq.on('error', onError);
+    return { worker, stopSweep: startFailedJobSweep(worker.bullmq.getBackend(), logger, onError) };
+  });
+  const ready = Promise.all(workers.map(({ worker }) => worker.bullmq.waitUntilReady()));
   ready.catch(() => undefined);
   return {
     ready,
-    close: async () => {
-      stopSweep();
-      // Without a connection BullMQ would wait for one: jobs in progress go to another worker instead.
-      await worker.bullmq.close(!worker.isConnected());
-      await worker.disconnect();
+    async close() {
+      const closing = workers.map(async ({ worker, stopSweep }) => {
+        stopSweep();
+        // Without a connection BullMQ would wait for one: jobs in progress go to another worker instead.
+        await worker.bullmq.close(!worker.isConnected());
+        await worker.disconnect();
+      });
+      await Promise.all(closing);
     },
   };
 }

@@ -31,10 +31,13 @@ interface Producer {
 
 export interface ConnectedProducer extends Connected<Producer> {
   /**
-   * Of this many waiting jobs the one that was added first, with its time in epoch milliseconds; undefined if none is
-   * waiting any more.
+   * Of this many jobs in this state the one whose turn is next (the one that was added first, unless they have ranks),
+   * with its time in epoch milliseconds; undefined if none is waiting any more.
    */
-  findOldest(waiting: number): Promise<{ readonly timestamp: number } | undefined>;
+  findOldest(
+    state: 'wait' | 'prioritized',
+    waiting: number,
+  ): Promise<{ readonly timestamp: number } | undefined>;
   /** Settings of the server that may lose acknowledged jobs, each as a sentence. */
   weaknesses(): Promise<string[]>;
 }

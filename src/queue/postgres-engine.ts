@@ -22,7 +22,7 @@ export function createPostgresEngine(databaseUrl: string): Engine {
         isConnected: () => true,
         ping: () => pool.query('select 1'),
         // This engine counts from the newest job in either order.
-        findOldest: async (waiting) => (await bullmq.getJobs(['wait'], waiting - 1, waiting - 1))[0],
+        findOldest: async (state, waiting) => (await bullmq.getJobs([state], waiting - 1, waiting - 1))[0],
         weaknesses: () => findWeaknesses(pool),
         disconnect: () => pool.end(),
       };

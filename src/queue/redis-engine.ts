@@ -36,7 +36,7 @@ export function createRedisEngine(url: string): Engine {
         bullmq,
         isConnected: () => redis.status === 'ready',
         ping: () => redis.ping(),
-        findOldest: async () => (await bullmq.getJobs(['wait'], 0, 0, true))[0],
+        findOldest: async (state) => (await bullmq.getJobs([state], 0, 0, true))[0],
         weaknesses: () => findWeaknesses(redis),
         disconnect: async () => redis.disconnect(),
       };

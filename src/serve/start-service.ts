@@ -14,12 +14,13 @@ import { createHealthServer, createIngestServer } from '../ingest/ingest-server.
 import type { HealthOptions } from '../ingest/ingest-server.ts';
 import { createReadiness } from '../observe/readiness.ts';
 import { readTlsFiles } from '../ingest/tls-files.ts';
+import { createSourceRates } from '../ingest/source-rates.ts';
 import { createSecretVerifier } from '../ingest/verify-secret.ts';
 import { openBatchQueue } from '../queue/batch-queue.ts';
 import type { QueueMeasure } from '../queue/batch-queue.ts';
-import { openDeliveryQueue } from '../queue/delivery-queue.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import type { QueueLocation } from '../queue/engine.ts';
+import { openFairQueue } from '../queue/fair-queue.ts';
 import { openDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { findStoredDeliveries } from '../store/deliveries.ts';
@@ -251,8 +252,9 @@ function openQueue(
       ? (ids: readonly string[]) => findStoredDeliveries(db, ids)
       : undefined;
   const directory = path.join(dataDir, 'spool');
-  const queue = openDeliveryQueue({
+  const queue = openFairQueue({
     location,
+    countSources: () => config.sources.length,
     spool: { directory, ...spool },
     findStored,
     onCommitted: observation.onCommitted,
@@ -270,11 +272,16 @@ function createIngest(
   { traces }: Observation,
   health: HealthOptions,
 ): HttpListener {
+  const limits = new Map(config.sources.map((source) => [source.name, source.limits]));
   return createIngestServer({
     ...health,
     verifier: createSecretVerifier(config.sources),
     failedSecrets: createFailedSecrets(),
-    admission: createAdmission({ ...config, logger: health.logger }),
+    admission: createAdmission({
+      ...config,
+      rates: createSourceRates((source) => limits.get(source), health.logger),
+      logger: health.logger,
+    }),
     trustedProxies: config.trustedProxies,
     enqueue:
       traces === undefined

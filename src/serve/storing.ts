@@ -5,6 +5,8 @@ import { createBatchStore } from '../handlers/store-batch.ts';
 import { startDeliveryWorker } from '../queue/delivery-worker.ts';
 import type { DeliveryWorker, StoreBatch } from '../queue/delivery-worker.ts';
 import type { QueueLocation } from '../queue/engine.ts';
+import { LANES } from '../queue/lanes.ts';
+import type { Lane } from '../queue/lanes.ts';
 import { createSilenceWatch } from '../observe/silence-watch.ts';
 import type { SilenceWatch } from '../observe/silence-watch.ts';
 import { rollUpArrivals } from '../store/roll-up-arrivals.ts';
@@ -46,24 +48,28 @@ export async function startStoring(
   const watch = startArrivals(options, started);
   startQuarantineLimits(options, started);
   startReaderLimits(options, started);
-  const worker = startWorker(options, started);
-  if (options.queueLocation.kind === 'postgres') await worker.ready;
+  const workers = LANES.map((lane) => startWorker(lane, options, started));
+  if (options.queueLocation.kind === 'postgres') await Promise.all(workers.map(({ ready }) => ready));
   return watch;
 }
 
+/** Each lane has its own transactions, on connections of its own: none waits for those of the other. */
 function startWorker(
+  lane: Lane,
   { databaseUrl, queueLocation, observation, logger }: StoringOptions,
   started: AsyncDisposableStack,
 ): DeliveryWorker {
+  const isBulk = lane === 'bulk';
   const giveUp = new AbortController();
   const db = openStoringDatabase(databaseUrl, logLostConnections(logger));
   started.defer(closing(logger, 'database of the worker', () => db.destroy()));
   const { onStored, traces } = observation;
-  observation.addPool('storing', db, started);
-  const onWaiting = (reason: string) => observation.storing.waiting(reason);
+  observation.addPool(isBulk ? 'storing (bulk)' : 'storing', db, started);
+  const onWaiting = isBulk ? undefined : (reason: string) => observation.storing.waiting(reason);
   const store = createBatchStore(db, logger, giveUp.signal, { onStored, onWaiting });
   const storeTraced: StoreBatch =
     traces === undefined ? store : (batch) => traces.store(batch.deliveries, () => store(batch));
+  // Readiness follows ordinary deliveries: a transaction of the bulk lane may take long without anything being wrong.
   const storeObserved: StoreBatch = async (batch) => {
     const ended = observation.storing.began();
     try {
@@ -72,7 +78,10 @@ function startWorker(
       ended();
     }
   };
-  const worker = startDeliveryWorker(queueLocation, storeObserved, logger, traces?.telemetry);
+  const worker = startDeliveryWorker(queueLocation, isBulk ? storeTraced : storeObserved, logger, {
+    lane,
+    telemetry: traces?.telemetry,
+  });
   const close = () => {
     giveUp.abort();
     return worker.close();

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { HttpError } from '../../src/errors.ts';
 import { createAdmission } from '../../src/ingest/admission.ts';
 import type { InFlight } from '../../src/ingest/admission.ts';
+import { createSourceRates } from '../../src/ingest/source-rates.ts';
 
 const KIB = 1024;
 const REQUEST = 8 * KIB;
@@ -38,56 +39,56 @@ const proven = (inFlight: InFlight, bytes = 0): InFlight => {
 describe('admission', () => {
   it('refuses above the high mark until the total is below the low one, and logs each change once', () => {
     const { admission, log } = admissionOfTheTest();
-    const first = proven(admission.begin(), 40 * KIB);
-    const second = proven(admission.begin(), 40 * KIB);
+    const first = proven(admission.begin('a'), 40 * KIB);
+    const second = proven(admission.begin('a'), 40 * KIB);
     expect(log).toEqual([]);
-    const third = proven(admission.begin());
-    for (let n = 0; n < 3; n += 1) expect(() => admission.begin().admit(true)).toThrow(REFUSED);
+    const third = proven(admission.begin('a'));
+    for (let n = 0; n < 3; n += 1) expect(() => admission.begin('a').admit(true)).toThrow(REFUSED);
     expect(log).toEqual([expect.stringContaining('overloaded: rejecting further deliveries')]);
     third.release();
-    expect(() => admission.begin().admit(true)).toThrow(REFUSED);
+    expect(() => admission.begin('a').admit(true)).toThrow(REFUSED);
     first.release();
     expect(log).toHaveLength(2);
     expect(log[1]).toContain('no longer overloaded: accepting deliveries again');
-    expect(() => admission.begin().admit(true)).not.toThrow();
+    expect(() => admission.begin('a').admit(true)).not.toThrow();
     second.release();
     expect(log).toHaveLength(2);
   });
 
   it('gives back what a delivery held once, however often it ends', () => {
     const { admission } = admissionOfTheTest();
-    const stays = proven(admission.begin(), 40 * KIB);
-    const ends = proven(admission.begin(), 40 * KIB);
+    const stays = proven(admission.begin('a'), 40 * KIB);
+    const ends = proven(admission.begin('a'), 40 * KIB);
     ends.release();
     ends.release();
-    proven(admission.begin(), 60 * KIB);
-    expect(() => admission.begin().admit(true)).toThrow(REFUSED);
+    proven(admission.begin('a'), 60 * KIB);
+    expect(() => admission.begin('a').admit(true)).toThrow(REFUSED);
     stays.release();
-    expect(() => admission.begin().admit(true)).not.toThrow();
+    expect(() => admission.begin('a').admit(true)).not.toThrow();
   });
 
   it('lets what is in grow to twice the mark and no further', () => {
     const { admission } = admissionOfTheTest();
-    const inside = proven(admission.begin());
+    const inside = proven(admission.begin('a'));
     inside.add(200 * KIB + REQUEST);
     expect(() => inside.add(1)).toThrow(REFUSED);
     inside.release();
-    expect(() => proven(admission.begin(), 200 * KIB)).not.toThrow();
+    expect(() => proven(admission.begin('a'), 200 * KIB)).not.toThrow();
   });
 
   it('always has room for the largest body, as sent and as inflated', () => {
     const { admission } = admissionOfTheTest();
-    const unproven = admission.begin();
+    const unproven = admission.begin('a');
     unproven.admit(false);
     unproven.add(40 * KIB);
     unproven.prove();
     unproven.add(40 * KIB);
-    expect(() => proven(admission.begin())).not.toThrow();
+    expect(() => proven(admission.begin('a'))).not.toThrow();
   });
 
   it('keeps those without proof to a budget of their own, which costs the others nothing', () => {
     const { admission } = admissionOfTheTest();
-    const strangers = Array.from({ length: 1_000 }, () => admission.begin());
+    const strangers = Array.from({ length: 1_000 }, () => admission.begin('a'));
     const refused = strangers.filter(
       (stranger) =>
         !isTaken(() => {
@@ -96,39 +97,171 @@ describe('admission', () => {
         }),
     );
     expect(refused.length).toBeGreaterThan(990);
-    expect(() => proven(admission.begin(), 80 * KIB)).not.toThrow();
+    expect(() => proven(admission.begin('a'), 80 * KIB)).not.toThrow();
     for (const stranger of strangers) stranger.release();
-    expect(() => admission.begin().admit(false)).not.toThrow();
+    expect(() => admission.begin('a').admit(false)).not.toThrow();
   });
 
   it('keeps large deliveries to a share, so that there is room for small ones', () => {
     const logger = pino({ level: 'silent' });
     const MIB = 1024 * KIB;
     const admission = createAdmission({ maxBytesInFlight: 64 * MIB, maxBodyBytes: 10 * MIB, logger });
-    const senders = Array.from({ length: 64 }, () => proven(admission.begin()));
+    const senders = Array.from({ length: 64 }, () => proven(admission.begin('a')));
     const isOver = senders.map((sender) => !isTaken(() => sender.add(10 * MIB)));
     expect(isOver.filter((over) => !over)).toHaveLength(3);
     // As the ingest endpoint does with each refused one.
     for (const [n, sender] of senders.entries()) if (isOver[n] === true) sender.release();
-    const small = Array.from({ length: 1_000 }, () => proven(admission.begin(), KIB));
+    const small = Array.from({ length: 1_000 }, () => proven(admission.begin('a'), KIB));
     for (const sender of [...senders, ...small]) sender.release();
-    expect(() => proven(admission.begin(), 10 * MIB)).not.toThrow();
+    expect(() => proven(admission.begin('a'), 10 * MIB)).not.toThrow();
   });
 
   it('moves a delivery to the others once it is proven, if they have room', () => {
     const { admission } = admissionOfTheTest();
-    const signed = admission.begin();
+    const signed = admission.begin('a');
     signed.admit(false);
     signed.add(30 * KIB);
-    const full = proven(admission.begin(), 100 * KIB);
+    const full = proven(admission.begin('a'), 100 * KIB);
     expect(() => signed.prove()).toThrow(REFUSED);
     full.release();
     signed.prove();
-    const rest = admission.begin();
+    const rest = admission.begin('a');
     rest.admit(false);
     expect(() => rest.add(80 * KIB)).not.toThrow();
   });
 });
+
+describe('admission of several sources', () => {
+  const from = (admission: ReturnType<typeof createAdmission>, source: string, bytes = 0) => {
+    const inFlight = admission.begin(source);
+    inFlight.admit(true);
+    inFlight.add(bytes);
+    return inFlight;
+  };
+
+  it('refuses the source that has more than an equal part, and no other', () => {
+    const { admission } = admissionOfTheTest();
+    for (let n = 0; n < 3; n += 1) from(admission, 'noisy', 40 * KIB);
+    expect(() => from(admission, 'noisy')).toThrow(REFUSED);
+    for (let n = 0; n < 3; n += 1) from(admission, 'quiet', KIB);
+    expect(() => from(admission, 'noisy')).toThrow(REFUSED);
+  });
+
+  it('cuts off the body of the largest source that has been idle longest, if another source needs the room', () => {
+    const { admission } = admissionOfTheTest();
+    const cut: string[] = [];
+    const reading = ['first', 'second', 'third'].map((name) => {
+      const inFlight = from(admission, 'noisy', 20 * KIB);
+      inFlight.reading((error) => {
+        expect(error).toMatchObject({ status: 503, retryAfter: 5 });
+        cut.push(name);
+        inFlight.release();
+      });
+      return inFlight;
+    });
+    reading[0]?.add(50 * KIB);
+    reading[2]?.add(50 * KIB);
+    const quiet = from(admission, 'quiet', 40 * KIB);
+    expect(cut).toEqual(['second']);
+    quiet.release();
+    from(admission, 'quiet', 40 * KIB);
+    expect(cut).toEqual(['second']);
+  });
+
+  it('never cuts off a body that is read already, and gives others the mark once more beside it', () => {
+    const { admission } = admissionOfTheTest();
+    const noisy = from(admission, 'noisy', 200 * KIB);
+    const stop = noisy.reading(() => expect.unreachable());
+    stop();
+    expect(() => from(admission, 'quiet', 90 * KIB)).not.toThrow();
+    expect(() => from(admission, 'quiet', 90 * KIB)).toThrow(REFUSED);
+  });
+
+  it('leaves a source as many deliveries as are free for others', () => {
+    const logger = pino({ level: 'silent' });
+    const admission = createAdmission({ maxBytesInFlight: 1024 ** 3, maxBodyBytes: KIB, logger });
+    const admitted = (source: string) => {
+      let count = 0;
+      while (count < 3_000 && isTaken(() => from(admission, source))) count += 1;
+      return count;
+    };
+    expect([admitted('a'), admitted('b'), admitted('c')]).toEqual([1_024, 512, 256]);
+  });
+
+  it('answers 429 to a source over its rate, with the time to wait, before it reads a body', () => {
+    const rates = createSourceRates(
+      (source) => (source === 'noisy' ? { deliveriesPerSecond: 2, bytesPerSecond: 100 } : undefined),
+      pino({ level: 'silent' }),
+      () => 0,
+    );
+    const logger = pino({ level: 'silent' });
+    const admission = createAdmission({ maxBytesInFlight: 100 * KIB, maxBodyBytes: KIB, rates, logger });
+    for (let n = 0; n < 3; n += 1) from(admission, 'noisy');
+    const refusal = { status: 429, code: 'RATE_LIMITED', retryAfter: 1 };
+    expect(errorOf(() => from(admission, 'noisy'))).toMatchObject(refusal);
+    const signed = admission.begin('noisy');
+    signed.admit(false);
+    expect(errorOf(() => signed.prove())).toMatchObject(refusal);
+    const quiet = from(admission, 'quiet');
+    quiet.received(1_000_000);
+    expect(() => from(admission, 'quiet')).not.toThrow();
+  });
+
+  it('refuses for any order of deliveries only a source that holds its equal part or more', () => {
+    const act = fc.record({
+      source: fc.constantFrom('a', 'b', 'c'),
+      bytes: fc.integer({ min: 0, max: 60 * KIB }),
+      ends: fc.boolean(),
+      isRead: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(act, { maxLength: 120 }), (acts) => {
+        const { admission } = admissionOfTheTest();
+        const inside = new Map<InFlight, { source: string; bytes: number }>();
+        const sum = (source?: string) =>
+          [...inside.values()].reduce(
+            (total, each) => total + (source === undefined || each.source === source ? each.bytes : 0),
+            0,
+          );
+        for (const { source, bytes, ends, isRead } of acts) {
+          const first = [...inside].find(([, each]) => each.source === source)?.[0];
+          if (ends && first !== undefined) {
+            first.release();
+            inside.delete(first);
+            continue;
+          }
+          const inFlight = admission.begin(source);
+          const held = sum(source);
+          const sources = new Set([...inside.values()].map((each) => each.source)).add(source).size;
+          const taken = isTaken(() => {
+            inFlight.admit(true);
+            inside.set(inFlight, { source, bytes: REQUEST });
+            inFlight.reading(() => inside.delete(inFlight));
+            inFlight.add(bytes);
+            inside.set(inFlight, { source, bytes: REQUEST + bytes });
+          });
+          if (taken && isRead) inFlight.reading(() => undefined)();
+          if (!taken) {
+            inFlight.release();
+            inside.delete(inFlight);
+          }
+          expect(taken || held + REQUEST + bytes >= (75 * KIB) / sources).toBe(true);
+          expect(sum()).toBeLessThanOrEqual(300 * KIB + 2 * REQUEST);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+function errorOf(work: () => void): unknown {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
 
 /** What the budgets must do, in the plainest words: sums over the deliveries that are in. */
 class Model {
@@ -169,7 +302,7 @@ it('is for any order of deliveries what the sums of their bytes say', () => {
       const real = new Map<number, InFlight>();
       for (const { delivery, act, bytes } of steps) {
         const inside = model.inside.get(delivery);
-        const inFlight = real.get(delivery) ?? admission.begin();
+        const inFlight = real.get(delivery) ?? admission.begin('a');
         let expected = true;
         let taken = true;
         if (act === 'admit proven' || act === 'admit unproven') {

@@ -6,6 +6,8 @@ import { MESSAGE_TYPES } from '../../src/domain.ts';
 import type { Durability } from '../../src/domain.ts';
 import { OutageError } from '../../src/errors.ts';
 import { createAdmission } from '../../src/ingest/admission.ts';
+import { createSourceRates } from '../../src/ingest/source-rates.ts';
+import { createSecretVerifier } from '../../src/ingest/verify-secret.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { AUDIT, chunk, connectRaw, ErrorBody, head, refusal, SECRET, serve } from './serve.ts';
@@ -336,6 +338,46 @@ describe('503 and 500', () => {
     await waitFor(() => sender.received().startsWith('HTTP/1.1 503 '));
     await sender.closed;
     expect((await post('{}')).status).toBe(200);
+  });
+
+  it('503 ends a body that another source needs the room of, and never that of the other source', async () => {
+    const logger = pino({ level: 'silent' });
+    const { port, post, log } = await serve({
+      verifier: createSecretVerifier([
+        { name: 'default', secrets: [SECRET] },
+        { name: 'quiet', secrets: [SECRET] },
+      ]),
+      admission: createAdmission({ maxBytesInFlight: 20_000, maxBodyBytes: 20_000, logger }),
+    });
+    const noisy = connectRaw(port, head('Content-Length: 40000'), Buffer.alloc(35_000, 0x20));
+    await waitFor(async () => (await post('{}')).status === 503);
+    const quiet = `{"a":"${'x'.repeat(18_000)}"}`;
+    expect((await post(quiet, {}, '/ingest/quiet/AUDIT_LOG_ALL')).status).toBe(200);
+    await noisy.closed;
+    expect(noisy.received()).toMatch(/^HTTP\/1.1 503 [^]*^Retry-After: 5\r$/m);
+    expect((await post('{}')).status).toBe(200);
+    expect(log()).not.toContain('INTERNAL_ERROR');
+  });
+
+  it('408 is for a body that stalls, and 429 with the time to wait for a source over its limits', async () => {
+    const logger = pino({ level: 'silent' });
+    const rates = createSourceRates(() => ({ deliveriesPerSecond: 1 }), logger);
+    const { port, post } = await serve({
+      admission: createAdmission({
+        maxBytesInFlight: 20_000,
+        maxBodyBytes: 20_000,
+        rates,
+        stalledMs: 100,
+        logger,
+      }),
+    });
+    const stalling = connectRaw(port, head('Content-Length: 9000'), Buffer.alloc(8_000, 0x20));
+    await stalling.closed;
+    expect(stalling.received()).toMatch(/^HTTP\/1.1 408 [^]*"error_code":"BODY_STALLED"/);
+    await post('{}');
+    const response = await post('{}');
+    expect(response.headers.get('retry-after')).toMatch(/^[12]$/);
+    expect(await refusal(response)).toMatchObject({ status: 429, code: 'RATE_LIMITED' });
   });
 
   it('503 is over once the connections that held too much are broken', async () => {

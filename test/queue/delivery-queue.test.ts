@@ -34,6 +34,8 @@ async function open(
   const lines: string[] = [];
   const queue = openDeliveryQueue({
     location,
+    lane: 'ordinary',
+    rankOf: () => 0,
     spool: { directory, maxBytes, minFreeBytes: 0 },
     findStored: undefined,
     logger: pino({}, { write: (line) => void lines.push(line) }),

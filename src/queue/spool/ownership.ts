@@ -1,6 +1,6 @@
 import { mkdir, readdir, rename, rm, rmdir, stat, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { v7 as uuidv7 } from 'uuid';
+import { v7 as uuidv7, validate as isUuid } from 'uuid';
 import { isMissingFile } from '../../durable-file.ts';
 import { makePrivateDirectory } from '../../private-directory.ts';
 
@@ -37,9 +37,12 @@ export const newSegmentName = () => `${uuidv7()}${SEGMENT_SUFFIX}`;
 /** When a segment was created, in epoch milliseconds (RFC 9562, section 5.7: the first 48 bits of its UUIDv7). */
 export const segmentMadeAt = (name: string) => Number.parseInt(name.slice(0, 13).replace('-', ''), 16);
 
-/** Makes this process the owner of a new directory in the spool. Nothing is written before `ensure`. */
-export function ownDirectory(root: string): OwnDirectory {
-  const own = path.join(root, uuidv7());
+/**
+ * Makes this process the owner of a new directory in the spool. Nothing is written before `ensure`. Only directories with
+ * the same prefix are taken over.
+ */
+export function ownDirectory(root: string, prefix = ''): OwnDirectory {
+  const own = path.join(root, prefix + uuidv7());
   const ownerFile = path.join(own, OWNER_FILE);
   const heartbeat = setInterval(() => {
     const now = new Date();
@@ -59,6 +62,7 @@ export function ownDirectory(root: string): OwnDirectory {
     async adopt() {
       const adopted: string[] = [];
       for (const entry of await directoriesIn(root)) {
+        if (!isUuid(entry.slice(prefix.length))) continue;
         const other = path.join(root, entry);
         if (other === own || !(await isAbandoned(other))) continue;
         await ensure();

@@ -14,10 +14,12 @@ import type { SegmentWriter } from './segment-writer.ts';
 /** The place and the limits of the spool. */
 export interface SpoolSettings {
   readonly directory: string;
-  /** The limit of the total size of all segments. */
+  /** The limit of the total size of all segments at the time. */
   readonly maxBytes: number;
   /** The spool accepts nothing that would leave less free space on the disk than this. */
   readonly minFreeBytes: number;
+  /** Spools of one directory with different owners do not share their segments. By default: none. */
+  readonly owner?: string | undefined;
 }
 
 /** The contents of the spool. */
@@ -67,8 +69,9 @@ const ROOM_FOR_A_BATCH = 1024 * 1024;
 const NEARLY_FULL_SHARE = 0.8;
 
 /** Opens the spool. Nothing is written to the disk before the first payload. */
-export function openSpool({ directory, maxBytes, minFreeBytes }: SpoolSettings, logger: Logger): Spool {
-  const own = ownDirectory(directory);
+export function openSpool(settings: SpoolSettings, logger: Logger): Spool {
+  const { directory, minFreeBytes, owner } = settings;
+  const own = ownDirectory(directory, owner);
   /** Sizes of the finished segments. */
   const complete = new Map<string, number>();
   let writer: SegmentWriter | undefined;
@@ -78,6 +81,7 @@ export function openSpool({ directory, maxBytes, minFreeBytes }: SpoolSettings, 
     [...complete.values()].reduce((sum, bytes) => sum + bytes, 0) + (writer?.bytes ?? 0);
 
   async function assertRoom(bytes: number): Promise<void> {
+    const { maxBytes } = settings;
     if (totalBytes() + bytes > maxBytes) {
       throw new OutageError(
         `the spool is full: it contains ${formatBytes(totalBytes())} of at most ${formatBytes(maxBytes)} (SPOOL_MAX_BYTES)`,
@@ -94,7 +98,7 @@ export function openSpool({ directory, maxBytes, minFreeBytes }: SpoolSettings, 
   async function room(): Promise<SpoolRoom> {
     const bytes = totalBytes();
     const free = await freeBytes(own.path);
-    const bytesLeft = Math.min(maxBytes - bytes, free - minFreeBytes);
+    const bytesLeft = Math.min(settings.maxBytes - bytes, free - minFreeBytes);
     if (bytesLeft < ROOM_FOR_A_BATCH) return { state: 'full', bytesLeft: Math.max(0, bytesLeft) };
     const isNearlyFull = bytes > NEARLY_FULL_SHARE * (bytes + bytesLeft) || free < 2 * minFreeBytes;
     return { state: isNearlyFull ? 'nearly full' : 'ok', bytesLeft };

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { checkQueue } from '../../../src/commands/doctor/queue.ts';
 import { loadConfig } from '../../../src/config.ts';
-import { QUEUE_NAME } from '../../../src/queue/batch-queue.ts';
+import { QUEUE_NAME } from '../../../src/queue/lanes.ts';
 import { engineAt } from '../../../src/queue/engine-at.ts';
 import { BACKENDS, emptyRedis } from '../../support/backends.ts';
 import { createTestDatabase } from '../../support/database.ts';

@@ -1,0 +1,197 @@
+import { execFile } from 'node:child_process';
+import { rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { sql } from 'kysely';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { auditRecord } from '../support/deliveries.ts';
+import { SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import type { Program } from '../support/program.ts';
+import { hasRedisServer, startRedis } from '../support/redis.ts';
+import type { TestRedis } from '../support/redis.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { ATTACK_SECONDS } from './measure.ts';
+
+const FLOOD = path.join(import.meta.dirname, 'flood-source.ts');
+const run = promisify(execFile);
+
+const PERIOD_MS = 50;
+const LOOK_MS = 100;
+const MIB = 1024 * 1024;
+
+let database: TestDatabase;
+let directory: string;
+let redis: TestRedis | undefined;
+let program: Program;
+
+async function start(settings: Readonly<Record<string, string>>): Promise<void> {
+  const file = path.join(directory, 'settings.yaml');
+  const sources = ['noisy', 'quiet'].map((name) => `  - {name: ${name}, webhook_secrets: [${SECRET}]}\n`);
+  await writeFile(file, `sources:\n${sources.join('')}`);
+  program = await startProgram({
+    DATABASE_URL: database.databaseUrl,
+    DATA_DIR: directory,
+    XIQ_SINK_CONFIG: file,
+    ...settings,
+  });
+}
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  directory = await temporaryDirectory();
+});
+afterEach(async () => {
+  await program.end('SIGKILL');
+  await redis?.stop();
+  redis = undefined;
+  await database.drop();
+  await rm(directory, { recursive: true, force: true });
+});
+
+interface Noise {
+  readonly bodies: readonly string[];
+  readonly connections: number;
+  readonly requests?: number;
+  readonly stalls?: boolean;
+}
+
+/** Floods as the noisy source. Resolves with its answers by status. */
+async function flood(noise: Noise, seconds = ATTACK_SECONDS): Promise<Record<string, number>> {
+  const url = `${program.url}/ingest/noisy/LOCATION_AP_CENTRIC`;
+  const options = { requests: null, stalls: false, ...noise, url, secret: SECRET, seconds };
+  const { stdout } = await run(process.execPath, [FLOOD, JSON.stringify(options)]);
+  return z.record(z.string(), z.number()).parse(JSON.parse(stdout));
+}
+
+/** The times of quiet deliveries in milliseconds: from when each was due to its answer, and until its row is seen. */
+interface Quiet {
+  readonly answers: Readonly<Record<string, number>>;
+  readonly latencies: readonly number[];
+  readonly stored: readonly number[];
+}
+
+/** Delivers as the quiet source until the attack ends, and looks for the rows. */
+async function deliverQuietly(attack: Promise<unknown>): Promise<Quiet> {
+  const answers: Record<string, number> = {};
+  const deliveries: Promise<void>[] = [];
+  const latencies: number[] = [];
+  const due = new Map<number, number>();
+  const stored: number[] = [];
+  const deliver = async () => {
+    const userId = deliveries.length;
+    const at = performance.now();
+    due.set(userId, at);
+    const response = await fetch(`${program.url}/ingest/quiet/AUDIT_LOG_ALL`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${SECRET}` },
+      body: JSON.stringify([auditRecord({ userId })]),
+    });
+    await response.text();
+    latencies.push(performance.now() - at);
+    answers[response.status] = (answers[response.status] ?? 0) + 1;
+  };
+  const look = async () => {
+    const { rows } = await sql<{ userId: string }>`
+      select user_id as "userId" from audit_events where source = 'quiet'`.execute(database.db);
+    const now = performance.now();
+    for (const userId of rows.map((row) => Number(row.userId))) {
+      stored[userId] ??= now - (due.get(userId) ?? 0);
+    }
+  };
+  const sending = setInterval(() => void deliveries.push(deliver()), PERIOD_MS);
+  let looking = look();
+  const timer = setInterval(() => void (looking = looking.then(look)), LOOK_MS);
+  await attack.finally(() => clearInterval(sending));
+  await Promise.all(deliveries);
+  await waitFor(() => Object.keys(stored).length === deliveries.length, 60_000).finally(() =>
+    clearInterval(timer),
+  );
+  await looking;
+  return { answers, latencies, stored };
+}
+
+const at = (times: readonly number[], share: number) =>
+  times.toSorted((a, b) => a - b)[Math.ceil(times.length * share) - 1] ?? Number.NaN;
+
+function print(name: string, noisy: object, { answers, latencies, stored }: Quiet): void {
+  const ms = (times: readonly number[], share: number) => at(times, share).toFixed(0);
+  process.stdout.write(
+    `${name}: noisy answered ${JSON.stringify(noisy)}; quiet answered ${JSON.stringify(answers)}, p50 ${ms(latencies, 0.5)} ms, p99 ${ms(latencies, 0.99)} ms, worst ${ms(latencies, 1)} ms; stored after p50 ${ms(stored, 0.5)} ms, worst ${ms(stored, 1)} ms\n`,
+  );
+}
+
+const NOISE: Readonly<Record<string, Noise>> = {
+  nothing: { bodies: ['one record'], connections: 1, requests: 1 },
+  'bodies of 10 MB that stall': { bodies: ['one record of 10 MiB'], connections: 64, stalls: true },
+  'a flood of small bodies': { bodies: ['one record'], connections: 64 },
+  'a flood of bodies of 200 records': { bodies: ['200 records'], connections: 64 },
+  '64 bodies of 49,000 records': {
+    bodies: ['as many exact numbers as allowed, in records'],
+    connections: 64,
+    requests: 64,
+  },
+  'bodies for quarantine': {
+    bodies: ['bytes that are not JSON', 'a little that is not JSON'],
+    connections: 64,
+  },
+  'bodies beyond all limits': {
+    bodies: [
+      'brackets that never close, by brotli',
+      'an array of nothing',
+      'random text that hardly compresses',
+    ],
+    connections: 64,
+  },
+};
+
+const QUEUES = [
+  { queue: 'Postgres', available: true },
+  { queue: 'Redis', available: hasRedisServer() },
+] as const;
+
+describe.each(QUEUES)(
+  'a quiet source, with the queue in $queue, beside a noisy one',
+  ({ queue, available }) => {
+    it.skipIf(!available).each(Object.keys(NOISE))(
+      'that sends %s',
+      async (name) => {
+        if (queue === 'Redis') redis = await startRedis();
+        await start(redis === undefined ? {} : { REDIS_URL: redis.url });
+        const noise = NOISE[name];
+        if (noise === undefined) throw new Error(`no noise is called ${name}`);
+        let noisy = {};
+        const quiet = await deliverQuietly(flood(noise).then((answers) => (noisy = answers)));
+        print(`${queue}, ${name}`, noisy, quiet);
+        expect(Object.keys(quiet.answers)).toEqual(['200']);
+        expect(at(quiet.latencies, 0.99)).toBeLessThan(100);
+        expect(at(quiet.stored, 1)).toBeLessThan(2_000);
+      },
+      300_000,
+    );
+  },
+);
+
+it.skipIf(!hasRedisServer())(
+  'a noisy source fills no more than its share of the spool',
+  async () => {
+    redis = await startRedis();
+    await start({ REDIS_URL: redis.url, SPOOL_MAX_BYTES: String(64 * MIB) });
+    await flood({ bodies: ['one record'], connections: 1, requests: 1 }, 0);
+    redis.signal('SIGSTOP');
+    let noisy: Record<string, number> = {};
+    const attack = async () => {
+      noisy = await flood({ bodies: ['200 records'], connections: 32 });
+      redis?.signal('SIGCONT');
+    };
+    const quiet = await deliverQuietly(attack());
+    print('queue down', noisy, quiet);
+    expect(noisy['503']).toBeGreaterThan(0);
+    expect(Object.keys(quiet.answers)).toEqual(['200']);
+    expect(at(quiet.latencies, 0.95)).toBeLessThan(100);
+    expect(quiet.stored.at(-1)).toBeLessThan(10_000);
+  },
+  300_000,
+);
