@@ -44,33 +44,30 @@ export async function buildIndexes(db: Db, options: BuildOptions = {}): Promise<
   const missing: LargeIndex[] = [];
   for (const index of wanted) if (!(await isBuilt(db, index))) missing.push(index);
   if (missing.length === 0) return [];
+  let isOnlyBuilder = false;
   try {
     return await db.transaction().execute(async (guard) => {
-      if (!(await becomeOnlyBuilder(guard))) return 'busy';
+      await becomeOnlyBuilder(guard);
+      isOnlyBuilder = true;
       return asOwner(db, (connection) =>
         cancelledBy(options.signal, db, connection, () => buildAll(db, connection, missing, options)),
       );
     });
   } catch (error) {
     if (!isLockTimeout(error)) throw error;
+    if (!isOnlyBuilder) return 'busy';
     throw new OutageError('the table of an index is in use', { cause: error });
   }
 }
 
 /**
- * Locks a table that nobody else locks so, until the transaction ends. It gets neither a transaction id nor a snapshot,
+ * Locks a table that nobody else locks so, until the transaction ends. Fails at once if another does. It gets neither a transaction id nor a snapshot,
  * so that it keeps no row from being vacuumed, and building does not wait for it.
  */
-async function becomeOnlyBuilder(guard: Trx): Promise<boolean> {
+async function becomeOnlyBuilder(guard: Trx): Promise<void> {
   await becomeOwner(guard);
   await sql`select set_config('idle_in_transaction_session_timeout', '0', true)`.execute(guard);
-  try {
-    await sql`lock table schema_compatibility in share update exclusive mode nowait`.execute(guard);
-    return true;
-  } catch (error) {
-    if (!isLockTimeout(error)) throw error;
-    return false;
-  }
+  await sql`lock table schema_compatibility in share update exclusive mode nowait`.execute(guard);
 }
 
 async function buildAll(

@@ -176,6 +176,13 @@ describe('indexes on large tables', () => {
       ).rows[0]?.count,
     );
 
+  /** The session that builds the index of this month and waits for a transaction that stores there. */
+  const heldUp = async () =>
+    (
+      await sql<{ pid: number }>`select pid from pg_stat_progress_create_index
+        where relid = ${THIS_MONTH}::regclass and phase like 'waiting for writers%'`.execute(test.db)
+    ).rows[0]?.pid;
+
   it('are built once, by the owner, on every partition, and on those that come later', async () => {
     const migrations = await newer({ indexes: [PLAIN, PARTITIONED] });
     await migrateStore(db, undefined, migrations);
@@ -210,7 +217,7 @@ describe('indexes on large tables', () => {
     const building = buildIndexes(db, { migrations }).finally(() => {
       isBuilt = true;
     });
-    await waitFor(async () => (await waitingSessions()) === 1);
+    await waitFor(heldUp);
     const began = performance.now();
     for (let n = 0; n < 20; n += 1) await storeRows(10);
     expect(performance.now() - began).toBeLessThan(2_000);
@@ -237,13 +244,11 @@ describe('indexes on large tables', () => {
     const stopping = new AbortController();
     const building = buildIndexes(db, { migrations, signal: stopping.signal });
     building.catch(() => undefined);
-    await waitFor(async () => (await waitingSessions()) === 1);
+    const pid = await waitFor(heldUp);
     if (how === 'the signal') stopping.abort();
-    else
-      await sql`select pg_terminate_backend(pid) from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`.execute(test.db);
+    else await sql`select pg_terminate_backend(${pid})`.execute(test.db);
     await expect(building).rejects.toThrow();
-    await waitFor(async () => (await waitingSessions()) === 0);
+    await waitFor(async () => (await heldUp()) === undefined);
     const { rows } = await sql<{ index: string }>`
       select indexrelid::regclass::text as index from pg_index
       where not indisvalid and indexrelid::regclass::text like 'audit_events_2%_test' and

@@ -92,6 +92,7 @@ global
 defaults
   mode http
   timeout connect 2s
+  timeout check 5s
   timeout client 70s
   timeout server 35s
   timeout http-keep-alive 60s
@@ -105,7 +106,7 @@ backend sinks
   option redispatch 1
   retries 3
   retry-on conn-failure empty-response response-timeout
-  default-server check inter 500ms fastinter 200ms downinter 200ms fall 1 rise 1
+  default-server check inter 500ms fastinter 200ms downinter 200ms fall 2 rise 1
 ${[...lines, ...backends.map(({ name, port: at }) => `server ${name} 127.0.0.1:${at}`)]
   .map((line) => `  ${line}\n`)
   .join('')}`;

@@ -31,9 +31,9 @@ export function startLoad(url: () => string, senders = 16): Load {
           body: JSON.stringify([auditRecord({ userId: number })]),
           signal: AbortSignal.timeout(10_000),
         });
-        await response.text();
+        const answer = await response.text();
         if (response.ok) acknowledged.push(number);
-        else refusals.push(`status ${response.status}`);
+        else refusals.push(`${response.status}: ${answer}`);
       } catch (error) {
         refusals.push(String(error));
         // Nobody answered: the next try may find the program again.
