@@ -67,6 +67,7 @@ export function startDeliveryWorker(
   storeBatch: StoreBatch,
   logger: Logger,
   telemetry?: Telemetry,
+  onNewer: (version: number) => void = () => undefined,
 ): DeliveryWorker {
   const onError = logOutages(logger, 'queue worker');
   const logBatch = createBatchLog(logger);
@@ -79,6 +80,7 @@ export function startDeliveryWorker(
       onError(
         new Error(`jobs of version ${read.version} need a newer version of xiq-sink: upgrade this worker`),
       );
+      onNewer(read.version);
       return NEWER_DELAY_MS;
     }
     const { deliveries, malformed } = read;
