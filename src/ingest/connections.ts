@@ -6,13 +6,13 @@ import type { Socket } from 'node:net';
 /** The connections of a server, and how they end. */
 export interface Connections {
   /** Answers every request with `Connection: close` from now on. New connections are still accepted. */
-  drain(): void;
+  readonly drain: () => void;
   /**
    * Closes the server: answers the requests in progress for at most `graceMs`, then ends every connection.
    * `server.close()` alone would also wait for senders that keep a connection for later, send nothing, or stop in the
    * middle of a TLS handshake.
    */
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /** Tracks a server's connections. */

@@ -96,7 +96,7 @@ async function isUpToDate(client: Connection): Promise<boolean> {
   const { rows } = await client.query<{ version: number | null }>(
     `select max(version) as version from ${VERSIONS}`,
   );
-  return Number(rows[0]?.version ?? 0) >= LATEST_SCHEMA_VERSION;
+  return (rows[0]?.version ?? 0) >= LATEST_SCHEMA_VERSION;
 }
 
 /** The sessions that hold an advisory lock of this database, or one on BullMQ's tables. */

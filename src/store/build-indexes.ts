@@ -9,7 +9,7 @@ import type { LargeIndex, Migrations } from './migrations.ts';
 import { asOwner, becomeOwner } from './roles.ts';
 
 /** How far the building of an index has come. */
-export interface IndexProgress {
+interface IndexProgress {
   readonly index: string;
   /** What Postgres does now, such as `building index: scanning table`. */
   readonly phase: string;

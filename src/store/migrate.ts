@@ -24,11 +24,7 @@ const MIGRATOR_WAIT_MS = 30_000;
  * was changed, and it can be repeated. Throws a UsageError if a newer program has changed the tables in a way that this
  * one may not run with.
  */
-export async function migrateStore(
-  db: Db,
-  signal?: AbortSignal,
-  migrations: Migrations | undefined = undefined,
-): Promise<string[]> {
+export async function migrateStore(db: Db, signal?: AbortSignal, migrations?: Migrations): Promise<string[]> {
   const known = migrations ?? (await loadMigrations());
   try {
     return await asOwner(db, (connection) =>

@@ -184,7 +184,7 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s during the start', (signal) =>
     };
     await waitFor(isWaiting);
     const { code, ms } = await starting.end(signal);
-    expect(code, starting.output()).toBe(0);
+    expect([code, code === 0 ? '' : starting.output()]).toEqual([0, '']);
     expect(ms).toBeLessThan(3_000);
     expect(await isWaiting()).toBe(false);
     await holder.end();
@@ -204,7 +204,7 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s during the start', (signal) =>
         return starting.output().includes('starting');
       });
       const { code, ms } = await starting.end(signal);
-      expect(code, starting.output()).toBe(0);
+      expect([code, code === 0 ? '' : starting.output()]).toEqual([0, '']);
       expect(ms).toBeLessThan(BOUND_MS);
       await waitFor(async () => (await processesWith(directory)).length === 0);
       const program = await start(settings);
@@ -249,7 +249,7 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s during the start', (signal) =>
     const starting = await begin(settings);
     await waitFor(() => starting.output().includes('starting'));
     const { code, ms } = await starting.end(signal);
-    expect(code, starting.output()).toBe(0);
+    expect([code, code === 0 ? '' : starting.output()]).toEqual([0, '']);
     expect(ms).toBeLessThan(BOUND_MS);
   });
 });
@@ -278,32 +278,30 @@ describe('MIGRATE=off', () => {
 });
 
 describe('a program that is older than the tables', () => {
-  it.each([
-    { mayRun: true, code: 0 },
-    { mayRun: false, code: 2 },
-  ])('serves and answers commands if the newer migration allows it: $mayRun', async ({ mayRun, code }) => {
+  /** The settings of a program whose database has a migration of a newer one. */
+  async function olderThan(mayRun: boolean): Promise<Record<string, string>> {
     const database = await databaseOfItsOwn();
     await sql`insert into kysely_migration values ('9999_newer', now()::text)`.execute(database.db);
     await sql`insert into schema_compatibility values ('9999_newer', ${mayRun})`.execute(database.db);
-    const settings = {
-      DATABASE_URL: database.databaseUrl,
-      DATA_DIR: await dataDirectory(),
-      PORT: '0',
-      ADMIN_PORT: '0',
-    };
-    for (const MIGRATE of ['auto', 'off']) {
-      if (mayRun) {
-        expect(await (await start({ ...settings, MIGRATE })).end('SIGTERM')).toBe(0);
-      } else {
-        const ended = await endOfProgram({ ...settings, MIGRATE }, 'serve');
-        expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining('applied 9999_newer')]);
-      }
-    }
-    const command = await endOfProgram(settings, 'quarantine', 'list');
-    expect(command.code, command.stderr).toBe(code);
+    const DATA_DIR = await dataDirectory();
+    return { DATABASE_URL: database.databaseUrl, DATA_DIR, PORT: '0', ADMIN_PORT: '0' };
+  }
+
+  it.each(['auto', 'off'])('serves if the newer migration allows it, with MIGRATE=%s', async (MIGRATE) => {
+    const settings = { ...(await olderThan(true)), MIGRATE };
+    expect(await (await start(settings)).end('SIGTERM')).toBe(0);
+    expect(await endOfProgram(settings, 'quarantine', 'list')).toMatchObject({ code: 0 });
     const doctor = await endOfProgram(settings, 'doctor');
-    expect(doctor.stdout.toString()).toMatch(
-      mayRun ? /a newer xiq-sink added 9999_newer/ : /a newer xiq-sink has applied 9999_newer/,
-    );
+    expect(doctor.stdout.toString()).toMatch(/a newer xiq-sink added 9999_newer/);
+  });
+
+  it.each(['auto', 'off'])('refuses with exit code 2 if it does not, with MIGRATE=%s', async (MIGRATE) => {
+    const settings = { ...(await olderThan(false)), MIGRATE };
+    for (const command of [['serve'], ['quarantine', 'list']]) {
+      const { code, stderr } = await endOfProgram(settings, ...command);
+      expect([code, stderr]).toEqual([2, expect.stringContaining('applied 9999_newer')]);
+    }
+    const doctor = await endOfProgram(settings, 'doctor');
+    expect(doctor.stdout.toString()).toMatch(/a newer xiq-sink has applied 9999_newer/);
   });
 });
