@@ -11,6 +11,7 @@ const PROGRAM = [
   'test/e2e/owner.test.ts',
   'test/e2e/serve.test.ts',
   'test/e2e/settings.test.ts',
+  'test/e2e/stopping.test.ts',
   'test/e2e/subscribe.test.ts',
   'test/e2e/traces.test.ts',
   'test/security/admin-listener.test.ts',
@@ -38,6 +39,7 @@ const LONG = [
   'test/store/horizon.test.ts',
   'test/store/limit-quarantine.test.ts',
   'test/store/locks.test.ts',
+  'test/store/migrations.test.ts',
   'test/store/open-month.test.ts',
 ];
 

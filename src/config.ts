@@ -56,8 +56,15 @@ export interface Config {
   /** Where traces are sent, and the share of deliveries that is traced. Undefined: no traces. */
   readonly traces:
     { readonly endpoint: string; readonly serviceName: string; readonly ratio: number } | undefined;
+  /** Seconds between SIGTERM and the end of accepting, for a proxy to notice that readiness has ended. */
+  readonly drainSeconds: number;
+  /** Whether `serve` updates the tables. False: it starts only if they are up to date. */
+  readonly migrates: boolean;
   readonly logLevel: string;
 }
+
+/** With a proxy in front: two health checks of the usual proxies. */
+const DRAIN_SECONDS_BEHIND_PROXY = 5;
 
 /**
  * Reads the settings from the environment and from the file that `XIQ_SINK_CONFIG` names. Throws one SettingsError that
@@ -115,6 +122,9 @@ export function loadConfig(
             serviceName: settings.OTEL_SERVICE_NAME,
             ratio: settings.OTEL_TRACES_SAMPLER_ARG,
           },
+    drainSeconds:
+      settings.DRAIN_SECONDS ?? (settings.TRUST_PROXY === undefined ? 0 : DRAIN_SECONDS_BEHIND_PROXY),
+    migrates: settings.MIGRATE === 'auto',
     logLevel: settings.LOG_LEVEL,
   });
 }
@@ -154,6 +164,8 @@ export function maskConfig(config: Config): Record<string, unknown> {
     quarantine: `at most ${config.quarantine.maxBytes} bytes for each source, months: ${config.quarantine.months ?? 'all'}`,
     destinations: destinationNames(config.forwarding),
     traces: config.traces,
+    drainSeconds: config.drainSeconds,
+    migrates: config.migrates,
     logLevel: config.logLevel,
   };
 }

@@ -45,6 +45,8 @@ export async function withClient<T>(databaseUrl: string, work: (client: Client) 
     application_name: 'xiq-sink',
     connectionTimeoutMillis: 10_000,
   });
+  // A connection that breaks between two queries would end the program; the next query fails by itself.
+  client.on('error', () => undefined);
   await client.connect();
   try {
     return await work(client);

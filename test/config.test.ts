@@ -64,6 +64,8 @@ describe('defaults', () => {
       quarantine: { maxBytes: 1024 ** 3, months: undefined },
       forwarding: { destinations: [], redaction: undefined, forwardTo: undefined, forwardToken: undefined },
       traces: undefined,
+      drainSeconds: 0,
+      migrates: true,
       logLevel: 'info',
     });
   });
@@ -105,12 +107,13 @@ describe('each setting', () => {
     ],
     [{ MAX_BYTES_IN_FLIGHT: '10485760' }, { maxBytesInFlight: 10_485_760 }],
     [{ MAX_BYTES_IN_FLIGHT: '4294967296' }, { maxBytesInFlight: 4_294_967_296 }],
-    [{ TRUST_PROXY: '1' }, { trustedProxies: 1 }],
-    [{ TRUST_PROXY: '16' }, { trustedProxies: 16 }],
-    [{ TRUST_PROXY: '10.0.0.1' }, { trustedProxies: ['10.0.0.1'] }],
+    [{ TRUST_PROXY: '1' }, { trustedProxies: 1, drainSeconds: 5 }],
+    [{ TRUST_PROXY: '16' }, { trustedProxies: 16, drainSeconds: 5 }],
+    [{ TRUST_PROXY: '10.0.0.1' }, { trustedProxies: ['10.0.0.1'], drainSeconds: 5 }],
     [
       { TRUST_PROXY: '10.0.0.0/8, 2001:db8::1,2001:db8::/32,loopback,linklocal,uniquelocal' },
       {
+        drainSeconds: 5,
         trustedProxies: [
           '10.0.0.0/8',
           '2001:db8::1',
@@ -142,6 +145,12 @@ describe('each setting', () => {
       { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://otel:4318/', OTEL_TRACES_SAMPLER_ARG: '0.05' },
       { traces: { endpoint: 'http://otel:4318', serviceName: 'xiq-sink', ratio: 0.05 } },
     ],
+    [
+      { TRUST_PROXY: '1', DRAIN_SECONDS: '0' },
+      { trustedProxies: 1, drainSeconds: 0 },
+    ],
+    [{ DRAIN_SECONDS: '20' }, { drainSeconds: 20 }],
+    [{ MIGRATE: 'off' }, { migrates: false }],
     [{ LOG_LEVEL: 'debug' }, { logLevel: 'debug' }],
   ])('%o is read', (env, expected) => {
     expect(loadConfig(env)).toEqual({ ...loadConfig({}), ...expected });
@@ -407,6 +416,8 @@ describe('secrets', () => {
       quarantine: 'at most 1073741824 bytes for each source, months: all',
       destinations: ['default'],
       traces: undefined,
+      drainSeconds: 0,
+      migrates: true,
       logLevel: 'info',
     });
   });

@@ -1,6 +1,7 @@
 import type { Command } from '@commander-js/extra-typings';
 import { examples } from './shared/options.ts';
 import { print } from './shared/output.ts';
+import { stopSignal } from './shared/process.ts';
 import { quietLogger } from './shared/run-on-store.ts';
 import type { Settings } from './shared/run-on-store.ts';
 
@@ -16,7 +17,11 @@ export function defineMigrate(program: Command, settings: Settings): void {
     .action(async () => {
       const config = await settings();
       const { prepareStore } = await import('../serve/open-store.ts');
-      const applied = await prepareStore(config, await quietLogger());
+      const applied = await prepareStore(config, await quietLogger(), {
+        signal: stopSignal(),
+        onProgress: ({ index, phase, percent }) =>
+          print(`${index}: ${phase}${percent === undefined ? '' : `, ${percent} %`}`),
+      });
       print(applied.length === 0 ? 'up to date' : `applied: ${applied.join(', ')}`);
     });
 }

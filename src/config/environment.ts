@@ -29,6 +29,9 @@ const SUBSCRIBE_MODES = ['report', 'auto'] as const;
  */
 const DURABILITIES = ['normal', 'strict'] as const;
 
+/** Who updates the tables: `serve` when it starts, or only the command `migrate`. */
+const MIGRATE_MODES = ['auto', 'off'] as const;
+
 const MIB = 1024 * 1024;
 
 const retention = integer(1, 1200).optional();
@@ -70,6 +73,8 @@ const environmentSchema = z.object({
   MAX_BODY_BYTES: integer(1024, 64 * MIB).default(10 * MIB),
   MAX_BYTES_IN_FLIGHT: integer(MIB, 4096 * MIB).default(64 * MIB),
   TRUST_PROXY: trustedProxies.optional(),
+  DRAIN_SECONDS: integer(0, 600).optional(),
+  MIGRATE: z.enum(MIGRATE_MODES, `must be one of ${MIGRATE_MODES.join(', ')}`).default('auto'),
   RETENTION_AUDIT_MONTHS: retention,
   RETENTION_LOCATION_MONTHS: retention,
   RETENTION_LOG_MONTHS: retention,

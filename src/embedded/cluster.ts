@@ -49,7 +49,11 @@ export async function hasCluster(dataDir: string): Promise<boolean> {
 }
 
 /** Creates the data directory unless it exists. An interrupted attempt is started over. */
-export async function createDataDirectory(cluster: Cluster, ownerPassword: string): Promise<void> {
+export async function createDataDirectory(
+  cluster: Cluster,
+  ownerPassword: string,
+  signal?: AbortSignal,
+): Promise<void> {
   if (await exists(path.join(cluster.directory, 'PG_VERSION'))) return;
   const unfinished = `${cluster.directory}.new`;
   const passwordFile = path.join(cluster.home, 'initial-password');
@@ -59,32 +63,44 @@ export async function createDataDirectory(cluster: Cluster, ownerPassword: strin
   await giveToServer(cluster, unfinished);
   await giveToServer(cluster, passwordFile);
   try {
-    await runAsServer(cluster, cluster.binaries.initdb, [
+    const options = [
       `--pgdata=${unfinished}`,
       `--pwfile=${passwordFile}`,
       '--username=postgres',
       '--auth=scram-sha-256',
       '--encoding=UTF8',
       '--locale=C',
-    ]);
+    ];
+    await runAsServer(cluster, cluster.binaries.initdb, options, signal);
   } finally {
     await rm(passwordFile, { force: true });
   }
   await rename(unfinished, cluster.directory);
 }
 
-/** Starts the server as a daemon and waits until it answers. */
+/** Starts the server as a daemon and waits until it answers, unless the signal fires: then it is stopped again. */
 export async function startServer(
   cluster: Cluster,
   options: readonly string[],
   timeoutS: number,
+  signal?: AbortSignal,
 ): Promise<void> {
   await removeStalePid(cluster);
   await writeFile(cluster.logFile, '', { flag: 'a', mode: 0o600 });
   await chmod(cluster.logFile, 0o600);
   await giveToServer(cluster, cluster.logFile);
-  await pgCtl(cluster, 'start', '-w', '-t', String(timeoutS), '-l', cluster.logFile, '-o', options.join(' '));
+  // Recovery after a crash may take long. The server is stopped instead of pg_ctl, which would leave it running.
+  const interrupt = () => void stopServer(cluster, 'immediate').catch(() => undefined);
+  const timer = setInterval(() => signal?.aborted === true && interrupt(), INTERRUPT_INTERVAL_MS);
+  try {
+    await pgCtl(cluster, 'start', '-w', `-t${timeoutS}`, '-l', cluster.logFile, '-o', options.join(' '));
+  } finally {
+    clearInterval(timer);
+    signal?.throwIfAborted();
+  }
 }
+
+const INTERRUPT_INTERVAL_MS = 200;
 
 /**
  * How a server stops. `fast`: open connections end, and everything is written to the data files. `immediate`: at once,
@@ -177,9 +193,14 @@ async function pgCtl(cluster: Cluster, verb: string, ...args: string[]): Promise
   await runAsServer(cluster, cluster.binaries.pg_ctl, [verb, '-D', cluster.directory, ...args]);
 }
 
-async function runAsServer(cluster: Cluster, program: string, args: string[]): Promise<void> {
+async function runAsServer(
+  cluster: Cluster,
+  program: string,
+  args: string[],
+  signal?: AbortSignal,
+): Promise<void> {
   try {
-    await run(program, args, { cwd: '/', ...cluster.runAs });
+    await run(program, args, { cwd: '/', ...cluster.runAs, signal });
   } catch (error) {
     throw new Error(`${path.basename(program)} failed: ${describeError(error)}`, { cause: error });
   }

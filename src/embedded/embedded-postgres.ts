@@ -53,14 +53,19 @@ const SERVER_OPTIONS = [
 
 /**
  * Starts the database of a data directory, or takes over the one that is running there. Creates it if there is none.
- * Throws a UsageError that says what to do if this machine cannot run it.
+ * Throws a UsageError that says what to do if this machine cannot run it. When the signal fires, the start ends soon, in
+ * one way or the other; a server that it has not returned does not run.
  */
-export async function startEmbeddedPostgres(dataDir: string): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres(
+  dataDir: string,
+  signal?: AbortSignal,
+): Promise<EmbeddedPostgres> {
   const cluster = await openCluster(dataDir);
   let credentials = await keepCredentials(cluster.home);
-  await createDataDirectory(cluster, credentials.bootstrapPassword);
+  await createDataDirectory(cluster, credentials.bootstrapPassword, signal);
+  signal?.throwIfAborted();
   const runs = await answers(cluster, credentials);
-  if (!runs) credentials = await startOnFreePort(cluster, credentials);
+  if (!runs) credentials = await startOnFreePort(cluster, credentials, signal);
   await createDatabase(credentials);
   const urls = { databaseUrl: serviceUrl(credentials), readerUrl: readerUrl(credentials) };
   // A running server has its roles from the program that started it, unless that was an earlier version.
@@ -78,14 +83,22 @@ export async function startEmbeddedPostgres(dataDir: string): Promise<EmbeddedPo
 }
 
 /** Starts the server, on its last port if that is free. */
-async function startOnFreePort(cluster: Cluster, kept: Credentials): Promise<Credentials> {
+async function startOnFreePort(
+  cluster: Cluster,
+  kept: Credentials,
+  signal?: AbortSignal,
+): Promise<Credentials> {
   // Else a restart in this process would not get its port again: getPort does not give out a port twice within seconds.
   clearLockedPorts();
   const credentials = { ...kept, port: await getPort({ host: '127.0.0.1', port: kept.port }) };
   if (credentials.port !== kept.port) await writeCredentials(cluster.home, credentials);
   try {
-    await startServer(cluster, [...SERVER_OPTIONS, `-p ${credentials.port}`], START_TIMEOUT_S);
+    await startServer(cluster, [...SERVER_OPTIONS, `-p ${credentials.port}`], START_TIMEOUT_S, signal);
   } catch (error) {
+    if (signal?.aborted === true) {
+      await stopServer(cluster, 'immediate');
+      throw error;
+    }
     // Another command on this data directory may have started it at the same moment.
     if (!(await answers(cluster, credentials))) {
       const end = await endOfLog(cluster);

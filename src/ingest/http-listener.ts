@@ -12,6 +12,8 @@ export interface HttpListener {
   listen(port: number, host: string): Promise<number>;
   /** Serves new connections with another certificate. Throws if it is not valid, or if the listener has no TLS. */
   useCertificate(tls: TlsCertificate): void;
+  /** Answers every request with `Connection: close` from now on, and still accepts connections. */
+  drain(): void;
   /** Accepts no further connection, answers the requests in progress, ends every connection. */
   close(): Promise<void>;
 }
@@ -68,7 +70,7 @@ export function createHttpListener(
       if (!('setSecureContext' in server)) throw new Error('the listener has no TLS');
       server.setSecureContext({ ...TLS_OPTIONS, ...certificate });
     },
-    close: trackConnections(server, CLOSE_GRACE_MS),
+    ...trackConnections(server, CLOSE_GRACE_MS),
   };
 }
 

@@ -6,6 +6,8 @@ export interface StoringProgress {
   stored(): void;
   /** A transaction failed and will be repeated until the database accepts it. */
   waiting(reason: string): void;
+  /** A job of this version was left to a newer worker. */
+  tooNew(version: number): void;
   state(): StoringState;
 }
 
@@ -19,7 +21,12 @@ interface StoringState {
   readonly lastStoredAt: number | undefined;
   /** Why transactions are being repeated; undefined once one has succeeded. */
   readonly failure: string | undefined;
+  /** The version of the jobs that were left to a newer worker in the last two minutes; undefined: none. */
+  readonly newerVersion: number | undefined;
 }
+
+/** A worker looks at such a job again every minute. */
+const NEWER_FOR_MS = 2 * 60 * 1000;
 
 /** Creates the record of a worker that has not stored anything yet. */
 export function createStoringProgress(): StoringProgress {
@@ -28,6 +35,7 @@ export function createStoringProgress(): StoringProgress {
   let since = 0;
   let lastStoredAt: number | undefined;
   let failure: string | undefined;
+  let newer = { version: 0, at: -Infinity };
   return {
     began() {
       if (batches === 0) since = Date.now();
@@ -45,6 +53,15 @@ export function createStoringProgress(): StoringProgress {
     waiting(reason) {
       failure = reason;
     },
-    state: () => ({ batches, waitingSince: batches === 0 ? undefined : since, lastStoredAt, failure }),
+    tooNew(version) {
+      newer = { version, at: Date.now() };
+    },
+    state: () => ({
+      batches,
+      waitingSince: batches === 0 ? undefined : since,
+      lastStoredAt,
+      failure,
+      newerVersion: Date.now() - newer.at < NEWER_FOR_MS ? newer.version : undefined,
+    }),
   };
 }

@@ -67,6 +67,8 @@ const SWEEP_INTERVAL_MS = 60_000;
 interface DeliveryWorkerOptions {
   readonly lane?: Lane;
   readonly telemetry?: Telemetry | undefined;
+  /** Called with the version of each job that a newer program wrote. */
+  readonly onNewer?: (version: number) => void;
 }
 
 /** Starts to process the batches of a lane, by default of the ordinary one. */
@@ -74,7 +76,7 @@ export function startDeliveryWorker(
   location: QueueLocation,
   storeBatch: StoreBatch,
   logger: Logger,
-  { lane = 'ordinary', telemetry }: DeliveryWorkerOptions = {},
+  { lane = 'ordinary', telemetry, onNewer = () => undefined }: DeliveryWorkerOptions = {},
 ): DeliveryWorker {
   const onError = logOutages(logger, 'queue worker');
   const logBatch = createBatchLog(logger);
@@ -87,6 +89,7 @@ export function startDeliveryWorker(
       onError(
         new Error(`jobs of version ${read.version} need a newer version of xiq-sink: upgrade this worker`),
       );
+      onNewer(read.version);
       return NEWER_DELAY_MS;
     }
     const { deliveries, malformed } = read;

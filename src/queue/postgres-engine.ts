@@ -85,14 +85,18 @@ export async function migrateQueue(databaseUrl: string): Promise<void> {
 /** BullMQ's list of the versions of its tables. */
 const VERSIONS = `${SCHEMA}.migration`;
 
+/** Whether BullMQ's tables are those of this version, or of a newer one. */
+export async function isQueueMigrated(databaseUrl: string): Promise<boolean> {
+  return withClient(databaseUrl, isUpToDate);
+}
+
 async function isUpToDate(client: Connection): Promise<boolean> {
   const { rowCount } = await client.query('select where to_regclass($1) is not null', [VERSIONS]);
   if (rowCount === 0) return false;
   const { rows } = await client.query<{ version: number | null }>(
     `select max(version) as version from ${VERSIONS}`,
   );
-  // A newer version is BullMQ's to judge.
-  return rows[0]?.version === LATEST_SCHEMA_VERSION;
+  return (rows[0]?.version ?? 0) >= LATEST_SCHEMA_VERSION;
 }
 
 /** The sessions that hold an advisory lock of this database, or one on BullMQ's tables. */

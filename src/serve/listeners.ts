@@ -12,15 +12,17 @@ import { readTlsFiles, watchTlsFiles } from '../ingest/tls-files.ts';
 import { isLoopbackHost } from '../loopback.ts';
 import { closing } from './closing.ts';
 
-/** Starts the listener for deliveries, or for health checks alone. Resolves with its port. */
+/** Starts the listener for deliveries, or for health checks alone, which drains at the signal. Resolves with its port. */
 export async function startListener(
   { host, port, tls }: Config,
   listener: HttpListener,
+  draining: AbortSignal,
   logger: Logger,
   opened: AsyncDisposableStack,
 ): Promise<number> {
   const listening = await listen(listener, { name: 'HOST', value: host }, { name: 'PORT', value: port });
   opened.defer(closing(logger, 'listener', () => listener.close()));
+  draining.addEventListener('abort', () => listener.drain());
   if (tls !== undefined) followCertificate(tls, listener, logger, opened);
   return listening;
 }
@@ -30,6 +32,8 @@ export interface AdminParts {
   readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
   /** Undefined in a role without the console. */
   readonly console: ConsoleOptions | undefined;
+  /** Fires when the listener is to drain. */
+  readonly draining: AbortSignal;
 }
 
 /**
@@ -38,7 +42,7 @@ export interface AdminParts {
  */
 export async function startAdminListener(
   config: Config,
-  parts: AdminParts,
+  { draining, ...parts }: AdminParts,
   logger: Logger,
   opened: AsyncDisposableStack,
 ): Promise<number> {
@@ -69,6 +73,7 @@ export async function startAdminListener(
     { name: 'ADMIN_HOST', value: host },
     { name: 'ADMIN_PORT', value: port },
   );
+  draining.addEventListener('abort', () => listener.drain());
   const close = async () => {
     stopping.abort();
     await listener.close();

@@ -112,7 +112,7 @@ export async function startObserving(
   return {
     metrics,
     traces,
-    ...observeParts(options, metrics, gauge, { askDestinations, arrivals, storing }),
+    ...observeParts(options, metrics, gauge, { askDestinations, arrivals }),
     storing,
     startSteps: createStartSteps(role !== 'ingest' && options.db !== undefined),
     pools,
@@ -155,7 +155,7 @@ function observeParts(
   { config, role }: ObservationOptions,
   { registry }: Metrics,
   gauge: ProcessGauge,
-  { askDestinations, arrivals, storing }: Pick<Observation, 'askDestinations' | 'arrivals' | 'storing'>,
+  { askDestinations, arrivals }: Pick<Observation, 'askDestinations' | 'arrivals'>,
 ): Pick<
   Observation,
   'ingest' | 'onCommitted' | 'onStored' | 'onQuarantineDropped' | 'forwarding' | 'onSubscriptionsChecked'
@@ -180,7 +180,6 @@ function observeParts(
     },
     onCommitted: (deliveries) => ingest?.committed(deliveries),
     onStored(rows, seconds) {
-      storing.stored();
       countStored?.(rows, seconds);
       gauge.stored(
         rows.reduce((sum, { eventCount }) => sum + eventCount, 0),

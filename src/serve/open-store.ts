@@ -4,15 +4,18 @@ import type { Config } from '../config.ts';
 import { hasCluster } from '../embedded/cluster.ts';
 import { startEmbeddedPostgres } from '../embedded/embedded-postgres.ts';
 import { commandName } from '../command-name.ts';
-import { describeError, UsageError } from '../errors.ts';
+import { describeError, OutageError, UsageError } from '../errors.ts';
 import { serverName } from '../postgres.ts';
 import type { QueueLocation } from '../queue/engine.ts';
-import { migrateQueue } from '../queue/postgres-engine.ts';
+import { isQueueMigrated, migrateQueue } from '../queue/postgres-engine.ts';
 import { createRoles } from '../store/create-roles.ts';
+import { buildIndexes } from '../store/build-indexes.ts';
+import type { BuildOptions } from '../store/build-indexes.ts';
 import { openDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { classifyFailure } from '../store/failure.ts';
-import { migrateStore, readMigrationState } from '../store/migrate.ts';
+import { checkCompatible, migrateStore, readMigrationState } from '../store/migrate.ts';
+import type { MigrationState } from '../store/migrate.ts';
 
 /** A running database server, and how to leave it. */
 interface DatabaseLocation {
@@ -65,11 +68,39 @@ export function locateQueue({ redisUrl }: Config, databaseUrl: string): QueueLoc
 }
 
 /** Brings every table up to date: ours, and BullMQ's if the queue is in Postgres. Returns the migrations applied now. */
-export async function migrateAll(config: Config, databaseUrl: string, db: Db): Promise<string[]> {
-  const applied = await migrateStore(db);
+async function migrateAll(
+  config: Config,
+  databaseUrl: string,
+  db: Db,
+  signal?: AbortSignal,
+): Promise<string[]> {
+  const applied = await migrateStore(db, signal);
+  signal?.throwIfAborted();
   if (config.redisUrl === undefined) await migrateQueue(databaseUrl);
   return applied;
 }
+
+/**
+ * The tables for `serve`: brings them up to date, unless that is left to the command `migrate`. Returns the migrations
+ * applied now. Throws a UsageError if the tables are not those of this version.
+ */
+export async function prepareTables(
+  config: Config,
+  databaseUrl: string,
+  db: Db,
+  signal: AbortSignal,
+): Promise<string[]> {
+  if (config.migrates) return migrateAll(config, databaseUrl, db, signal);
+  checkTables(await readMigrationState(db), nameOf(config, databaseUrl));
+  if (config.redisUrl === undefined && !(await isQueueMigrated(databaseUrl))) {
+    throw new UsageError(`The tables of the queue are not up to date. Run: ${commandName()} migrate`);
+  }
+  return [];
+}
+
+/** The database as a person knows it: its server, or the directory of the embedded one. */
+const nameOf = ({ databaseUrl, dataDir }: Config, actualUrl: string) =>
+  databaseUrl === undefined ? dataDir : serverName(actualUrl);
 
 /** A command's database. Its tables are those of this version. */
 export interface CommandStore {
@@ -91,16 +122,21 @@ export async function withStore(
 ): Promise<void> {
   await withLocation(await locateDatabase(config), logger, async (store) => {
     const state = await asOutage(store.databaseUrl, () => readMigrationState(store.db));
-    checkTables(state, config.databaseUrl === undefined ? config.dataDir : serverName(store.databaseUrl));
+    checkTables(state, nameOf(config, store.databaseUrl));
     await work(store);
   });
 }
 
 /**
- * Creates the embedded database unless it exists, creates the roles if the settings name a superuser, and brings its tables up to date. Returns the migrations applied now. Throws an
+ * Creates the embedded database unless it exists, creates the roles if the settings name a superuser, brings its tables
+ * up to date, and builds the indexes of large tables. Returns the migrations applied and the indexes built now. Throws an
  * error of one line if the server cannot be reached.
  */
-export async function prepareStore(config: Config, logger: Logger): Promise<readonly string[]> {
+export async function prepareStore(
+  config: Config,
+  logger: Logger,
+  options: BuildOptions = {},
+): Promise<readonly string[]> {
   const { bootstrapDatabaseUrl, databaseUrl, readerDatabaseUrl: readerUrl } = config;
   if (bootstrapDatabaseUrl !== undefined && databaseUrl !== undefined && readerUrl !== undefined) {
     const bootstrapUrl = new URL(bootstrapDatabaseUrl);
@@ -110,7 +146,10 @@ export async function prepareStore(config: Config, logger: Logger): Promise<read
   let applied: readonly string[] = [];
   await withLocation(await locateOrCreate(config), logger, async ({ db, databaseUrl }) => {
     await asOutage(databaseUrl, () => readMigrationState(db));
-    applied = await migrateAll(config, databaseUrl, db);
+    const migrations = await migrateAll(config, databaseUrl, db, options.signal);
+    const indexes = await buildIndexes(db, options);
+    if (indexes === 'busy') throw new OutageError('another process is building the indexes; try again later');
+    applied = [...migrations, ...indexes.map((index) => `index ${index}`)];
   });
   return applied;
 }
@@ -130,15 +169,9 @@ async function withLocation(
   }
 }
 
-function checkTables(
-  { applied, pending, unknown }: Awaited<ReturnType<typeof readMigrationState>>,
-  where: string,
-): void {
-  if (unknown.length > 0) {
-    throw new UsageError(
-      `The database at ${where} belongs to a newer version of xiq-sink, which applied ${unknown.join(', ')}. Use that version.`,
-    );
-  }
+function checkTables(state: MigrationState, where: string): void {
+  checkCompatible(state);
+  const { applied, pending } = state;
   if (applied.length === 0) {
     throw new UsageError(
       `The database at ${where} has no tables of xiq-sink. Check DATABASE_URL and DATA_DIR, or create the tables with: ${commandName()} migrate`,

@@ -138,7 +138,7 @@ function storingCheck(
   { storing }: Pick<CheckedParts['observation'], 'storing'>,
 ): Check {
   const ask = async (): Promise<Finding> => {
-    const { waitingSince, lastStoredAt, failure } = storing.state();
+    const { waitingSince, lastStoredAt, failure, newerVersion } = storing.state();
     const last = lastStoredAt === undefined ? 'nothing stored yet' : `last stored ${timeOf(lastStoredAt)}`;
     if (waitingSince !== undefined) {
       if (failure !== undefined) return { state: 'away', why: `${failure}; ${last}` };
@@ -147,6 +147,10 @@ function storingCheck(
         state: 'stuck',
         why: `batches have been waiting since ${timeOf(waitingSince)}: ${await explainWait(db)}; ${last}`,
       };
+    }
+    if (newerVersion !== undefined) {
+      const why = `jobs of version ${newerVersion} are left to newer workers: upgrade this one; ${last}`;
+      return { state: 'behind', why };
     }
     // Without an answer, the check of the queue says why.
     const oldest = await soon(measure()).then(

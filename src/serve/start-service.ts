@@ -26,7 +26,8 @@ import type { Db } from '../store/database.ts';
 import { findStoredDeliveries } from '../store/deliveries.ts';
 import { watchSubscriptions } from '../subscribe/watch.ts';
 import { createConsole } from './console.ts';
-import { locateQueue, logLostConnections, migrateAll } from './open-store.ts';
+import { startIndexBuilding } from './index-building.ts';
+import { locateQueue, logLostConnections, prepareTables } from './open-store.ts';
 import { forwardsIn, receivesIn, storesIn } from './roles.ts';
 import type { Role } from './roles.ts';
 import { startForwardings } from './forwarding.ts';
@@ -57,11 +58,15 @@ export interface Service {
   readonly adminPort: number;
   /** The argument for psql. Undefined unless the database is the embedded one. */
   readonly psqlArgument: string | undefined;
+  /** Asks proxies to go elsewhere: readiness ends, and every answer ends its connection. Everything still works. */
+  drain(): void;
   /** Accepts no more deliveries, finishes those in progress, closes everything. */
   stop(): Promise<void>;
 }
 
 interface StartOptions {
+  /** Ends the start: what waits is cancelled, everything is closed, and the error is the signal's reason. */
+  readonly signal: AbortSignal;
   /** Called with the embedded database as soon as it is starting, so that it can be stopped whatever happens. */
   readonly onEmbedded?: (server: Promise<EmbeddedPostgres>) => void;
 }
@@ -74,7 +79,7 @@ export async function startService(
   given: ServiceConfig,
   role: Role,
   logger: Logger,
-  options: StartOptions = {},
+  options: StartOptions,
 ): Promise<Service> {
   if (role === 'ingest' && given.durability === 'strict' && given.databaseUrl === undefined) {
     throw new UsageError(
@@ -84,10 +89,21 @@ export async function startService(
   const secrets = receivesIn(role) ? await completeSecrets(given) : undefined;
   const config = { ...given, sources: secrets?.sources ?? (await readSecrets(given)) };
   logger.info({ ...maskConfig(config), role }, 'starting');
+  const draining = new AbortController();
   await using opened = new AsyncDisposableStack();
-  const started = await startParts({ config, secrets, role, logger, ...options }, opened);
+  const starting = { config, secrets, role, logger, draining: draining.signal, ...options };
+  const started = await startParts(starting, opened).catch((error: unknown) => {
+    options.signal.throwIfAborted();
+    throw error;
+  });
   const running = opened.move();
-  return { ...started, sources: config.sources, secrets, stop: () => running.disposeAsync() };
+  return {
+    ...started,
+    sources: config.sources,
+    secrets,
+    drain: () => draining.abort(),
+    stop: () => running.disposeAsync(),
+  };
 }
 
 interface Starting extends StartOptions {
@@ -96,6 +112,7 @@ interface Starting extends StartOptions {
   readonly secrets: SourceSecrets | undefined;
   readonly role: Role;
   readonly logger: Logger;
+  readonly draining: AbortSignal;
 }
 
 /**
@@ -106,7 +123,7 @@ async function startParts(
   starting: Starting,
   opened: AsyncDisposableStack,
 ): Promise<Pick<Service, 'port' | 'adminPort' | 'psqlArgument'>> {
-  const { config, secrets, role, logger } = starting;
+  const { config, secrets, role, logger, draining, signal } = starting;
   const { destinations } = config;
   const database = needsDatabase(config, role) ? await openServer(starting, opened) : undefined;
   const working = opened.use(new AsyncDisposableStack());
@@ -120,14 +137,16 @@ async function startParts(
   const measure = storesIn(role) || hasConsole ? measureOf(queue, queueLocation, logger, opened) : undefined;
   const readiness = createReadiness(checksOf({ role, db, queue, measure, observation }), logger);
   const health: HealthOptions = {
-    readiness,
+    readiness: {
+      ask: async () => (draining.aborted ? STOPPING : readiness.ask()),
+    },
     observer: observation.ingest,
     tls: config.tls === undefined ? undefined : readTlsFiles(config.tls),
     logger,
   };
   const listener =
     queue === undefined ? createHealthServer(health) : createIngest(config, queue, observation, health);
-  const port = await startListener(config, listener, logger, opened);
+  const port = await startListener(config, listener, draining, logger, opened);
   const console =
     hasConsole && database !== undefined && measure !== undefined
       ? createConsole(
@@ -145,10 +164,10 @@ async function startParts(
       : undefined;
   if (console !== undefined) observation.addPool('console', console.db, opened);
   const metrics = () => observation.metrics.render();
-  const adminPort = await startAdminListener(config, { metrics, console }, logger, opened);
+  const adminPort = await startAdminListener(config, { metrics, console, draining }, logger, opened);
   if (role !== 'ingest' && database !== undefined) {
     const start = startOf(role, { config, ...database, queueLocation, destinations, observation, logger });
-    await startWithDatabase(start, logger, working);
+    await startWithDatabase(start, logger, signal, working);
   }
   if (storesIn(role) && database !== undefined) {
     startSubscriptionWatch({ config, db: database.db, observation, logger }, opened);
@@ -158,17 +177,23 @@ async function startParts(
   return { port, adminPort, psqlArgument: database?.psqlArgument };
 }
 
-/** The parts of a role that need the database. They bring its tables up to date first. */
+/** The readiness of a process that drains. */
+const STOPPING = { status: 'unavailable', checks: { process: 'stopping' } } as const;
+
+/** The parts of a role that need the database. They bring its tables up to date first, or check them. */
 function startOf(role: Role, options: StoringOptions & ForwardingOptions): Start {
   const { config, databaseUrl, db, logger } = options;
   const { startSteps: steps } = options.observation;
-  return async (started) => {
-    const applied = await steps.run('migrations', () => migrateAll(config, databaseUrl, db));
+  return async (started, signal) => {
+    const applied = await steps.run('migrations', () => prepareTables(config, databaseUrl, db, signal));
     if (applied.length > 0) logger.info({ applied }, 'database migrated');
+    signal.throwIfAborted();
     if (storesIn(role)) {
+      if (config.migrates) startIndexBuilding({ db, logger }, started);
       const watch = await steps.run('start of the worker', () => startStoring(options, started));
       options.observation.followArrivals(() => watch.latest());
     }
+    signal.throwIfAborted();
     if (forwardsIn(role)) {
       await steps.run('start of forwarding', () => startForwardings(options, started));
     }
@@ -212,19 +237,20 @@ async function openServer(starting: Starting, opened: AsyncDisposableStack): Pro
 }
 
 async function startEmbedded(
-  { config: { dataDir }, logger, onEmbedded }: Starting,
+  { config: { dataDir }, logger, signal, onEmbedded }: Starting,
   opened: AsyncDisposableStack,
 ): Promise<EmbeddedPostgres> {
-  const locking = lockEmbedded(dataDir);
+  const locking = lockEmbedded(dataDir, signal);
   onEmbedded?.(locking.then(({ embedded }) => embedded));
   const { embedded, lock } = await locking;
   opened.defer(closing(logger, 'embedded Postgres', () => embedded.stop()));
   opened.defer(closing(logger, 'instance lock', () => lock.release()));
+  signal.throwIfAborted();
   return embedded;
 }
 
-async function lockEmbedded(dataDir: string) {
-  const embedded = await startEmbeddedPostgres(dataDir);
+async function lockEmbedded(dataDir: string, signal: AbortSignal) {
+  const embedded = await startEmbeddedPostgres(dataDir, signal);
   const lock = await embedded.lock();
   if (lock === undefined) {
     throw new UsageError(

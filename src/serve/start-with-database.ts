@@ -4,8 +4,8 @@ import { describeError } from '../errors.ts';
 import { classifyFailure } from '../store/failure.ts';
 import type { FailureKind } from '../store/failure.ts';
 
-/** Starts the parts that need the database, and defers their closing. */
-export type Start = (started: AsyncDisposableStack) => Promise<void>;
+/** Starts the parts that need the database, and defers their closing. The signal cancels it. */
+export type Start = (started: AsyncDisposableStack, signal: AbortSignal) => Promise<void>;
 
 /** A database that is away at the start is tried again this often. */
 const RETRY_INTERVAL_MS = 2_000;
@@ -13,17 +13,19 @@ const RETRY_INTERVAL_MS = 2_000;
 /**
  * Starts the parts that need the database. While the database is away this waits for it in the background and resolves
  * at once, because deliveries must be accepted meanwhile. Throws if the database answers and refuses: waiting does not
- * help then.
+ * help then. Throws the reason of the signal once that has fired.
  */
 export async function startWithDatabase(
   start: Start,
   logger: Logger,
+  signal: AbortSignal,
   opened: AsyncDisposableStack,
 ): Promise<void> {
   const started = opened.use(new AsyncDisposableStack());
-  if (await tryToStart(start, logger, started)) return;
+  if (await tryToStart(start, logger, started, signal)) return;
+  signal.throwIfAborted();
   const stopping = new AbortController();
-  const background = keepTrying(start, logger, started, stopping.signal);
+  const background = keepTrying(start, logger, started, AbortSignal.any([signal, stopping.signal]));
   opened.defer(async () => {
     stopping.abort();
     await background;
@@ -40,22 +42,28 @@ async function keepTrying(
     await sleep(RETRY_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return;
     try {
-      if (!(await tryToStart(start, logger, started))) continue;
+      if (!(await tryToStart(start, logger, started, signal))) continue;
       logger.info('the database is available: storing and forwarding have started');
       return;
     } catch (error) {
+      if (signal.aborted) return;
       logger.error({ err: error }, `the database refuses: ${describeError(error)}`);
     }
   }
 }
 
 /** False if the database is away: whatever was started is closed then. */
-async function tryToStart(start: Start, logger: Logger, started: AsyncDisposableStack): Promise<boolean> {
+async function tryToStart(
+  start: Start,
+  logger: Logger,
+  started: AsyncDisposableStack,
+  signal: AbortSignal,
+): Promise<boolean> {
   await using attempt = new AsyncDisposableStack();
   try {
-    await start(attempt);
+    await start(attempt, signal);
   } catch (error) {
-    if (!isAway(error)) throw error;
+    if (signal.aborted || !isAway(error)) throw error;
     logger.warn(`waiting for the database: ${describeError(error)}`);
     return false;
   }

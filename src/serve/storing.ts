@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import { createBatchStore } from '../handlers/store-batch.ts';
+import type { OnStored } from '../handlers/store-batch.ts';
 import { startDeliveryWorker } from '../queue/delivery-worker.ts';
 import type { DeliveryWorker, StoreBatch } from '../queue/delivery-worker.ts';
 import type { QueueLocation } from '../queue/engine.ts';
@@ -63,15 +64,19 @@ function startWorker(
   const giveUp = new AbortController();
   const db = openStoringDatabase(databaseUrl, logLostConnections(logger));
   started.defer(closing(logger, 'database of the worker', () => db.destroy()));
-  const { onStored, traces } = observation;
+  const { storing, traces } = observation;
+  const onStored: OnStored = (rows, seconds) => {
+    if (!isBulk) storing.stored();
+    observation.onStored(rows, seconds);
+  };
   observation.addPool(isBulk ? 'storing (bulk)' : 'storing', db, started);
-  const onWaiting = isBulk ? undefined : (reason: string) => observation.storing.waiting(reason);
+  const onWaiting = isBulk ? undefined : (reason: string) => storing.waiting(reason);
   const store = createBatchStore(db, logger, giveUp.signal, { onStored, onWaiting });
   const storeTraced: StoreBatch =
     traces === undefined ? store : (batch) => traces.store(batch.deliveries, () => store(batch));
   // Readiness follows ordinary deliveries: a transaction of the bulk lane may take long without anything being wrong.
   const storeObserved: StoreBatch = async (batch) => {
-    const ended = observation.storing.began();
+    const ended = storing.began();
     try {
       return await storeTraced(batch);
     } finally {
@@ -81,6 +86,7 @@ function startWorker(
   const worker = startDeliveryWorker(queueLocation, isBulk ? storeTraced : storeObserved, logger, {
     lane,
     telemetry: traces?.telemetry,
+    onNewer: (version) => storing.tooNew(version),
   });
   const close = () => {
     giveUp.abort();

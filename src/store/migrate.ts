@@ -1,51 +1,92 @@
-import { promises as fs } from 'node:fs';
-import path from 'node:path';
 import { sql } from 'kysely';
-import { FileMigrationProvider, Migrator } from 'kysely/migration';
+import { Migrator } from 'kysely/migration';
 import { DatabaseError } from 'pg';
-import { OutageError } from '../errors.ts';
+import { OutageError, UsageError } from '../errors.ts';
 import { isLockTimeout } from '../postgres.ts';
-import type { Db } from './database.ts';
+import { cancelledBy } from './cancel.ts';
+import type { Db, Trx } from './database.ts';
 import { limitLockWait } from './locks.ts';
+import { declaredBy, loadMigrations } from './migrations.ts';
+import type { Migrations } from './migrations.ts';
 import { asOwner, grantToService } from './roles.ts';
 import { describeSession, findHolders } from './server-sessions.ts';
-
-const MIGRATIONS = path.resolve(import.meta.dirname, '../../migrations');
 
 /** How long a migration waits for a table that another session uses; everybody else queues behind it meanwhile. */
 const LOCK_WAIT_MS = 2_000;
 
+/** How long it waits for another migrator, which makes nobody else wait. */
+const MIGRATOR_WAIT_MS = 30_000;
+
 /**
  * Applies the pending migrations in one transaction and under a lock, so that several processes may start at once, as the
  * owner of the tables. Resolves with the names of the migrations applied. Throws an error that names the failed migration,
- * or an OutageError that names the sessions that are in the way: nothing was changed, and it can be repeated.
+ * an OutageError that names the sessions that are in the way, another migrator included, or the signal's reason: nothing
+ * was changed, and it can be repeated. Throws a UsageError if a newer program has changed the tables in a way that this
+ * one may not run with.
  */
-export async function migrateStore(db: Db): Promise<string[]> {
+export async function migrateStore(db: Db, signal?: AbortSignal, migrations?: Migrations): Promise<string[]> {
+  const known = migrations ?? (await loadMigrations());
   try {
-    return await asOwner(db, async (connection) => {
-      await createLockTable(connection);
-      const applied = await applyMigrations(connection);
-      await grantToService(connection);
-      return applied;
-    });
+    return await asOwner(db, (connection) =>
+      cancelledBy(signal, db, connection, async () => {
+        await createLockTable(connection);
+        const applied = await applyMigrations(connection, known);
+        await grantToService(connection);
+        return applied;
+      }),
+    );
   } catch (error) {
-    if (!(error instanceof Error) || !isLockTimeout(error.cause)) throw error;
+    if (!isBlocked(error)) throw error;
     throw new OutageError(await describeBlocked(db), { cause: error });
   }
 }
 
-async function applyMigrations(db: Db): Promise<string[]> {
+const isBlocked = (error: unknown) =>
+  isLockTimeout(error) || (error instanceof Error && isLockTimeout(error.cause));
+
+async function applyMigrations(db: Db, known: Migrations): Promise<string[]> {
   return db.transaction().execute(async (trx) => {
+    await limitLockWait(trx, MIGRATOR_WAIT_MS);
     await sql`select from kysely_migration_lock for update`.execute(trx);
     await limitLockWait(trx, LOCK_WAIT_MS);
-    const { error, results = [] } = await migratorOf(trx).migrateToLatest();
+    const state = await stateOf(trx, known);
+    checkCompatible(state);
+    // The migrator itself refuses a database with migrations that it does not know.
+    if (state.unknown.length > 0) return [];
+    const { error, results = [] } = await migratorOf(trx, known).migrateToLatest();
     if (error !== undefined) {
       const failed = results.find(({ status }) => status === 'Error')?.migrationName;
       const message = `migration ${failed ?? '(none started)'} failed; the database is unchanged`;
       throw new Error(message, { cause: error });
     }
+    if (results.length > 0) await recordCompatibility(trx, known);
     return results.map(({ migrationName }) => migrationName);
   });
+}
+
+/** Throws a UsageError if a newer program has applied migrations that this program may not run with. */
+export function checkCompatible({ pending, unknown, incompatible }: MigrationState): void {
+  if (incompatible.length > 0) {
+    throw new UsageError(
+      `The database belongs to a newer version of xiq-sink, which applied ${incompatible.join(', ')}. Use that version.`,
+    );
+  }
+  if (unknown.length > 0 && pending.length > 0) {
+    throw new UsageError(
+      `The database has migrations of another version of xiq-sink (${unknown.join(', ')}), but not ${pending.join(', ')} of this one. Use a version that has all of them.`,
+    );
+  }
+}
+
+/** Writes down what each migration means for programs that do not have it. */
+async function recordCompatibility(trx: Trx, known: Migrations): Promise<void> {
+  for (const [name, migration] of Object.entries(known)) {
+    const { olderProgramsMayRun } = declaredBy(migration);
+    await sql`
+      insert into schema_compatibility values (${name}, ${olderProgramsMayRun}) on conflict do nothing`.execute(
+      trx,
+    );
+  }
 }
 
 /**
@@ -86,31 +127,51 @@ export interface MigrationState {
   readonly pending: readonly string[];
   /** Migrations applied by a newer version of this program. */
   readonly unknown: readonly string[];
+  /** Those of them that this program may not run with. */
+  readonly incompatible: readonly string[];
 }
 
 /** Reads which migrations were applied, and applies none. */
 export async function readMigrationState(db: Db): Promise<MigrationState> {
+  const known = await loadMigrations();
   // As the owner: the service has its rights only after the migrations.
-  const [known, executed] = await asOwner(db, async (connection) => [
-    await migratorOf(connection).getMigrations(),
-    await executedMigrations(connection),
-  ]);
-  const names = known.map(({ name }) => name);
+  return asOwner(db, (connection) => stateOf(connection, known));
+}
+
+async function stateOf(db: Db, known: Migrations): Promise<MigrationState> {
+  const names = Object.keys(known).toSorted();
+  const executed = await executedMigrations(db);
+  const unknown = executed.filter((name) => !names.includes(name));
+  const allowed = unknown.length === 0 ? [] : await additiveMigrations(db);
   return {
     applied: names.filter((name) => executed.includes(name)),
     pending: names.filter((name) => !executed.includes(name)),
-    unknown: executed.filter((name) => !names.includes(name)),
+    unknown,
+    incompatible: unknown.filter((name) => !allowed.includes(name)),
   };
 }
 
 async function executedMigrations(db: Db): Promise<string[]> {
-  const table = await sql<{ exists: boolean }>`
-    select to_regclass('kysely_migration') is not null as exists`.execute(db);
-  if (table.rows[0]?.exists !== true) return [];
+  if (!(await exists(db, 'kysely_migration'))) return [];
   const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(db);
   return rows.map(({ name }) => name);
 }
 
-function migratorOf(db: Db): Migrator {
-  return new Migrator({ db, provider: new FileMigrationProvider({ fs, path, migrationFolder: MIGRATIONS }) });
+/** The migrations that older programs may run with. */
+async function additiveMigrations(db: Db): Promise<string[]> {
+  if (!(await exists(db, 'schema_compatibility'))) return [];
+  const { rows } = await sql<{ migration: string }>`
+    select migration from schema_compatibility where older_programs_may_run`.execute(db);
+  return rows.map(({ migration }) => migration);
+}
+
+async function exists(db: Db, table: string): Promise<boolean> {
+  const { rows } = await sql<{ exists: boolean }>`select to_regclass(${table}) is not null as exists`.execute(
+    db,
+  );
+  return rows[0]?.exists === true;
+}
+
+function migratorOf(db: Db, known: Migrations): Migrator {
+  return new Migrator({ db, provider: { getMigrations: async () => ({ ...known }) } });
 }

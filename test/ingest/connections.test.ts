@@ -21,14 +21,14 @@ async function holding(graceMs: number, server = createServer()) {
   server.on('connection', () => {
     accepted += 1;
   });
-  const close = trackConnections(server, graceMs);
+  const { drain, close } = trackConnections(server, graceMs);
   server.on('request', (_request, response) => void inHand.push(response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => server.closeAllConnections());
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the server does not listen');
-  return { close, inHand, accepted: () => accepted, ended: () => ended, port: address.port };
+  return { drain, close, inHand, accepted: () => accepted, ended: () => ended, port: address.port };
 }
 
 const POST = head('Content-Length: 2') + '{}';

@@ -5,6 +5,8 @@ import { SECRET } from './program.ts';
 export interface Load {
   /** How many deliveries have had a 2xx so far. */
   acknowledged(): number;
+  /** What the deliveries without a 2xx got instead: a status, or the error of the connection. */
+  refusals(): readonly string[];
   /** Ends it and gives the number that each acknowledged record carries as its user id. */
   stop(): Promise<number[]>;
 }
@@ -15,6 +17,7 @@ export interface Load {
  */
 export function startLoad(url: () => string, senders = 16): Load {
   const acknowledged: number[] = [];
+  const refusals: string[] = [];
   let next = 0;
   const stopping = new AbortController();
   const send = async () => {
@@ -28,9 +31,11 @@ export function startLoad(url: () => string, senders = 16): Load {
           body: JSON.stringify([auditRecord({ userId: number })]),
           signal: AbortSignal.timeout(10_000),
         });
-        await response.text();
+        const answer = await response.text();
         if (response.ok) acknowledged.push(number);
-      } catch {
+        else refusals.push(`${response.status}: ${answer}`);
+      } catch (error) {
+        refusals.push(String(error));
         // Nobody answered: the next try may find the program again.
         await new Promise(setImmediate);
       }
@@ -39,6 +44,7 @@ export function startLoad(url: () => string, senders = 16): Load {
   const all = Promise.all(Array.from({ length: senders }, send));
   return {
     acknowledged: () => acknowledged.length,
+    refusals: () => refusals,
     async stop() {
       stopping.abort();
       await all;

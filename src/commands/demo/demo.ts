@@ -36,7 +36,7 @@ export async function runDemo(env: Environment, logger: Logger, signal: AbortSig
   const cloudUrl = await emulator.listen(0);
   try {
     const config = demoSettings(env, dataDir, cloudUrl);
-    const service = await startService(config, 'all', logger);
+    const service = await startService(config, 'all', logger, { signal });
     try {
       await sendOddDeliveries(service);
       process.stdout.write(`${demoScreen(service, cloudUrl, dataDir)}\n\n`);
@@ -45,6 +45,9 @@ export async function runDemo(env: Environment, logger: Logger, signal: AbortSig
     } finally {
       await service.stop();
     }
+  } catch (error) {
+    // Stopped before it had started.
+    if (error !== signal.reason) throw error;
   } finally {
     await emulator.close();
   }

@@ -43,10 +43,10 @@ export async function checkDatabase(access: DatabaseAccess): Promise<Finding> {
 
 /** Checks that the tables match this version. Applies no migration. */
 export async function checkMigrations(access: DatabaseAccess): Promise<Finding> {
-  const { applied, pending, unknown } = await readMigrationState(access.opened().db);
-  if (unknown.length > 0) {
+  const { applied, pending, unknown, incompatible } = await readMigrationState(access.opened().db);
+  if (incompatible.length > 0) {
     return fail(
-      `a newer xiq-sink has applied ${unknown.join(', ')}`,
+      `a newer xiq-sink has applied ${incompatible.join(', ')}`,
       'run that version, or restore a backup: migrations cannot be undone',
     );
   }
@@ -56,7 +56,11 @@ export async function checkMigrations(access: DatabaseAccess): Promise<Finding> 
       `run ${commandName()} migrate (serve also does it when it starts)`,
     );
   }
-  return ok(`all ${applied.length} applied`);
+  return ok(
+    unknown.length === 0
+      ? `all ${applied.length} applied`
+      : `all ${applied.length} applied; a newer xiq-sink added ${unknown.join(', ')}, which this version may run with`,
+  );
 }
 
 /** Checks that neither the service nor the reader has more rights in the database than it needs. */

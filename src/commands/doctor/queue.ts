@@ -22,7 +22,7 @@ export async function checkQueue(access: DatabaseAccess, config: Config): Promis
   const state = `in ${location.kind === 'redis' ? 'Redis' : 'Postgres'}: ${countOf(waiting, 'batch', 'batches')} waiting${oldest}, ${active} in progress`;
   if (delayed > 0) {
     return warn(
-      `${state}, ${delayed} waiting for a retry because storing failed`,
+      `${state}, ${delayed} waiting for a retry, because storing failed or they need a newer worker`,
       "see the worker's log for the reason",
     );
   }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { EmbeddedPostgres } from '../../embedded/embedded-postgres.ts';
 import { describeError } from '../../errors.ts';
@@ -5,6 +6,7 @@ import { createLogger } from '../../logger.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import type { Role } from '../../serve/roles.ts';
 import { startService } from '../../serve/start-service.ts';
+import type { Service } from '../../serve/start-service.ts';
 import { welcome } from './welcome.ts';
 
 /** How long a shutdown may take. The embedded database is stopped at once then, which takes another second or so. */
@@ -15,25 +17,36 @@ const IMMEDIATE_TIMEOUT_MS = 2_500;
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
+/** The roles that a proxy sends requests to. */
+const DRAINING: ReadonlySet<Role> = new Set(['all', 'ingest', 'console']);
+
 /**
- * `serve`: runs until SIGINT or SIGTERM, then stops everything in the reverse order of the start. A second signal, or a
- * start or shutdown that takes longer than 7 s after the first, ends the process at once: every delivery answered with
- * 200 is durable by then. The embedded database never keeps running.
+ * `serve`: runs until SIGINT or SIGTERM, then stops everything in the reverse order of the start, and ends with exit code
+ * 0. After SIGTERM it first drains, for `DRAIN_SECONDS`. A signal during the start ends the start. A second signal, or a
+ * shutdown that takes longer than 7 s after the draining, ends the process at once, with exit code 1: every delivery
+ * answered with 200 is durable by then. The embedded database never keeps running.
  */
 export async function serveUntilSignal(config: ServiceConfig, role: Role): Promise<void> {
   const logger = createLogger(config.logLevel);
   let embedded: Promise<EmbeddedPostgres> | undefined;
   let timeout: NodeJS.Timeout | undefined;
-  const signalled = (async () => {
-    const signal = await nextSignal();
-    logger.info({ signal }, 'stopping: finishing accepted deliveries');
-    const leave = (reason: string) => void leaveAtOnce(reason, embedded, logger);
+  const leave = (reason: string) => void leaveAtOnce(reason, embedded, logger);
+  const limitStop = () => {
     timeout = setTimeout(leave, STOP_TIMEOUT_MS, `not stopped within ${STOP_TIMEOUT_MS} ms`);
+  };
+  const stopping = new AbortController();
+  let service: Service | undefined;
+  const signalled = nextSignal().then((signal) => {
+    logger.info({ signal }, 'stopping: finishing accepted deliveries');
     void nextSignal().then((second) => leave(`${second} again: exiting at once`));
-  })();
+    if (service === undefined) limitStop();
+    stopping.abort();
+    return signal;
+  });
   const started = performance.now();
   try {
-    const service = await startService(config, role, logger, {
+    service = await startService(config, role, logger, {
+      signal: stopping.signal,
       onEmbedded(server) {
         embedded = server;
         // Its failure is the start's as well.
@@ -43,13 +56,24 @@ export async function serveUntilSignal(config: ServiceConfig, role: Role): Promi
     const { port, adminPort } = service;
     logger.info({ role, port, adminPort, ms: Math.round(performance.now() - started) }, 'ready');
     process.stdout.write(`${welcome(service, config, role)}\n`);
-    await signalled;
+    const signal = await signalled;
+    if (signal === 'SIGTERM' && DRAINING.has(role)) await drain(service, config.drainSeconds, logger);
+    if (timeout === undefined) limitStop();
     await service.stop();
+  } catch (error) {
+    if (error !== stopping.signal.reason) throw error;
   } finally {
     clearTimeout(timeout);
   }
   logger.info('stopped');
   process.exit(0);
+}
+
+async function drain(service: Service, seconds: number, logger: Logger): Promise<void> {
+  if (seconds === 0) return;
+  logger.info({ seconds }, 'draining: readiness has ended, deliveries are still accepted');
+  service.drain();
+  await sleep(seconds * 1_000);
 }
 
 /** Ends the process, and before that the embedded database, which is a daemon of its own. */

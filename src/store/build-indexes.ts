@@ -1,0 +1,192 @@
+import { sql } from 'kysely';
+import { OutageError } from '../errors.ts';
+import { isLockTimeout } from '../postgres.ts';
+import { cancelledBy } from './cancel.ts';
+import type { Db, Trx } from './database.ts';
+import { limitLockWait } from './locks.ts';
+import { declaredBy, loadMigrations } from './migrations.ts';
+import type { LargeIndex, Migrations } from './migrations.ts';
+import { asOwner, becomeOwner } from './roles.ts';
+
+/** How far the building of an index has come. */
+interface IndexProgress {
+  readonly index: string;
+  /** What Postgres does now, such as `building index: scanning table`. */
+  readonly phase: string;
+  /** Of this phase; undefined if Postgres does not say. */
+  readonly percent: number | undefined;
+}
+
+/** The options of building indexes. */
+export interface BuildOptions {
+  /** Cancels the building. What was built stays; the next call goes on. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called with the progress every ten seconds. */
+  readonly onProgress?: (progress: IndexProgress) => void;
+  /** The migrations that declare the indexes, if not those of this program. */
+  readonly migrations?: Migrations | undefined;
+}
+
+const PROGRESS_INTERVAL_MS = 10_000;
+
+/** How long the short steps wait for a lock: everybody else who stores queues behind them meanwhile. */
+const LOCK_WAIT_MS = 300;
+
+/**
+ * Builds the indexes that the applied migrations declare and that do not exist, while others store and read, as the
+ * owner of the tables. What a crash has left half built is dropped and built again. Resolves with the names of the
+ * indexes that are new, or with `busy` if another process builds now. Throws the signal's reason if it fires, and an
+ * OutageError if a table is in use: it can be repeated.
+ */
+export async function buildIndexes(db: Db, options: BuildOptions = {}): Promise<readonly string[] | 'busy'> {
+  const migrations = options.migrations ?? (await loadMigrations());
+  const wanted = Object.values(migrations).flatMap((migration) => declaredBy(migration).indexes);
+  const missing: LargeIndex[] = [];
+  for (const index of wanted) if (!(await isBuilt(db, index))) missing.push(index);
+  if (missing.length === 0) return [];
+  let isOnlyBuilder = false;
+  try {
+    return await db.transaction().execute(async (guard) => {
+      await becomeOnlyBuilder(guard);
+      isOnlyBuilder = true;
+      return asOwner(db, (connection) =>
+        cancelledBy(options.signal, db, connection, () => buildAll(db, connection, missing, options)),
+      );
+    });
+  } catch (error) {
+    if (!isLockTimeout(error)) throw error;
+    if (!isOnlyBuilder) return 'busy';
+    throw new OutageError('the table of an index is in use', { cause: error });
+  }
+}
+
+/**
+ * Locks a table that nobody else locks so, until the transaction ends. Fails at once if another does. It gets neither a transaction id nor a snapshot,
+ * so that it keeps no row from being vacuumed, and building does not wait for it.
+ */
+async function becomeOnlyBuilder(guard: Trx): Promise<void> {
+  await becomeOwner(guard);
+  await sql`select set_config('idle_in_transaction_session_timeout', '0', true)`.execute(guard);
+  await sql`lock table schema_compatibility in share update exclusive mode nowait`.execute(guard);
+}
+
+async function buildAll(
+  db: Db,
+  connection: Db,
+  indexes: readonly LargeIndex[],
+  { signal, onProgress }: BuildOptions,
+): Promise<string[]> {
+  const stopReporting = await reportProgress(db, connection, onProgress);
+  // Limits of the server are meant for queries.
+  await sql`select set_config(name, '0', false) from unnest(array['statement_timeout', 'lock_timeout']) as name`.execute(
+    connection,
+  );
+  try {
+    for (const index of indexes) {
+      signal?.throwIfAborted();
+      await build(connection, index);
+    }
+  } finally {
+    stopReporting();
+    await sql`reset statement_timeout`.execute(connection);
+    await sql`reset lock_timeout`.execute(connection);
+  }
+  return indexes.map(nameOf);
+}
+
+async function build(connection: Db, index: LargeIndex): Promise<void> {
+  const { table, suffix, definition } = index;
+  const name = nameOf(index);
+  if (!(await isPartitioned(connection, table))) {
+    await buildConcurrently(connection, table, name, definition);
+    return;
+  }
+  await quickly(
+    connection,
+    sql`create index if not exists ${sql.id(name)} on only ${sql.id(table)} using ${sql.raw(definition)}`,
+  );
+  // A partition that is created meanwhile gets its index with the others of the table.
+  for (;;) {
+    const [partition] = await partitionsWithout(connection, table, name);
+    if (partition === undefined) return;
+    const part = `${partition}_${suffix}`;
+    await buildConcurrently(connection, partition, part, definition);
+    await quickly(connection, sql`alter index ${sql.id(name)} attach partition ${sql.id(part)}`);
+  }
+}
+
+async function buildConcurrently(
+  connection: Db,
+  table: string,
+  name: string,
+  definition: string,
+): Promise<void> {
+  const { rows } = await sql<{ valid: boolean }>`
+    select indisvalid as valid from pg_index where indexrelid = to_regclass(${name})`.execute(connection);
+  if (rows[0]?.valid === true) return;
+  if (rows.length > 0) await sql`drop index concurrently ${sql.id(name)}`.execute(connection);
+  await sql`
+    create index concurrently ${sql.id(name)} on ${sql.id(table)} using ${sql.raw(definition)}`.execute(
+    connection,
+  );
+}
+
+/** Runs a statement that takes no time once it has its locks. */
+async function quickly(connection: Db, statement: ReturnType<typeof sql>): Promise<void> {
+  await connection.transaction().execute(async (trx) => {
+    await limitLockWait(trx, LOCK_WAIT_MS);
+    await statement.execute(trx);
+  });
+}
+
+const nameOf = ({ table, suffix }: LargeIndex) => `${table}_${suffix}`;
+
+/** Whether the index exists, on all partitions if there are any. */
+async function isBuilt(db: Db, index: LargeIndex): Promise<boolean> {
+  const name = nameOf(index);
+  const { rows } = await sql<{ valid: boolean }>`
+    select indisvalid or relkind = 'I' as valid
+    from pg_index join pg_class on pg_class.oid = indexrelid where indexrelid = to_regclass(${name})`.execute(
+    db,
+  );
+  return rows[0]?.valid === true && (await partitionsWithout(db, index.table, name)).length === 0;
+}
+
+/** The partitions of a table that have no part of this index, the last month first. */
+async function partitionsWithout(db: Db, table: string, index: string): Promise<readonly string[]> {
+  const { rows } = await sql<{ name: string }>`
+    select relname as name from pg_inherits join pg_class on pg_class.oid = inhrelid
+    where inhparent = to_regclass(${table}) and not exists (
+      select from pg_inherits as part join pg_index on indexrelid = part.inhrelid
+      where part.inhparent = to_regclass(${index}) and indrelid = pg_class.oid
+    )
+    order by relname desc`.execute(db);
+  return rows.map(({ name }) => name);
+}
+
+async function isPartitioned(db: Db, table: string): Promise<boolean> {
+  const { rows } = await sql`
+    select from pg_class where oid = to_regclass(${table}) and relkind = 'p'`.execute(db);
+  return rows.length > 0;
+}
+
+/** Reports what the connection builds, until the returned function is called. */
+async function reportProgress(
+  db: Db,
+  connection: Db,
+  onProgress: BuildOptions['onProgress'] = () => undefined,
+): Promise<() => void> {
+  const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(connection);
+  const report = async () => {
+    const found = await sql<{ index: string; phase: string; percent: number | null }>`
+      select index_relid::regclass::text as index, phase,
+        round(100.0 * case when blocks_total > 0 then blocks_done::numeric / blocks_total
+          when tuples_total > 0 then tuples_done::numeric / tuples_total end)::int as percent
+      from pg_stat_progress_create_index where pid = ${rows[0]?.pid}`.execute(db);
+    for (const { percent, ...progress } of found.rows)
+      onProgress({ ...progress, percent: percent ?? undefined });
+  };
+  // Only shown: the building does not depend on it.
+  const timer = setInterval(() => void report().catch(() => undefined), PROGRESS_INTERVAL_MS);
+  return () => clearInterval(timer);
+}
