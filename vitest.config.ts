@@ -7,6 +7,7 @@ const PROGRAM = [
   'test/e2e/first-start.test.ts',
   'test/e2e/forward.test.ts',
   'test/e2e/hostile-input.test.ts',
+  'test/e2e/lossy-failover.test.ts',
   'test/e2e/observe.test.ts',
   'test/e2e/owner.test.ts',
   'test/e2e/serve.test.ts',
@@ -14,6 +15,7 @@ const PROGRAM = [
   'test/e2e/subscribe.test.ts',
   'test/e2e/traces.test.ts',
   'test/security/admin-listener.test.ts',
+  'test/store/pgbouncer.test.ts',
 ];
 
 /**

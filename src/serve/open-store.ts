@@ -9,7 +9,7 @@ import { serverName } from '../postgres.ts';
 import type { QueueLocation } from '../queue/engine.ts';
 import { migrateQueue } from '../queue/postgres-engine.ts';
 import { createRoles } from '../store/create-roles.ts';
-import { openDatabase } from '../store/database.ts';
+import { openDatabase, withDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { classifyFailure } from '../store/failure.ts';
 import { migrateStore, readMigrationState } from '../store/migrate.ts';
@@ -60,14 +60,20 @@ export const logLostConnections = (logger: Logger) => (error: Error) =>
   logger.warn(`a database connection was lost: ${describeError(error)}`);
 
 /** Where the queue is under these settings. */
-export function locateQueue({ redisUrl }: Config, databaseUrl: string): QueueLocation {
-  return redisUrl === undefined ? { kind: 'postgres', databaseUrl } : { kind: 'redis', url: redisUrl };
+export function locateQueue(
+  { redisUrl, databaseDirectUrl: directUrl }: Config,
+  databaseUrl: string,
+): QueueLocation {
+  return redisUrl === undefined
+    ? { kind: 'postgres', databaseUrl, directUrl }
+    : { kind: 'redis', url: redisUrl };
 }
 
 /** Brings every table up to date: ours, and BullMQ's if the queue is in Postgres. Returns the migrations applied now. */
 export async function migrateAll(config: Config, databaseUrl: string, db: Db): Promise<string[]> {
-  const applied = await migrateStore(db);
-  if (config.redisUrl === undefined) await migrateQueue(databaseUrl);
+  const { databaseDirectUrl: directUrl, redisUrl } = config;
+  const applied = await (directUrl === undefined ? migrateStore(db) : withDatabase(directUrl, migrateStore));
+  if (redisUrl === undefined) await migrateQueue(directUrl ?? databaseUrl);
   return applied;
 }
 

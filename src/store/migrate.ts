@@ -5,7 +5,7 @@ import { FileMigrationProvider, Migrator } from 'kysely/migration';
 import { DatabaseError } from 'pg';
 import { OutageError } from '../errors.ts';
 import { isLockTimeout } from '../postgres.ts';
-import type { Db } from './database.ts';
+import type { Db, Trx } from './database.ts';
 import { limitLockWait } from './locks.ts';
 import { asOwner, grantToService } from './roles.ts';
 import { describeSession, findHolders } from './server-sessions.ts';
@@ -22,30 +22,26 @@ const LOCK_WAIT_MS = 2_000;
  */
 export async function migrateStore(db: Db): Promise<string[]> {
   try {
-    return await asOwner(db, async (connection) => {
-      await createLockTable(connection);
-      const applied = await applyMigrations(connection);
-      await grantToService(connection);
-      return applied;
-    });
+    await createLockTable(db);
+    const applied = await asOwner(db, applyMigrations);
+    await grantToService(db);
+    return applied;
   } catch (error) {
     if (!(error instanceof Error) || !isLockTimeout(error.cause)) throw error;
     throw new OutageError(await describeBlocked(db), { cause: error });
   }
 }
 
-async function applyMigrations(db: Db): Promise<string[]> {
-  return db.transaction().execute(async (trx) => {
-    await sql`select from kysely_migration_lock for update`.execute(trx);
-    await limitLockWait(trx, LOCK_WAIT_MS);
-    const { error, results = [] } = await migratorOf(trx).migrateToLatest();
-    if (error !== undefined) {
-      const failed = results.find(({ status }) => status === 'Error')?.migrationName;
-      const message = `migration ${failed ?? '(none started)'} failed; the database is unchanged`;
-      throw new Error(message, { cause: error });
-    }
-    return results.map(({ migrationName }) => migrationName);
-  });
+async function applyMigrations(trx: Trx): Promise<string[]> {
+  await sql`select from kysely_migration_lock for update`.execute(trx);
+  await limitLockWait(trx, LOCK_WAIT_MS);
+  const { error, results = [] } = await migratorOf(trx).migrateToLatest();
+  if (error !== undefined) {
+    const failed = results.find(({ status }) => status === 'Error')?.migrationName;
+    const message = `migration ${failed ?? '(none started)'} failed; the database is unchanged`;
+    throw new Error(message, { cause: error });
+  }
+  return results.map(({ migrationName }) => migrationName);
 }
 
 /**
@@ -53,19 +49,22 @@ async function applyMigrations(db: Db): Promise<string[]> {
  * (`RowLockAdapter`), which every role that may log in can take.
  */
 async function createLockTable(db: Db): Promise<void> {
-  const { rows } = await sql`select from pg_tables
-    where tablename = 'kysely_migration_lock' and schemaname = any(current_schemas(false))`.execute(db);
-  if (rows.length === 0) {
+  const hasTable = await asOwner(db, async (trx) => {
+    const { rows } = await sql`select from pg_tables
+      where tablename = 'kysely_migration_lock' and schemaname = any(current_schemas(false))`.execute(trx);
+    return rows.length > 0;
+  });
+  if (!hasTable) {
     // Without a lock, two processes may both find no table, and one of them fails.
-    await sql`create table if not exists kysely_migration_lock (
-      id varchar(255) primary key, is_locked integer not null default 0)`
-      .execute(db)
-      .catch((error: unknown) => {
-        if (!(error instanceof DatabaseError) || !DUPLICATES.has(error.code ?? '')) throw error;
-      });
+    await asOwner(db, (trx) =>
+      sql`create table if not exists kysely_migration_lock (
+        id varchar(255) primary key, is_locked integer not null default 0)`.execute(trx),
+    ).catch((error: unknown) => {
+      if (!(error instanceof DatabaseError) || !DUPLICATES.has(error.code ?? '')) throw error;
+    });
   }
-  await sql`insert into kysely_migration_lock (id) values ('migration_lock') on conflict do nothing`.execute(
-    db,
+  await asOwner(db, (trx) =>
+    sql`insert into kysely_migration_lock (id) values ('migration_lock') on conflict do nothing`.execute(trx),
   );
 }
 
@@ -91,9 +90,9 @@ export interface MigrationState {
 /** Reads which migrations were applied, and applies none. */
 export async function readMigrationState(db: Db): Promise<MigrationState> {
   // As the owner: the service has its rights only after the migrations.
-  const [known, executed] = await asOwner(db, async (connection) => [
-    await migratorOf(connection).getMigrations(),
-    await executedMigrations(connection),
+  const [known, executed] = await asOwner(db, async (trx) => [
+    await migratorOf(trx).getMigrations(),
+    await executedMigrations(trx),
   ]);
   const names = known.map(({ name }) => name);
   return {

@@ -12,38 +12,33 @@ export const READER = 'xiq_reader';
  * service's own role, because no administrator has created the roles there.
  */
 export async function becomeOwner(trx: Trx): Promise<void> {
-  await setOwner(trx, true);
-}
-
-/** Runs work as the owner of the tables, on a single connection; as the service's own role if the tables are its own. */
-export async function asOwner<T>(db: Db, work: (connection: Db) => Promise<T>): Promise<T> {
-  return db.connection().execute(async (connection) => {
-    await setOwner(connection, false);
-    try {
-      return await work(connection);
-    } finally {
-      await sql`reset role`.execute(connection);
-    }
-  });
-}
-
-/** `xiq_owner` is in use where it owns the schema: a role belongs to the server, and other databases may share it. */
-async function setOwner(db: Db, isLocal: boolean): Promise<void> {
+  // `xiq_owner` is in use where it owns the schema: a role belongs to the server, and other databases may share it.
   await sql`
-    select set_config('role', rolname, ${isLocal})
+    select set_config('role', rolname, true)
       from pg_roles join pg_namespace on nspowner = pg_roles.oid
-      where rolname = ${OWNER} and nspname = 'public' and pg_has_role(pg_roles.oid, 'member')`.execute(db);
+      where rolname = ${OWNER} and nspname = 'public' and pg_has_role(pg_roles.oid, 'member')`.execute(trx);
+}
+
+/**
+ * Runs work as the owner of the tables, in a transaction; as the service's own role if the tables are its own. Not for a
+ * whole session: a pooler would give it, with the role, to another client.
+ */
+export async function asOwner<T>(db: Db, work: (trx: Trx) => Promise<T>): Promise<T> {
+  return db.transaction().execute(async (trx) => {
+    await becomeOwner(trx);
+    return work(trx);
+  });
 }
 
 /** Key of the advisory lock under which one process at a time grants rights. */
 const GRANT_LOCK = 0x78697167;
 
 /**
- * Gives the role that is logged in the rights on every table that the current role, the owner, kept for itself: a table
+ * Gives the role that is logged in the rights on every table that the owner kept for itself: a table
  * that nobody may update has lost that right there, too. Grants only what is missing.
  */
-export async function grantToService(connection: Db): Promise<void> {
-  await connection.transaction().execute(async (trx) => {
+export async function grantToService(db: Db): Promise<void> {
+  await asOwner(db, async (trx) => {
     await sql`select pg_advisory_xact_lock(${GRANT_LOCK})`.execute(trx);
     const { rows } = await missingGrants.execute(trx);
     for (const { statement } of rows) await sql.raw(statement).execute(trx);
