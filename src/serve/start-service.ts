@@ -22,7 +22,7 @@ import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import type { QueueLocation } from '../queue/engine.ts';
 import { openDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
-import { findStoredDeliveries } from '../store/deliveries.ts';
+import { locateDeliveries } from '../store/wal-position.ts';
 import { watchSubscriptions } from '../subscribe/watch.ts';
 import { createConsole } from './console.ts';
 import { locateQueue, logLostConnections, migrateAll } from './open-store.ts';
@@ -239,16 +239,17 @@ function openQueue(
   { config, location, db, observation, logger }: QueueNeeds,
   opened: AsyncDisposableStack,
 ): DeliveryQueue {
-  const { dataDir, durability, spool } = config;
+  const { dataDir, durability, spool, strict } = config;
   const findStored =
     durability === 'strict' && db !== undefined
-      ? (ids: readonly string[]) => findStoredDeliveries(db, ids)
+      ? (ids: readonly string[]) => locateDeliveries(db, ids, strict.replicas)
       : undefined;
   const directory = path.join(dataDir, 'spool');
   const queue = openDeliveryQueue({
     location,
     spool: { directory, ...spool },
     findStored,
+    keepMs: strict.keepMs,
     onCommitted: observation.onCommitted,
     tracing: observation.traces,
     logger,
