@@ -1,5 +1,6 @@
 import { Client, DatabaseError, escapeLiteral, Pool } from 'pg';
-import type { PoolConfig, QueryResult } from 'pg';
+import type { ClientConfig, PoolConfig, QueryResult } from 'pg';
+import { connectionOf, OptionalTlsClient } from './postgres-tls.ts';
 
 export type { Client, Pool } from 'pg';
 
@@ -25,8 +26,14 @@ type TransactionSettings = Readonly<Record<string, string | number>>;
  * `onError` receives the errors of connections that no query is using. Connections are opened when they are needed;
  * `end()` closes them.
  */
-export function createPool({ settings, ...options }: PoolOptions, onError: (error: Error) => void): Pool {
+export function createPool(
+  { settings, connectionString: url, ...options }: PoolOptions,
+  onError: (error: Error) => void,
+): Pool {
+  const { connectionString, isTlsOptional } = connectionOf(url);
   const pool = new Pool({
+    connectionString,
+    ...(isTlsOptional ? { Client: OptionalTlsClient } : {}),
     application_name: 'xiq-sink',
     pipeline: settings !== undefined,
     connectionTimeoutMillis: 10_000,
@@ -93,6 +100,18 @@ function applySettings(client: Client, settings: TransactionSettings): void {
  */
 export const CONNECTION_LIFETIME_SECONDS = 30;
 
+/** A connection that is not open yet. */
+export function createClient(databaseUrl: string, options: ClientConfig = {}): Client {
+  const { connectionString, isTlsOptional } = connectionOf(databaseUrl);
+  const config = {
+    connectionString,
+    application_name: 'xiq-sink',
+    connectionTimeoutMillis: 10_000,
+    ...options,
+  };
+  return isTlsOptional ? new OptionalTlsClient(config) : new Client(config);
+}
+
 /**
  * Runs work on a single connection of its own, and closes it. Throws when it cannot connect within 10 seconds. The settings
  * hold in each of its transactions.
@@ -102,12 +121,7 @@ export async function withClient<T>(
   work: (client: Client) => Promise<T>,
   settings: TransactionSettings = {},
 ): Promise<T> {
-  const client = new Client({
-    connectionString: databaseUrl,
-    application_name: 'xiq-sink',
-    connectionTimeoutMillis: 10_000,
-    pipeline: true,
-  });
+  const client = createClient(databaseUrl, { pipeline: true });
   await client.connect();
   applySettings(client, settings);
   try {

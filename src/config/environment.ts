@@ -6,6 +6,7 @@ import {
   cloudApiUrl,
   commaSeparated,
   consoleUrl,
+  databaseUrl,
   integer,
   issuerUrl,
   messageTypes,
@@ -35,10 +36,10 @@ const retention = integer(1, 1200).optional();
 
 /** The settings of the environment. */
 const environmentSchema = z.object({
-  DATABASE_URL: urlOf('postgres:', 'postgresql:').optional(),
-  DATABASE_DIRECT_URL: urlOf('postgres:', 'postgresql:').optional(),
-  READER_DATABASE_URL: urlOf('postgres:', 'postgresql:').optional(),
-  BOOTSTRAP_DATABASE_URL: urlOf('postgres:', 'postgresql:').optional(),
+  DATABASE_URL: databaseUrl.optional(),
+  DATABASE_DIRECT_URL: databaseUrl.optional(),
+  READER_DATABASE_URL: databaseUrl.optional(),
+  BOOTSTRAP_DATABASE_URL: databaseUrl.optional(),
   REDIS_URL: urlOf('redis:', 'rediss:').optional(),
   DATA_DIR: z.string().default('./data'),
   HOST: z.string().default('0.0.0.0'),

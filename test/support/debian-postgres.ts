@@ -37,9 +37,10 @@ const run = promisify(execFile);
 const [version] = existsSync('/usr/lib/postgresql')
   ? readdirSync('/usr/lib/postgresql').toSorted((one, other) => Number(other) - Number(one))
   : [];
-const program = (name: string) => `/usr/lib/postgresql/${version}/bin/${name}`;
+/** The path of one of its programs, such as psql. */
+export const debianProgram = (name: string) => `/usr/lib/postgresql/${version}/bin/${name}`;
 
-export const hasDebianPostgres = version !== undefined && existsSync(program('initdb'));
+export const hasDebianPostgres = version !== undefined && existsSync(debianProgram('initdb'));
 
 /** Postgres refuses to run as root. */
 const NOBODY = 65_534;
@@ -65,13 +66,13 @@ export async function startDebianPostgres({
     await writeFile(passwordFile, PASSWORD);
     await give(passwordFile, 0o600);
     await run(
-      program('initdb'),
+      debianProgram('initdb'),
       ['-D', data, '-U', 'postgres', `--pwfile=${passwordFile}`, '--auth=scram-sha-256', '--no-sync'],
       runAs,
     );
   } else {
     await run(
-      program('pg_basebackup'),
+      debianProgram('pg_basebackup'),
       ['-D', data, '-d', primary, '-X', 'stream', '-R', '-c', 'fast'],
       runAs,
     );
@@ -89,7 +90,7 @@ export async function startDebianPostgres({
     ...settings,
   };
   const args = Object.entries(given).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const child = spawn(program('postgres'), ['-D', data, ...args], {
+  const child = spawn(debianProgram('postgres'), ['-D', data, ...args], {
     ...runAs,
     stdio: ['ignore', 'ignore', 'pipe'],
   });
