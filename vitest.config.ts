@@ -37,6 +37,7 @@ const LONG = [
   'test/store/horizon.test.ts',
   'test/store/limit-quarantine.test.ts',
   'test/store/locks.test.ts',
+  'test/store/reader-role.test.ts',
   'test/store/tls.test.ts',
 ];
 

@@ -46,7 +46,7 @@ export interface Config {
   readonly durability: Environment['DURABILITY'];
   /**
    * How long `strict` keeps a delivery after its commit, and the number of replicas that make this unnecessary once they
-   * have the commit; 0: none do. The embedded database has no replicas: nothing is kept.
+   * have the commit; 0: none do.
    */
   readonly strict: { readonly keepMs: number; readonly replicas: number };
   /** Limits of the disk spool in `dataDir`. */
@@ -105,7 +105,7 @@ export function loadConfig(
     subscribe: settings.SUBSCRIBE,
     durability: settings.DURABILITY,
     strict: {
-      keepMs: settings.DATABASE_URL === undefined ? 0 : settings.STRICT_KEEP_MINUTES * 60_000,
+      keepMs: settings.STRICT_KEEP_MINUTES * 60_000,
       replicas: settings.STRICT_REPLICAS,
     },
     spool: { maxBytes: settings.SPOOL_MAX_BYTES, minFreeBytes: settings.SPOOL_MIN_FREE_BYTES },

@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { callbackify } from 'node:util';
 import { Client } from 'pg';
 import { isLoopbackHost } from './loopback.ts';
 
@@ -48,7 +49,7 @@ export class OptionalTlsClient extends Client {
   override connect(callback?: OnConnected): Promise<Client> | undefined {
     const connecting = this.#connect();
     if (callback === undefined) return connecting;
-    connecting.then((client) => callback(null, client), callback);
+    callbackify(() => connecting)(callback);
     return undefined;
   }
 

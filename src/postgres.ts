@@ -1,3 +1,4 @@
+import { callbackify } from 'node:util';
 import { Client, DatabaseError, escapeLiteral, Pool } from 'pg';
 import type { ClientConfig, PoolConfig, QueryResult } from 'pg';
 import { connectionOf, OptionalTlsClient } from './postgres-tls.ts';
@@ -50,7 +51,7 @@ export function createPool(
   return pool;
 }
 
-type RunQuery = (text: string, values?: unknown[]) => Promise<QueryResult>;
+type RunQuery = (this: Client, text: string, values?: unknown[]) => Promise<QueryResult>;
 
 type Callback = (error: unknown, result?: QueryResult) => void;
 
@@ -59,8 +60,9 @@ type Callback = (error: unknown, result?: QueryResult) => void;
  * own, sent in the same packet: nothing takes a round trip more.
  */
 function applySettings(client: Client, settings: TransactionSettings): void {
-  const { query: send }: { readonly query: RunQuery } = client;
-  const run: RunQuery = (...query) => send.apply(client, query);
+  const original: { readonly query: RunQuery } = client;
+  const send = original.query;
+  const run = (text: string, values?: unknown[]) => send.call(client, text, values);
   const assignments = Object.entries(settings).map(
     ([name, value]) => `; set local ${name} = ${escapeLiteral(String(value))}`,
   );
@@ -86,10 +88,8 @@ function applySettings(client: Client, settings: TransactionSettings): void {
   Object.assign(client, {
     query(text: string, values?: unknown[], callback?: Callback) {
       const answer = query(text, values);
-      if (callback === undefined) return answer;
-      // The pool's own queries come with a callback.
-      answer.then((result) => callback(undefined, result), callback);
-      return undefined;
+      // The pool's own queries come with one.
+      return callback === undefined ? answer : callbackify(() => answer)(callback);
     },
   });
 }
@@ -119,11 +119,11 @@ export function createClient(databaseUrl: string, options: ClientConfig = {}): C
 export async function withClient<T>(
   databaseUrl: string,
   work: (client: Client) => Promise<T>,
-  settings: TransactionSettings = {},
+  settings?: TransactionSettings,
 ): Promise<T> {
-  const client = createClient(databaseUrl, { pipeline: true });
+  const client = createClient(databaseUrl, { pipeline: settings !== undefined });
   await client.connect();
-  applySettings(client, settings);
+  if (settings !== undefined) applySettings(client, settings);
   try {
     return await work(client);
   } finally {

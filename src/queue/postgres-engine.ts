@@ -130,8 +130,8 @@ interface QueueConnections {
   readonly pool: Pool;
   /** BullMQ runs its queries on the pool. It connects only for the session of its own that waits for jobs (LISTEN). */
   readonly connection: PgPool;
-  dropConnections(): void;
-  end(): Promise<void>;
+  readonly dropConnections: () => void;
+  readonly end: () => Promise<void>;
 }
 
 function connect({ databaseUrl, directUrl }: PostgresLocation, onError: OnError): QueueConnections {
@@ -176,7 +176,7 @@ function connect({ databaseUrl, directUrl }: PostgresLocation, onError: OnError)
 
 /** Queries on one pool, and sessions from the other. */
 function joinPools(pool: Pool, direct: Pool): PgPool {
-  const joined = Object.create(pool, {
+  const joined: unknown = Object.create(pool, {
     query: { value: pool.query.bind(pool) },
     connect: { value: direct.connect.bind(direct) },
   });

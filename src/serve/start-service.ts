@@ -239,7 +239,7 @@ function openQueue(
   { config, location, db, observation, logger }: QueueNeeds,
   opened: AsyncDisposableStack,
 ): DeliveryQueue {
-  const { dataDir, durability, spool, strict } = config;
+  const { dataDir, databaseUrl, durability, spool, strict } = config;
   const findStored =
     durability === 'strict' && db !== undefined
       ? (ids: readonly string[]) => locateDeliveries(db, ids, strict.replicas)
@@ -249,7 +249,8 @@ function openQueue(
     location,
     spool: { directory, ...spool },
     findStored,
-    keepMs: strict.keepMs,
+    // No other server takes over from the embedded one.
+    keepMs: databaseUrl === undefined ? 0 : strict.keepMs,
     onCommitted: observation.onCommitted,
     tracing: observation.traces,
     logger,

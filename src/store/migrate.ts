@@ -7,7 +7,7 @@ import { OutageError } from '../errors.ts';
 import { isLockTimeout } from '../postgres.ts';
 import type { Db, Trx } from './database.ts';
 import { limitLockWait } from './locks.ts';
-import { asOwner, grantToService } from './roles.ts';
+import { asOwner, checkReader, grantToService } from './roles.ts';
 import { describeSession, findHolders } from './server-sessions.ts';
 
 const MIGRATIONS = path.resolve(import.meta.dirname, '../../migrations');
@@ -18,10 +18,12 @@ const LOCK_WAIT_MS = 2_000;
 /**
  * Applies the pending migrations in one transaction and under a lock, so that several processes may start at once, as the
  * owner of the tables. Resolves with the names of the migrations applied. Throws an error that names the failed migration,
- * or an OutageError that names the sessions that are in the way: nothing was changed, and it can be repeated.
+ * or an OutageError that names the sessions that are in the way: nothing was changed, and it can be repeated. Throws a
+ * UsageError if an administrator has to create the reading role.
  */
 export async function migrateStore(db: Db): Promise<string[]> {
   try {
+    await checkReader(db);
     await createLockTable(db);
     const applied = await asOwner(db, applyMigrations);
     await grantToService(db);

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { UsageError } from '../errors.ts';
 import type { Db, Trx } from './database.ts';
 
 /** The role that owns the tables. Nobody can log in as it. */
@@ -28,6 +29,23 @@ export async function asOwner<T>(db: Db, work: (trx: Trx) => Promise<T>): Promis
     await becomeOwner(trx);
     return work(trx);
   });
+}
+
+/**
+ * Throws a UsageError with the statement for an administrator if the reading role does not exist, and the role that is
+ * logged in may not create it.
+ */
+export async function checkReader(db: Db): Promise<void> {
+  const { rows } = await sql<{ name: string; quoted: string }>`
+    select current_user as name, quote_ident(current_user) as quoted from pg_roles
+      where rolname = current_user and not rolsuper and not rolcreaterole
+        and to_regrole(${READER}) is null`.execute(db);
+  for (const { name, quoted } of rows) {
+    throw new UsageError(
+      `The role ${READER} does not exist, and ${name} may not create roles. Let an administrator of the database server run:\n` +
+        `  create role ${READER} nologin; grant ${READER} to ${quoted};`,
+    );
+  }
 }
 
 /** Key of the advisory lock under which one process at a time grants rights. */

@@ -3,7 +3,7 @@ import type { Db } from './database.ts';
 import { findStoredDeliveries } from './deliveries.ts';
 
 /** A place in the write-ahead log of a server. */
-export interface WalPosition {
+interface WalPosition {
   /** Rises when a standby takes over, and when a backup is restored to a point in time. */
   readonly timeline: number;
   /** Bytes from the beginning of the log. */
