@@ -66,7 +66,7 @@ export async function grantToService(db: Db): Promise<void> {
 const missingGrants = sql<{ statement: string }>`
   with owned as (
     select * from pg_class
-      where relnamespace = 'public'::regnamespace and relowner = current_user::regrole
+      where relnamespace = 'public'::regnamespace and relowner = quote_ident(current_user)::regrole
         and relkind in ('r', 'p', 'v', 'S') and session_user <> current_user
   )
   select format('grant usage on schema public to %I', session_user) as statement
