@@ -7,6 +7,7 @@ const PROGRAM = [
   'test/e2e/first-start.test.ts',
   'test/e2e/forward.test.ts',
   'test/e2e/hostile-input.test.ts',
+  'test/e2e/lossy-failover.test.ts',
   'test/e2e/observe.test.ts',
   'test/e2e/owner.test.ts',
   'test/e2e/serve.test.ts',
@@ -15,6 +16,7 @@ const PROGRAM = [
   'test/e2e/subscribe.test.ts',
   'test/e2e/traces.test.ts',
   'test/security/admin-listener.test.ts',
+  'test/store/pgbouncer.test.ts',
 ];
 
 /**
@@ -41,6 +43,8 @@ const LONG = [
   'test/store/locks.test.ts',
   'test/store/migrations.test.ts',
   'test/store/open-month.test.ts',
+  'test/store/reader-role.test.ts',
+  'test/store/tls.test.ts',
 ];
 
 /** Forwarding to syslog servers of Debian: `npm run test:siem` runs it. */

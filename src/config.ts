@@ -19,6 +19,8 @@ export type { OpenIdConfig, SourceConfig };
 export interface Config {
   /** Undefined: the embedded Postgres under `dataDir`. */
   readonly databaseUrl: string | undefined;
+  /** The same database without the pooler of `databaseUrl`. Undefined: there is no pooler, or no way around it. */
+  readonly databaseDirectUrl: string | undefined;
   /** The same database for `xiq-sink sql`, as `xiq_reader`. Undefined: the embedded Postgres, or not configured. */
   readonly readerDatabaseUrl: string | undefined;
   /** The superuser with which `xiq-sink migrate` creates the database roles. */
@@ -41,6 +43,11 @@ export interface Config {
   readonly subscribe: Environment['SUBSCRIBE'];
   /** `strict`: every delivery is spooled until its rows are committed. */
   readonly durability: Environment['DURABILITY'];
+  /**
+   * How long `strict` keeps a delivery after its commit, and the number of replicas that make this unnecessary once they
+   * have the commit; 0: none do.
+   */
+  readonly strict: { readonly keepMs: number; readonly replicas: number };
   /** Limits of the disk spool in `dataDir`. */
   readonly spool: { readonly maxBytes: number; readonly minFreeBytes: number };
   readonly maxBodyBytes: number;
@@ -86,6 +93,7 @@ export function loadConfig(
   if (settings === undefined || problems.length > 0) throw new SettingsError(problems);
   return Object.freeze({
     databaseUrl: settings.DATABASE_URL,
+    databaseDirectUrl: settings.DATABASE_DIRECT_URL,
     readerDatabaseUrl: settings.READER_DATABASE_URL,
     bootstrapDatabaseUrl: settings.BOOTSTRAP_DATABASE_URL,
     redisUrl: settings.REDIS_URL,
@@ -102,6 +110,10 @@ export function loadConfig(
     publicUrl: settings.PUBLIC_URL,
     subscribe: settings.SUBSCRIBE,
     durability: settings.DURABILITY,
+    strict: {
+      keepMs: settings.STRICT_KEEP_MINUTES * 60_000,
+      replicas: settings.STRICT_REPLICAS,
+    },
     spool: { maxBytes: settings.SPOOL_MAX_BYTES, minFreeBytes: settings.SPOOL_MIN_FREE_BYTES },
     maxBodyBytes: settings.MAX_BODY_BYTES,
     maxBytesInFlight: settings.MAX_BYTES_IN_FLIGHT,
@@ -156,6 +168,7 @@ export function maskConfig(config: Config): Record<string, unknown> {
     sources: config.sources.map(describeSource),
     subscribe: config.subscribe,
     durability: config.durability,
+    strict: config.durability === 'strict' ? config.strict : undefined,
     spool: `at most ${formatBytes(config.spool.maxBytes)}, ${formatBytes(config.spool.minFreeBytes)} left free`,
     maxBodyBytes: config.maxBodyBytes,
     maxBytesInFlight: config.maxBytesInFlight,
@@ -192,6 +205,9 @@ function contradictions(settings: Environment, sources: readonly SourceConfig[])
     publicUrl?.startsWith('http:') === true &&
       !isAllHere &&
       `PUBLIC_URL must be an https:// address, since the cloud is not on this machine (got "${publicUrl}")`,
+    settings.DATABASE_DIRECT_URL !== undefined &&
+      settings.DATABASE_URL === undefined &&
+      'DATABASE_DIRECT_URL needs DATABASE_URL: it names the same database without its pooler',
     settings.READER_DATABASE_URL !== undefined &&
       settings.DATABASE_URL === undefined &&
       'READER_DATABASE_URL needs DATABASE_URL: the embedded database has a reader of its own',

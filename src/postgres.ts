@@ -1,7 +1,9 @@
-import { Client, DatabaseError, Pool } from 'pg';
-import type { PoolConfig } from 'pg';
+import { callbackify } from 'node:util';
+import { Client, DatabaseError, escapeLiteral, Pool } from 'pg';
+import type { ClientConfig, PoolConfig, QueryResult } from 'pg';
+import { connectionOf, OptionalTlsClient } from './postgres-tls.ts';
 
-export type { Pool } from 'pg';
+export type { Client, Pool } from 'pg';
 
 /** A connection, or a pool of them. */
 export type Connection = Pick<Client, 'query'>;
@@ -11,16 +13,30 @@ export type PoolOptions = PoolConfig & {
   readonly connectionString: string;
   /** The largest number of connections. */
   readonly max: number;
+  readonly settings?: TransactionSettings;
 };
+
+/**
+ * Settings of Postgres, such as `statement_timeout`, for every transaction of a connection. A pooler such as pgbouncer
+ * refuses them as parameters of the connection, and gives the next transaction to another session of the server.
+ */
+type TransactionSettings = Readonly<Record<string, string | number>>;
 
 /**
  * Creates a pool of connections to Postgres that survives broken connections: dead ones are noticed by keep-alive, and
  * `onError` receives the errors of connections that no query is using. Connections are opened when they are needed;
  * `end()` closes them.
  */
-export function createPool(options: PoolOptions, onError: (error: Error) => void): Pool {
+export function createPool(
+  { settings, connectionString: url, ...options }: PoolOptions,
+  onError: (error: Error) => void,
+): Pool {
+  const { connectionString, isTlsOptional } = connectionOf(url);
   const pool = new Pool({
+    connectionString,
+    ...(isTlsOptional ? { Client: OptionalTlsClient } : {}),
     application_name: 'xiq-sink',
+    pipeline: settings !== undefined,
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
@@ -28,8 +44,54 @@ export function createPool(options: PoolOptions, onError: (error: Error) => void
   });
   // Without listeners, a connection that breaks between two queries would end the program.
   pool.on('error', onError);
-  pool.on('connect', (client) => client.on('error', onError));
+  pool.on('connect', (client) => {
+    client.on('error', onError);
+    if (settings !== undefined) applySettings(client, settings);
+  });
   return pool;
+}
+
+type RunQuery = (this: Client, text: string, values?: unknown[]) => Promise<QueryResult>;
+
+type Callback = (error: unknown, result?: QueryResult) => void;
+
+/**
+ * Makes every transaction of a connection begin with these settings. A statement outside a transaction gets one of its
+ * own, sent in the same packet: nothing takes a round trip more.
+ */
+function applySettings(client: Client, settings: TransactionSettings): void {
+  const original: { readonly query: RunQuery } = client;
+  const send = original.query;
+  const run = (text: string, values?: unknown[]) => send.call(client, text, values);
+  const assignments = Object.entries(settings).map(
+    ([name, value]) => `; set local ${name} = ${escapeLiteral(String(value))}`,
+  );
+  const begin = (how: string) => run(how + assignments.join(''));
+
+  async function runAlone(text: string, values?: unknown[]): Promise<QueryResult> {
+    // All three are sent before the first is answered.
+    const [begun, result, ended] = [begin('begin'), run(text, values), run('commit')];
+    await Promise.allSettled([begun, result, ended]);
+    await begun;
+    await result;
+    await ended;
+    return result;
+  }
+
+  function query(text: string, values?: unknown[]): Promise<QueryResult> {
+    // Before the first query the status is unknown.
+    const isInTransaction = ['T', 'E'].includes(client.getTransactionStatus() ?? 'I');
+    if (isInTransaction) return run(text, values);
+    return /^(?:begin|start transaction)\b/i.test(text) ? begin(text) : runAlone(text, values);
+  }
+
+  Object.assign(client, {
+    query(text: string, values?: unknown[], callback?: Callback) {
+      const answer = query(text, values);
+      // The pool's own queries come with one.
+      return callback === undefined ? answer : callbackify(() => answer)(callback);
+    },
+  });
 }
 
 /**
@@ -38,16 +100,32 @@ export function createPool(options: PoolOptions, onError: (error: Error) => void
  */
 export const CONNECTION_LIFETIME_SECONDS = 30;
 
-/** Runs work on a single connection of its own, and closes it. Throws when it cannot connect within 10 seconds. */
-export async function withClient<T>(databaseUrl: string, work: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client({
-    connectionString: databaseUrl,
+/** A connection that is not open yet. */
+export function createClient(databaseUrl: string, options: ClientConfig = {}): Client {
+  const { connectionString, isTlsOptional } = connectionOf(databaseUrl);
+  const config = {
+    connectionString,
     application_name: 'xiq-sink',
     connectionTimeoutMillis: 10_000,
-  });
+    ...options,
+  };
+  return isTlsOptional ? new OptionalTlsClient(config) : new Client(config);
+}
+
+/**
+ * Runs work on a single connection of its own, and closes it. Throws when it cannot connect within 10 seconds. The settings
+ * hold in each of its transactions.
+ */
+export async function withClient<T>(
+  databaseUrl: string,
+  work: (client: Client) => Promise<T>,
+  settings?: TransactionSettings,
+): Promise<T> {
+  const client = createClient(databaseUrl, { pipeline: settings !== undefined });
   // A connection that breaks between two queries would end the program; the next query fails by itself.
   client.on('error', () => undefined);
   await client.connect();
+  if (settings !== undefined) applySettings(client, settings);
   try {
     return await work(client);
   } finally {

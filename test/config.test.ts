@@ -56,6 +56,8 @@ describe('defaults', () => {
       publicUrl: undefined,
       subscribe: 'report',
       durability: 'normal',
+      strict: { keepMs: 3_600_000, replicas: 0 },
+      databaseDirectUrl: undefined,
       spool: { maxBytes: 10 * 1024 ** 3, minFreeBytes: 512 * 1024 ** 2 },
       maxBodyBytes: 10 * 1024 * 1024,
       maxBytesInFlight: 64 * 1024 * 1024,
@@ -101,6 +103,7 @@ describe('each setting', () => {
     [{ MAX_BODY_BYTES: '1024' }, { maxBodyBytes: 1024 }],
     [{ MAX_BODY_BYTES: String(64 * 1024 * 1024) }, { maxBodyBytes: 64 * 1024 * 1024 }],
     [{ DURABILITY: 'strict' }, { durability: 'strict' }],
+    [{ STRICT_KEEP_MINUTES: '5', STRICT_REPLICAS: '2' }, { strict: { keepMs: 300_000, replicas: 2 } }],
     [
       { SPOOL_MAX_BYTES: '1048576', SPOOL_MIN_FREE_BYTES: '0' },
       { spool: { maxBytes: 1_048_576, minFreeBytes: 0 } },

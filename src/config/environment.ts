@@ -6,6 +6,7 @@ import {
   cloudApiUrl,
   commaSeparated,
   consoleUrl,
+  databaseUrl,
   integer,
   issuerUrl,
   messageTypes,
@@ -38,9 +39,10 @@ const retention = integer(1, 1200).optional();
 
 /** The settings of the environment. */
 const environmentSchema = z.object({
-  DATABASE_URL: urlOf('postgres:', 'postgresql:').optional(),
-  READER_DATABASE_URL: urlOf('postgres:', 'postgresql:').optional(),
-  BOOTSTRAP_DATABASE_URL: urlOf('postgres:', 'postgresql:').optional(),
+  DATABASE_URL: databaseUrl.optional(),
+  DATABASE_DIRECT_URL: databaseUrl.optional(),
+  READER_DATABASE_URL: databaseUrl.optional(),
+  BOOTSTRAP_DATABASE_URL: databaseUrl.optional(),
   REDIS_URL: urlOf('redis:', 'rediss:').optional(),
   DATA_DIR: z.string().default('./data'),
   HOST: z.string().default('0.0.0.0'),
@@ -67,6 +69,8 @@ const environmentSchema = z.object({
   MESSAGE_TYPES: commaSeparated.pipe(messageTypes).optional(),
   SUBSCRIBE: z.enum(SUBSCRIBE_MODES, `must be one of ${SUBSCRIBE_MODES.join(', ')}`).default('report'),
   DURABILITY: z.enum(DURABILITIES, `must be one of ${DURABILITIES.join(', ')}`).default('normal'),
+  STRICT_KEEP_MINUTES: integer(0, 10_080).default(60),
+  STRICT_REPLICAS: integer(0, 100).default(0),
   SPOOL_MAX_BYTES: integer(1024 * 1024, 2 ** 50).default(10 * 1024 ** 3),
   SPOOL_MIN_FREE_BYTES: integer(0, 2 ** 50).default(512 * 1024 ** 2),
   // A body becomes part of one string, in which each of its characters may need two: V8 allows at most 512 Mi.
@@ -98,6 +102,7 @@ const SECRET_SETTINGS = new Set([
   'ADMIN_TOKEN',
   'OIDC_CLIENT_SECRET',
   'DATABASE_URL',
+  'DATABASE_DIRECT_URL',
   'READER_DATABASE_URL',
   'BOOTSTRAP_DATABASE_URL',
   'REDIS_URL',
@@ -111,7 +116,7 @@ const SECRET_SETTINGS = new Set([
 export const SETTING_NAMES: readonly string[] = Object.keys(environmentSchema.shape);
 
 /** No other program uses variables that begin so. (`XIQ_SINK_` does not count: Kubernetes sets variables for a service of that name.) */
-const OWN_PREFIXES = ['CLOUD_API_', 'RETENTION_', 'SPOOL_', 'QUARANTINE_'];
+const OWN_PREFIXES = ['CLOUD_API_', 'RETENTION_', 'SPOOL_', 'STRICT_', 'QUARANTINE_'];
 
 /** Variables of other programs that resemble a setting. */
 const FOREIGN = new Set(['SSL_CERT_FILE']);

@@ -3,6 +3,7 @@ import { closestName } from '../closest-name.ts';
 import { MESSAGE_TYPES } from '../domain.ts';
 import { isPrivate } from '../loopback.ts';
 import { ACCOUNT_ROLES } from '../permissions.ts';
+import { problemOfDatabaseUrl } from './database-url.ts';
 
 /** Shorter secrets can be guessed by brute force. */
 const MIN_SECRET_LENGTH = 16;
@@ -48,6 +49,12 @@ export const urlOf = (...protocols: string[]) =>
       (text) => protocols.includes(URL.parse(text)?.protocol ?? ''),
       `must be a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
     );
+
+/** A database. Its text contains a password, so no message repeats a part of it. */
+export const databaseUrl = z.string().superRefine((text, context) => {
+  const problem = problemOfDatabaseUrl(text);
+  if (problem !== undefined) context.addIssue(problem);
+});
 
 /** An http(s) address that paths are appended to: a host and an optional path prefix, without a trailing slash. */
 export const baseUrl = z

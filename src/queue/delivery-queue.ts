@@ -13,7 +13,7 @@ import { chooseQueue, queueNamesOf } from './lanes.ts';
 import type { Lane } from './lanes.ts';
 import { createBatchLog } from './log.ts';
 import { startDrain } from './spool/drain.ts';
-import type { FindStored } from './spool/drain.ts';
+import type { FindStored } from './spool/kept-segments.ts';
 import { openSpool } from './spool/spool.ts';
 import type { SpoolFigures, SpoolRoom, SpoolSettings } from './spool/spool.ts';
 
@@ -61,6 +61,8 @@ export interface DeliveryQueueOptions {
    * is acknowledged, and stays there until its rows are committed, even if the queue loses it.
    */
   readonly findStored: FindStored | undefined;
+  /** How long the spool keeps deliveries after that, unless the commits are replicated, in ms. */
+  readonly keepMs?: number | undefined;
   readonly onCommitted?: OnCommitted | undefined;
   readonly tracing?: QueueTracing | undefined;
   readonly logger: Logger;
@@ -76,6 +78,7 @@ export function openDeliveryQueue({
   rankOf,
   spool: settings,
   findStored,
+  keepMs = 0,
   onCommitted,
   tracing,
   logger,
@@ -89,6 +92,7 @@ export function openDeliveryQueue({
     spool,
     queue,
     findStored,
+    keepMs,
     logger,
     onQueueState(works) {
       if (works && !queueWorks) logger.info('the queue accepts deliveries again');

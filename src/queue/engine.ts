@@ -4,7 +4,12 @@ import type { DeliveryBatch } from './delivery-batch.ts';
 /** The server of the queue: Redis (or Valkey, or another server with its protocol), or Postgres. */
 export type QueueLocation =
   | { readonly kind: 'redis'; readonly url: string }
-  | { readonly kind: 'postgres'; readonly databaseUrl: string };
+  | {
+      readonly kind: 'postgres';
+      readonly databaseUrl: string;
+      /** The same database without a pooler; undefined if `databaseUrl` has none in between. */
+      readonly directUrl?: string | undefined;
+    };
 
 /** The part of BullMQ's queue and worker that is the same in both engines. */
 interface Connected<T> {

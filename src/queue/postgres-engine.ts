@@ -3,20 +3,32 @@ import { createPostgresBackend, isPgPool, LATEST_SCHEMA_VERSION, runMigrations, 
 import type { PgPool } from 'bullmq';
 import { OutageError } from '../errors.ts';
 import { CONNECTION_LIFETIME_SECONDS, createPool, isLockTimeout, withClient } from '../postgres.ts';
-import type { Connection, Pool } from '../postgres.ts';
+import type { Client, Connection, Pool } from '../postgres.ts';
 import type { DeliveryBatch } from './delivery-batch.ts';
 import type { Engine, OnError } from './engine.ts';
 
 /** The schema of BullMQ's own tables. */
 const SCHEMA = 'bullmq';
 
+/**
+ * The pause between two looks for jobs. Postgres announces jobs at once (LISTEN), but not through a pooler that gives a
+ * session to a client for one transaction only.
+ */
+const POLL_SECONDS = 0.5;
+
+/** Where the tables are: through a pooler or not, and without one if that is known. */
+interface PostgresLocation {
+  readonly databaseUrl: string;
+  readonly directUrl?: string | undefined;
+}
+
 /** BullMQ on Postgres, in a schema of its own next to the tables of xiq-sink. */
-export function createPostgresEngine(databaseUrl: string): Engine {
+export function createPostgresEngine(location: PostgresLocation): Engine {
   const { Queue, Worker } = withBackend(createPostgresBackend);
   return {
     connectProducer(name, options, onError) {
-      const pool = createQueuePool(databaseUrl, onError);
-      const bullmq = new Queue<DeliveryBatch>(name, { ...options, connection: pool });
+      const { pool, connection, end } = connect(location, onError);
+      const bullmq = new Queue<DeliveryBatch>(name, { ...options, connection });
       return {
         bullmq,
         isConnected: () => true,
@@ -24,21 +36,22 @@ export function createPostgresEngine(databaseUrl: string): Engine {
         // This engine counts from the newest job in either order.
         findOldest: async (state, waiting) => (await bullmq.getJobs([state], waiting - 1, waiting - 1))[0],
         weaknesses: () => findWeaknesses(pool),
-        disconnect: () => pool.end(),
+        disconnect: end,
       };
     },
     connectWorker(name, processor, options, onError) {
-      const pool = createQueuePool(databaseUrl, onError);
-      const bullmq = new Worker<DeliveryBatch>(name, processor, { ...options, connection: pool });
+      const { pool, connection, dropConnections, end } = connect(location, onError);
+      const workerOptions = { drainDelay: POLL_SECONDS, ...options, connection };
+      const bullmq = new Worker<DeliveryBatch>(name, processor, workerOptions);
       // If one connection hangs, all do, and BullMQ would wait forever on the one for LISTEN.
       bullmq.on('error', ({ message }) => {
-        if (message === NO_ANSWER) pool.dropConnections();
+        if (message === NO_ANSWER) dropConnections();
       });
       return {
         bullmq,
         isConnected: () => true,
         ping: () => pool.query('select 1'),
-        disconnect: () => pool.end(),
+        disconnect: end,
       };
     },
   };
@@ -69,9 +82,8 @@ const LOCK_WAIT_MS = 5_000;
  * able to take: throws an OutageError that names the holder after 5 s. Nothing was changed then, and it can be repeated.
  */
 export async function migrateQueue(databaseUrl: string): Promise<void> {
-  await withClient(databaseUrl, async (client) => {
+  const migrate = async (client: Client) => {
     if (await isUpToDate(client)) return;
-    await client.query(`set lock_timeout = ${LOCK_WAIT_MS}`);
     try {
       await runMigrations(client, SCHEMA);
     } catch (error) {
@@ -79,7 +91,8 @@ export async function migrateQueue(databaseUrl: string): Promise<void> {
       const message = `the migration of the queue waits for a lock of ${await findLockHolders(client)}`;
       throw new OutageError(message, { cause: error });
     }
-  });
+  };
+  await withClient(databaseUrl, migrate, { lock_timeout: LOCK_WAIT_MS });
 }
 
 /** BullMQ's list of the versions of its tables. */
@@ -116,31 +129,61 @@ async function findLockHolders(client: Connection): Promise<string> {
 /** The error message of pg for a query without an answer within `query_timeout`. */
 const NO_ANSWER = 'Query read timeout';
 
-function createQueuePool(databaseUrl: string, onError: OnError): Pool & PgPool & { dropConnections(): void } {
+/** What BullMQ, and what asks beside it, is connected by. */
+interface QueueConnections {
+  readonly pool: Pool;
+  /** BullMQ runs its queries on the pool. It connects only for the session of its own that waits for jobs (LISTEN). */
+  readonly connection: PgPool;
+  readonly dropConnections: () => void;
+  readonly end: () => Promise<void>;
+}
+
+function connect({ databaseUrl, directUrl }: PostgresLocation, onError: OnError): QueueConnections {
   const sockets = new Set<Socket>();
-  const options = {
-    connectionString: databaseUrl,
-    options: `-c search_path=${SCHEMA}`,
-    application_name: 'xiq-sink queue',
-    stream: () => {
-      const socket = new Socket();
-      sockets.add(socket);
-      socket.once('close', () => sockets.delete(socket));
-      return socket;
-    },
-    // BullMQ's own queries take milliseconds.
-    query_timeout: 15_000,
-    maxLifetimeSeconds: CONNECTION_LIFETIME_SECONDS,
-    max: 6,
-    connectionTimeoutMillis: 5_000,
-  };
-  const pool = createPool(options, onError);
+  const open = (connectionString: string) =>
+    createPool(
+      {
+        connectionString,
+        // BullMQ's statements do not name its schema.
+        settings: { search_path: SCHEMA },
+        application_name: 'xiq-sink queue',
+        stream: () => {
+          const socket = new Socket();
+          sockets.add(socket);
+          socket.once('close', () => sockets.delete(socket));
+          return socket;
+        },
+        // BullMQ's own queries take milliseconds.
+        query_timeout: 15_000,
+        maxLifetimeSeconds: CONNECTION_LIFETIME_SECONDS,
+        max: 6,
+        connectionTimeoutMillis: 5_000,
+      },
+      onError,
+    );
+  const pool = open(databaseUrl);
+  const direct = directUrl === undefined ? undefined : open(directUrl);
   // BullMQ declares the part of the pool that it uses in types that differ from pg's own in form only.
   if (!isPgPool(pool)) throw new TypeError('BullMQ does not accept this version of the pg package');
-  return Object.assign(pool, {
+  return {
+    pool,
+    connection: direct === undefined ? pool : joinPools(pool, direct),
     dropConnections: () => {
       for (const socket of sockets)
         socket.destroy(new OutageError('connection closed: the server does not answer'));
     },
+    async end() {
+      await Promise.all([pool.end(), direct?.end()]);
+    },
+  };
+}
+
+/** Queries on one pool, and sessions from the other. */
+function joinPools(pool: Pool, direct: Pool): PgPool {
+  const joined: unknown = Object.create(pool, {
+    query: { value: pool.query.bind(pool) },
+    connect: { value: direct.connect.bind(direct) },
   });
+  if (!isPgPool(joined)) throw new TypeError('BullMQ does not accept this version of the pg package');
+  return joined;
 }

@@ -1,8 +1,10 @@
 import type { Logger } from 'pino';
+import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import { buildIndexes } from '../store/build-indexes.ts';
 import type { Db } from '../store/database.ts';
 import { closing } from './closing.ts';
+import { directly } from './open-store.ts';
 import { repeat } from './repeat.ts';
 
 /** Another process may die while it builds, and a table that is in use becomes free. */
@@ -12,7 +14,7 @@ const DONE_INTERVAL_MS = 24 * 60 * 60 * 1000;
 
 /** Builds the missing indexes of large tables in the background, until they exist. */
 export function startIndexBuilding(
-  { db, logger }: { readonly db: Db; readonly logger: Logger },
+  { config, db, logger }: { readonly config: Config; readonly db: Db; readonly logger: Logger },
   started: AsyncDisposableStack,
 ): void {
   const stopping = new AbortController();
@@ -20,10 +22,8 @@ export function startIndexBuilding(
   let isDone = false;
   const build = async () => {
     isDone = false;
-    const built = await buildIndexes(db, {
-      signal,
-      onProgress: (progress) => logger.info(progress, 'building an index'),
-    });
+    const onProgress = (progress: object) => logger.info(progress, 'building an index');
+    const built = await directly(config, db, (direct) => buildIndexes(direct, { signal, onProgress }));
     isDone = built !== 'busy';
     if (built !== 'busy' && built.length > 0) logger.info({ built }, 'indexes built');
     return 'done' as const;

@@ -11,7 +11,7 @@ import { isQueueMigrated, migrateQueue } from '../queue/postgres-engine.ts';
 import { createRoles } from '../store/create-roles.ts';
 import { buildIndexes } from '../store/build-indexes.ts';
 import type { BuildOptions } from '../store/build-indexes.ts';
-import { openDatabase } from '../store/database.ts';
+import { openDatabase, withDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { classifyFailure } from '../store/failure.ts';
 import { checkCompatible, migrateStore, readMigrationState } from '../store/migrate.ts';
@@ -63,8 +63,13 @@ export const logLostConnections = (logger: Logger) => (error: Error) =>
   logger.warn(`a database connection was lost: ${describeError(error)}`);
 
 /** Where the queue is under these settings. */
-export function locateQueue({ redisUrl }: Config, databaseUrl: string): QueueLocation {
-  return redisUrl === undefined ? { kind: 'postgres', databaseUrl } : { kind: 'redis', url: redisUrl };
+export function locateQueue(
+  { redisUrl, databaseDirectUrl: directUrl }: Config,
+  databaseUrl: string,
+): QueueLocation {
+  return redisUrl === undefined
+    ? { kind: 'postgres', databaseUrl, directUrl }
+    : { kind: 'redis', url: redisUrl };
 }
 
 /** Brings every table up to date: ours, and BullMQ's if the queue is in Postgres. Returns the migrations applied now. */
@@ -74,10 +79,19 @@ async function migrateAll(
   db: Db,
   signal?: AbortSignal,
 ): Promise<string[]> {
-  const applied = await migrateStore(db, signal);
+  const applied = await directly(config, db, (direct) => migrateStore(direct, signal));
   signal?.throwIfAborted();
-  if (config.redisUrl === undefined) await migrateQueue(databaseUrl);
+  if (config.redisUrl === undefined) await migrateQueue(config.databaseDirectUrl ?? databaseUrl);
   return applied;
+}
+
+/** Runs work that needs a session of its own for more than one transaction past a pooler, if the settings name a way. */
+export async function directly<T>(
+  { databaseDirectUrl }: Pick<Config, 'databaseDirectUrl'>,
+  db: Db,
+  work: (direct: Db) => Promise<T>,
+): Promise<T> {
+  return databaseDirectUrl === undefined ? work(db) : withDatabase(databaseDirectUrl, work);
 }
 
 /**
@@ -147,7 +161,7 @@ export async function prepareStore(
   await withLocation(await locateOrCreate(config), logger, async ({ db, databaseUrl }) => {
     await asOutage(databaseUrl, () => readMigrationState(db));
     const migrations = await migrateAll(config, databaseUrl, db, options.signal);
-    const indexes = await buildIndexes(db, options);
+    const indexes = await directly(config, db, (direct) => buildIndexes(direct, options));
     if (indexes === 'busy') throw new OutageError('another process is building the indexes; try again later');
     applied = [...migrations, ...indexes.map((index) => `index ${index}`)];
   });

@@ -23,7 +23,7 @@ import type { QueueLocation } from '../queue/engine.ts';
 import { openFairQueue } from '../queue/fair-queue.ts';
 import { openDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
-import { findStoredDeliveries } from '../store/deliveries.ts';
+import { locateDeliveries } from '../store/wal-position.ts';
 import { watchSubscriptions } from '../subscribe/watch.ts';
 import { createConsole } from './console.ts';
 import { startIndexBuilding } from './index-building.ts';
@@ -272,10 +272,10 @@ function openQueue(
   { config, location, db, observation, logger }: QueueNeeds,
   opened: AsyncDisposableStack,
 ): DeliveryQueue {
-  const { dataDir, durability, spool } = config;
+  const { dataDir, databaseUrl, durability, spool, strict } = config;
   const findStored =
     durability === 'strict' && db !== undefined
-      ? (ids: readonly string[]) => findStoredDeliveries(db, ids)
+      ? (ids: readonly string[]) => locateDeliveries(db, ids, strict.replicas)
       : undefined;
   const directory = path.join(dataDir, 'spool');
   const queue = openFairQueue({
@@ -283,6 +283,8 @@ function openQueue(
     countSources: () => config.sources.length,
     spool: { directory, ...spool },
     findStored,
+    // No other server takes over from the embedded one.
+    keepMs: databaseUrl === undefined ? 0 : strict.keepMs,
     onCommitted: observation.onCommitted,
     tracing: observation.traces,
     logger,

@@ -6,7 +6,7 @@ import type { Db, Trx } from './database.ts';
 import { limitLockWait } from './locks.ts';
 import { declaredBy, loadMigrations } from './migrations.ts';
 import type { LargeIndex, Migrations } from './migrations.ts';
-import { asOwner, becomeOwner } from './roles.ts';
+import { becomeOwner, sessionAsOwner } from './roles.ts';
 
 /** How far the building of an index has come. */
 interface IndexProgress {
@@ -36,7 +36,7 @@ const LOCK_WAIT_MS = 300;
  * Builds the indexes that the applied migrations declare and that do not exist, while others store and read, as the
  * owner of the tables. What a crash has left half built is dropped and built again. Resolves with the names of the
  * indexes that are new, or with `busy` if another process builds now. Throws the signal's reason if it fires, and an
- * OutageError if a table is in use: it can be repeated.
+ * OutageError if a table is in use: it can be repeated. The database must not be behind a pooler that shares sessions.
  */
 export async function buildIndexes(db: Db, options: BuildOptions = {}): Promise<readonly string[] | 'busy'> {
   const migrations = options.migrations ?? (await loadMigrations());
@@ -49,7 +49,7 @@ export async function buildIndexes(db: Db, options: BuildOptions = {}): Promise<
     return await db.transaction().execute(async (guard) => {
       await becomeOnlyBuilder(guard);
       isOnlyBuilder = true;
-      return asOwner(db, (connection) =>
+      return sessionAsOwner(db, (connection) =>
         cancelledBy(options.signal, db, connection, () => buildAll(db, connection, missing, options)),
       );
     });

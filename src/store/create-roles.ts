@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { UsageError } from '../errors.ts';
-import { serverName } from '../postgres.ts';
+import { createClient, serverName } from '../postgres.ts';
 import { OWNER, READER } from './roles.ts';
 
 /** Key of the advisory lock under which one process at a time works on the roles. */
@@ -29,11 +29,7 @@ interface RoleUrls {
  * another role and of `xiq_reader`.
  */
 export async function createRoles(bootstrapUrl: string, urls: RoleUrls): Promise<void> {
-  const client = new Client({
-    connectionString: bootstrapUrl,
-    application_name: 'xiq-sink roles',
-    connectionTimeoutMillis: 10_000,
-  });
+  const client = createClient(bootstrapUrl, { application_name: 'xiq-sink roles' });
   client.on('error', () => undefined);
   try {
     await client.connect();

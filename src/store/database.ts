@@ -18,6 +18,16 @@ export function openDatabase(databaseUrl: string, onError: OnError): Db {
   return openPool({ connectionString: databaseUrl, max: 5 }, onError);
 }
 
+/** Opens the database for some work, and closes it afterwards. */
+export async function withDatabase<T>(databaseUrl: string, work: (db: Db) => Promise<T>): Promise<T> {
+  const db = openDatabase(databaseUrl, () => undefined);
+  try {
+    return await work(db);
+  } finally {
+    await db.destroy();
+  }
+}
+
 /** When a connection is given up, in milliseconds. */
 export interface StoringLimits {
   /** The server cancels a statement that takes longer, for example because another session holds a lock. */
@@ -81,9 +91,11 @@ function openLimited(
   const options = {
     connectionString: databaseUrl,
     max,
-    statement_timeout: statementMs,
-    // The server also releases the row locks of a session that it no longer hears from.
-    idle_in_transaction_session_timeout: silenceMs,
+    settings: {
+      statement_timeout: statementMs,
+      // The server also releases the row locks of a session that it no longer hears from.
+      idle_in_transaction_session_timeout: silenceMs,
+    },
     maxLifetimeSeconds: CONNECTION_LIFETIME_SECONDS,
     stream: () => createSocket(silenceMs),
   };

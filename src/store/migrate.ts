@@ -8,7 +8,7 @@ import type { Db, Trx } from './database.ts';
 import { limitLockWait } from './locks.ts';
 import { declaredBy, loadMigrations } from './migrations.ts';
 import type { Migrations } from './migrations.ts';
-import { asOwner, grantToService } from './roles.ts';
+import { asOwner, checkReader, grantToService } from './roles.ts';
 import { describeSession, findHolders } from './server-sessions.ts';
 
 /** How long a migration waits for a table that another session uses; everybody else queues behind it meanwhile. */
@@ -21,20 +21,19 @@ const MIGRATOR_WAIT_MS = 30_000;
  * Applies the pending migrations in one transaction and under a lock, so that several processes may start at once, as the
  * owner of the tables. Resolves with the names of the migrations applied. Throws an error that names the failed migration,
  * an OutageError that names the sessions that are in the way, another migrator included, or the signal's reason: nothing
- * was changed, and it can be repeated. Throws a UsageError if a newer program has changed the tables in a way that this
- * one may not run with.
+ * was changed, and it can be repeated. Throws a UsageError if an administrator has to create the reading role, or if a
+ * newer program has changed the tables in a way that this one may not run with.
  */
 export async function migrateStore(db: Db, signal?: AbortSignal, migrations?: Migrations): Promise<string[]> {
   const known = migrations ?? (await loadMigrations());
   try {
-    return await asOwner(db, (connection) =>
-      cancelledBy(signal, db, connection, async () => {
-        await createLockTable(connection);
-        const applied = await applyMigrations(connection, known);
-        await grantToService(connection);
-        return applied;
-      }),
+    await checkReader(db);
+    await createLockTable(db);
+    const applied = await asOwner(db, (trx) =>
+      cancelledBy(signal, db, trx, () => applyMigrations(trx, known)),
     );
+    await grantToService(db);
+    return applied;
   } catch (error) {
     if (!isBlocked(error)) throw error;
     throw new OutageError(await describeBlocked(db), { cause: error });
@@ -44,24 +43,22 @@ export async function migrateStore(db: Db, signal?: AbortSignal, migrations?: Mi
 const isBlocked = (error: unknown) =>
   isLockTimeout(error) || (error instanceof Error && isLockTimeout(error.cause));
 
-async function applyMigrations(db: Db, known: Migrations): Promise<string[]> {
-  return db.transaction().execute(async (trx) => {
-    await limitLockWait(trx, MIGRATOR_WAIT_MS);
-    await sql`select from kysely_migration_lock for update`.execute(trx);
-    await limitLockWait(trx, LOCK_WAIT_MS);
-    const state = await stateOf(trx, known);
-    checkCompatible(state);
-    // The migrator itself refuses a database with migrations that it does not know.
-    if (state.unknown.length > 0) return [];
-    const { error, results = [] } = await migratorOf(trx, known).migrateToLatest();
-    if (error !== undefined) {
-      const failed = results.find(({ status }) => status === 'Error')?.migrationName;
-      const message = `migration ${failed ?? '(none started)'} failed; the database is unchanged`;
-      throw new Error(message, { cause: error });
-    }
-    if (results.length > 0) await recordCompatibility(trx, known);
-    return results.map(({ migrationName }) => migrationName);
-  });
+async function applyMigrations(trx: Trx, known: Migrations): Promise<string[]> {
+  await limitLockWait(trx, MIGRATOR_WAIT_MS);
+  await sql`select from kysely_migration_lock for update`.execute(trx);
+  await limitLockWait(trx, LOCK_WAIT_MS);
+  const state = await stateOf(trx, known);
+  checkCompatible(state);
+  // The migrator itself refuses a database with migrations that it does not know.
+  if (state.unknown.length > 0) return [];
+  const { error, results = [] } = await migratorOf(trx, known).migrateToLatest();
+  if (error !== undefined) {
+    const failed = results.find(({ status }) => status === 'Error')?.migrationName;
+    const message = `migration ${failed ?? '(none started)'} failed; the database is unchanged`;
+    throw new Error(message, { cause: error });
+  }
+  if (results.length > 0) await recordCompatibility(trx, known);
+  return results.map(({ migrationName }) => migrationName);
 }
 
 /** Throws a UsageError if a newer program has applied migrations that this program may not run with. */
@@ -94,19 +91,22 @@ async function recordCompatibility(trx: Trx, known: Migrations): Promise<void> {
  * (`RowLockAdapter`), which every role that may log in can take.
  */
 async function createLockTable(db: Db): Promise<void> {
-  const { rows } = await sql`select from pg_tables
-    where tablename = 'kysely_migration_lock' and schemaname = any(current_schemas(false))`.execute(db);
-  if (rows.length === 0) {
+  const hasTable = await asOwner(db, async (trx) => {
+    const { rows } = await sql`select from pg_tables
+      where tablename = 'kysely_migration_lock' and schemaname = any(current_schemas(false))`.execute(trx);
+    return rows.length > 0;
+  });
+  if (!hasTable) {
     // Without a lock, two processes may both find no table, and one of them fails.
-    await sql`create table if not exists kysely_migration_lock (
-      id varchar(255) primary key, is_locked integer not null default 0)`
-      .execute(db)
-      .catch((error: unknown) => {
-        if (!(error instanceof DatabaseError) || !DUPLICATES.has(error.code ?? '')) throw error;
-      });
+    await asOwner(db, (trx) =>
+      sql`create table if not exists kysely_migration_lock (
+        id varchar(255) primary key, is_locked integer not null default 0)`.execute(trx),
+    ).catch((error: unknown) => {
+      if (!(error instanceof DatabaseError) || !DUPLICATES.has(error.code ?? '')) throw error;
+    });
   }
-  await sql`insert into kysely_migration_lock (id) values ('migration_lock') on conflict do nothing`.execute(
-    db,
+  await asOwner(db, (trx) =>
+    sql`insert into kysely_migration_lock (id) values ('migration_lock') on conflict do nothing`.execute(trx),
   );
 }
 

@@ -1,6 +1,7 @@
 import { Client, escapeIdentifier } from 'pg';
 import type { FieldDef } from 'pg';
 import { UsageError } from '../errors.ts';
+import { createClient } from '../postgres.ts';
 import { READER } from './roles.ts';
 
 /** The result of a query: its columns, and rows of values as Postgres prints them. */
@@ -25,7 +26,7 @@ const AS_TEXT = { getTypeParser: () => (value: string) => value };
  * login is another role or has further rights, else what Postgres reports.
  */
 export async function readOnlyQuery(readerUrl: string, statement: string): Promise<QueryResult> {
-  const client = new Client({ connectionString: readerUrl, application_name: 'xiq-sink sql' });
+  const client = createClient(readerUrl, { application_name: 'xiq-sink sql' });
   // A session that the server ends reports it to the query as well.
   client.on('error', () => undefined);
   await client.connect();

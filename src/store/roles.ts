@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { UsageError } from '../errors.ts';
 import type { Db, Trx } from './database.ts';
 
 /** The role that owns the tables. Nobody can log in as it. */
@@ -15,8 +16,19 @@ export async function becomeOwner(trx: Trx): Promise<void> {
   await setOwner(trx, true);
 }
 
-/** Runs work as the owner of the tables, on a single connection; as the service's own role if the tables are its own. */
-export async function asOwner<T>(db: Db, work: (connection: Db) => Promise<T>): Promise<T> {
+/**
+ * Runs work as the owner of the tables, in a transaction; as the service's own role if the tables are its own. Not for a
+ * whole session: a pooler would give it, with the role, to another client.
+ */
+export async function asOwner<T>(db: Db, work: (trx: Trx) => Promise<T>): Promise<T> {
+  return db.transaction().execute(async (trx) => {
+    await becomeOwner(trx);
+    return work(trx);
+  });
+}
+
+/** The same for statements that no transaction may contain, on one connection that no pooler shares. */
+export async function sessionAsOwner<T>(db: Db, work: (connection: Db) => Promise<T>): Promise<T> {
   return db.connection().execute(async (connection) => {
     await setOwner(connection, false);
     try {
@@ -35,15 +47,32 @@ async function setOwner(db: Db, isLocal: boolean): Promise<void> {
       where rolname = ${OWNER} and nspname = 'public' and pg_has_role(pg_roles.oid, 'member')`.execute(db);
 }
 
+/**
+ * Throws a UsageError with the statement for an administrator if the reading role does not exist, and the role that is
+ * logged in may not create it.
+ */
+export async function checkReader(db: Db): Promise<void> {
+  const { rows } = await sql<{ name: string; quoted: string }>`
+    select current_user as name, quote_ident(current_user) as quoted from pg_roles
+      where rolname = current_user and not rolsuper and not rolcreaterole
+        and to_regrole(${READER}) is null`.execute(db);
+  for (const { name, quoted } of rows) {
+    throw new UsageError(
+      `The role ${READER} does not exist, and ${name} may not create roles. Let an administrator of the database server run:\n` +
+        `  create role ${READER} nologin; grant ${READER} to ${quoted};`,
+    );
+  }
+}
+
 /** Key of the advisory lock under which one process at a time grants rights. */
 const GRANT_LOCK = 0x78697167;
 
 /**
- * Gives the role that is logged in the rights on every table that the current role, the owner, kept for itself: a table
+ * Gives the role that is logged in the rights on every table that the owner kept for itself: a table
  * that nobody may update has lost that right there, too. Grants only what is missing.
  */
-export async function grantToService(connection: Db): Promise<void> {
-  await connection.transaction().execute(async (trx) => {
+export async function grantToService(db: Db): Promise<void> {
+  await asOwner(db, async (trx) => {
     await sql`select pg_advisory_xact_lock(${GRANT_LOCK})`.execute(trx);
     const { rows } = await missingGrants.execute(trx);
     for (const { statement } of rows) await sql.raw(statement).execute(trx);
@@ -53,7 +82,7 @@ export async function grantToService(connection: Db): Promise<void> {
 const missingGrants = sql<{ statement: string }>`
   with owned as (
     select * from pg_class
-      where relnamespace = 'public'::regnamespace and relowner = current_user::regrole
+      where relnamespace = 'public'::regnamespace and relowner = quote_ident(current_user)::regrole
         and relkind in ('r', 'p', 'v', 'S') and session_user <> current_user
   )
   select format('grant usage on schema public to %I', session_user) as statement

@@ -125,7 +125,7 @@ describe.skipIf(!hasRedis).concurrent('the way into the queue (needs redis-serve
   it('with strict durability queues again what a Redis without its memory has lost, until the rows are there', async () => {
     const { url, client } = await ownRedis();
     const stored = new Set<string>();
-    const { queue, segments } = await open({ kind: 'redis', url }, { findStored: async () => stored });
+    const { queue, segments } = await open({ kind: 'redis', url }, { findStored: async () => ({ stored }) });
     const deliveries = Array.from({ length: 5 }, delivery);
     const ids = new Set(deliveries.map(({ deliveryId }) => deliveryId));
     expect(await Promise.all(deliveries.map((one) => queue.enqueue(one)))).toEqual(

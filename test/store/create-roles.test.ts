@@ -95,7 +95,7 @@ async function storeRows(db: Db): Promise<void> {
 
 /** Adds a job to the queue in Postgres. Returns how many are waiting. */
 async function addJob(url: string): Promise<number> {
-  const connected = createPostgresEngine(url).connectProducer('q', {}, () => undefined);
+  const connected = createPostgresEngine({ databaseUrl: url }).connectProducer('q', {}, () => undefined);
   const { bullmq } = connected;
   await bullmq.add('batch', toBatch([]), {});
   const waiting = await bullmq.getJobCountByTypes('wait');

@@ -50,9 +50,9 @@ function wrongSettings({ message }: UsageError): Running[] {
 }
 
 /** The secrets that the message of a server could contain. */
-function secretsOf({ databaseUrl, redisUrl, sources, forwarding }: Config): Secrets {
+function secretsOf({ databaseUrl, databaseDirectUrl, redisUrl, sources, forwarding }: Config): Secrets {
   const secrets = createSecrets();
-  for (const url of [databaseUrl, redisUrl, forwarding.forwardTo]) {
+  for (const url of [databaseUrl, databaseDirectUrl, redisUrl, forwarding.forwardTo]) {
     const password = url === undefined ? '' : (URL.parse(url)?.password ?? '');
     secrets.add(password);
     secrets.add(decodeURIComponent(password));

@@ -6,10 +6,9 @@ import { decodeBatch, GROUP_BOUNDS, weighDelivery } from '../delivery-batch.ts';
 import type { QueuedDelivery } from '../delivery-batch.ts';
 import { countOfGroup } from '../group-commit.ts';
 import { logOutages } from '../log.ts';
+import { createKeptSegments } from './kept-segments.ts';
+import type { FindStored, Found } from './kept-segments.ts';
 import type { Spool } from './spool.ts';
-
-/** Looks up which of these deliveries are committed in the database. */
-export type FindStored = (deliveryIds: readonly string[]) => Promise<ReadonlySet<string>>;
 
 /** The dependencies of draining. */
 export interface DrainOptions {
@@ -17,6 +16,8 @@ export interface DrainOptions {
   readonly queue: Pick<BatchQueue, 'add' | 'countJobs' | 'check'>;
   /** With it a segment stays until its deliveries are committed; without it, until the queue has accepted them. */
   readonly findStored: FindStored | undefined;
+  /** How long a segment stays after that, unless the commits are replicated, in ms. */
+  readonly keepMs: number;
   /** Called whenever the queue turns out to work, or not to work. */
   readonly onQueueState: (works: boolean) => void;
   readonly logger: Logger;
@@ -53,7 +54,7 @@ export function startDrain(options: DrainOptions): { stop(): Promise<void> } {
 
 async function drainUntil(signal: AbortSignal, options: DrainOptions): Promise<void> {
   const onOutage = logOutages(options.logger, 'spool');
-  const round = options.findStored === undefined ? drainOnce : confirmRounds(options.findStored);
+  const round = options.findStored === undefined ? drainOnce : confirmRounds(options, options.findStored);
   while (!signal.aborted) {
     await sleep(INTERVAL_MS, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return;
@@ -102,21 +103,28 @@ async function drainOnce(options: DrainOptions, signal: AbortSignal): Promise<vo
   }
 }
 
-/** Rounds that remove committed segments, and queue deliveries again that are not committed in time. */
-function confirmRounds(findStored: FindStored) {
+/** Rounds that keep or remove committed segments, and queue deliveries again that are not committed in time. */
+function confirmRounds({ spool, logger, keepMs }: DrainOptions, findStored: FindStored) {
   const queuedAt = new Map<string, number>();
+  const kept = createKeptSegments(spool, findStored, keepMs, logger);
   return async (options: DrainOptions, signal: AbortSignal): Promise<void> => {
-    const { spool, logger, onQueueState } = options;
+    // What is missing of these is in no queue.
+    for (const segment of await kept.review()) queuedAt.set(segment, -Infinity);
     const segments = await spool.segments();
     for (const segment of segments) queuedAt.set(segment, queuedAt.get(segment) ?? performance.now());
-    for (const segment of segments.slice(0, MAX_UNCONFIRMED_SEGMENTS)) {
+    let unconfirmed = 0;
+    for (const segment of segments) {
+      if (signal.aborted || unconfirmed === MAX_UNCONFIRMED_SEGMENTS) break;
       const deliveries = await readDeliveries(spool, segment, logger);
       if (deliveries === undefined) continue;
-      const missing = await findMissing(deliveries, findStored);
+      const { missing, found } = await findMissing(deliveries, findStored);
       if (missing.length === 0) {
-        await spool.remove(segment);
+        await kept.confirm(segment, found);
         queuedAt.delete(segment);
-      } else if (performance.now() - (queuedAt.get(segment) ?? 0) > QUEUE_AGAIN_AFTER_MS) {
+        continue;
+      }
+      unconfirmed += 1;
+      if (performance.now() - (queuedAt.get(segment) ?? 0) > QUEUE_AGAIN_AFTER_MS) {
         for (const group of groupsOf(missing)) {
           if (signal.aborted) return;
           await addWhenThereIsRoom(group, options);
@@ -125,20 +133,22 @@ function confirmRounds(findStored: FindStored) {
         logger.info({ segment, deliveries: missing.length }, 'queued deliveries again that have no rows yet');
       }
     }
-    onQueueState(true);
+    options.onQueueState(true);
   };
 }
 
 async function findMissing(
   deliveries: readonly QueuedDelivery[],
   findStored: FindStored,
-): Promise<QueuedDelivery[]> {
+): Promise<{ missing: readonly QueuedDelivery[]; found: readonly Found[] }> {
   const missing: QueuedDelivery[] = [];
+  const found: Found[] = [];
   for (const group of groupsOf(deliveries)) {
-    const stored = await findStored(group.map(({ deliveryId }) => deliveryId));
-    missing.push(...group.filter(({ deliveryId }) => !stored.has(deliveryId)));
+    const answer = await findStored(group.map(({ deliveryId }) => deliveryId));
+    missing.push(...group.filter(({ deliveryId }) => !answer.stored.has(deliveryId)));
+    found.push(answer);
   }
-  return missing;
+  return { missing, found };
 }
 
 /** The deliveries of a segment; undefined if this version can't read it: then the segment stays. */

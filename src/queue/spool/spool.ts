@@ -22,7 +22,7 @@ export interface SpoolSettings {
   readonly owner?: string | undefined;
 }
 
-/** The contents of the spool. */
+/** The contents of the spool, without kept segments. */
 export interface SpoolFigures {
   readonly bytes: number;
   readonly segments: number;
@@ -50,6 +50,11 @@ export interface Spool {
   read(segment: string): Promise<readonly Buffer[]>;
   /** Removes a segment whose payloads are safe elsewhere. */
   remove(segment: string): Promise<void>;
+  /** Takes a segment off those to drain. It stays on the disk until it is removed or its space is needed. */
+  keep(segment: string): void;
+  /** Puts all kept segments back to those to drain. Returns their names. */
+  recall(): readonly string[];
+  /** Bytes to drain. */
   readonly bytes: number;
   figures(): SpoolFigures;
   /** Throws the system's error if the free space of the disk can't be read. */
@@ -74,14 +79,33 @@ export function openSpool(settings: SpoolSettings, logger: Logger): Spool {
   const own = ownDirectory(directory, owner);
   /** Sizes of the finished segments. */
   const complete = new Map<string, number>();
+  /** Sizes of the segments that are kept only as long as there is room. */
+  const kept = new Map<string, number>();
   let writer: SegmentWriter | undefined;
   const inTurn = pLimit(1);
 
-  const totalBytes = () =>
-    [...complete.values()].reduce((sum, bytes) => sum + bytes, 0) + (writer?.bytes ?? 0);
+  const sumOf = (sizes: Map<string, number>) => sizes.values().reduce((sum, bytes) => sum + bytes, 0);
+  const totalBytes = () => sumOf(complete) + (writer?.bytes ?? 0);
+
+  /** Removes kept segments, oldest first, until there is room for so many bytes. */
+  async function makeRoom(bytes: number): Promise<void> {
+    for (const segment of [...kept.keys()].toSorted()) {
+      const hasRoom = totalBytes() + sumOf(kept) + bytes <= settings.maxBytes;
+      if (hasRoom && (await freeBytes(own.path)) - bytes >= minFreeBytes) return;
+      logger.warn({ segment }, 'removed a kept spool segment early, because the spool needs its space');
+      await remove(segment);
+    }
+  }
+
+  async function remove(segment: string): Promise<void> {
+    await rm(path.join(own.path, segment), { force: true });
+    complete.delete(segment);
+    kept.delete(segment);
+  }
 
   async function assertRoom(bytes: number): Promise<void> {
     const { maxBytes } = settings;
+    if (kept.size > 0) await makeRoom(bytes);
     if (totalBytes() + bytes > maxBytes) {
       throw new OutageError(
         `the spool is full: it contains ${formatBytes(totalBytes())} of at most ${formatBytes(maxBytes)} (SPOOL_MAX_BYTES)`,
@@ -97,7 +121,7 @@ export function openSpool(settings: SpoolSettings, logger: Logger): Spool {
 
   async function room(): Promise<SpoolRoom> {
     const bytes = totalBytes();
-    const free = await freeBytes(own.path);
+    const free = (await freeBytes(own.path)) + sumOf(kept);
     const bytesLeft = Math.min(settings.maxBytes - bytes, free - minFreeBytes);
     if (bytesLeft < ROOM_FOR_A_BATCH) return { state: 'full', bytesLeft: Math.max(0, bytesLeft) };
     const isNearlyFull = bytes > NEARLY_FULL_SHARE * (bytes + bytesLeft) || free < 2 * minFreeBytes;
@@ -182,9 +206,16 @@ export function openSpool(settings: SpoolSettings, logger: Logger): Spool {
       }
       return payloads;
     },
-    async remove(segment) {
-      await rm(path.join(own.path, segment), { force: true });
+    remove,
+    keep(segment) {
+      kept.set(segment, complete.get(segment) ?? 0);
       complete.delete(segment);
+    },
+    recall() {
+      const recalled = [...kept.keys()];
+      for (const [segment, bytes] of kept) complete.set(segment, bytes);
+      kept.clear();
+      return recalled;
     },
     get bytes() {
       return totalBytes();

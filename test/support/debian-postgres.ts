@@ -1,0 +1,132 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync } from 'node:fs';
+import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { Client } from 'pg';
+import { freePort } from './free-port.ts';
+import { waitFor } from './wait-for.ts';
+
+/** A server of Debian's Postgres, with an authority over its settings that the embedded one does not give. */
+export interface DebianPostgres {
+  /** Connection string of the superuser. */
+  readonly url: string;
+  readonly port: number;
+  /** Ends it at once, with all its processes. */
+  kill(): Promise<void>;
+  /** Makes a replica the server that writes. */
+  promote(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+interface ServerOptions {
+  /** Settings of the server, such as `ssl: 'on'`. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Files for its data directory, by name, such as `server.key`. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** The port of a server to become a replica of. */
+  readonly replicaOf?: number;
+}
+
+const PASSWORD = 'password-of-postgres';
+
+const run = promisify(execFile);
+
+const [version] = existsSync('/usr/lib/postgresql')
+  ? readdirSync('/usr/lib/postgresql').toSorted((one, other) => Number(other) - Number(one))
+  : [];
+/** The path of one of its programs, such as psql. */
+export const debianProgram = (name: string) => `/usr/lib/postgresql/${version}/bin/${name}`;
+
+export const hasDebianPostgres = version !== undefined && existsSync(debianProgram('initdb'));
+
+/** Postgres refuses to run as root. */
+const NOBODY = 65_534;
+const runAs = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+
+/** Creates a server, or a replica of one, and starts it on a free port. */
+export async function startDebianPostgres({
+  settings = {},
+  files = {},
+  replicaOf,
+}: ServerOptions = {}): Promise<DebianPostgres> {
+  const home = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-debian-'));
+  const data = path.join(home, 'data');
+  const give = async (file: string, mode: number) => {
+    await chmod(file, mode);
+    if (runAs.uid !== undefined) await chown(file, runAs.uid, runAs.gid);
+  };
+  await give(home, 0o700);
+  const port = await freePort();
+  const primary = `host=127.0.0.1 port=${replicaOf} user=postgres password=${PASSWORD}`;
+  if (replicaOf === undefined) {
+    const passwordFile = path.join(home, 'password');
+    await writeFile(passwordFile, PASSWORD);
+    await give(passwordFile, 0o600);
+    await run(
+      debianProgram('initdb'),
+      ['-D', data, '-U', 'postgres', `--pwfile=${passwordFile}`, '--auth=scram-sha-256', '--no-sync'],
+      runAs,
+    );
+  } else {
+    await run(
+      debianProgram('pg_basebackup'),
+      ['-D', data, '-d', primary, '-X', 'stream', '-R', '-c', 'fast'],
+      runAs,
+    );
+  }
+  for (const [name, content] of Object.entries(files)) {
+    await writeFile(path.join(data, name), content);
+    await give(path.join(data, name), 0o600);
+  }
+  const given = {
+    listen_addresses: '127.0.0.1',
+    port: String(port),
+    unix_socket_directories: '',
+    wal_level: 'replica',
+    ...(replicaOf === undefined ? {} : { primary_conninfo: primary }),
+    ...settings,
+  };
+  const args = Object.entries(given).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const child = spawn(debianProgram('postgres'), ['-D', data, ...args], {
+    ...runAs,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const exited = once(child, 'exit');
+  let log = '';
+  child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
+  await waitFor(() => {
+    if (child.exitCode !== null) throw new Error(`Postgres ended: ${log}`);
+    return log.includes('ready to accept');
+  });
+  const url = `postgresql://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`;
+  return {
+    url,
+    port,
+    async kill() {
+      const { stdout } = await run('ps', ['-o', 'pid=', '--ppid', String(child.pid)]);
+      child.kill('SIGKILL');
+      for (const pid of stdout.split('\n').map(Number).filter(Boolean)) {
+        try {
+          process.kill(pid, 'SIGKILL');
+        } catch {
+          // Gone with the server.
+        }
+      }
+      await exited;
+    },
+    async promote() {
+      const client = new Client({ connectionString: url });
+      await client.connect();
+      await client.query('select pg_promote()');
+      await client.end();
+    },
+    async stop() {
+      child.kill('SIGQUIT');
+      await exited;
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+}
