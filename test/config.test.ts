@@ -47,6 +47,7 @@ describe('defaults', () => {
     expect(loadConfig({})).toEqual({
       databaseUrl: undefined,
       redisUrl: undefined,
+      queuePrefix: 'bull',
       dataDir: path.resolve('data'),
       host: '0.0.0.0',
       port: 8080,

@@ -20,6 +20,7 @@ import type { QueueMeasure } from '../queue/batch-queue.ts';
 import { openDeliveryQueue } from '../queue/delivery-queue.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import type { QueueLocation } from '../queue/engine.ts';
+import { createIdentity } from '../queue/installation.ts';
 import { openDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { findStoredDeliveries } from '../store/deliveries.ts';
@@ -109,7 +110,8 @@ async function startParts(
   const { destinations } = config;
   const database = needsDatabase(config, role) ? await openServer(starting, opened) : undefined;
   const working = opened.use(new AsyncDisposableStack());
-  const queueLocation = locateQueue(config, database?.databaseUrl ?? '');
+  const identity = createIdentity(config.dataDir, database !== undefined);
+  const queueLocation = locateQueue(config, database?.databaseUrl ?? '', identity);
   const db = database?.db;
   const observation = await startObserving({ config, role, db, destinations, logger }, opened);
   const queue = receivesIn(role)

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { Redis } from 'ioredis';
 import { freePort } from './free-port.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -14,6 +15,8 @@ export interface TestRedis {
   signal(signal: NodeJS.Signals): void;
   /** Kills the server and starts it again on the same port, with its data or without. */
   restart(keepData: boolean): Promise<void>;
+  /** Runs a command, such as `command('REPLICAOF', 'NO', 'ONE')`. */
+  command(name: string, ...args: string[]): Promise<unknown>;
   stop(): Promise<void>;
 }
 
@@ -32,6 +35,14 @@ export async function startRedis(at?: number, more: readonly string[] = []): Pro
       await once(child, 'exit');
       if (!keepData) await rm(path.join(directory, 'appendonlydir'), { recursive: true, force: true });
       child = await startRedisServer(directory, port, more);
+    },
+    async command(name, ...args) {
+      const client = new Redis({ port });
+      try {
+        return await client.call(name, ...args);
+      } finally {
+        client.disconnect();
+      }
     },
     async stop() {
       child.kill();
