@@ -71,18 +71,21 @@ const markOf = (prefix: string) => `${prefix}:installation`;
 /**
  * Makes sure that the queues of this prefix belong to the installation of this process. A process that knows its database
  * marks queues without an owner; a process without a database believes the mark that it sees first. Throws a UsageError
- * that names both installations, and an OutageError while the process does not know its own yet.
+ * that names both installations, and an OutageError while the process does not know its own yet. With `claims` false it
+ * changes nothing in Redis.
  */
 export async function checkInstallation(
   client: Pick<Redis, 'get' | 'setnx'>,
   prefix: string,
   identity: Identity,
+  claims = true,
 ): Promise<void> {
   const own = identity.known();
   if (own === undefined && identity.hasDatabase) {
     throw new OutageError('the database has not said yet which installation this is');
   }
-  if (own !== undefined && identity.isCertain()) await client.setnx(markOf(prefix), JSON.stringify(own));
+  if (claims && own !== undefined && identity.isCertain())
+    await client.setnx(markOf(prefix), JSON.stringify(own));
   const text = await client.get(markOf(prefix));
   if (text === null) return;
   const owner = parse(text);

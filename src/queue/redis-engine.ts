@@ -84,19 +84,19 @@ export function createRedisEngine({ prefix = DEFAULT_PREFIX, identity, ...locati
       starting.catch(() => undefined);
 
       async function start(): Promise<PatientWorker> {
-        await untilDone(closing.signal, onError, async () => {
-          await checkRights(redis, queueKey);
-          await checkMark(redis);
-        });
-        const own = ownJobsOnly(processor, identity, onError);
-        const worker = new PatientWorker(name, own, { ...options, prefix: queuePrefix, connection: redis });
-        worker.on('error', onError);
         const guard = createReplicaGuard(nodeFinder(redis, queueKey));
         const check = async () => {
           await revive(redis);
           await checkMark(redis);
           await guard.check();
         };
+        await untilDone(closing.signal, onError, async () => {
+          await checkRights(redis, queueKey);
+          await check();
+        });
+        const own = ownJobsOnly(processor, identity, onError);
+        const worker = new PatientWorker(name, own, { ...options, prefix: queuePrefix, connection: redis });
+        worker.on('error', onError);
         void watch(worker, check, closing.signal, onError);
         return worker;
       }
@@ -234,17 +234,16 @@ async function syncPolicy(redis: RedisClient): Promise<string | undefined> {
 }
 
 /** Checks once who the queues belong to: see `checkInstallation`. Rejects if Redis does not answer. */
-export async function checkOwner({
-  prefix = DEFAULT_PREFIX,
-  identity,
-  ...location
-}: RedisQueues): Promise<void> {
+export async function checkOwner(
+  { prefix = DEFAULT_PREFIX, identity, ...location }: RedisQueues,
+  claims = true,
+): Promise<void> {
   if (identity === undefined) return;
   const redis = connectRedis(location, 'worker');
   const { promise: failed, reject } = Promise.withResolvers<never>();
   redis.on('error', reject);
   try {
-    await Promise.race([checkInstallation(redis, prefix, identity), failed]);
+    await Promise.race([checkInstallation(redis, prefix, identity, claims), failed]);
   } finally {
     redis.disconnect();
   }

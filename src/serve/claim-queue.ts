@@ -12,7 +12,12 @@ const LIMIT_MS = 2_000;
  * Learns from the database which installation this is, and marks the queue in Redis as its own. Throws a UsageError if
  * the queue belongs to another one. If Redis is away, the worker does the same before it fetches a job.
  */
-export async function claimQueue({ db, databaseUrl, queueLocation, logger }: StoringOptions): Promise<void> {
+export async function claimQueue({
+  db,
+  databaseUrl,
+  queueLocation,
+  logger,
+}: Pick<StoringOptions, 'db' | 'databaseUrl' | 'queueLocation' | 'logger'>): Promise<void> {
   if (queueLocation.kind === 'postgres' || queueLocation.identity === undefined) return;
   const { database, ...installation } = await readInstallation(db);
   queueLocation.identity.learn(

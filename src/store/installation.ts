@@ -13,6 +13,13 @@ interface StoredInstallation {
 /** Reads the installation of this database. The first call makes its id. */
 export async function readInstallation(db: Db): Promise<StoredInstallation> {
   await sql`insert into installation default values on conflict do nothing`.execute(db);
+  const installation = await findInstallation(db);
+  if (installation === undefined) throw new Error('the table installation is empty');
+  return installation;
+}
+
+/** Reads the installation of this database. Undefined if nothing has been stored in it yet. */
+export async function findInstallation(db: Db): Promise<StoredInstallation | undefined> {
   const { rows } = await sql<StoredInstallation>`
     select id::text as id, current_database() as database,
       case when has_function_privilege('pg_control_system()', 'execute') then
@@ -20,7 +27,5 @@ export async function readInstallation(db: Db): Promise<StoredInstallation> {
           || '/' || (select oid from pg_database where datname = current_database())
       end as system
     from installation`.execute(db);
-  const [installation] = rows;
-  if (installation === undefined) throw new Error('the table installation is empty');
-  return installation;
+  return rows[0];
 }
