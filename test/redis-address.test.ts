@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { maskRedisUrl, parseRedisUrl, passwordsOfRedis, problemOfRedisUrl } from '../src/redis-address.ts';
 
@@ -66,7 +66,7 @@ describe('REDIS_URL', () => {
 
   it('with a password that is not encoded is refused, and no part of it is printed', () => {
     const kinds = fc.constantFrom('redis://', 'rediss+sentinel://', 'redis+cluster://');
-    const passwords = fc.stringMatching(/^[Q-Z0-9]{4}[@/?#%][Q-Z0-9]{4}$/);
+    const passwords = fc.stringMatching(/^[Q-Z0-9]{4}[@/?#%][Q-Z]{4}$/);
     fc.assert(
       fc.property(kinds, passwords, (kind, password) => {
         const url = `${kind}:${password}@host:6379/mymaster`;

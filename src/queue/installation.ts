@@ -23,7 +23,7 @@ export interface Identity {
   readonly hasDatabase: boolean;
   known(): Installation | undefined;
   /** Whether it was learned from the database. */
-  isCertain(): boolean;
+  readonly isCertain: () => boolean;
   /** Learns the installation, and remembers it in the file. */
   learn(installation: Installation, source: 'database' | 'queue'): void;
 }

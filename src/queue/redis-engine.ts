@@ -18,7 +18,7 @@ const DEFAULT_PREFIX = 'bull';
 const RETRY_MS = 2_000;
 
 /** The delay of another installation's job before a worker looks at it again. */
-const FOREIGN_DELAY_MS = 60_000;
+const FOREIGN_DELAY_MS = 5_000;
 
 /** BullMQ on Redis, behind sentinels, or on a Redis Cluster, in which each queue has a slot of its own. */
 export function createRedisEngine({ prefix = DEFAULT_PREFIX, identity, ...location }: RedisQueues): Engine {
@@ -190,7 +190,10 @@ function ownJobsOnly(
 ): Processor<DeliveryBatch> {
   return async (job, token) => {
     const owner = foreignOwner(job.data, identity);
-    if (owner === undefined) return processor(job, token);
+    if (owner === undefined) {
+      await processor(job, token);
+      return;
+    }
     onError(
       new Error(
         `The queue contains batches of installation ${owner}, which this one does not store. Set QUEUE_PREFIX of each installation to a name of its own, and run a worker of the other one on this queue once.`,

@@ -129,8 +129,10 @@ it('a job of another installation is never stored, whatever the mark says', asyn
   const redis = await start();
   const one = await processOf(redis.url, await newDatabase());
   await one.claim();
-  const load = await one.open();
+  const load = await openLoad({ kind: 'redis', url: redis.url, identity: one.identity });
   await load.send();
+  // A process that runs would mark the queue again.
+  await load.close();
   await redis.command('DEL', 'bull:installation');
   const other = await processOf(redis.url, await newDatabase());
   await other.claim();

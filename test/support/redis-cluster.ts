@@ -41,24 +41,21 @@ export async function startRedisCluster(options: ClusterOptions = {}): Promise<T
   const busPorts = new Map<RedisNode, number>();
   const startOne = async () => {
     const busPort = await freePort();
+    const cluster = ['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf'];
+    const limits = ['--cluster-node-timeout', '1500', '--databases', '1', '--repl-diskless-sync-delay', '0'];
+    const bus = ['--cluster-port', String(busPort), '--cluster-allow-replica-migration', 'no'];
     const node = await startNode(directory, () => [
-      ...[
-        '--cluster-enabled',
-        'yes',
-        '--cluster-config-file',
-        'nodes.conf',
-        '--cluster-node-timeout',
-        '1500',
-      ],
-      ...['--cluster-port', String(busPort), '--cluster-allow-replica-migration', 'no', '--databases', '1'],
-      ...['--repl-diskless-sync-delay', '0', ...(options.arguments ?? [])],
+      ...cluster,
+      ...limits,
+      ...bus,
+      ...(options.arguments ?? []),
     ]);
     busPorts.set(node, busPort);
     return node;
   };
   const nodes = await Promise.all(Array.from({ length: withReplicas ? 2 * count : count }, startOne));
   const masters = nodes.slice(0, count);
-  const idOf = async ({ client }: RedisNode) => String(await client.cluster('MYID'));
+  const idOf = async ({ client }: RedisNode) => client.cluster('MYID');
   await Promise.all(
     masters.map(({ client }, index) => {
       const from = Math.floor((SLOTS * index) / count);
@@ -74,7 +71,7 @@ export async function startRedisCluster(options: ClusterOptions = {}): Promise<T
     }
   }
   const isOk = async ({ client }: RedisNode) => {
-    const info = String(await client.cluster('INFO'));
+    const info = await client.cluster('INFO');
     return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${nodes.length}`);
   };
   await Promise.all(nodes.map((node) => waitFor(() => isOk(node))));
@@ -85,7 +82,7 @@ export async function startRedisCluster(options: ClusterOptions = {}): Promise<T
       const id = await idOf(master);
       // A node that does not know the master yet refuses.
       await waitFor(async () => (await replica.client.cluster('REPLICATE', id).catch(() => 'no')) === 'OK');
-      await waitFor(async () => String(await replica.client.info()).includes('master_link_status:up'));
+      await waitFor(async () => (await replica.client.info()).includes('master_link_status:up'));
     }),
   );
 
@@ -127,7 +124,7 @@ export async function startRedisCluster(options: ClusterOptions = {}): Promise<T
   return {
     url: `redis+cluster://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
     nodes,
-    slotOf: async (key) => Number(await anyClient().cluster('KEYSLOT', key)),
+    slotOf: (key) => anyClient().cluster('KEYSLOT', key),
     masterOf,
     async moveSlot(slot) {
       const from = await masterOf(slot);

@@ -57,9 +57,9 @@ export async function openLoad(location: DeliveryQueueOptions['location']) {
     },
     /** Sends, by eight senders, until the work is done and for a second more. */
     async sendDuring<T>(work: () => Promise<T>): Promise<T> {
-      let isOver = false;
+      const over = new AbortController();
       const sending = Array.from({ length: 8 }, async () => {
-        while (!isOver) {
+        while (!over.signal.aborted) {
           await send();
           await sleep(2);
         }
@@ -67,7 +67,7 @@ export async function openLoad(location: DeliveryQueueOptions['location']) {
       await waitFor(() => acknowledged.queued.size > 200);
       const result = await work();
       await sleep(1_000);
-      isOver = true;
+      over.abort();
       await Promise.all(sending);
       return result;
     },
