@@ -110,15 +110,32 @@ export async function revive(client: RedisClient): Promise<void> {
 export const isReady = (client: RedisClient) =>
   client.status === 'ready' || (isCluster(client) && client.status === 'connect');
 
-/** Finds the client of the server that has the slot of a key: itself, unless it is a Cluster. Undefined: not connected. */
-export type FindNode = () => Promise<Redis | undefined>;
+/** The server that has a queue. */
+export interface QueueServer {
+  /** Its client: the given one, unless it is a Cluster. Undefined: not connected. */
+  find(): Promise<Redis | undefined>;
+  /** Looks for the master anew: sentinels name it to each connection, and a Cluster to whoever asks. */
+  renew(): void;
+}
 
-export function nodeFinder(client: RedisClient, key: string): FindNode {
+/** The server that has the slot of a key. */
+export function serverOf(client: RedisClient, key: string): QueueServer {
   let slot: number | undefined;
-  return async () => {
-    if (!isCluster(client)) return client;
-    slot ??= Number(await client.call('CLUSTER', 'KEYSLOT', key));
-    const [master] = client.slots[slot] ?? [];
-    return client.nodes('master').find(({ options }) => `${options.host}:${options.port}` === master);
+  const renew = () => {
+    if (isCluster(client)) client.refreshSlotsCache();
+    else if (client.status === 'ready') client.disconnect(true);
+  };
+  return {
+    async find() {
+      if (!isCluster(client)) return client;
+      slot ??= Number(await client.call('CLUSTER', 'KEYSLOT', key));
+      const [master] = client.slots[slot] ?? [];
+      const found = client
+        .nodes('master')
+        .find(({ options }) => `${options.host}:${options.port}` === master);
+      if (found === undefined) renew();
+      return found;
+    },
+    renew,
   };
 }

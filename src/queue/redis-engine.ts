@@ -6,7 +6,7 @@ import type { DeliveryBatch } from './delivery-batch.ts';
 import type { Engine, OnError } from './engine.ts';
 import { checkInstallation, foreignOwner, stamp } from './installation.ts';
 import type { Identity } from './installation.ts';
-import { connectRedis, isCluster, isReady, nodeFinder, revive } from './redis-client.ts';
+import { connectRedis, isCluster, isReady, revive, serverOf } from './redis-client.ts';
 import type { RedisClient, RedisQueues } from './redis-client.ts';
 import { createReplicaGuard } from './redis-replicas.ts';
 import { checkRights } from './redis-rights.ts';
@@ -34,7 +34,7 @@ export function createRedisEngine({ prefix = DEFAULT_PREFIX, identity, ...locati
       const queuePrefix = prefixOf(redis, name);
       const queueKey = `${queuePrefix}:${name}`;
       const bullmq = new Queue<DeliveryBatch>(name, { ...options, prefix: queuePrefix, connection: redis });
-      const guard = createReplicaGuard(nodeFinder(redis, queueKey));
+      const guard = createReplicaGuard(serverOf(redis, queueKey));
       let isChecked = false;
       redis.on('close', () => (isChecked = false));
       async function check(): Promise<void> {
@@ -84,7 +84,7 @@ export function createRedisEngine({ prefix = DEFAULT_PREFIX, identity, ...locati
       starting.catch(() => undefined);
 
       async function start(): Promise<PatientWorker> {
-        const guard = createReplicaGuard(nodeFinder(redis, queueKey));
+        const guard = createReplicaGuard(serverOf(redis, queueKey));
         const check = async () => {
           await revive(redis);
           await checkMark(redis);

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { OutageError } from '../errors.ts';
-import type { FindNode } from './redis-client.ts';
+import type { QueueServer } from './redis-client.ts';
 
 /**
  * A master that has lost its last replica is not trusted for this long: it may be one that a failover has replaced
@@ -22,24 +22,19 @@ export interface ReplicaGuard {
   check(): Promise<void>;
 }
 
-/** Creates a guard of the server that `findNode` finds. */
-export function createReplicaGuard(findNode: FindNode): ReplicaGuard {
+/** Creates a guard of the server that has a queue. */
+export function createReplicaGuard(server: QueueServer): ReplicaGuard {
   /** Of a server's history, which a promotion changes: its id, and when it last had a replica. */
   let history: { readonly id: string; readonly seenAt: number } | undefined;
 
   const isMistrusted = () => history !== undefined && performance.now() - history.seenAt < MISTRUST_MS;
-
-  /** Sentinels name the master anew to each connection. */
-  function reconnect(node: Redis): void {
-    if (node.status === 'ready') node.disconnect(true);
-  }
 
   async function look(node: Redis): Promise<void> {
     const info = await node.info('replication');
     const valueOf = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? '';
     const { host, port } = node.options;
     if (valueOf('role') === 'slave') {
-      reconnect(node);
+      server.renew();
       throw new OutageError(
         `the Redis that answers${host === undefined ? '' : ` at ${host}:${port}`} is a replica of ${valueOf('master_host')}:${valueOf('master_port')}, which accepts no deliveries`,
       );
@@ -48,7 +43,7 @@ export function createReplicaGuard(findNode: FindNode): ReplicaGuard {
     if (/state=online/.test(info)) history = { id, seenAt: performance.now() };
     else if (history?.id !== id) history = { id, seenAt: -Infinity };
     else if (isMistrusted()) {
-      reconnect(node);
+      server.renew();
       throw new OutageError(
         'Redis has just lost its last replica: it may have been replaced by another master',
       );
@@ -56,7 +51,7 @@ export function createReplicaGuard(findNode: FindNode): ReplicaGuard {
   }
 
   async function node(): Promise<Redis> {
-    const found = await findNode();
+    const found = await server.find();
     if (found === undefined) throw new OutageError('no server of the Redis Cluster has the queue');
     return found;
   }
@@ -69,7 +64,7 @@ export function createReplicaGuard(findNode: FindNode): ReplicaGuard {
       const result = await work();
       if (!isMistrusted()) return result;
       // WAIT counts only what came over its own connection.
-      if ((await findNode()) !== before || before.stream !== stream) {
+      if ((await server.find()) !== before || before.stream !== stream) {
         throw new OutageError('Redis was disconnected before a replica confirmed a batch');
       }
       const confirmed = Number(await before.call('WAIT', 1, CONFIRM_MS));

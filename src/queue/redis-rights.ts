@@ -31,7 +31,11 @@ const WITHOUT_KEY = [
  */
 export async function checkRights(client: RedisClient, queueKey: string): Promise<void> {
   const keyOf = (type: string) => `${queueKey}:rights:${type}`;
-  const withKeys = COMMANDS.map(([name = '', type = '', ...rest]) => [name, keyOf(type), ...rest]);
+  const withKeys = COMMANDS.map(([name = '', type = '', ...rest]) => [
+    name,
+    keyOf(type),
+    ...rest.map((argument) => (argument === type ? keyOf(type) : argument)),
+  ]);
   const tidying = KEYS.map((type) => ['DEL', keyOf(type)]);
   const missing = new Set<string>();
   let needsKeys = false;
