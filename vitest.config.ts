@@ -36,6 +36,7 @@ const LONG = [
   'test/queue/redis-rights.test.ts',
   'test/queue/redis-tls.test.ts',
   'test/security/overload.test.ts',
+  'test/serve/readiness-causes.test.ts',
   'test/store/create-roles.test.ts',
   'test/store/horizon.test.ts',
   'test/store/limit-quarantine.test.ts',
