@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { OutageError, UsageError } from '../errors.ts';
 
 /** An installation: one database, and all processes that store there. */
-export const Installation = z.object({
+const Installation = z.object({
   /** Stays the same in a restored database. */
   id: z.uuid(),
   /** The database as Postgres identifies it: another one in a restored dump. Null if that is not allowed. */

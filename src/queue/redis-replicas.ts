@@ -36,7 +36,7 @@ export function createReplicaGuard(server: QueueServer): ReplicaGuard {
     if (valueOf('role') === 'slave') {
       server.renew();
       throw new OutageError(
-        `the Redis that answers${host === undefined ? '' : ` at ${host}:${port}`} is a replica of ${valueOf('master_host')}:${valueOf('master_port')}, which accepts no deliveries`,
+        `the Redis that answers${host === undefined ? '' : ` at ${host}:${port}`} is a replica of ${valueOf('master_host')}:${valueOf('master_port')} (READONLY)`,
       );
     }
     const id = valueOf('master_replid');
