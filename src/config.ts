@@ -11,6 +11,7 @@ import type { SourceConfig } from './config/sources.ts';
 import type { Family } from './domain.ts';
 import { SettingsError } from './errors.ts';
 import { isLoopback, isLoopbackHost } from './loopback.ts';
+import { maskRedisUrl } from './redis-address.ts';
 import { countOf, formatBytes } from './units.ts';
 
 export type { OpenIdConfig, SourceConfig };
@@ -27,6 +28,10 @@ export interface Config {
   readonly bootstrapDatabaseUrl: string | undefined;
   /** Undefined: the queue is in Postgres. */
   readonly redisUrl: string | undefined;
+  /** Certificates of the authorities for `rediss://`. Undefined: those that Node.js knows. */
+  readonly redisCaFile: string | undefined;
+  /** The beginning of the queue's keys in Redis. */
+  readonly queuePrefix: string;
   /** Absolute path. */
   readonly dataDir: string;
   readonly host: string;
@@ -97,6 +102,8 @@ export function loadConfig(
     readerDatabaseUrl: settings.READER_DATABASE_URL,
     bootstrapDatabaseUrl: settings.BOOTSTRAP_DATABASE_URL,
     redisUrl: settings.REDIS_URL,
+    redisCaFile: settings.REDIS_CA_FILE,
+    queuePrefix: settings.QUEUE_PREFIX,
     dataDir: path.resolve(settings.DATA_DIR),
     host: settings.HOST,
     port: settings.PORT,
@@ -158,7 +165,10 @@ export function maskConfig(config: Config): Record<string, unknown> {
     .join(', ');
   return {
     database: config.databaseUrl === undefined ? 'embedded' : maskUrl(config.databaseUrl),
-    queue: config.redisUrl === undefined ? 'in Postgres' : maskUrl(config.redisUrl),
+    queue:
+      config.redisUrl === undefined
+        ? 'in Postgres'
+        : `${maskRedisUrl(config.redisUrl)}, prefix ${config.queuePrefix}`,
     dataDir: config.dataDir,
     listen: `${config.tls === undefined ? 'http' : 'https'}://${config.host}:${config.port}`,
     admin: `${config.admin.host}:${config.admin.port}, ${config.admin.token === undefined ? 'this machine only' : 'with token'}`,
@@ -222,6 +232,9 @@ function contradictions(settings: Environment, sources: readonly SourceConfig[])
       `ADMIN_HOST needs ADMIN_TOKEN if it is not this machine (got "${settings.ADMIN_HOST}"; try: openssl rand -hex 32)`,
     settings.MAX_BYTES_IN_FLIGHT < settings.MAX_BODY_BYTES &&
       `MAX_BYTES_IN_FLIGHT (${settings.MAX_BYTES_IN_FLIGHT}) must be at least MAX_BODY_BYTES (${settings.MAX_BODY_BYTES})`,
+    settings.REDIS_CA_FILE !== undefined &&
+      settings.REDIS_URL?.startsWith('rediss') !== true &&
+      'REDIS_CA_FILE needs a REDIS_URL that begins with rediss',
     settings.PORT !== 0 &&
       settings.PORT === settings.ADMIN_PORT &&
       overlap(settings.HOST, settings.ADMIN_HOST) &&

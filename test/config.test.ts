@@ -47,6 +47,7 @@ describe('defaults', () => {
     expect(loadConfig({})).toEqual({
       databaseUrl: undefined,
       redisUrl: undefined,
+      queuePrefix: 'bull',
       dataDir: path.resolve('data'),
       host: '0.0.0.0',
       port: 8080,
@@ -210,7 +211,10 @@ describe('each setting', () => {
       { DATABASE_URL: 'mysql://db' },
       'DATABASE_URL must be a URL that begins with postgres:// or postgresql://',
     ],
-    [{ REDIS_URL: 'http://cache' }, 'REDIS_URL must be a URL that begins with redis:// or rediss://'],
+    [
+      { REDIS_URL: 'http://cache' },
+      'REDIS_URL must be redis://host:6379, redis+sentinel://host:26379,host:26379/mymaster or redis+cluster://host:6379,host:6379 (rediss for TLS)',
+    ],
     [{ TLS_CERT_FILE: 'c.pem' }, 'TLS_CERT_FILE and TLS_KEY_FILE: set both or neither'],
     [{ TLS_KEY_FILE: 'k.pem' }, 'TLS_CERT_FILE and TLS_KEY_FILE: set both or neither'],
     [
@@ -403,7 +407,7 @@ describe('secrets', () => {
     expectNoSecret(JSON.stringify(masked));
     expect(masked).toEqual({
       database: 'postgresql://xiq:***@db:5432/sink?password=***',
-      queue: 'rediss://:***@cache:6380/2?password=***',
+      queue: 'rediss://:***@cache:6380/2?password=***, prefix bull',
       dataDir: '/d',
       listen: 'https://0.0.0.0:8080',
       admin: '127.0.0.1:8081, this machine only',

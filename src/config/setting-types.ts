@@ -3,6 +3,7 @@ import { closestName } from '../closest-name.ts';
 import { MESSAGE_TYPES } from '../domain.ts';
 import { isPrivate } from '../loopback.ts';
 import { ACCOUNT_ROLES } from '../permissions.ts';
+import { problemOfRedisUrl } from '../redis-address.ts';
 import { problemOfDatabaseUrl } from './database-url.ts';
 
 /** Shorter secrets can be guessed by brute force. */
@@ -55,6 +56,17 @@ export const databaseUrl = z.string().superRefine((text, context) => {
   const problem = problemOfDatabaseUrl(text);
   if (problem !== undefined) context.addIssue(problem);
 });
+
+/** A server of the queue: one Redis, sentinels, or a Redis Cluster. */
+export const redisUrl = z.string().superRefine((text, context) => {
+  const problem = problemOfRedisUrl(text);
+  if (problem !== undefined) context.addIssue(problem);
+});
+
+/** The beginning of keys in Redis. Braces have a meaning of their own in a Redis Cluster. */
+export const queuePrefix = z
+  .string()
+  .regex(/^[\w.:-]{1,64}$/, 'must be up to 64 letters, digits, or any of _ . : -');
 
 /** An http(s) address that paths are appended to: a host and an optional path prefix, without a trailing slash. */
 export const baseUrl = z

@@ -4,5 +4,5 @@ import { createRedisEngine } from './redis-engine.ts';
 
 /** The engine for a location. */
 export function engineAt(location: QueueLocation): Engine {
-  return location.kind === 'redis' ? createRedisEngine(location.url) : createPostgresEngine(location);
+  return location.kind === 'redis' ? createRedisEngine(location) : createPostgresEngine(location);
 }

@@ -1,9 +1,10 @@
 import type { JobsOptions, JobType, Processor, QueueOptions, WorkerOptions } from 'bullmq';
 import type { DeliveryBatch } from './delivery-batch.ts';
+import type { RedisQueues } from './redis-client.ts';
 
 /** The server of the queue: Redis (or Valkey, or another server with its protocol), or Postgres. */
 export type QueueLocation =
-  | { readonly kind: 'redis'; readonly url: string }
+  | ({ readonly kind: 'redis' } & RedisQueues)
   | {
       readonly kind: 'postgres';
       readonly databaseUrl: string;

@@ -1,53 +1,121 @@
-import { Queue, Worker } from 'bullmq';
-import { Redis } from 'ioredis';
-import type { RedisOptions } from 'ioredis';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DelayedError, Queue, Worker } from 'bullmq';
+import type { Job, Processor } from 'bullmq';
+import { OutageError, UsageError } from '../errors.ts';
 import type { DeliveryBatch } from './delivery-batch.ts';
-import type { Engine } from './engine.ts';
+import type { Engine, OnError } from './engine.ts';
+import { checkInstallation, foreignOwner, stamp } from './installation.ts';
+import type { Identity } from './installation.ts';
+import { connectRedis, isCluster, isReady, revive, serverOf } from './redis-client.ts';
+import type { RedisClient, RedisQueues } from './redis-client.ts';
+import { createReplicaGuard } from './redis-replicas.ts';
+import { checkRights } from './redis-rights.ts';
 
-/**
- * A connection without an answer from Redis for this long is closed, well after its batch went to the spool: the client
- * would otherwise keep the abandoned commands in memory.
- */
-const HANGING_TIMEOUT_MS = 6_000;
+/** BullMQ's own, so that queues of earlier versions are found. */
+const DEFAULT_PREFIX = 'bull';
 
-/** A worker waits for Redis for as long as it takes, but not for an answer on a dead connection. */
-const WORKER_CONNECTION = {
-  maxRetriesPerRequest: null,
-  // The longest time without an answer. BullMQ ends the blocking command after 10 s, so it always gets one.
-  socketTimeout: 15_000,
-  keepAlive: 10_000,
-  // A primary that became a replica keeps its connections; a new connection reaches the new primary.
-  reconnectOnError: ({ message }) => (message.includes('READONLY') ? 2 : false),
-} satisfies RedisOptions;
+/** A worker that cannot work tries again after this time, and looks as often whether the queue still belongs to it. */
+const RETRY_MS = 2_000;
 
-/** BullMQ on Redis. */
-export function createRedisEngine(url: string): Engine {
+/** The delay of another installation's job before a worker looks at it again. */
+const FOREIGN_DELAY_MS = 5_000;
+
+/** BullMQ on Redis, behind sentinels, or on a Redis Cluster, in which each queue has a slot of its own. */
+export function createRedisEngine({ prefix = DEFAULT_PREFIX, identity, ...location }: RedisQueues): Engine {
+  const prefixOf = (client: RedisClient, name: string) =>
+    isCluster(client) ? `{${prefix}:${name}}` : prefix;
+  const checkMark = async (client: RedisClient) => {
+    if (identity !== undefined) await checkInstallation(client, prefix, identity);
+  };
   return {
     connectProducer(name, options, onError) {
-      // A sender waits for the producer, so without a connection a command fails at once.
-      const redis = new Redis(url, {
-        enableOfflineQueue: false,
-        maxRetriesPerRequest: 1,
-        socketTimeout: HANGING_TIMEOUT_MS,
-      });
+      const redis = connectRedis(location, 'producer');
       redis.on('error', onError);
-      const bullmq = new Queue<DeliveryBatch>(name, { ...options, connection: redis });
+      const queuePrefix = prefixOf(redis, name);
+      const queueKey = `${queuePrefix}:${name}`;
+      const bullmq = new Queue<DeliveryBatch>(name, { ...options, prefix: queuePrefix, connection: redis });
+      const guard = createReplicaGuard(serverOf(redis, queueKey));
+      let isChecked = false;
+      redis.on('close', () => (isChecked = false));
+      async function check(): Promise<void> {
+        await revive(redis);
+        await checkMark(redis);
+        await guard.check();
+        isChecked = true;
+      }
       return {
-        bullmq,
-        isConnected: () => redis.status === 'ready',
-        ping: () => redis.ping(),
+        bullmq: {
+          async waitUntilReady() {
+            await bullmq.waitUntilReady().catch(async (error: unknown) => {
+              // BullMQ's own error does not say how to grant a right.
+              if (isReady(redis)) await checkRights(redis, queueKey);
+              throw error;
+            });
+            await checkRights(redis, queueKey);
+          },
+          async add(job, data, jobOptions) {
+            if (!isChecked) await check();
+            const stamped = { ...data, ...stamp(identity) };
+            return guard.write(() => bullmq.add(job, stamped, jobOptions));
+          },
+          getJobCountByTypes: (...types) => bullmq.getJobCountByTypes(...types),
+          getJobCounts: (...types) => bullmq.getJobCounts(...types),
+          on: (event, listener) =>
+            bullmq.on(event, (error) => {
+              // `waitUntilReady` says which right is missing.
+              if (!error.message.includes('NOPERM')) listener(error);
+            }),
+          close: () => bullmq.close(),
+        },
+        isConnected: () => isReady(redis),
+        ping: check,
         findOldest: async (state) => (await bullmq.getJobs([state], 0, 0, true))[0],
         weaknesses: () => findWeaknesses(redis),
         disconnect: async () => redis.disconnect(),
       };
     },
     connectWorker(name, processor, options, onError) {
-      const redis = new Redis(url, WORKER_CONNECTION);
+      const redis = connectRedis(location, 'worker');
       redis.on('error', onError);
-      const bullmq = new Worker<DeliveryBatch>(name, processor, { ...options, connection: redis });
+      const queuePrefix = prefixOf(redis, name);
+      const queueKey = `${queuePrefix}:${name}`;
+      const closing = new AbortController();
+      const starting = start();
+      starting.catch(() => undefined);
+
+      async function start(): Promise<PatientWorker> {
+        const guard = createReplicaGuard(serverOf(redis, queueKey));
+        const check = async () => {
+          await revive(redis);
+          await checkMark(redis);
+          await guard.check();
+        };
+        await untilDone(closing.signal, onError, async () => {
+          await checkRights(redis, queueKey);
+          await check();
+        });
+        const own = ownJobsOnly(processor, identity, onError);
+        const worker = new PatientWorker(name, own, { ...options, prefix: queuePrefix, connection: redis });
+        worker.on('error', onError);
+        void watch(worker, check, closing.signal, onError);
+        return worker;
+      }
       return {
-        bullmq,
-        isConnected: () => redis.status === 'ready',
+        bullmq: {
+          getBackend: () => ({
+            getCounts: async (types) => (await starting).getBackend().getCounts(types),
+            retryFinishedJobs: async (state) => (await starting).getBackend().retryFinishedJobs(state),
+          }),
+          waitUntilReady: async () => (await starting).waitUntilReady(),
+          // Each worker has this listener already.
+          on: () => undefined,
+          async close(force) {
+            closing.abort();
+            const worker = await starting.catch(() => undefined);
+            await worker?.close(force);
+          },
+        },
+        isConnected: () => isReady(redis),
         ping: () => redis.ping(),
         disconnect: async () => redis.disconnect(),
       };
@@ -55,9 +123,93 @@ export function createRedisEngine(url: string): Engine {
   };
 }
 
-/** Redis documentation, "Redis persistence" and "Key eviction". */
-async function findWeaknesses(redis: Redis): Promise<string[]> {
-  const info = `${await redis.info('persistence')}\n${await redis.info('memory')}`;
+/** A worker that waits after a failed attempt to fetch a job: BullMQ would try again at once, and do nothing else. */
+class PatientWorker extends Worker<DeliveryBatch> {
+  protected override async moveToActive(token: string, name?: string): Promise<Job<DeliveryBatch>> {
+    try {
+      return await super.moveToActive(token, name);
+    } catch (error) {
+      await sleep(RETRY_MS);
+      throw error;
+    }
+  }
+}
+
+/** Repeats work until it succeeds. Rejects when `signal` ends it. */
+async function untilDone(signal: AbortSignal, onError: OnError, work: () => Promise<void>): Promise<void> {
+  for (;;) {
+    signal.throwIfAborted();
+    try {
+      await Promise.race([work(), rejectionOf(signal)]);
+      return;
+    } catch (error) {
+      signal.throwIfAborted();
+      onError(toError(error));
+    }
+    await sleep(RETRY_MS, undefined, { signal });
+  }
+}
+
+const rejectionOf = (signal: AbortSignal) =>
+  new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(toError(signal.reason)), { once: true });
+  });
+
+const toError = (error: unknown) => (error instanceof Error ? error : new Error(String(error)));
+
+/**
+ * Checks the server of a worker now and then. Redis may be emptied, and another installation may use it then: the worker
+ * fetches nothing until that is settled. After a failover, it also waits for jobs at the new master.
+ */
+async function watch(
+  worker: PatientWorker,
+  check: () => Promise<void>,
+  signal: AbortSignal,
+  onError: OnError,
+): Promise<void> {
+  for (;;) {
+    await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
+    if (signal.aborted) return;
+    try {
+      await check();
+      if (worker.isPaused()) await worker.resume();
+    } catch (error) {
+      onError(toError(error));
+      if (error instanceof UsageError && !worker.isPaused()) await worker.pause(true).catch(onError);
+      const waiting = error instanceof OutageError ? await worker.getBackend().blockingClient : undefined;
+      if (waiting?.status === 'ready') waiting.disconnect(true);
+    }
+  }
+}
+
+/** The jobs of another installation stay in the queue. */
+function ownJobsOnly(
+  processor: Processor<DeliveryBatch>,
+  identity: Identity | undefined,
+  onError: OnError,
+): Processor<DeliveryBatch> {
+  return async (job, token) => {
+    const owner = foreignOwner(job.data, identity);
+    if (owner === undefined) {
+      await processor(job, token);
+      return;
+    }
+    onError(
+      new Error(
+        `The queue contains batches of installation ${owner}, which this one does not store. Set QUEUE_PREFIX of each installation to a name of its own, and run a worker of the other one on this queue once.`,
+      ),
+    );
+    await job.moveToDelayed(Date.now() + FOREIGN_DELAY_MS, token);
+    throw new DelayedError();
+  };
+}
+
+/** Redis documentation, "Redis persistence", "Key eviction" and "Replication". */
+async function findWeaknesses(redis: RedisClient): Promise<string[]> {
+  const sections = await Promise.all(
+    ['persistence', 'memory', 'replication'].map((section) => redis.info(section)),
+  );
+  const info = sections.join('\n');
   const valueOf = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1];
   const weaknesses: string[] = [];
   if (valueOf('aof_enabled') === '0') {
@@ -79,7 +231,23 @@ async function findWeaknesses(redis: Redis): Promise<string[]> {
 }
 
 /** Undefined if CONFIG is not allowed, as in many managed services. */
-async function syncPolicy(redis: Redis): Promise<string | undefined> {
+async function syncPolicy(redis: RedisClient): Promise<string | undefined> {
   const reply: unknown = await redis.config('GET', 'appendfsync').catch(() => undefined);
   return Array.isArray(reply) && typeof reply[1] === 'string' ? reply[1] : undefined;
+}
+
+/** Checks once who the queues belong to: see `checkInstallation`. Rejects if Redis does not answer. */
+export async function checkOwner(
+  { prefix = DEFAULT_PREFIX, identity, ...location }: RedisQueues,
+  claims = true,
+): Promise<void> {
+  if (identity === undefined) return;
+  const redis = connectRedis(location, 'worker');
+  const { promise: failed, reject } = Promise.withResolvers<never>();
+  redis.on('error', reject);
+  try {
+    await Promise.race([checkInstallation(redis, prefix, identity, claims), failed]);
+  } finally {
+    redis.disconnect();
+  }
 }

@@ -7,6 +7,7 @@ import { commandName } from '../command-name.ts';
 import { describeError, OutageError, UsageError } from '../errors.ts';
 import { serverName } from '../postgres.ts';
 import type { QueueLocation } from '../queue/engine.ts';
+import type { Identity } from '../queue/installation.ts';
 import { isQueueMigrated, migrateQueue } from '../queue/postgres-engine.ts';
 import { createRoles } from '../store/create-roles.ts';
 import { buildIndexes } from '../store/build-indexes.ts';
@@ -62,14 +63,15 @@ async function locateOrCreate(config: Config): Promise<DatabaseLocation> {
 export const logLostConnections = (logger: Logger) => (error: Error) =>
   logger.warn(`a database connection was lost: ${describeError(error)}`);
 
-/** Where the queue is under these settings. */
+/** Where the queue is under these settings. Without an identity it is only looked at, whoever it belongs to. */
 export function locateQueue(
-  { redisUrl, databaseDirectUrl: directUrl }: Config,
+  { redisUrl, redisCaFile: caFile, queuePrefix: prefix, databaseDirectUrl: directUrl }: Config,
   databaseUrl: string,
+  identity?: Identity,
 ): QueueLocation {
   return redisUrl === undefined
     ? { kind: 'postgres', databaseUrl, directUrl }
-    : { kind: 'redis', url: redisUrl };
+    : { kind: 'redis', url: redisUrl, caFile, prefix, identity };
 }
 
 /** Brings every table up to date: ours, and BullMQ's if the queue is in Postgres. Returns the migrations applied now. */

@@ -21,6 +21,7 @@ import type { QueueMeasure } from '../queue/batch-queue.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import type { QueueLocation } from '../queue/engine.ts';
 import { openFairQueue } from '../queue/fair-queue.ts';
+import { createIdentity } from '../queue/installation.ts';
 import { openDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { locateDeliveries } from '../store/wal-position.ts';
@@ -127,7 +128,8 @@ async function startParts(
   const { destinations } = config;
   const database = needsDatabase(config, role) ? await openServer(starting, opened) : undefined;
   const working = opened.use(new AsyncDisposableStack());
-  const queueLocation = locateQueue(config, database?.databaseUrl ?? '');
+  const identity = createIdentity(config.dataDir, database !== undefined);
+  const queueLocation = locateQueue(config, database?.databaseUrl ?? '', identity);
   const db = database?.db;
   const observation = await startObserving({ config, role, db, destinations, logger }, opened);
   const queue = receivesIn(role)
@@ -189,7 +191,7 @@ function startOf(role: Role, options: StoringOptions & ForwardingOptions): Start
     if (applied.length > 0) logger.info({ applied }, 'database migrated');
     signal.throwIfAborted();
     if (storesIn(role)) {
-      if (config.migrates) startIndexBuilding({ db, logger }, started);
+      if (config.migrates) startIndexBuilding({ config, db, logger }, started);
       const watch = await steps.run('start of the worker', () => startStoring(options, started));
       options.observation.followArrivals(() => watch.latest());
     }

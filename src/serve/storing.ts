@@ -15,6 +15,7 @@ import { openStoringDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { limitQuarantine } from '../store/limit-quarantine.ts';
 import { limitReaders } from '../store/limit-readers.ts';
+import { claimQueue } from './claim-queue.ts';
 import { closing } from './closing.ts';
 import { startMaintenance } from './maintenance.ts';
 import { logLostConnections } from './open-store.ts';
@@ -49,6 +50,7 @@ export async function startStoring(
   const watch = startArrivals(options, started);
   startQuarantineLimits(options, started);
   startReaderLimits(options, started);
+  await claimQueue(options);
   const workers = LANES.map((lane) => startWorker(lane, options, started));
   if (options.queueLocation.kind === 'postgres') await Promise.all(workers.map(({ ready }) => ready));
   return watch;

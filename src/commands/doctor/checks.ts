@@ -19,7 +19,7 @@ import {
 import { checkDestination } from './destinations.ts';
 import { checkCloudClock, checkDatabaseClock, checkDataDirectory, checkDisk } from './machine.ts';
 import { checkCertificate, checkPublicAddress } from './public-address.ts';
-import { checkQueue, checkSpool } from './queue.ts';
+import { checkQueue, checkQueueOwner, checkSpool } from './queue.ts';
 
 /** An embedded database is started first, and may have to recover after a crash. */
 const EMBEDDED_LIMIT_MS = 60_000;
@@ -52,6 +52,15 @@ export function checksOf(config: Config, access: DatabaseAccess, isFull: boolean
       remedy: isQueueInPostgres ? databaseRemedy : REDIS_REMEDY,
       run: () => checkQueue(access, config),
     },
+    ...(isQueueInPostgres
+      ? []
+      : [
+          {
+            name: 'queue owner',
+            needs: ['migrations', 'queue'],
+            run: () => checkQueueOwner(access, config),
+          },
+        ]),
     { name: 'spool', run: () => checkSpool(config) },
     { name: 'data directory', run: () => checkDataDirectory(config) },
     { name: 'disk', run: () => checkDisk(config) },

@@ -1,6 +1,7 @@
 import pTimeout from 'p-timeout';
 import type { Config } from '../../config.ts';
 import { UsageError } from '../../errors.ts';
+import { passwordsOfRedis } from '../../redis-address.ts';
 import { createSecrets } from '../../secrets.ts';
 import type { Secrets } from '../../secrets.ts';
 import { FAILED, WRONG_USAGE } from '../shared/process.ts';
@@ -52,7 +53,8 @@ function wrongSettings({ message }: UsageError): Running[] {
 /** The secrets that the message of a server could contain. */
 function secretsOf({ databaseUrl, databaseDirectUrl, redisUrl, sources, forwarding }: Config): Secrets {
   const secrets = createSecrets();
-  for (const url of [databaseUrl, databaseDirectUrl, redisUrl, forwarding.forwardTo]) {
+  for (const password of redisUrl === undefined ? [] : passwordsOfRedis(redisUrl)) secrets.add(password);
+  for (const url of [databaseUrl, databaseDirectUrl, forwarding.forwardTo]) {
     const password = url === undefined ? '' : (URL.parse(url)?.password ?? '');
     secrets.add(password);
     secrets.add(decodeURIComponent(password));

@@ -1,10 +1,13 @@
 import path from 'node:path';
 import { commandName } from '../../command-name.ts';
 import type { Config } from '../../config.ts';
-import { describeError } from '../../errors.ts';
+import { describeError, UsageError } from '../../errors.ts';
+import { serverName } from '../../postgres.ts';
 import { inspectQueue } from '../../queue/batch-queue.ts';
+import { checkOwner } from '../../queue/redis-engine.ts';
 import { checkWritable, inspectSpool } from '../../queue/spool/inspect-spool.ts';
 import { locateQueue } from '../../serve/open-store.ts';
+import { findInstallation } from '../../store/installation.ts';
 import { countOf, formatBytes, formatDuration } from '../../units.ts';
 import { fail, ok, warn } from './check.ts';
 import type { Finding } from './check.ts';
@@ -36,6 +39,29 @@ export async function checkQueue(access: DatabaseAccess, config: Config): Promis
   return location.kind === 'redis' && weaknesses.length > 0
     ? warn(`${state}; ${weaknesses.join('; ')}`, 'change the settings of Redis, or set DURABILITY=strict')
     : ok(state);
+}
+
+/** Checks that the queue in Redis belongs to the installation of this database. */
+export async function checkQueueOwner(access: DatabaseAccess, config: Config): Promise<Finding> {
+  const { db, databaseUrl } = access.opened();
+  const own = await findInstallation(db);
+  const location = locateQueue(config, databaseUrl);
+  if (own === undefined || location.kind === 'postgres') return ok('nothing has been stored yet');
+  const known = { ...own, database: `${own.database} at ${serverName(databaseUrl)}` };
+  const identity = {
+    file: '',
+    hasDatabase: true,
+    known: () => known,
+    isCertain: () => true,
+    learn: () => undefined,
+  };
+  try {
+    await checkOwner({ ...location, identity }, false);
+    return ok(`installation ${own.id}, prefix ${config.queuePrefix}`);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return fail(error.message, 'set QUEUE_PREFIX, or release the queue as described');
+  }
 }
 
 /** The spool should be almost empty: more than this share of its limit is a warning. */

@@ -1,0 +1,33 @@
+import pTimeout from 'p-timeout';
+import { serverName } from '../postgres.ts';
+import { UsageError } from '../errors.ts';
+import { checkOwner } from '../queue/redis-engine.ts';
+import { readInstallation } from '../store/installation.ts';
+import type { StoringOptions } from './storing.ts';
+
+/** A Redis that does not answer for so long is waited for by the worker. */
+const LIMIT_MS = 2_000;
+
+/**
+ * Learns from the database which installation this is, and marks the queue in Redis as its own. Throws a UsageError if
+ * the queue belongs to another one. If Redis is away, the worker does the same before it fetches a job.
+ */
+export async function claimQueue({
+  db,
+  databaseUrl,
+  queueLocation,
+  logger,
+}: Pick<StoringOptions, 'db' | 'databaseUrl' | 'queueLocation' | 'logger'>): Promise<void> {
+  if (queueLocation.kind === 'postgres' || queueLocation.identity === undefined) return;
+  const { database, ...installation } = await readInstallation(db);
+  queueLocation.identity.learn(
+    { ...installation, database: `${database} at ${serverName(databaseUrl)}` },
+    'database',
+  );
+  try {
+    await pTimeout(checkOwner(queueLocation), { milliseconds: LIMIT_MS });
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    logger.debug({ err: error }, 'the owner of the queue is checked later');
+  }
+}

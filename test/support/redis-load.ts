@@ -1,0 +1,93 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { openDeliveryQueue } from '../../src/queue/delivery-queue.ts';
+import type { DeliveryQueueOptions } from '../../src/queue/delivery-queue.ts';
+import { startDeliveryWorker } from '../../src/queue/delivery-worker.ts';
+import { auditRecord, queuedDelivery } from './deliveries.ts';
+import { waitFor } from './wait-for.ts';
+
+/** A producer with a spool of its own, and workers that keep the ids of what they get. */
+export async function openLoad(location: DeliveryQueueOptions['location']) {
+  const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-load-'));
+  const lines: string[] = [];
+  const logger = pino({}, { write: (line) => void lines.push(line) });
+  const queue = openDeliveryQueue({
+    location,
+    lane: 'ordinary',
+    rankOf: () => 0,
+    spool: { directory, maxBytes: 1024 ** 3, minFreeBytes: 0 },
+    findStored: undefined,
+    logger,
+  });
+  const acknowledged = { queued: new Set<string>(), spooled: new Set<string>() };
+  const stored = new Set<string>();
+  const workers: { close(): Promise<void> }[] = [];
+  const all = () => [...acknowledged.queued, ...acknowledged.spooled];
+  let longestSilenceMs = 0;
+  const segments = async () =>
+    (await readdir(directory, { recursive: true })).filter((name) => name.endsWith('.segment')).length;
+
+  async function send(): Promise<void> {
+    const delivery = queuedDelivery('AUDIT_LOG_ALL', [auditRecord()]);
+    const durability = await queue.enqueue(delivery);
+    acknowledged[durability].add(delivery.deliveryId);
+  }
+  return {
+    queue,
+    acknowledged,
+    stored,
+    send,
+    log: () => lines.join(''),
+    segments,
+    startWorker() {
+      let lastAt = performance.now();
+      workers.push(
+        startDeliveryWorker(
+          location,
+          async ({ deliveries }) => {
+            longestSilenceMs = Math.max(longestSilenceMs, performance.now() - lastAt);
+            lastAt = performance.now();
+            for (const { deliveryId } of deliveries) stored.add(deliveryId);
+            return { deliveries: deliveries.length, events: 0, duplicates: 0, quarantined: 0 };
+          },
+          logger,
+        ),
+      );
+    },
+    /** Sends, by eight senders, until the work is done and for a second more. */
+    async sendDuring<T>(work: () => Promise<T>): Promise<T> {
+      const over = new AbortController();
+      const sending = Array.from({ length: 8 }, async () => {
+        while (!over.signal.aborted) {
+          await send();
+          await sleep(2);
+        }
+      });
+      await waitFor(() => acknowledged.queued.size > 200);
+      const result = await work();
+      await sleep(1_000);
+      over.abort();
+      await Promise.all(sending);
+      return result;
+    },
+    /** Resolves once nothing is spooled, and new deliveries are queued. */
+    async settle(): Promise<void> {
+      await waitFor(async () => (await segments()) === 0 && queue.state().works, 90_000);
+    },
+    missing: () => all().filter((id) => !stored.has(id)).length,
+    figures: () => ({
+      sent: all().length,
+      queued: acknowledged.queued.size,
+      spooled: acknowledged.spooled.size,
+      longestSilenceMs: Math.round(longestSilenceMs),
+    }),
+    async close(): Promise<void> {
+      await Promise.all(workers.map((worker) => worker.close()));
+      await queue.close();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
