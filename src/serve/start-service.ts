@@ -1,6 +1,5 @@
 import path from 'node:path';
 import type { Logger } from 'pino';
-import { systemClock } from '../clock.ts';
 import { maskConfig } from '../config.ts';
 import type { Config } from '../config.ts';
 import type { SourceConfig } from '../config.ts';
@@ -23,7 +22,6 @@ import type { QueueLocation } from '../queue/engine.ts';
 import { openDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { findStoredDeliveries } from '../store/deliveries.ts';
-import { watchSubscriptions } from '../subscribe/watch.ts';
 import { createConsole } from './console.ts';
 import { locateQueue, logLostConnections, migrateAll } from './open-store.ts';
 import { forwardsIn, receivesIn, storesIn } from './roles.ts';
@@ -35,9 +33,12 @@ import { startObserving } from './observation.ts';
 import type { Observation } from './observation.ts';
 import { startStoring } from './storing.ts';
 import type { StoringOptions } from './storing.ts';
+import { followSources } from './follow-sources.ts';
+import { createLiveSettings, reloadRecorded } from './live-settings.ts';
+import type { LiveSettings } from './live-settings.ts';
+import { startSubscriptionWatch } from './subscription-watch.ts';
 import { startWithDatabase } from './start-with-database.ts';
 import type { Start } from './start-with-database.ts';
-import { createSubscribers } from '../subscribe/create-subscribers.ts';
 import { closing } from './closing.ts';
 import { startAdminListener, startListener } from './listeners.ts';
 import type { ServiceConfig } from './load-settings.ts';
@@ -56,11 +57,15 @@ export interface Service {
   readonly adminPort: number;
   /** The argument for psql. Undefined unless the database is the embedded one. */
   readonly psqlArgument: string | undefined;
+  /** Reads the settings again after this signal; what is wrong is logged. Records it in the operator log. */
+  reload(signal: NodeJS.Signals): Promise<void>;
   /** Accepts no more deliveries, finishes those in progress, closes everything. */
   stop(): Promise<void>;
 }
 
 interface StartOptions {
+  /** Reads the settings again, for a reload. Throws a UsageError if one is wrong. */
+  readonly reread?: () => Promise<ServiceConfig>;
   /** Called with the embedded database as soon as it is starting, so that it can be stopped whatever happens. */
   readonly onEmbedded?: (server: Promise<EmbeddedPostgres>) => void;
 }
@@ -81,16 +86,33 @@ export async function startService(
     );
   }
   const secrets = receivesIn(role) ? await completeSecrets(given) : undefined;
-  const config = { ...given, sources: secrets?.sources ?? (await readSecrets(given)) };
+  const sources = secrets?.sources ?? (await readSecrets(given));
+  const live = createLiveSettings({
+    given: { ...given, sources },
+    reread: options.reread ?? (async () => given),
+    complete: async (next) => (receivesIn(role) ? (await completeSecrets(next)).sources : readSecrets(next)),
+    logger,
+  });
+  const { config } = live;
+  live.follow('log', () => {
+    logger.level = config.logLevel;
+  });
   logger.info({ ...maskConfig(config), role }, 'starting');
   await using opened = new AsyncDisposableStack();
-  const started = await startParts({ config, secrets, role, logger, ...options }, opened);
+  const { db, ...started } = await startParts({ config, live, secrets, role, logger, ...options }, opened);
   const running = opened.move();
-  return { ...started, sources: config.sources, secrets, stop: () => running.disposeAsync() };
+  return {
+    ...started,
+    sources,
+    secrets,
+    reload: (signal) => reloadRecorded(live, db, signal, logger),
+    stop: () => running.disposeAsync(),
+  };
 }
 
 interface Starting extends StartOptions {
-  /** With the secrets of all sources. */
+  readonly live: LiveSettings;
+  /** The settings in force. */
   readonly config: ServiceConfig;
   readonly secrets: SourceSecrets | undefined;
   readonly role: Role;
@@ -104,14 +126,13 @@ interface Starting extends StartOptions {
 async function startParts(
   starting: Starting,
   opened: AsyncDisposableStack,
-): Promise<Pick<Service, 'port' | 'adminPort' | 'psqlArgument'>> {
-  const { config, secrets, role, logger } = starting;
-  const { destinations } = config;
+): Promise<Pick<Service, 'port' | 'adminPort' | 'psqlArgument'> & { readonly db: Db | undefined }> {
+  const { config, live, secrets, role, logger } = starting;
   const database = needsDatabase(config, role) ? await openServer(starting, opened) : undefined;
   const working = opened.use(new AsyncDisposableStack());
   const queueLocation = locateQueue(config, database?.databaseUrl ?? '');
   const db = database?.db;
-  const observation = await startObserving({ config, role, db, destinations, logger }, opened);
+  const observation = await startObserving({ config, role, db, logger }, opened);
   const queue = receivesIn(role)
     ? openQueue({ config, location: queueLocation, db, observation, logger }, opened)
     : undefined;
@@ -122,15 +143,17 @@ async function startParts(
     tls: config.tls === undefined ? undefined : readTlsFiles(config.tls),
     logger,
   };
+  const reportingUrl = database?.databaseUrl ?? config.databaseUrl;
+  await followSources({ live, databaseUrl: reportingUrl, role, logger }, opened);
   const listener =
-    queue === undefined ? createHealthServer(health) : createIngest(config, queue, observation, health);
+    queue === undefined ? createHealthServer(health) : createIngest({ live, queue, observation, health });
   const port = await startListener(config, listener, logger, opened);
   const hasConsole = role === 'all' || role === 'console';
   const console =
     hasConsole && database !== undefined
       ? createConsole(
           {
-            config,
+            live,
             databaseUrl: database.databaseUrl,
             logger,
             readiness: () => readiness.describe(),
@@ -144,15 +167,14 @@ async function startParts(
   const metrics = () => observation.metrics.render();
   const adminPort = await startAdminListener(config, { metrics, console }, logger, opened);
   if (role !== 'ingest' && database !== undefined) {
-    const start = startOf(role, { config, ...database, queueLocation, destinations, observation, logger });
+    const start = startOf(role, { config, live, ...database, queueLocation, observation, logger });
     await startWithDatabase(start, logger, working);
   }
   if (storesIn(role) && database !== undefined) {
-    startSubscriptionWatch({ config, db: database.db, observation, logger }, opened);
+    await startSubscriptionWatch({ live, db: database.db, observation, logger }, opened);
   }
-  const reportingUrl = database?.databaseUrl ?? config.databaseUrl;
   if (reportingUrl !== undefined) observation.startReport(reportingUrl, opened);
-  return { port, adminPort, psqlArgument: database?.psqlArgument };
+  return { port, adminPort, psqlArgument: database?.psqlArgument, db };
 }
 
 /** The parts of a role that need the database. They bring its tables up to date first. */
@@ -258,15 +280,22 @@ function openQueue(
   return queue;
 }
 
-function createIngest(
-  config: Config,
-  queue: DeliveryQueue,
-  { traces }: Observation,
-  health: HealthOptions,
-): HttpListener {
+interface IngestNeeds {
+  readonly live: LiveSettings;
+  readonly queue: DeliveryQueue;
+  readonly observation: Observation;
+  readonly health: HealthOptions;
+}
+
+function createIngest({ live, queue, observation, health }: IngestNeeds): HttpListener {
+  const { config } = live;
+  const { traces } = observation;
+  const verifier = createSecretVerifier(config.sources);
+  live.follow('ingest', () => verifier.use(config.sources));
   return createIngestServer({
     ...health,
-    verifier: createSecretVerifier(config.sources),
+    verifier,
+    knowsSources: live.knowsStored,
     failedSecrets: createFailedSecrets(),
     admission: createAdmission({ ...config, logger: health.logger }),
     trustedProxies: config.trustedProxies,
@@ -276,32 +305,4 @@ function createIngest(
         : (delivery) => traces.receive(delivery, () => queue.enqueue(delivery)),
     maxBodyBytes: config.maxBodyBytes,
   });
-}
-
-interface WatchNeeds {
-  readonly config: Config;
-  readonly db: Db;
-  readonly observation: Observation;
-  readonly logger: Logger;
-}
-
-/** Watches the subscriptions of the sources that have an API. Started last: the cloud begins to send then. */
-function startSubscriptionWatch(
-  { config, db, observation, logger }: WatchNeeds,
-  opened: AsyncDisposableStack,
-): void {
-  const { sources, publicUrl, subscribe } = config;
-  if (sources.every(({ cloud }) => cloud === undefined)) return;
-  if (publicUrl === undefined) {
-    logger.info('PUBLIC_URL is not set: the subscriptions in the cloud are not checked');
-    return;
-  }
-  const watch = watchSubscriptions({
-    subscribers: createSubscribers({ sources, publicUrl, db, logger }),
-    repairs: subscribe === 'auto',
-    logger,
-    clock: systemClock,
-    onChecked: observation.onSubscriptionsChecked,
-  });
-  opened.defer(closing(logger, 'subscription watch', () => watch.stop()));
 }

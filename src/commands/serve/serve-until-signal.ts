@@ -5,6 +5,7 @@ import { createLogger } from '../../logger.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import type { Role } from '../../serve/roles.ts';
 import { startService } from '../../serve/start-service.ts';
+import type { Service } from '../../serve/start-service.ts';
 import { welcome } from './welcome.ts';
 
 /** How long a shutdown may take. The embedded database is stopped at once then, which takes another second or so. */
@@ -20,7 +21,11 @@ const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
  * start or shutdown that takes longer than 7 s after the first, ends the process at once: every delivery answered with
  * 200 is durable by then. The embedded database never keeps running.
  */
-export async function serveUntilSignal(config: ServiceConfig, role: Role): Promise<void> {
+export async function serveUntilSignal(
+  config: ServiceConfig,
+  role: Role,
+  reread: () => Promise<ServiceConfig>,
+): Promise<void> {
   const logger = createLogger(config.logLevel);
   let embedded: Promise<EmbeddedPostgres> | undefined;
   let timeout: NodeJS.Timeout | undefined;
@@ -32,8 +37,10 @@ export async function serveUntilSignal(config: ServiceConfig, role: Role): Promi
     void nextSignal().then((second) => leave(`${second} again: exiting at once`));
   })();
   const started = performance.now();
+  const reloads = reloadOnSignal();
   try {
     const service = await startService(config, role, logger, {
+      reread,
       onEmbedded(server) {
         embedded = server;
         // Its failure is the start's as well.
@@ -42,6 +49,7 @@ export async function serveUntilSignal(config: ServiceConfig, role: Role): Promi
     });
     const { port, adminPort } = service;
     logger.info({ role, port, adminPort, ms: Math.round(performance.now() - started) }, 'ready');
+    reloads.begin(service);
     process.stdout.write(`${welcome(service, config, role)}\n`);
     await signalled;
     await service.stop();
@@ -66,6 +74,22 @@ async function leaveAtOnce(
     logger.error({ err: error }, `the embedded Postgres was not stopped: ${describeError(error)}`);
   }
   process.exit(1);
+}
+
+/** SIGHUP reloads the settings; one during the start does so after it. */
+function reloadOnSignal(): { begin(service: Service): void } {
+  let running: Service | undefined;
+  let isAsked = false;
+  process.on('SIGHUP', (signal) => {
+    isAsked = true;
+    void running?.reload(signal);
+  });
+  return {
+    begin(service) {
+      running = service;
+      if (isAsked) void service.reload('SIGHUP');
+    },
+  };
 }
 
 function nextSignal(): Promise<NodeJS.Signals> {
