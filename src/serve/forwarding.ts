@@ -2,12 +2,12 @@ import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import { describeError } from '../errors.ts';
 import { startForwarding } from '../forward/forward-events.ts';
-import type { ForwardObserver } from '../forward/forward-events.ts';
 import { openForwardingDatabase } from '../store/database.ts';
 import { addDestination } from '../store/destinations.ts';
 import { endOfEvents } from '../store/read-events.ts';
 import { closing } from './closing.ts';
 import type { LiveSettings } from './live-settings.ts';
+import type { Observation } from './observation.ts';
 import { logLostConnections } from './open-store.ts';
 import { repeat } from './repeat.ts';
 
@@ -15,7 +15,7 @@ import { repeat } from './repeat.ts';
 export interface ForwardingOptions {
   readonly databaseUrl: string;
   readonly live: Pick<LiveSettings, 'config' | 'follow'>;
-  readonly observation: { readonly forwarding: ForwardObserver };
+  readonly observation: Pick<Observation, 'forwarding' | 'addPool'>;
   readonly logger: Logger;
 }
 
@@ -39,6 +39,7 @@ export async function startForwardings(
   const { config } = live;
   const db = openForwardingDatabase(databaseUrl, logLostConnections(logger));
   started.defer(closing(logger, 'database of the forwarder', () => db.destroy()));
+  observation.addPool('forwarding', db, started);
   const running = new Map<string, Running>();
   const oneAtATime = pLimit(1);
 
