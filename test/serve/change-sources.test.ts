@@ -6,9 +6,10 @@ import { joinSources, readStoredSources } from '../../src/serve/join-sources.ts'
 import { loadSettings } from '../../src/serve/load-settings.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { readSourcesRevision } from '../../src/store/sources.ts';
+import { startAdmin } from '../support/admin.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
-import { SECRETS_KEY } from '../support/sources.ts';
+import { SECRETS_KEY, sourcesForTests } from '../support/sources.ts';
 
 const NEW_KEY = Buffer.alloc(32, 2).toString('base64');
 
@@ -79,6 +80,17 @@ it.each([
   expect(error).toBeInstanceOf(UsageError);
   expect(String(error)).toMatch(message);
   expect(String(error)).not.toContain(secret);
+});
+
+it('the API takes no reference to a file or a variable', async () => {
+  const admin = await startAdmin([sourcesForTests(test.db)], test.db);
+  const refused = (body: object) => expect(admin.post('/sources', body)).rejects.toThrow(/answered 400/);
+  await refused({ name: 'south', secret: { file: '/etc/hostname' } });
+  await refused({ name: 'south', api_url: 'https://api.example', api_token: { env: 'HOME' } });
+  // A text that looks like a reference of the command line is a secret like any other.
+  await admin.post('/sources', { name: 'south', secret: 'file:/etc/hostname' });
+  expect((await secretsOf('south', SECRETS_KEY)).secrets).toEqual(['file:/etc/hostname']);
+  await admin.close();
 });
 
 it('xiq_reader cannot read them, and the service of a database before the migration finds none', async () => {
