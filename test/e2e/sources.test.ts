@@ -36,10 +36,7 @@ async function newDatabase() {
 
 async function serve(settings: Record<string, string>, role = 'all'): Promise<Program> {
   const directory = settings['DATA_DIR'] ?? (await newDirectory());
-  const program = await startProgram(
-    { DATA_DIR: directory, TRUST_PROXY: '1', ...settings },
-    ...['--role', role],
-  );
+  const program = await startProgram({ DATA_DIR: directory, TRUST_PROXY: '1', ...settings }, '--role', role);
   cleanUps.push(() => program.end('SIGKILL'));
   return program;
 }
@@ -211,7 +208,11 @@ describe('a source without a restart', () => {
     expect(twice.stderr).toMatch(/the source "default" is in the settings/);
     const short = await endOfProgram(
       { ...settings, SHORT: 'too-short' },
-      ...['sources', 'add', 'customer', '--secret', 'env:SHORT'],
+      'sources',
+      'add',
+      'customer',
+      '--secret',
+      'env:SHORT',
     );
     expect(short.stderr).toMatch(/must be at least 16 characters/);
     expect(await db.selectFrom('sources').selectAll().execute()).toEqual([]);
@@ -232,13 +233,9 @@ describe('a source without a restart', () => {
     });
     await waitFor(() => both.output().includes('in the settings and in the database'));
     expect(await statusOf(both, 'customer', SECRET)).toBe(200);
-    expect(await post(both, '/reload')).toMatchObject({
-      status: 400,
-      answer: {
-        error_code: 'WRONG_SETTINGS',
-        error_message: expect.stringContaining('sources disable customer'),
-      },
-    });
+    const refused = await post(both, '/reload');
+    expect(refused).toMatchObject({ status: 400, answer: { error_code: 'WRONG_SETTINGS' } });
+    expect(JSON.stringify(refused.answer)).toContain('sources disable customer');
   });
 
   it('is subscribed in the cloud, also with its next secret, and the old one is accepted meanwhile', async () => {
@@ -326,9 +323,9 @@ describe('a reload', () => {
     });
     const answers: number[] = [];
     const begin = sent;
-    let isSending = true;
+    const stop = new AbortController();
     const sending = (async () => {
-      while (isSending) answers.push(await statusOf(program, 'default', SECRET));
+      while (!stop.signal.aborted) answers.push(await statusOf(program, 'default', SECRET));
     })();
     const reload = async () => Reloaded.parse((await post(program, '/reload')).answer);
     await waitFor(async () => (await usersIn('first')).length > 5);
@@ -346,7 +343,7 @@ describe('a reload', () => {
     await waitFor(() => program.output().includes('destination second added'));
     const beforeEnd = sent;
     await waitFor(() => sent > beforeEnd + 20);
-    isSending = false;
+    stop.abort();
     await sending;
     const all = Array.from({ length: sent - begin }, (_, index) => String(begin + index + 1));
     expect(new Set(answers)).toEqual(new Set([200]));
