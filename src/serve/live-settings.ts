@@ -75,8 +75,14 @@ function liveMembers(config: ServiceConfig) {
   const { messageTypes, secretsKeys, variables, retentionMonths, quarantine } = config;
   const { forwarding, destinations, logLevel } = config;
   return {
-    ...{ messageTypes, secretsKeys, variables, retentionMonths, quarantine },
-    ...{ forwarding, destinations, logLevel },
+    messageTypes,
+    secretsKeys,
+    variables,
+    retentionMonths,
+    quarantine,
+    forwarding,
+    destinations,
+    logLevel,
   };
 }
 
