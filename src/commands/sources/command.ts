@@ -51,7 +51,7 @@ export function defineSources(program: Command, settings: Settings): void {
     .description('add a new secret to a source, which keeps the old ones for a time; or drop the old ones')
     .argument('[name]', 'name of a source in the database')
     .option('--secret <place>', `new secret: ${SECRET_FORMS} (default: generated)`)
-    .option('--keep <hours>', 'accept the old secrets for so many hours (default: until dropped)', hours)
+    .option('--keep <hours>', 'hours to accept the old secrets (default: until dropped)', hours)
     .addOption(
       new Option('--drop-old', 'add no secret, and drop all but the newest').conflicts(['secret', 'keep']),
     )
