@@ -13,6 +13,7 @@ const PROGRAM = [
   'test/e2e/serve.test.ts',
   'test/e2e/settings.test.ts',
   'test/e2e/stopping.test.ts',
+  'test/e2e/sources.test.ts',
   'test/e2e/subscribe.test.ts',
   'test/e2e/traces.test.ts',
   'test/security/admin-listener.test.ts',

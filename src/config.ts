@@ -8,10 +8,12 @@ import type { OpenIdConfig } from './config/open-id.ts';
 import { readSettingsFile } from './config/settings-file.ts';
 import { mergeSources } from './config/sources.ts';
 import type { SourceConfig } from './config/sources.ts';
-import type { Family } from './domain.ts';
+import { MESSAGE_TYPES } from './domain.ts';
+import type { Family, MessageType } from './domain.ts';
 import { SettingsError } from './errors.ts';
 import { isLoopback, isLoopbackHost } from './loopback.ts';
 import { maskRedisUrl } from './redis-address.ts';
+import type { SecretsKey } from './sealed-secret.ts';
 import { countOf, formatBytes } from './units.ts';
 
 export type { OpenIdConfig, SourceConfig };
@@ -42,6 +44,10 @@ export interface Config {
   /** Log-in to the console by OpenID Connect. Undefined: none. */
   readonly openId: OpenIdConfig | undefined;
   readonly sources: readonly SourceConfig[];
+  /** What a source subscribes to if it does not say. */
+  readonly messageTypes: readonly MessageType[];
+  /** The keys that encrypt secrets in the database: the first encrypts, all decrypt. Empty: none can be stored. */
+  readonly secretsKeys: readonly SecretsKey[];
   /** The address at which the cloud reaches this program, without a trailing slash; may have a path prefix. */
   readonly publicUrl: string | undefined;
   /** What `serve` does about subscriptions that differ from these settings. */
@@ -114,6 +120,8 @@ export function loadConfig(
     admin: { host: settings.ADMIN_HOST, port: settings.ADMIN_PORT, token: settings.ADMIN_TOKEN },
     openId,
     sources,
+    messageTypes: settings.MESSAGE_TYPES ?? MESSAGE_TYPES,
+    secretsKeys: settings.SECRETS_KEY ?? [],
     publicUrl: settings.PUBLIC_URL,
     subscribe: settings.SUBSCRIBE,
     durability: settings.DURABILITY,

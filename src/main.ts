@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { parseEnv } from 'node:util';
 import { runProgram } from './commands/program.ts';
 import { FAILED, WRONG_USAGE } from './commands/shared/process.ts';
 import { describeError, UsageError } from './errors.ts';
@@ -9,20 +11,25 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
 
+const given = { ...process.env };
+
+/** The environment as it was given, with the settings of .env as they are now. */
+const reread = () => ({ ...readEnvFile(path.resolve('.env')), ...given });
+
 try {
-  loadEnvFile(path.resolve('.env'));
-  await runProgram(process.env, process.argv.slice(2));
+  Object.assign(process.env, reread());
+  await runProgram(process.env, process.argv.slice(2), reread);
 } catch (error) {
   process.stderr.write(`xiq-sink: ${revealHidden(describeError(error))}\n`);
   process.exitCode = error instanceof UsageError ? WRONG_USAGE : FAILED;
 }
 
-/** Adds the settings of a file, if it exists, to the environment, which comes first. */
-function loadEnvFile(file: string): void {
+/** The settings in a file; none if it does not exist. */
+function readEnvFile(file: string): NodeJS.Dict<string> {
   try {
-    process.loadEnvFile(file);
+    return parseEnv(readFileSync(file, 'utf8'));
   } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return;
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return {};
     throw new UsageError(`cannot read the settings in ${file}`, { cause });
   }
 }

@@ -10,6 +10,8 @@ export const PERMISSIONS = [
   'subscriptions.apply',
   'operator-log.read',
   'settings.read',
+  'settings.reload',
+  'sources.change',
 ] as const;
 
 export type Permission = (typeof PERMISSIONS)[number];

@@ -54,6 +54,8 @@ describe('defaults', () => {
       tls: undefined,
       admin: { host: '127.0.0.1', port: 8081, token: undefined },
       sources: [source('default')],
+      messageTypes: MESSAGE_TYPES,
+      secretsKeys: [],
       publicUrl: undefined,
       subscribe: 'report',
       durability: 'normal',

@@ -15,6 +15,7 @@ import { defineServe } from './serve/command.ts';
 import { examples } from './shared/options.ts';
 import { WRONG_USAGE } from './shared/process.ts';
 import { settingsOf } from './shared/run-on-store.ts';
+import { defineSources } from './sources/command.ts';
 import { defineSql } from './sql/command.ts';
 import { defineSubscribe } from './subscribe/command.ts';
 
@@ -24,9 +25,16 @@ const DOCS = `
 Settings are environment variables. The file .env.example lists all of them.
 Documentation: README.md and the directory docs/.`;
 
-/** Runs the command that these words name, with the settings of this environment. Rejects with what the command throws. */
-export async function runProgram(env: Environment, words: readonly string[]): Promise<void> {
-  const program = defineProgram(env);
+/**
+ * Runs the command that these words name, with the settings of this environment; `reread` reads it again for a reload.
+ * Rejects with what the command throws.
+ */
+export async function runProgram(
+  env: Environment,
+  words: readonly string[],
+  reread: () => Environment,
+): Promise<void> {
+  const program = defineProgram(env, reread);
   await program.parseAsync(wordsToParse(program, words), { from: 'user' });
 }
 
@@ -34,8 +42,8 @@ export async function runProgram(env: Environment, words: readonly string[]): Pr
  * Defines all commands of `xiq-sink` for this environment. Definitions load nothing heavy, because completion reads
  * them at each press of the Tab key: a command imports its work when it runs.
  */
-export function defineProgram(env: Environment): Command {
-  const settings = settingsOf(env);
+export function defineProgram(env: Environment, reread: () => Environment = () => env): Command {
+  const settings = settingsOf(() => env);
   const program = new Command('xiq-sink')
     .description(
       'Receives the webhooks of the network management cloud service and stores every event in Postgres.',
@@ -60,7 +68,7 @@ export function defineProgram(env: Environment): Command {
     .addHelpText('after', DOCS);
 
   program.commandsGroup('Receive, store and forward:');
-  defineServe(program, settings);
+  defineServe(program, settings, settingsOf(reread));
   defineMigrate(program, settings);
   defineSubscribe(program, settings);
 
@@ -72,6 +80,7 @@ export function defineProgram(env: Environment): Command {
   defineDoctor(program, settings);
   defineQuarantine(program, settings);
   defineDestinations(program, settings);
+  defineSources(program, settings);
   defineAccess(program, settings);
 
   program.commandsGroup('Try:');

@@ -14,6 +14,7 @@ import {
   queuePrefix,
   redisUrl,
   rolesOfGroups,
+  secretsKeys,
   share,
   sourcesOfGroups,
   trustedProxies,
@@ -64,6 +65,7 @@ const environmentSchema = z.object({
   TLS_CERT_FILE: z.string().optional(),
   TLS_KEY_FILE: z.string().optional(),
   WEBHOOK_SECRET: commaSeparated.pipe(z.array(webhookSecret)).optional(),
+  SECRETS_KEY: secretsKeys.optional(),
   PUBLIC_URL: baseUrl.optional(),
   CLOUD_API_URL: cloudApiUrl.optional(),
   CLOUD_API_TOKEN: bearerToken.optional(),
@@ -102,6 +104,7 @@ export type Environment = z.output<typeof environmentSchema>;
 /** Settings with a secret value: a problem never shows it. */
 const SECRET_SETTINGS = new Set([
   'WEBHOOK_SECRET',
+  'SECRETS_KEY',
   'ADMIN_TOKEN',
   'OIDC_CLIENT_SECRET',
   'DATABASE_URL',

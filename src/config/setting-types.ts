@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { z } from 'zod';
 import { closestName } from '../closest-name.ts';
 import { MESSAGE_TYPES } from '../domain.ts';
@@ -5,6 +7,7 @@ import { isPrivate } from '../loopback.ts';
 import { ACCOUNT_ROLES } from '../permissions.ts';
 import { problemOfRedisUrl } from '../redis-address.ts';
 import { problemOfDatabaseUrl } from './database-url.ts';
+import { secretsKeyOf } from '../sealed-secret.ts';
 
 /** Shorter secrets can be guessed by brute force. */
 const MIN_SECRET_LENGTH = 16;
@@ -118,6 +121,29 @@ export const messageTypes = z
 
 /** The parts of a comma separated text, without the spaces around them. */
 export const commaSeparated = z.string().transform((text) => text.split(',').map((part) => part.trim()));
+
+const KEY = /^[A-Za-z0-9+/]{43}=$/;
+
+const KEYS = `must be one or two keys of 32 bytes in base64 (try: openssl rand -base64 32), or paths of files that contain one, comma separated`;
+
+/** The keys that encrypt secrets in the database, themselves or as paths of files. The first encrypts, all decrypt. */
+export const secretsKeys = commaSeparated.transform((parts, context) => {
+  const keys = parts.flatMap((part) => {
+    const key = KEY.test(part) ? part : readKey(part);
+    return KEY.test(key) ? [secretsKeyOf(Buffer.from(key, 'base64'))] : [];
+  });
+  if (keys.length === parts.length && keys.length <= 2) return keys;
+  context.addIssue(KEYS);
+  return z.NEVER;
+});
+
+function readKey(file: string): string {
+  try {
+    return path.isAbsolute(file) ? readFileSync(file, 'utf8').trim() : '';
+  } catch {
+    return '';
+  }
+}
 
 /** The scopes of a log-in by OpenID Connect. Without `openid` there is no ID token. */
 export const openIdScopes = z

@@ -13,27 +13,26 @@ const fileSchema = strictSettings({
   redaction: z.unknown().optional(),
 });
 
-const sourcesSchema = z
-  .array(
-    strictSettings({
-      name: z
-        .string()
-        .regex(
-          /^[a-z0-9][a-z0-9_-]{0,62}$/,
-          'must be lower-case letters, digits, - and _ (it is part of the URL)',
-        ),
-      webhook_secrets: z.array(webhookSecret).min(1, 'must contain at least one secret'),
-      cloud: strictSettings({
-        api_url: cloudApiUrl,
-        api_token: bearerToken.optional(),
-        username: z.string().optional(),
-        password: z.string().optional(),
-      }).optional(),
-      message_types: messageTypes.optional(),
-      limits: sourceLimits.optional(),
-    }),
-  )
-  .default([]);
+/** A source as the file describes it, and as the database does, with the texts that its references refer to. */
+export const sourceSchema = strictSettings({
+  name: z
+    .string()
+    .regex(
+      /^[a-z0-9][a-z0-9_-]{0,62}$/,
+      'must be lower-case letters, digits, - and _ (it is part of the URL)',
+    ),
+  webhook_secrets: z.array(webhookSecret).min(1, 'must contain at least one secret'),
+  cloud: strictSettings({
+    api_url: cloudApiUrl,
+    api_token: bearerToken.optional(),
+    username: z.string().optional(),
+    password: z.string().optional(),
+  }).optional(),
+  message_types: messageTypes.optional(),
+  limits: sourceLimits.optional(),
+});
+
+const sourcesSchema = z.array(sourceSchema).default([]);
 
 /** The other options of a destination depend on its type, which the forwarder knows. */
 const destinationsSchema = z

@@ -39,13 +39,9 @@ export function mergeSources(
 ): readonly SourceConfig[] {
   const { WEBHOOK_SECRET: secrets, MESSAGE_TYPES: messageTypes = MESSAGE_TYPES } = environment ?? {};
   const cloud = environmentCloud(environment, problems);
-  const sources = file.sources.map((source, index) => ({
-    name: source.name,
-    secrets: source.webhook_secrets,
-    cloud: fileCloud(source.cloud, index, problems),
-    messageTypes: source.message_types ?? messageTypes,
-    limits: source.limits,
-  }));
+  const sources = file.sources.map((source, index) =>
+    sourceOf(source, `XIQ_SINK_CONFIG: sources.${index}`, messageTypes, problems),
+  );
   if (new Set(sources.map(({ name }) => name)).size < sources.length) {
     problems.push('XIQ_SINK_CONFIG: two sources have the same name');
   }
@@ -66,6 +62,22 @@ export function mergeSources(
     return sources;
   }
   return [{ name: DEFAULT_SOURCE, secrets: secrets ?? [], cloud, messageTypes }, ...sources];
+}
+
+/** A source of the file, or of the database. `at` is its place in problems. */
+export function sourceOf(
+  source: SettingsFile['sources'][number],
+  at: string,
+  messageTypes: readonly MessageType[],
+  problems: string[],
+): SourceConfig {
+  return {
+    name: source.name,
+    secrets: source.webhook_secrets,
+    cloud: fileCloud(source.cloud, at, problems),
+    messageTypes: source.message_types ?? messageTypes,
+    limits: source.limits,
+  };
 }
 
 const twice = (setting: string, what: string) =>
@@ -89,16 +101,15 @@ function environmentCloud(environment: Environment | undefined, problems: string
 
 function fileCloud(
   cloud: SettingsFile['sources'][number]['cloud'],
-  index: number,
+  at: string,
   problems: string[],
 ): CloudAccess | undefined {
   if (cloud === undefined) return undefined;
-  const at = `XIQ_SINK_CONFIG: sources.${index}.cloud`;
   const given = {
-    url: { name: `${at}.api_url`, value: cloud.api_url },
-    token: { name: `${at}.api_token`, value: cloud.api_token },
-    username: { name: `${at}.username`, value: cloud.username },
-    password: { name: `${at}.password`, value: cloud.password },
+    url: { name: `${at}.cloud.api_url`, value: cloud.api_url },
+    token: { name: `${at}.cloud.api_token`, value: cloud.api_token },
+    username: { name: `${at}.cloud.username`, value: cloud.username },
+    password: { name: `${at}.cloud.password`, value: cloud.password },
   };
   return cloudAccess(given, problems);
 }

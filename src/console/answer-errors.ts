@@ -2,7 +2,15 @@ import { randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { VNode } from 'preact';
-import { ConflictError, NotFoundError, describeError, OutageError, HttpError } from '../errors.ts';
+import {
+  ConflictError,
+  describeError,
+  HttpError,
+  NotFoundError,
+  OutageError,
+  SettingsError,
+  UsageError,
+} from '../errors.ts';
 import { letInWith, wantsPage } from './access/gate.ts';
 import type { LogRefusal } from './access/gate.ts';
 import { navigationOf } from './area.ts';
@@ -90,6 +98,10 @@ function asHttpError(error: unknown): HttpError {
   if (error instanceof NotFoundError || error instanceof ConflictError) {
     const status = error instanceof NotFoundError ? 404 : 409;
     return new HttpError(status, error.code, error.message, { cause: error });
+  }
+  if (error instanceof UsageError) {
+    const code = error instanceof SettingsError ? 'WRONG_SETTINGS' : 'BAD_REQUEST';
+    return new HttpError(400, code, error.message, { cause: error });
   }
   if (error instanceof OutageError) {
     return new HttpError(503, 'UNAVAILABLE', describeError(error), { cause: error });

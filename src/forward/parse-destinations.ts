@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { DEFAULT_DESTINATION, destinationNames } from '../config/destinations.ts';
 import type { ForwardingSettings } from '../config/destinations.ts';
@@ -23,6 +24,8 @@ export interface Destination {
   readonly format: Format;
   readonly filter: DestinationFilter;
   readonly limits: BatchLimits;
+  /** The same for equal settings, credentials and rules of redaction included. */
+  readonly fingerprint: string;
   /** Creates the sender, which connects with the first batch. */
   createSender(): Sender;
 }
@@ -114,6 +117,7 @@ function parseDestination(
     format: createFormat(formatName, rules),
     filter,
     limits,
+    fingerprint: hash('sha256', JSON.stringify([given, rules]), 'hex'),
     createSender: () => senderType.create(options),
   };
 }

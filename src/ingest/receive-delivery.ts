@@ -29,6 +29,8 @@ export interface IngestObserver {
 /** The dependencies of receiving a delivery. */
 export interface ReceiveOptions {
   readonly verifier: SecretVerifier;
+  /** Whether all sources are known. If not, a delivery that no known secret fits is to be sent again. */
+  readonly knowsSources: () => boolean;
   readonly failedSecrets: FailedSecrets;
   readonly enqueue: (delivery: QueuedDelivery) => Promise<Durability>;
   readonly maxBodyBytes: number;
@@ -58,14 +60,14 @@ export async function receiveDelivery(
   request: IncomingMessage,
   { source, messageType, remoteAddress }: Addressed,
   inFlight: InFlight,
-  { verifier, failedSecrets, enqueue, maxBodyBytes, observer }: ReceiveOptions,
+  { verifier, knowsSources, failedSecrets, enqueue, maxBodyBytes, observer }: ReceiveOptions,
 ): Promise<Receipt> {
   const began = performance.now();
   const receivedAt = Date.now();
   const formInHeaders = verifier.verifyHeaders(source, request.headers);
   if (formInHeaders === undefined && !verifier.isSigned(request.headers)) {
     throw verifier.isOffered(request.headers)
-      ? await wrongSecret(failedSecrets, remoteAddress)
+      ? await wrongSecret(failedSecrets, remoteAddress, knowsSources())
       : unauthorized();
   }
   if (formInHeaders !== undefined) provenSenders.add(request);
@@ -81,7 +83,7 @@ export async function receiveDelivery(
   );
   if (formInHeaders === undefined) {
     if (!(await verifier.verifySignature(source, request.headers, sent))) {
-      throw await wrongSecret(failedSecrets, remoteAddress);
+      throw await wrongSecret(failedSecrets, remoteAddress, knowsSources());
     }
     provenSenders.add(request);
     inFlight.prove();
@@ -139,14 +141,21 @@ function unauthorized(): HttpError {
   return new HttpError(401, 'UNAUTHORIZED', message);
 }
 
-async function wrongSecret(failedSecrets: FailedSecrets, remoteAddress: string): Promise<HttpError> {
+async function wrongSecret(
+  failedSecrets: FailedSecrets,
+  remoteAddress: string,
+  knowsSources: boolean,
+): Promise<HttpError> {
   // If counting fails, a wrong secret must still be answered as one.
   const retryAfter = await failedSecrets.count(remoteAddress).catch(() => undefined);
-  return retryAfter === undefined
-    ? unauthorized()
-    : new HttpError(429, 'TOO_MANY_WRONG_SECRETS', 'too many wrong secrets from this address', {
-        retryAfter,
-      });
+  if (retryAfter !== undefined) {
+    return new HttpError(429, 'TOO_MANY_WRONG_SECRETS', 'too many wrong secrets from this address', {
+      retryAfter,
+    });
+  }
+  if (knowsSources) return unauthorized();
+  const message = 'the sources are not known yet; send the delivery again';
+  return new HttpError(503, 'SOURCES_UNKNOWN', message, { retryAfter: RETRY_AFTER_OUTAGE });
 }
 
 function keptInQuarantine(deliveryId: string, unreadable: UnreadableError): HttpError {

@@ -17,8 +17,16 @@ interface OfferedSecret {
   readonly value: string;
 }
 
+/** A source, with the secrets that its deliveries may have. */
+interface KnownSource {
+  readonly name: string;
+  readonly secrets: readonly string[];
+}
+
 /** Checks deliveries of the configured sources. */
 export interface SecretVerifier {
+  /** Replaces all sources. Requests whose secret is verified already are not affected. */
+  use(sources: readonly KnownSource[]): void;
   /** The form of the correct secret in the headers; undefined if there is none. */
   verifyHeaders(source: string, headers: IncomingHttpHeaders): SecretForm | undefined;
   /** Whether the headers contain anything that may be a secret. */
@@ -45,20 +53,14 @@ const NO_SECRET: KnownSecret = { digest: Buffer.alloc(32), secret: '' };
  * length are compared in constant time, and every configured secret is tried every time: the time of an answer reveals
  * neither how close a guess was nor whether the source exists.
  */
-export function createSecretVerifier(
-  sources: readonly { readonly name: string; readonly secrets: readonly string[] }[],
-): SecretVerifier {
-  const longest = Math.max(...sources.map(({ secrets }) => secrets.length));
-  const unknown = Array.from({ length: longest }, () => NO_SECRET);
-  const known = new Map<string, readonly KnownSecret[]>();
-  for (const { name, secrets } of sources) {
-    if (secrets.length === 0) throw new Error(`source "${name}" has no secret`);
-    const own = secrets.map((secret) => ({ digest: sha256(secret), secret }));
-    known.set(name, [...own, ...unknown.slice(own.length)]);
-  }
+export function createSecretVerifier(sources: readonly KnownSource[]): SecretVerifier {
+  let { known, unknown } = digestsOf(sources);
   const secretsOf = (source: string) => known.get(source) ?? unknown;
 
   return {
+    use(next) {
+      ({ known, unknown } = digestsOf(next));
+    },
     verifyHeaders(source, headers) {
       let form: SecretForm | undefined;
       for (const offered of offeredSecrets(headers)) {
@@ -85,6 +87,19 @@ export function createSecretVerifier(
       return right;
     },
   };
+}
+
+/** The secrets of each source, and those of an unknown one. */
+function digestsOf(sources: readonly KnownSource[]) {
+  const longest = sources.reduce((most, { secrets }) => Math.max(most, secrets.length), 0);
+  const unknown = Array.from({ length: longest }, () => NO_SECRET);
+  const known = new Map<string, readonly KnownSecret[]>();
+  for (const { name, secrets } of sources) {
+    if (secrets.length === 0) throw new Error(`source "${name}" has no secret`);
+    const own = secrets.map((secret) => ({ digest: sha256(secret), secret }));
+    known.set(name, [...own, ...unknown.slice(own.length)]);
+  }
+  return { known, unknown };
 }
 
 /** Other work has its turn after each part of a large body. */

@@ -35,12 +35,15 @@ const MAX_OTHER_SOURCES = 100;
  * their names: a worker may receive others from ingest processes with different settings. All further sources become
  * `other`, so the number of time series stays bounded.
  */
-export function createSourceLabel(configured: readonly string[]): (source: string) => string {
-  const known = new Set(configured);
-  const limit = known.size + MAX_OTHER_SOURCES;
+export function createSourceLabel(configured: () => readonly string[]): (source: string) => string {
+  const known = new Set<string>();
+  let others = 0;
   return (source) => {
     if (known.has(source)) return source;
-    if (known.size >= limit) return 'other';
+    if (!configured().includes(source)) {
+      if (others === MAX_OTHER_SOURCES) return 'other';
+      others += 1;
+    }
     known.add(source);
     return source;
   };

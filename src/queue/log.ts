@@ -29,9 +29,10 @@ export type BatchLog = (outcome: object, batch: readonly ReadDelivery[], message
  * would take four times as long as the rest.
  */
 export function createBatchLog(logger: Logger): BatchLog {
-  const unredacted = logger.child({}, { redact: [] });
+  const unredacted = logger.child({}, { redact: [], level: 'info' });
   return (outcome, batch, message) => {
-    if (unredacted.isLevelEnabled('info')) unredacted.info({ ...outcome, ...describeBatch(batch) }, message);
+    // The level of the parent can change later.
+    if (logger.isLevelEnabled('info')) unredacted.info({ ...outcome, ...describeBatch(batch) }, message);
   };
 }
 

@@ -21,22 +21,41 @@ import { viewListing, viewPlan, viewStep } from '../subscribe/plan-view.ts';
 import type { Subscriber } from '../subscribe/subscriber.ts';
 import { closing } from './closing.ts';
 
+/** The destinations of the settings in force. */
+type Destinations = () => readonly Destination[];
+
 /** What the console can send to destinations, exactly as the commands do. */
 export function sendingOf(
   db: Db,
-  destinations: readonly Destination[],
+  destinations: Destinations,
 ): Pick<DestinationsOptions, 'configured' | 'sendTest' | 'resend'> {
   return {
     configured: destinations,
-    sendTest: (name) => sendTest(findDestination(destinations, name), () => undefined),
-    resend: (name, rejected) => resendRejected(db, findDestination(destinations, name), rejected),
+    sendTest: (name) => sendTest(findDestination(destinations(), name), () => undefined),
+    resend: (name, rejected) => resendRejected(db, findDestination(destinations(), name), rejected),
   };
 }
 
 /** Whether a destination's current filter leaves an event out. A destination that is no longer configured has no filter. */
-export function filteredBy(destinations: readonly Destination[]): IsFiltered {
-  const filters = new Map(destinations.map(({ name, filter }) => [name, createFilter(filter)]));
-  return (destination, event) => filters.get(destination)?.(event) === false;
+export function filteredBy(destinations: Destinations): IsFiltered {
+  const filters = derived(
+    destinations,
+    (current) => new Map(current.map(({ name, filter }) => [name, createFilter(filter)])),
+  );
+  return (destination, event) => filters().get(destination)?.(event) === false;
+}
+
+/** What is made from settings, made again when they have changed. */
+function derived<Settings, Made>(
+  settings: () => Settings,
+  make: (current: Settings, before: Made | undefined) => Made,
+): () => Made {
+  let last: { readonly of: Settings; readonly made: Made } | undefined;
+  return () => {
+    const current = settings();
+    if (last?.of !== current) last = { of: current, made: make(current, last?.made) };
+    return last.made;
+  };
 }
 
 /** How the console replays quarantined items: exactly as the command does, in transactions of limited size. */
@@ -57,7 +76,9 @@ export function replayerOf(
 
 interface ConsoleSubscriptions {
   readonly db: Db;
-  readonly sources: readonly SourceConfig[];
+  readonly sources: () => readonly SourceConfig[];
+  /** The names of all sources, if there are more. */
+  readonly allNames?: () => readonly string[];
   readonly publicUrl: string | undefined;
   readonly logger: Logger;
   readonly opened: AsyncDisposableStack;
@@ -67,15 +88,26 @@ interface ConsoleSubscriptions {
 export function subscriptionsOf({
   db,
   sources,
+  allNames = () => [],
   publicUrl,
   logger,
   opened,
 }: ConsoleSubscriptions): SubscriptionsOptions {
-  if (publicUrl === undefined) return { db, sources: [], missing: missingSettings(sources, publicUrl) };
-  const subscribers = createSubscribers({ sources, publicUrl, db, logger });
-  opened.defer(closing(logger, 'logins of the console', () => logOut(subscribers)));
-  const missing = subscribers.length === 0 ? missingSettings(sources, publicUrl) : [];
-  return { db, sources: subscribers.map(viewsOf), missing };
+  const subscribers = derived(sources, (current, before: readonly Subscriber[] = []) => {
+    void logOut(before).catch((error: unknown) => logger.debug({ err: error }, 'logins were not ended'));
+    if (publicUrl === undefined) return [];
+    return createSubscribers({ sources: current, allNames: allNames(), publicUrl, db, logger });
+  });
+  opened.defer(closing(logger, 'logins of the console', () => logOut(subscribers())));
+  return {
+    db,
+    get sources() {
+      return subscribers().map(viewsOf);
+    },
+    get missing() {
+      return subscribers().length === 0 ? missingSettings(sources(), publicUrl) : [];
+    },
+  };
 }
 
 function viewsOf(subscriber: Subscriber): SourceSubscriptions {

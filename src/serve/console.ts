@@ -9,29 +9,34 @@ import { operatorLogArea } from '../console/operator-log/operator-log-area.ts';
 import { overviewArea } from '../console/overview/overview-area.ts';
 import { peopleArea } from '../console/people/people-area.ts';
 import { quarantineArea } from '../console/quarantine/quarantine-area.ts';
+import { sourcesArea } from '../console/sources/sources-area.ts';
 import { settingsArea } from '../console/settings/settings-area.ts';
 import { subscriptionsArea } from '../console/subscriptions/subscriptions-area.ts';
 import { openConsoleDatabase } from '../store/database.ts';
+import { changingSources } from './change-sources.ts';
 import { closing } from './closing.ts';
 import { filteredBy, replayerOf, sendingOf, subscriptionsOf } from './console-actions.ts';
 import { overviewOptions } from './console-overview.ts';
 import type { OverviewParts } from './console-overview.ts';
-import type { ServiceConfig } from './load-settings.ts';
+import type { LiveSettings } from './live-settings.ts';
 import { logLostConnections } from './open-store.ts';
 
 /** What the console needs of its process. */
 export interface ConsoleNeeds extends OverviewParts {
-  readonly config: ServiceConfig;
+  readonly live: LiveSettings;
   readonly databaseUrl: string;
   readonly logger: Logger;
 }
 
 /** Composes the console: each area with its data and its actions, in the order of the navigation. */
 export function createConsole(
-  { config, databaseUrl, logger, ...parts }: ConsoleNeeds,
+  { live, databaseUrl, logger, ...parts }: ConsoleNeeds,
   opened: AsyncDisposableStack,
 ): ConsoleOptions {
-  const { sources, publicUrl, destinations } = config;
+  const { config } = live;
+  const { publicUrl } = config;
+  const destinations = () => config.destinations;
+  const sources = () => config.sources;
   const db = openConsoleDatabase(databaseUrl, logLostConnections(logger));
   opened.defer(closing(logger, 'database of the console', () => db.destroy()));
   return {
@@ -45,8 +50,9 @@ export function createConsole(
       deliveriesArea({ db }),
       quarantineArea({ db, replay: replayerOf(db, config, logger) }),
       destinationsArea({ db, ...sendingOf(db, destinations) }),
-      subscriptionsArea(subscriptionsOf({ db, sources, publicUrl, logger, opened })),
-      settingsArea(maskConfig(config)),
+      subscriptionsArea(subscriptionsOf({ db, sources, allNames: live.names, publicUrl, logger, opened })),
+      sourcesArea(changingSources(db, live)),
+      settingsArea({ db, settings: () => maskConfig(config), reload: live.reload }),
       operatorLogArea({ db }),
     ],
   };

@@ -1,53 +1,85 @@
+import pLimit from 'p-limit';
 import type { Logger } from 'pino';
+import { describeError } from '../errors.ts';
 import { startForwarding } from '../forward/forward-events.ts';
-import type { Destination } from '../forward/parse-destinations.ts';
 import { openForwardingDatabase } from '../store/database.ts';
 import { addDestination } from '../store/destinations.ts';
 import { endOfEvents } from '../store/read-events.ts';
 import { closing } from './closing.ts';
+import type { LiveSettings } from './live-settings.ts';
 import type { Observation } from './observation.ts';
 import { logLostConnections } from './open-store.ts';
+import { repeat } from './repeat.ts';
 
 /** The events to forward, and their destinations. */
 export interface ForwardingOptions {
   readonly databaseUrl: string;
-  readonly destinations: readonly Destination[];
+  readonly live: Pick<LiveSettings, 'config' | 'follow'>;
   readonly observation: Pick<Observation, 'forwarding' | 'addPool'>;
   readonly logger: Logger;
 }
 
+/** A change that could not be made is tried again after so long. */
+const RETRY_INTERVAL_MS = 5_000;
+
+interface Running {
+  readonly fingerprint: string;
+  stop(): Promise<void>;
+}
+
 /**
- * Forwards to every destination independently of the others. A new one begins with the events stored from now on. The
- * tables must be up to date.
+ * Forwards to every destination of the settings in force, independently of the others. A new one begins with the events
+ * stored from now on; a changed one continues at its position, as one does that was removed before. The tables must be
+ * up to date.
  */
 export async function startForwardings(
-  options: ForwardingOptions,
+  { databaseUrl, live, observation, logger }: ForwardingOptions,
   started: AsyncDisposableStack,
 ): Promise<void> {
-  const { databaseUrl, destinations, observation, logger } = options;
-  if (destinations.length === 0) {
-    logger.info('no destinations are configured: nothing is forwarded');
-    return;
-  }
+  const { config } = live;
   const db = openForwardingDatabase(databaseUrl, logLostConnections(logger));
   started.defer(closing(logger, 'database of the forwarder', () => db.destroy()));
   observation.addPool('forwarding', db, started);
-  const start = await endOfEvents(db);
-  for (const { name } of destinations) await addDestination(db, name, start);
-  const forwardings = destinations.map((destination) =>
-    startForwarding(
-      { ...destination, sender: destination.createSender() },
-      db,
-      logger,
-      observation.forwarding,
-    ),
-  );
-  const stop = async () => {
-    // All at the same time, so that each has the whole time to finish its current batch.
-    const ends = await Promise.allSettled(forwardings.map((forwarding) => forwarding.stop()));
+  const running = new Map<string, Running>();
+  const oneAtATime = pLimit(1);
+
+  /** All at the same time, so that each has the whole time to finish its current batch. */
+  async function stop(names: readonly string[]): Promise<void> {
+    const ends = await Promise.allSettled(names.map(async (name) => running.get(name)?.stop()));
+    for (const name of names) running.delete(name);
     const failures = ends.filter((end) => end.status === 'rejected').map(({ reason }): unknown => reason);
     if (failures.length > 0) throw new AggregateError(failures, 'not every destination stopped cleanly');
+  }
+
+  async function apply(): Promise<void> {
+    const wanted = new Map(config.destinations.map((destination) => [destination.name, destination]));
+    const ended = [...running].filter(([name, one]) => wanted.get(name)?.fingerprint !== one.fingerprint);
+    const stopped = stop(ended.map(([name]) => name));
+    await stopped.catch(() => undefined);
+    const added = [...wanted.values()].filter(({ name }) => !running.has(name));
+    const start = added.length === 0 ? undefined : await endOfEvents(db);
+    for (const destination of added) {
+      const { name, fingerprint } = destination;
+      if (start !== undefined) await addDestination(db, name, start);
+      const forwarding = { ...destination, sender: destination.createSender() };
+      const started = startForwarding(forwarding, db, logger, observation.forwarding);
+      running.set(name, { fingerprint, stop: () => started.stop() });
+    }
+    if (ended.length + added.length > 0) logger.info({ destinations: [...running.keys()] }, 'forwarding');
+    await stopped;
+  }
+
+  const applyInTurn = () => oneAtATime(apply);
+  started.defer(closing(logger, 'forwarding', () => oneAtATime(() => stop([...running.keys()]))));
+  await applyInTurn();
+  if (running.size === 0) logger.info('no destinations are configured: nothing is forwarded');
+  started.defer(live.follow('forwarding', applyInTurn));
+  const work = async () => {
+    await applyInTurn();
+    return 'done' as const;
   };
-  started.defer(closing(logger, 'forwarding', stop));
-  logger.info({ destinations: destinations.map(({ name }) => name) }, 'forwarding');
+  const retrying = repeat(RETRY_INTERVAL_MS, work, (error) => {
+    logger.warn(`destinations were not changed as the settings say: ${describeError(error)}`);
+  });
+  started.defer(closing(logger, 'changes of destinations', () => retrying.stop()));
 }

@@ -6,6 +6,8 @@ import type { Destination } from '../forward/parse-destinations.ts';
 /** The settings, with the destinations that only the forwarder can check. */
 export interface ServiceConfig extends Config {
   readonly destinations: readonly Destination[];
+  /** The environment that these settings were read from, which sources in the database refer to. Contains secrets. */
+  readonly variables: Readonly<Record<string, string | undefined>>;
 }
 
 /** Reads all settings. Throws one UsageError that lists every wrong one, destinations included. */
@@ -14,5 +16,5 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>):
   const config = loadConfig(env, (forwarding) => {
     destinations = parseDestinations(forwarding);
   });
-  return Object.freeze({ ...config, destinations });
+  return Object.freeze({ ...config, destinations, variables: env });
 }

@@ -36,6 +36,7 @@ import type { DroppedContent } from '../store/limit-quarantine.ts';
 import { listDestinations } from '../store/destinations.ts';
 import type { BlockedChange } from '../store/partition-changes.ts';
 import { closing } from './closing.ts';
+import type { ServiceConfig } from './load-settings.ts';
 import { forwardsIn, receivesIn, storesIn } from './roles.ts';
 import type { Role } from './roles.ts';
 import { createStartSteps } from './start-steps.ts';
@@ -77,11 +78,10 @@ export interface Observation {
 }
 
 export interface ObservationOptions {
-  readonly config: Config;
+  readonly config: ServiceConfig;
   readonly role: Role;
   /** Undefined in a process without a database. */
   readonly db: Db | undefined;
-  readonly destinations: readonly { readonly name: string }[];
   readonly logger: Logger;
 }
 
@@ -160,7 +160,7 @@ function observeParts(
   Observation,
   'ingest' | 'onCommitted' | 'onStored' | 'onQuarantineDropped' | 'forwarding' | 'onSubscriptionsChecked'
 > {
-  const sourceLabel = createSourceLabel(config.sources.map(({ name }) => name));
+  const sourceLabel = createSourceLabel(() => config.sources.map(({ name }) => name));
   const ingest = receivesIn(role) ? createIngestMetrics(registry, sourceLabel) : undefined;
   const countStored = storesIn(role) ? createStoringMetrics(registry, sourceLabel) : undefined;
   const onQuarantineDropped = storesIn(role) ? createQuarantineMetrics(registry, sourceLabel) : undefined;
@@ -207,11 +207,13 @@ async function openTraces(
   return traces;
 }
 
-function createDestinationReader({ db, destinations }: ObservationOptions): AskDestinations {
-  const names = new Set(destinations.map(({ name }) => name));
-  if (db === undefined || names.size === 0) return async () => [];
-  const ask = async () => (await listDestinations(db)).filter(({ name }) => names.has(name));
-  return cached(ask, DESTINATIONS_CACHE);
+function createDestinationReader({ config, db }: ObservationOptions): AskDestinations {
+  if (db === undefined) return async () => [];
+  const ask = cached(() => listDestinations(db), DESTINATIONS_CACHE);
+  return async () => {
+    const names = new Set(config.destinations.map(({ name }) => name));
+    return names.size === 0 ? [] : (await ask())?.filter(({ name }) => names.has(name));
+  };
 }
 
 const identify = (role: Role) => ({

@@ -1,6 +1,5 @@
 import path from 'node:path';
 import type { Logger } from 'pino';
-import { systemClock } from '../clock.ts';
 import { maskConfig } from '../config.ts';
 import type { Config } from '../config.ts';
 import type { SourceConfig } from '../config.ts';
@@ -25,7 +24,6 @@ import { createIdentity } from '../queue/installation.ts';
 import { openDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { locateDeliveries } from '../store/wal-position.ts';
-import { watchSubscriptions } from '../subscribe/watch.ts';
 import { createConsole } from './console.ts';
 import { startIndexBuilding } from './index-building.ts';
 import { locateQueue, logLostConnections, prepareTables } from './open-store.ts';
@@ -38,9 +36,12 @@ import { startObserving } from './observation.ts';
 import type { Observation } from './observation.ts';
 import { startStoring } from './storing.ts';
 import type { StoringOptions } from './storing.ts';
+import { followSources } from './follow-sources.ts';
+import { createLiveSettings, reloadRecorded } from './live-settings.ts';
+import type { LiveSettings } from './live-settings.ts';
+import { startSubscriptionWatch } from './subscription-watch.ts';
 import { startWithDatabase } from './start-with-database.ts';
 import type { Start } from './start-with-database.ts';
-import { createSubscribers } from '../subscribe/create-subscribers.ts';
 import { closing } from './closing.ts';
 import { startAdminListener, startListener } from './listeners.ts';
 import type { ServiceConfig } from './load-settings.ts';
@@ -61,6 +62,8 @@ export interface Service {
   readonly psqlArgument: string | undefined;
   /** Asks proxies to go elsewhere: readiness ends, and every answer ends its connection. Everything still works. */
   drain(): void;
+  /** Reads the settings again after this signal; what is wrong is logged. Records it in the operator log. */
+  reload(signal: NodeJS.Signals): Promise<void>;
   /** Accepts no more deliveries, finishes those in progress, closes everything. */
   stop(): Promise<void>;
 }
@@ -68,6 +71,8 @@ export interface Service {
 interface StartOptions {
   /** Ends the start: what waits is cancelled, everything is closed, and the error is the signal's reason. */
   readonly signal: AbortSignal;
+  /** Reads the settings again, for a reload. Throws a UsageError if one is wrong. */
+  readonly reread?: () => Promise<ServiceConfig>;
   /** Called with the embedded database as soon as it is starting, so that it can be stopped whatever happens. */
   readonly onEmbedded?: (server: Promise<EmbeddedPostgres>) => void;
 }
@@ -88,27 +93,39 @@ export async function startService(
     );
   }
   const secrets = receivesIn(role) ? await completeSecrets(given) : undefined;
-  const config = { ...given, sources: secrets?.sources ?? (await readSecrets(given)) };
+  const sources = secrets?.sources ?? (await readSecrets(given));
+  const live = createLiveSettings({
+    given: { ...given, sources },
+    reread: options.reread ?? (async () => given),
+    complete: async (next) => (receivesIn(role) ? (await completeSecrets(next)).sources : readSecrets(next)),
+    logger,
+  });
+  const { config } = live;
+  live.follow('log', () => {
+    logger.level = config.logLevel;
+  });
   logger.info({ ...maskConfig(config), role }, 'starting');
   const draining = new AbortController();
   await using opened = new AsyncDisposableStack();
-  const starting = { config, secrets, role, logger, draining: draining.signal, ...options };
-  const started = await startParts(starting, opened).catch((error: unknown) => {
+  const starting = { config, live, secrets, role, logger, draining: draining.signal, ...options };
+  const { db, ...started } = await startParts(starting, opened).catch((error: unknown) => {
     options.signal.throwIfAborted();
     throw error;
   });
   const running = opened.move();
   return {
     ...started,
-    sources: config.sources,
+    sources,
     secrets,
     drain: () => draining.abort(),
+    reload: (signal) => reloadRecorded(live, db, signal, logger),
     stop: () => running.disposeAsync(),
   };
 }
 
 interface Starting extends StartOptions {
-  /** With the secrets of all sources. */
+  readonly live: LiveSettings;
+  /** The settings in force. */
   readonly config: ServiceConfig;
   readonly secrets: SourceSecrets | undefined;
   readonly role: Role;
@@ -123,15 +140,14 @@ interface Starting extends StartOptions {
 async function startParts(
   starting: Starting,
   opened: AsyncDisposableStack,
-): Promise<Pick<Service, 'port' | 'adminPort' | 'psqlArgument'>> {
-  const { config, secrets, role, logger, draining, signal } = starting;
-  const { destinations } = config;
+): Promise<Pick<Service, 'port' | 'adminPort' | 'psqlArgument'> & { readonly db: Db | undefined }> {
+  const { config, live, secrets, role, logger, draining, signal } = starting;
   const database = needsDatabase(config, role) ? await openServer(starting, opened) : undefined;
   const working = opened.use(new AsyncDisposableStack());
   const identity = createIdentity(config.dataDir, database !== undefined);
   const queueLocation = locateQueue(config, database?.databaseUrl ?? '', identity);
   const db = database?.db;
-  const observation = await startObserving({ config, role, db, destinations, logger }, opened);
+  const observation = await startObserving({ config, role, db, logger }, opened);
   const queue = receivesIn(role)
     ? openQueue({ config, location: queueLocation, db, observation, logger }, opened)
     : undefined;
@@ -146,14 +162,16 @@ async function startParts(
     tls: config.tls === undefined ? undefined : readTlsFiles(config.tls),
     logger,
   };
+  const reportingUrl = database?.databaseUrl ?? config.databaseUrl;
+  await followSources({ live, databaseUrl: reportingUrl, role, logger }, opened);
   const listener =
-    queue === undefined ? createHealthServer(health) : createIngest(config, queue, observation, health);
+    queue === undefined ? createHealthServer(health) : createIngest({ live, queue, observation, health });
   const port = await startListener(config, listener, draining, logger, opened);
   const console =
     hasConsole && database !== undefined && measure !== undefined
       ? createConsole(
           {
-            config,
+            live,
             databaseUrl: database.databaseUrl,
             logger,
             readiness: () => readiness.describe(),
@@ -168,15 +186,14 @@ async function startParts(
   const metrics = () => observation.metrics.render();
   const adminPort = await startAdminListener(config, { metrics, console, draining }, logger, opened);
   if (role !== 'ingest' && database !== undefined) {
-    const start = startOf(role, { config, ...database, queueLocation, destinations, observation, logger });
+    const start = startOf(role, { config, live, ...database, queueLocation, observation, logger });
     await startWithDatabase(start, logger, signal, working);
   }
   if (storesIn(role) && database !== undefined) {
-    startSubscriptionWatch({ config, db: database.db, observation, logger }, opened);
+    await startSubscriptionWatch({ live, db: database.db, observation, logger }, opened);
   }
-  const reportingUrl = database?.databaseUrl ?? config.databaseUrl;
   if (reportingUrl !== undefined) observation.startReport(reportingUrl, readiness, opened);
-  return { port, adminPort, psqlArgument: database?.psqlArgument };
+  return { port, adminPort, psqlArgument: database?.psqlArgument, db };
 }
 
 /** The readiness of a process that drains. */
@@ -296,16 +313,29 @@ function openQueue(
   return queue;
 }
 
-function createIngest(
-  config: Config,
-  queue: DeliveryQueue,
-  { traces }: Observation,
-  health: HealthOptions,
-): HttpListener {
-  const limits = new Map(config.sources.map((source) => [source.name, source.limits]));
+const limitsOf = (sources: readonly SourceConfig[]) =>
+  new Map(sources.map(({ name, limits }) => [name, limits]));
+
+interface IngestNeeds {
+  readonly live: LiveSettings;
+  readonly queue: DeliveryQueue;
+  readonly observation: Observation;
+  readonly health: HealthOptions;
+}
+
+function createIngest({ live, queue, observation, health }: IngestNeeds): HttpListener {
+  const { config } = live;
+  const { traces } = observation;
+  const verifier = createSecretVerifier(config.sources);
+  let limits = limitsOf(config.sources);
+  live.follow('ingest', () => {
+    verifier.use(config.sources);
+    limits = limitsOf(config.sources);
+  });
   return createIngestServer({
     ...health,
-    verifier: createSecretVerifier(config.sources),
+    verifier,
+    knowsSources: live.knowsStored,
     failedSecrets: createFailedSecrets(),
     admission: createAdmission({
       ...config,
@@ -319,32 +349,4 @@ function createIngest(
         : (delivery) => traces.receive(delivery, () => queue.enqueue(delivery)),
     maxBodyBytes: config.maxBodyBytes,
   });
-}
-
-interface WatchNeeds {
-  readonly config: Config;
-  readonly db: Db;
-  readonly observation: Observation;
-  readonly logger: Logger;
-}
-
-/** Watches the subscriptions of the sources that have an API. Started last: the cloud begins to send then. */
-function startSubscriptionWatch(
-  { config, db, observation, logger }: WatchNeeds,
-  opened: AsyncDisposableStack,
-): void {
-  const { sources, publicUrl, subscribe } = config;
-  if (sources.every(({ cloud }) => cloud === undefined)) return;
-  if (publicUrl === undefined) {
-    logger.info('PUBLIC_URL is not set: the subscriptions in the cloud are not checked');
-    return;
-  }
-  const watch = watchSubscriptions({
-    subscribers: createSubscribers({ sources, publicUrl, db, logger }),
-    repairs: subscribe === 'auto',
-    logger,
-    clock: systemClock,
-    onChecked: observation.onSubscriptionsChecked,
-  });
-  opened.defer(closing(logger, 'subscription watch', () => watch.stop()));
 }

@@ -33,6 +33,12 @@ export const OPERATOR_ACTIONS = [
   'access.remove',
   'access.token',
   'access.revoke',
+  'settings.reload',
+  'source.add',
+  'source.rotate',
+  'source.drop-old',
+  'source.disable',
+  'source.reencrypt',
 ] as const;
 
 export type OperatorActionName = (typeof OPERATOR_ACTIONS)[number];
@@ -118,6 +124,16 @@ export interface Tables {
     result: ColumnType<Readonly<Record<string, unknown>> | null, string | null, string>;
   };
   locks: { name: string };
+  sources: {
+    name: string;
+    /** Checked by the reader: it contains references to secrets, or encrypted ones. */
+    definition: ColumnType<unknown, string, string>;
+    old_secrets_until: Date | null;
+    revision: Generated<string>;
+    created_at: Generated<Date>;
+    changed_at: Generated<Date>;
+    disabled_at: Date | null;
+  };
   accounts: {
     name: string;
     role: AccountRole;

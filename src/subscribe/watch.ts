@@ -15,6 +15,8 @@ interface WatchOptions {
   readonly repairs: boolean;
   readonly logger: Logger;
   readonly clock: Clock;
+  /** The first check begins after so long. Default: now. */
+  readonly delayMs?: number;
   /** Called after each check with the number of changes that the subscriptions of a source need. */
   readonly onChecked?: ((source: string, changes: number) => void) | undefined;
 }
@@ -34,6 +36,7 @@ export function watchSubscriptions({
   repairs,
   logger,
   clock,
+  delayMs = 0,
   onChecked,
 }: WatchOptions): SubscriptionWatch {
   const stopping = new AbortController();
@@ -71,6 +74,7 @@ export function watchSubscriptions({
   }
 
   async function run(): Promise<void> {
+    if (delayMs > 0) await clock.sleep(delayMs, signal).catch(() => undefined);
     while (!signal.aborted) {
       await Promise.all(subscribers.map(check));
       await clock.sleep(INTERVAL_MS, signal).catch(() => undefined);

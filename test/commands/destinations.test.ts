@@ -85,6 +85,7 @@ async function rejectAll(name: string): Promise<void> {
 /** The destination with a sender that refuses what the test says. */
 const withSender = (send: Sender['send']): Destination => ({
   ...archive,
+  fingerprint: '',
   createSender: () => ({ send, close: async () => undefined }),
 });
 

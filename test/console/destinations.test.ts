@@ -30,6 +30,7 @@ beforeAll(async () => {
   const archive = fileDestination('archive', directory);
   const away: Destination = {
     ...fileDestination('away', directory),
+    fingerprint: '',
     createSender: () => ({
       send: async () => {
         throw new Error('connect ECONNREFUSED');

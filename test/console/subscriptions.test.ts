@@ -42,7 +42,7 @@ afterEach(async () => {
 async function start(sources: readonly SourceConfig[], publicUrl: string | undefined): Promise<void> {
   const logger = pino({ level: 'silent' });
   opened = new AsyncDisposableStack();
-  const options = subscriptionsOf({ db: test.db, sources, publicUrl, logger, opened });
+  const options = subscriptionsOf({ db: test.db, sources: () => sources, publicUrl, logger, opened });
   admin = await startAdmin([subscriptionsArea(options)], test.db);
 }
 

@@ -10,7 +10,6 @@ import { liveArea } from '../../src/console/live/live-area.ts';
 import { operatorLogArea } from '../../src/console/operator-log/operator-log-area.ts';
 import { peopleArea } from '../../src/console/people/people-area.ts';
 import { quarantineArea } from '../../src/console/quarantine/quarantine-area.ts';
-import { settingsArea } from '../../src/console/settings/settings-area.ts';
 import { subscriptionsArea } from '../../src/console/subscriptions/subscriptions-area.ts';
 import { sendingOf } from '../../src/serve/console-actions.ts';
 import { recordAction } from '../../src/store/operator-log.ts';
@@ -21,6 +20,7 @@ import type { RunningAdmin } from '../support/admin.ts';
 import { findBanned } from '../support/banned-phrases.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
+import { settingsForTests, sourcesForTests } from '../support/sources.ts';
 import { temporaryDirectory } from '../support/program.ts';
 import { overviewForTests } from './overview/overview-for-tests.ts';
 import { RANGE, ROAMING_CLIENT, seedEvents, UNPLACED_CLIENT } from './seeded-events.ts';
@@ -55,6 +55,7 @@ const PAGES = [
   '/operator-log',
   '/operator-log?limit=1',
   '/settings',
+  '/sources',
   '/nowhere',
 ];
 
@@ -157,9 +158,10 @@ function areasOf(db: Db, directory: string) {
     liveArea({ db }),
     deliveriesArea({ db }),
     quarantineArea({ db, replay: async () => [] }),
-    destinationsArea({ db, ...sendingOf(db, destinations) }),
+    destinationsArea({ db, ...sendingOf(db, () => destinations) }),
     subscriptionsArea({ db, sources: [], missing: [{ setting: 'PUBLIC_URL', purpose: 'the public URL' }] }),
     operatorLogArea({ db }),
-    settingsArea({ sources: ['default (1 secret)'], publicUrl: undefined, destinations: [] }),
+    sourcesForTests(db),
+    settingsForTests(db, { sources: ['default (1 secret)'], publicUrl: undefined, destinations: [] }),
   ];
 }

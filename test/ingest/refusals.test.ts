@@ -102,7 +102,13 @@ it('a check of the secret that fails lets nothing in', async () => {
     throw new Error('no check');
   };
   const { post, deliveries } = await serve({
-    verifier: { verifyHeaders: fail, isOffered: fail, isSigned: fail, verifySignature: fail },
+    verifier: {
+      use: () => undefined,
+      verifyHeaders: fail,
+      isOffered: fail,
+      isSigned: fail,
+      verifySignature: fail,
+    },
   });
   expect(await refusal(await post(BODY))).toMatchObject({ status: 500, code: 'INTERNAL_ERROR' });
   expect(deliveries).toEqual([]);

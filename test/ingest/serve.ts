@@ -42,6 +42,7 @@ export async function serve({
   const logger = pino({ level: 'trace' }, { write: (line) => void lines.push(line) });
   const maxBodyBytes = overrides.maxBodyBytes ?? 100_000;
   const server = createIngestServer({
+    knowsSources: () => true,
     verifier: createSecretVerifier([{ name: 'default', secrets: [SECRET, SECOND_SECRET] }]),
     failedSecrets: createFailedSecrets(),
     enqueue: async (delivery) => {

@@ -28,7 +28,7 @@ describe('metrics', () => {
 
   it('give series to the configured sources and to a hundred others, and no more', async () => {
     const metrics = open();
-    const label = createSourceLabel(['default']);
+    const label = createSourceLabel(() => ['default']);
     const ingest = createIngestMetrics(metrics.registry, label);
     for (let n = 0; n < 1_000; n += 1) {
       ingest.taken(
@@ -45,7 +45,10 @@ describe('metrics', () => {
 
   it('count deliveries, records, bytes and answers', async () => {
     const metrics = open();
-    const ingest = createIngestMetrics(metrics.registry, createSourceLabel([]));
+    const ingest = createIngestMetrics(
+      metrics.registry,
+      createSourceLabel(() => []),
+    );
     ingest.taken({ source: 'a', messageType: 'GDPR_LOG_ALL', recordCount: 3, bodyBytes: 500 }, 0.004);
     ingest.taken({ source: 'a', messageType: 'GDPR_LOG_ALL', recordCount: 1, bodyBytes: 100 }, 0.7);
     ingest.refused(503);
@@ -66,7 +69,10 @@ describe('metrics', () => {
 
   it('count what a transaction stored, and begin series at 0', async () => {
     const metrics = open();
-    const onStored = createStoringMetrics(metrics.registry, createSourceLabel([]));
+    const onStored = createStoringMetrics(
+      metrics.registry,
+      createSourceLabel(() => []),
+    );
     const row = {
       source: 'a',
       messageType: 'UNKNOWN',

@@ -83,7 +83,7 @@ export function startActions(
       liveArea({ db, hub: createEventHub(db, { intervalMs: 50, maxWatchers, batch: 5 }) }),
       deliveriesArea({ db }),
       quarantineArea({ db, replay: replayerOf(db, { maxBodyBytes: 1024 * 1024 }, logger) }),
-      destinationsArea({ db, ...sendingOf(db, destinations) }),
+      destinationsArea({ db, ...sendingOf(db, () => destinations) }),
     ],
     db,
   );

@@ -10,6 +10,8 @@ import { changesOf, messageTypeOf } from '../../subscribe/plan.ts';
 import type { Change } from '../../subscribe/plan.ts';
 import { createSubscribers } from '../../subscribe/create-subscribers.ts';
 import { readKeptSecret } from '../../serve/webhook-secret.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
+import { listSources } from '../../store/sources.ts';
 import { countOf } from '../../units.ts';
 import { fail, LIMIT_MS, ok, skipped, warn } from './check.ts';
 import type { Finding } from './check.ts';
@@ -75,7 +77,8 @@ export async function checkSubscriptions(
   );
   const { db } = access.opened();
   const logger = createLogger('silent');
-  const subscribers = createSubscribers({ sources: complete, publicUrl, db, logger });
+  const allNames = (await listSources(db, ALL_SOURCES)).map(({ name }) => name);
+  const subscribers = createSubscribers({ sources: complete, allNames, publicUrl, db, logger });
   const subscriber = subscribers.find((one) => one.source === source);
   if (subscriber === undefined)
     return skipped('there is no webhook secret yet', `run ${commandName()} serve`);

@@ -4,8 +4,8 @@ import { ROLES } from '../../serve/roles.ts';
 import { examples } from '../shared/options.ts';
 import type { Settings } from '../shared/run-on-store.ts';
 
-/** The command `serve`. */
-export function defineServe(program: Command, settings: Settings): void {
+/** The command `serve`. A reload reads the settings with `reread`. */
+export function defineServe(program: Command, settings: Settings, reread: Settings): void {
   program
     .command('serve')
     .description('receive, store and forward events until Ctrl-C')
@@ -20,6 +20,6 @@ export function defineServe(program: Command, settings: Settings): void {
     )
     .action(async ({ role }) => {
       const { serveUntilSignal } = await import('./serve-until-signal.ts');
-      await serveUntilSignal(await settings(), role);
+      await serveUntilSignal(await settings(), role, reread);
     });
 }

@@ -26,7 +26,11 @@ const DRAINING: ReadonlySet<Role> = new Set(['all', 'ingest', 'console']);
  * shutdown that takes longer than 7 s after the draining, ends the process at once, with exit code 1: every delivery
  * answered with 200 is durable by then. The embedded database never keeps running.
  */
-export async function serveUntilSignal(config: ServiceConfig, role: Role): Promise<void> {
+export async function serveUntilSignal(
+  config: ServiceConfig,
+  role: Role,
+  reread: () => Promise<ServiceConfig>,
+): Promise<void> {
   const logger = createLogger(config.logLevel);
   let embedded: Promise<EmbeddedPostgres> | undefined;
   let timeout: NodeJS.Timeout | undefined;
@@ -44,9 +48,11 @@ export async function serveUntilSignal(config: ServiceConfig, role: Role): Promi
     return signal;
   });
   const started = performance.now();
+  const reloads = reloadOnSignal();
   try {
     service = await startService(config, role, logger, {
       signal: stopping.signal,
+      reread,
       onEmbedded(server) {
         embedded = server;
         // Its failure is the start's as well.
@@ -55,6 +61,7 @@ export async function serveUntilSignal(config: ServiceConfig, role: Role): Promi
     });
     const { port, adminPort } = service;
     logger.info({ role, port, adminPort, ms: Math.round(performance.now() - started) }, 'ready');
+    reloads.begin(service);
     process.stdout.write(`${welcome(service, config, role)}\n`);
     const signal = await signalled;
     if (signal === 'SIGTERM' && DRAINING.has(role)) await drain(service, config.drainSeconds, logger);
@@ -90,6 +97,22 @@ async function leaveAtOnce(
     logger.error({ err: error }, `the embedded Postgres was not stopped: ${describeError(error)}`);
   }
   process.exit(1);
+}
+
+/** SIGHUP reloads the settings; one during the start does so after it. */
+function reloadOnSignal(): { begin(service: Service): void } {
+  let running: Service | undefined;
+  let isAsked = false;
+  process.on('SIGHUP', (signal) => {
+    isAsked = true;
+    void running?.reload(signal);
+  });
+  return {
+    begin(service) {
+      running = service;
+      if (isAsked) void service.reload('SIGHUP');
+    },
+  };
 }
 
 function nextSignal(): Promise<NodeJS.Signals> {

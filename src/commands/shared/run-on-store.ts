@@ -5,10 +5,10 @@ import type { CommandStore } from '../../serve/open-store.ts';
 export type Settings = () => Promise<ServiceConfig>;
 
 /** The settings of an environment. Their reader is loaded on the first call: `--help` and completion need no settings. */
-export function settingsOf(env: Readonly<Record<string, string | undefined>>): Settings {
+export function settingsOf(env: () => Readonly<Record<string, string | undefined>>): Settings {
   return async () => {
     const { loadSettings } = await import('../../serve/load-settings.ts');
-    return loadSettings(env);
+    return loadSettings(env());
   };
 }
 

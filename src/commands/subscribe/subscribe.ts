@@ -1,13 +1,14 @@
 import type { Logger } from 'pino';
-import type { Config } from '../../config.ts';
 import type { SourceConfig } from '../../config.ts';
-import { UsageError } from '../../errors.ts';
+import { SettingsError, UsageError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
 import { recordAction } from '../../store/operator-log.ts';
 import type { Applied, Outcome } from '../../subscribe/apply.ts';
 import { changesOf, messageTypeOf } from '../../subscribe/plan.ts';
 import { viewListing, viewPlan } from '../../subscribe/plan-view.ts';
 import type { Goal, Listing, Plan, Subscriber } from '../../subscribe/subscriber.ts';
+import { joinSources, readStoredSources } from '../../serve/join-sources.ts';
+import type { ServiceConfig } from '../../serve/load-settings.ts';
 import { withStore } from '../../serve/open-store.ts';
 import { completeSecrets } from '../../serve/webhook-secret.ts';
 import { createSubscribers } from '../../subscribe/create-subscribers.ts';
@@ -18,7 +19,7 @@ import { formatPlan, formatStep } from './print-plan.ts';
 
 /** The settings that a `subscribe` command works with. */
 export interface SubscribeContext {
-  readonly config: Config;
+  readonly config: ServiceConfig;
   readonly logger: Logger;
   /** The source to work on; undefined for all sources with API access. */
   readonly source: string | undefined;
@@ -136,7 +137,6 @@ async function forEachSource(
   work: (subscriber: Subscriber, signal: AbortSignal, db: Db) => Promise<void>,
 ): Promise<void> {
   const { publicUrl } = config;
-  const chosen = chooseSources(config.sources, source);
   if (publicUrl === undefined) {
     throw new UsageError('PUBLIC_URL is not set. Set it to the https:// address that the cloud sends to.');
   }
@@ -144,8 +144,16 @@ async function forEachSource(
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
   const failures: Error[] = [];
   await withStore(config, logger, async ({ db }) => {
-    const { sources } = await completeSecrets(config);
-    for (const subscriber of createSubscribers({ sources, publicUrl, db, logger })) {
+    const own = await completeSecrets(config);
+    const { sources, names, conflicts, problems } = joinSources(
+      own.sources,
+      await readStoredSources(db),
+      config,
+    );
+    if (conflicts.length > 0) throw new SettingsError(conflicts);
+    problems.forEach(note);
+    const chosen = chooseSources(sources, source);
+    for (const subscriber of createSubscribers({ sources, allNames: names, publicUrl, db, logger })) {
       if (!chosen.has(subscriber.source)) continue;
       try {
         await work(subscriber, stop.signal, db);

@@ -27,7 +27,8 @@ import type { ResendOptions } from './rejected-events.ts';
 
 /** What pages and routes of destinations need. */
 export interface DestinationsOptions extends ResendOptions {
-  readonly configured: readonly ConfiguredDestination[];
+  /** The destinations of the settings, which a reload may change. */
+  readonly configured: () => readonly ConfiguredDestination[];
   /** Sends a test event; `refusal` is undefined if the destination accepted it. Throws if nothing can be sent. */
   readonly sendTest: (
     name: string,
@@ -85,7 +86,7 @@ const listRoute = ({ db, configured }: DestinationsOptions) =>
     asks: NOTHING,
     answer: z.object({ items: z.array(destinationSchema), next_cursor: z.null() }),
     work: async (_asked, { scope }) => ({
-      items: (await describeDestinations(db, scope, configured)).map(toDestinationAnswer),
+      items: (await describeDestinations(db, scope, configured())).map(toDestinationAnswer),
       next_cursor: null,
     }),
   });
@@ -93,7 +94,7 @@ const listRoute = ({ db, configured }: DestinationsOptions) =>
 const done = z.object({ name: z.string() });
 
 function changeOf({ db, configured }: DestinationsOptions, name: string, { operator }: Asking) {
-  return { db, operator, configured: configured.map((one) => one.name), name };
+  return { db, operator, configured: configured().map((one) => one.name), name };
 }
 
 const stateRoute = (options: DestinationsOptions, verb: 'pause' | 'resume', state: 'paused' | 'running') =>
@@ -207,8 +208,10 @@ const resendRoute = (options: DestinationsOptions) =>
   });
 
 function mustBeConfigured({ configured }: DestinationsOptions, name: string): void {
-  if (configured.some((one) => one.name === name)) return;
-  const names = configured.map((one) => one.name).join(', ');
+  if (configured().some((one) => one.name === name)) return;
+  const names = configured()
+    .map((one) => one.name)
+    .join(', ');
   const message = `no destination "${name}" is configured; configured are: ${names === '' ? 'none' : names}`;
   throw new HttpError(404, 'UNKNOWN_DESTINATION', message);
 }

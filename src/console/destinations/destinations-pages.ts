@@ -100,7 +100,7 @@ const forgetForm = ({ name }: DescribedDestination): Content => html`
 /** What the pages of destinations need. */
 interface DestinationsPageOptions {
   readonly db: Db;
-  readonly configured: readonly ConfiguredDestination[];
+  readonly configured: () => readonly ConfiguredDestination[];
 }
 
 /** The list of destinations. */
@@ -109,7 +109,7 @@ export async function destinationsPage(
   visitor: Visitor,
 ): Promise<Page> {
   const { scope } = visitor;
-  const destinations = await describeDestinations(db, scope, configured);
+  const destinations = await describeDestinations(db, scope, configured());
   return {
     title: 'Destinations',
     modules: ['destinations.js'],
@@ -129,8 +129,8 @@ export async function destinationsPage(
 const EMPTY = html`
   <p class="empty">
     No destinations are configured. Set <code>FORWARD_TO</code>, for example to${' '}
-    <code>syslog+tls://siem.example:6514?format=cef</code>, and restart. docs/forwarding.md describes all
-    types of destinations.
+    <code>syslog+tls://siem.example:6514?format=cef</code>, and restart or reload. docs/forwarding.md
+    describes all types of destinations.
   </p>
 `;
 
@@ -184,7 +184,7 @@ export async function destinationPage(
   after: string | undefined,
 ): Promise<Page> {
   const { scope } = visitor;
-  const described = (await describeDestinations(db, scope, configured)).find((one) => one.name === name);
+  const described = (await describeDestinations(db, scope, configured())).find((one) => one.name === name);
   if (described === undefined) {
     throw new HttpError(404, 'UNKNOWN_DESTINATION', `there is no destination "${name}"`);
   }

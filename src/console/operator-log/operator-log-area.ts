@@ -72,9 +72,15 @@ const WORDS: Readonly<Record<OperatorActionName, string>> = {
   'access.remove': 'disabled an account',
   'access.token': 'created an API token',
   'access.revoke': 'revoked an API token',
+  'settings.reload': 'reloaded the settings',
+  'source.add': 'added a source',
+  'source.rotate': 'added a new secret to a source',
+  'source.drop-old': 'dropped the old secrets of a source',
+  'source.disable': 'disabled a source',
+  'source.reencrypt': 'encrypted the secrets of sources again',
 };
 
-const WAYS = { console: 'console', api: 'API', command: 'command line', system: 'a limit' } as const;
+const WAYS = { console: 'console', api: 'API', command: 'command line', system: 'the service' } as const;
 
 /** The page of the operator log: time, operator, action and result. */
 function operatorLogPage({ items, next }: PageOf<OperatorActionLine>, written: Written): Page {

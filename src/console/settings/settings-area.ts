@@ -1,4 +1,7 @@
 import { z } from 'zod';
+import type { Db } from '../../store/database.ts';
+import { recordAction } from '../../store/operator-log.ts';
+import { hasAccess } from '../access/rule.ts';
 import { jsonRoute, NOTHING } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import type { Content } from '../html/html.ts';
@@ -6,8 +9,21 @@ import { html } from '../html/html.ts';
 import { factsOf } from '../html/values.ts';
 import type { Fact } from '../html/values.ts';
 
-/** The settings of this process, without secrets. */
-export function settingsArea(settings: Readonly<Record<string, unknown>>): Area {
+/** What pages and routes of settings need. */
+interface SettingsOptions {
+  readonly db: Db;
+  /** The settings in force, without secrets. */
+  readonly settings: () => Readonly<Record<string, unknown>>;
+  /** Reads the settings again. Throws a SettingsError if one is wrong: nothing has changed then. */
+  readonly reload: () => Promise<{
+    readonly changed: readonly string[];
+    readonly needs_restart: readonly string[];
+    readonly errors: readonly string[];
+  }>;
+}
+
+/** The settings of this process, without secrets, and their reload. */
+export function settingsArea({ db, settings, reload }: SettingsOptions): Area {
   return {
     navigation: [{ path: '/settings', label: 'Settings' }],
     routes: [
@@ -20,7 +36,30 @@ export function settingsArea(settings: Readonly<Record<string, unknown>>): Area 
         needs: 'settings.read',
         asks: NOTHING,
         answer: z.record(z.string(), z.unknown()),
-        work: async () => settings,
+        work: async () => settings(),
+      }),
+      jsonRoute({
+        method: 'post',
+        path: '/reload',
+        tag: 'settings',
+        summary: 'reload the settings of this process',
+        description:
+          'The same as the signal SIGHUP. If a setting is wrong, the answer is 400 and nothing changes.',
+        ...RELOAD,
+        asks: NOTHING,
+        answer: z.object({
+          changed: z
+            .array(z.string())
+            .readonly()
+            .meta({ description: 'changed settings, sources and destinations, in force now' }),
+          needs_restart: z
+            .array(z.string())
+            .readonly()
+            .meta({ description: 'changed settings that keep their value until a restart' }),
+          errors: z.array(z.string()).readonly().meta({ description: 'what could not be put in force' }),
+        }),
+        work: (_asked, { operator }) =>
+          recordAction(db, { operator, action: 'settings.reload' }, reload, (reloaded) => ({ ...reloaded })),
       }),
     ],
     pages: [
@@ -28,15 +67,26 @@ export function settingsArea(settings: Readonly<Record<string, unknown>>): Area 
         path: '/settings',
         needs: 'settings.read',
         data: 'whole',
-        render: async () => ({
+        render: async (_request, visitor) => ({
           title: 'Settings',
+          modules: ['sources.js'],
           content: html`
             <p>
-              The settings of this process. To change one, edit the environment or the file that${' '}
-              <code>XIQ_SINK_CONFIG</code> names, and restart.
+              The settings of this process. Sources, secrets, destinations, retention and log level change
+              with a reload: edit <code>.env</code> or the file that <code>XIQ_SINK_CONFIG</code> names, and
+              reload. All others need a restart.
             </p>
+            ${
+              hasAccess(visitor, RELOAD) &&
+              html`
+                <form class="row" data-action="/reload" data-reload>
+                  <button class="quiet">Reload settings</button>
+                </form>
+                <div class="shown"></div>
+              `
+            }
             ${factsOf(
-              Object.entries(settings).map(([name, value]): Fact => [name, show(value)]),
+              Object.entries(settings()).map(([name, value]): Fact => [name, show(value)]),
               'panel',
             )}
           `,
@@ -45,6 +95,8 @@ export function settingsArea(settings: Readonly<Record<string, unknown>>): Area 
     ],
   };
 }
+
+const RELOAD = { needs: 'settings.reload', data: 'whole' } as const;
 
 function show(value: unknown): Content {
   if (value === undefined) return html`<span class="dim">not set</span>`;

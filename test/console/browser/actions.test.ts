@@ -54,8 +54,8 @@ describe.skipIf(!runsInBrowser())(
       const publicUrl = 'https://sink.test';
       const areas = [
         quarantineArea({ db, replay: replayerOf(db, { maxBodyBytes: 1024 * 1024 }, logger) }),
-        destinationsArea({ db, ...sendingOf(db, [fileDestination('archive', directory)]) }),
-        subscriptionsArea(subscriptionsOf({ db, sources: [source], publicUrl, logger, opened })),
+        destinationsArea({ db, ...sendingOf(db, () => [fileDestination('archive', directory)]) }),
+        subscriptionsArea(subscriptionsOf({ db, sources: () => [source], publicUrl, logger, opened })),
       ];
       admin = await startAdmin(areas, db);
       browser = await openBrowser();

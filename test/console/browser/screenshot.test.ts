@@ -8,7 +8,7 @@ import { liveArea } from '../../../src/console/live/live-area.ts';
 import { operatorLogArea } from '../../../src/console/operator-log/operator-log-area.ts';
 import { peopleArea } from '../../../src/console/people/people-area.ts';
 import { quarantineArea } from '../../../src/console/quarantine/quarantine-area.ts';
-import { settingsArea } from '../../../src/console/settings/settings-area.ts';
+import { settingsForTests, sourcesForTests } from '../../support/sources.ts';
 import { subscriptionsArea } from '../../../src/console/subscriptions/subscriptions-area.ts';
 import type { MessageType } from '../../../src/domain.ts';
 import { sendingOf } from '../../../src/serve/console-actions.ts';
@@ -117,9 +117,10 @@ function areasOf(db: Db) {
     liveArea({ db }),
     deliveriesArea({ db }),
     quarantineArea({ db, replay: async () => [] }),
-    destinationsArea({ db, ...sendingOf(db, []) }),
+    destinationsArea({ db, ...sendingOf(db, () => []) }),
     subscriptionsArea({ db, sources: [], missing: [] }),
     operatorLogArea({ db }),
-    settingsArea({}),
+    sourcesForTests(db),
+    settingsForTests(db),
   ];
 }

@@ -135,6 +135,12 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
     one: ({ source }) => [change(`/api/v1/subscriptions/${source}/apply`)],
   },
   'get /api/v1/operator-log': { whole: [{ path: '/api/v1/operator-log' }] },
+  'get /api/v1/sources': { all: ['/api/v1/sources'] },
+  'post /api/v1/sources': { whole: [change('/api/v1/sources', { name: 'spruce' })] },
+  'post /api/v1/sources/{name}/rotate': { whole: [change('/api/v1/sources/oak/rotate')] },
+  'post /api/v1/sources/{name}/drop-old': { whole: [change('/api/v1/sources/oak/drop-old')] },
+  'post /api/v1/sources/{name}/disable': { whole: [change('/api/v1/sources/oak/disable')] },
+  'post /api/v1/reload': { whole: [change('/api/v1/reload')] },
   'get /api/v1/settings': { whole: [{ path: '/api/v1/settings' }] },
 
   '/': {
@@ -183,6 +189,7 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   },
   '/subscriptions': { all: ['/subscriptions'] },
   '/operator-log': { whole: [{ path: '/operator-log' }] },
+  '/sources': { all: ['/sources'] },
   '/settings': { whole: [{ path: '/settings' }] },
   '/metrics': { whole: [{ path: '/metrics' }] },
 };

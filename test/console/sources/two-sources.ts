@@ -8,7 +8,6 @@ import { createEventHub } from '../../../src/console/live/event-hub.ts';
 import { operatorLogArea } from '../../../src/console/operator-log/operator-log-area.ts';
 import { peopleArea } from '../../../src/console/people/people-area.ts';
 import { quarantineArea } from '../../../src/console/quarantine/quarantine-area.ts';
-import { settingsArea } from '../../../src/console/settings/settings-area.ts';
 import { subscriptionsArea } from '../../../src/console/subscriptions/subscriptions-area.ts';
 import type { SourceSubscriptions } from '../../../src/console/subscriptions/subscriptions-area.ts';
 import { formatPosition } from '../../../src/event-position.ts';
@@ -21,11 +20,13 @@ import { recordAction } from '../../../src/store/operator-log.ts';
 import { discardQuarantined } from '../../../src/store/quarantine.ts';
 import { insertRejected } from '../../../src/store/rejected-events.ts';
 import { ALL_SOURCES } from '../../../src/store/scope.ts';
+import { insertSource } from '../../../src/store/sources.ts';
 import { recordSubscription } from '../../../src/store/subscriptions.ts';
 import { SAMPLES } from '../../handlers/samples.ts';
 import { fileDestination, storeDeliveries, unreadableDelivery } from '../../support/actions.ts';
 import { deliverAndCount } from '../../support/arrivals.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';
+import { SECRETS_KEY, settingsForTests, sourcesForTests } from '../../support/sources.ts';
 import { overviewForTests } from '../overview/overview-for-tests.ts';
 
 const logger = pino({ level: 'silent' });
@@ -137,6 +138,7 @@ export async function seedSource(db: Db, names: Names, other?: Names): Promise<K
     status: 'ENABLED',
     secret_digest: null,
   });
+  await insertSource(db, source, { webhook_secrets: [{ env: mark }], cloud: { api_url: `https://${mark}` } });
   const operator = { name: WHOLE, via: 'console' } as const;
   await recordAction(db, { operator, action: 'subscriptions.apply', subject: source }, async () => mark);
   await deliverAndCount(db);
@@ -184,10 +186,11 @@ export function areasOf(db: Db, directory: string, sources: readonly Names[]): A
     liveArea({ db, hub: createEventHub(db, { intervalMs: 50 }) }),
     deliveriesArea({ db }),
     quarantineArea({ db, replay: replayerOf(db, { maxBodyBytes: 1024 * 1024 }, logger) }),
-    destinationsArea({ db, ...sendingOf(db, [fileDestination(DESTINATION, directory)]) }),
+    destinationsArea({ db, ...sendingOf(db, () => [fileDestination(DESTINATION, directory)]) }),
     subscriptionsArea({ db, sources: sources.map(subscriptionsOf), missing: [] }),
     operatorLogArea({ db }),
-    settingsArea({ sources: [WHOLE, ...sources.map(({ source }) => source)] }),
+    sourcesForTests(db, { SECRETS_KEY, WEBHOOK_SECRET: `${WHOLE}-0123456789` }),
+    settingsForTests(db, { sources: [WHOLE, ...sources.map(({ source }) => source)] }),
   ];
 }
 

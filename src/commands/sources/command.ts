@@ -1,0 +1,94 @@
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import type { Command } from '@commander-js/extra-typings';
+import { MESSAGE_TYPES } from '../../domain.ts';
+import { examples } from '../shared/options.ts';
+import { runOnStore } from '../shared/run-on-store.ts';
+import type { Settings } from '../shared/run-on-store.ts';
+
+const SECRET_FORMS = 'env:NAME or file:/path, which each process reads itself, or - for standard input';
+
+/** The commands `sources add|list|rotate|disable`. */
+export function defineSources(program: Command, settings: Settings): void {
+  const sources = program
+    .command('sources')
+    .description('manage sources (cloud accounts that send to this installation) without a restart');
+
+  sources
+    .command('add')
+    .description('add a source to the database; its deliveries are accepted within a second')
+    .argument('<name>', 'name of the source, part of its URL')
+    .option('--secret <place>', `webhook secret: ${SECRET_FORMS} (default: generated)`)
+    .option('--api-url <url>', "address of its cloud's API, to manage its subscriptions")
+    .option('--api-token <place>', `API token: ${SECRET_FORMS}`)
+    .option('--username <name>', 'user name at the API, instead of a token')
+    .option('--password <place>', `password at the API: ${SECRET_FORMS}`)
+    .addOption(new Option('--type <types...>', 'message types to subscribe to').choices(MESSAGE_TYPES))
+    .addHelpText(
+      'after',
+      examples(
+        'xiq-sink sources add customer-a',
+        'xiq-sink sources add customer-b --secret file:/run/secrets/customer-b',
+        'xiq-sink sources add customer-c --api-url https://api.example --api-token env:TOKEN_OF_CUSTOMER_C',
+      ),
+    )
+    .action(async (name, options) => {
+      const { add } = await import('./sources.ts');
+      await runOnStore(settings, ({ db }, config) => add(db, config, name, options));
+    });
+
+  sources
+    .command('list')
+    .description('list the sources of the settings and of the database')
+    .option('--json', 'print one JSON object per line')
+    .addHelpText('after', examples('xiq-sink sources list', 'xiq-sink sources list --json'))
+    .action(async ({ json }) => {
+      const { printSources } = await import('./sources.ts');
+      await runOnStore(settings, ({ db }, config) => printSources(db, config, json === true));
+    });
+
+  sources
+    .command('rotate')
+    .description('add a new secret to a source, which keeps the old ones for a time; or drop the old ones')
+    .argument('[name]', 'name of a source in the database')
+    .option('--secret <place>', `new secret: ${SECRET_FORMS} (default: generated)`)
+    .option('--keep <hours>', 'hours to accept the old secrets (default: until dropped)', hours)
+    .addOption(
+      new Option('--drop-old', 'add no secret, and drop all but the newest').conflicts(['secret', 'keep']),
+    )
+    .addOption(
+      new Option(
+        '--reencrypt',
+        'encrypt the secrets of all sources with the first key of SECRETS_KEY',
+      ).conflicts(['secret', 'keep', 'dropOld']),
+    )
+    .addHelpText(
+      'after',
+      examples(
+        'xiq-sink sources rotate customer-a --keep 24',
+        'xiq-sink sources rotate customer-a --drop-old',
+        'xiq-sink sources rotate --reencrypt',
+      ),
+    )
+    .action(async (name, options) => {
+      const { rotate } = await import('./sources.ts');
+      await runOnStore(settings, ({ db }, config) => rotate(db, config, name, options));
+    });
+
+  sources
+    .command('disable')
+    .description('refuse further deliveries of a source; its events stay')
+    .argument('<name>', 'name of a source in the database')
+    .addHelpText('after', examples('xiq-sink sources disable customer-a'))
+    .action(async (name) => {
+      const { disableOne } = await import('./sources.ts');
+      await runOnStore(settings, ({ db }, config) => disableOne(db, config, name));
+    });
+}
+
+const MAX_HOURS = 8_760;
+
+function hours(text: string): number {
+  const number = Number(text);
+  if (/^\d+(\.\d+)?$/.test(text) && number <= MAX_HOURS) return number;
+  throw new InvalidArgumentError(`It must be a number of hours from 0 to ${MAX_HOURS}.`);
+}

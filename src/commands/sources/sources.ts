@@ -1,0 +1,137 @@
+import { text } from 'node:stream/consumers';
+import { UsageError } from '../../errors.ts';
+import {
+  addSource,
+  disable,
+  dropOldSecrets,
+  reencryptSources,
+  rotateSecret,
+} from '../../serve/change-sources.ts';
+import type { GivenSecret, Made, SourceChange } from '../../serve/change-sources.ts';
+import { describeSources } from '../../serve/list-sources.ts';
+import type { ServiceConfig } from '../../serve/load-settings.ts';
+import type { Db } from '../../store/database.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
+import { countOf } from '../../units.ts';
+import { note, print, printJsonLine, printTable } from '../shared/output.ts';
+import { asUsage, commandOperator } from '../shared/process.ts';
+
+interface AddOptions {
+  readonly secret?: string | undefined;
+  readonly apiUrl?: string | undefined;
+  readonly apiToken?: string | undefined;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  readonly type?: readonly string[] | undefined;
+}
+
+/** `sources add`: adds a source and prints what its sender needs. */
+export async function add(db: Db, config: ServiceConfig, name: string, options: AddOptions): Promise<void> {
+  const { apiUrl, apiToken, username, password, type } = options;
+  if ([options.secret, apiToken, password].filter((place) => place === '-').length > 1) {
+    throw new UsageError('only one secret can come from standard input');
+  }
+  const secret = await secretAt(options.secret);
+  const hasCloud = [apiUrl, apiToken, username, password].some((one) => one !== undefined);
+  const cloud = { apiUrl: apiUrl ?? '', token: await secretAt(apiToken), username };
+  const given = {
+    name,
+    secret,
+    cloud: hasCloud ? { ...cloud, password: await secretAt(password) } : undefined,
+    messageTypes: type,
+  };
+  const made = await asUsage(() => addSource(changeOf(db, config), given));
+  print(`added ${name}: send deliveries to ${config.publicUrl ?? ''}/ingest/${name}/MESSAGE_TYPE`);
+  printSecret(made);
+  if (hasCloud) printNextStep(config, name);
+}
+
+interface RotateOptions {
+  readonly secret?: string | undefined;
+  /** Hours. */
+  readonly keep?: number | undefined;
+  readonly dropOld?: true | undefined;
+  readonly reencrypt?: true | undefined;
+}
+
+/** `sources rotate`: adds a secret, or drops the old ones, or encrypts all again. */
+export async function rotate(
+  db: Db,
+  config: ServiceConfig,
+  name: string | undefined,
+  { secret, keep, dropOld, reencrypt }: RotateOptions,
+): Promise<void> {
+  const change = changeOf(db, config);
+  if (reencrypt === true) {
+    if (name !== undefined) throw new UsageError('--reencrypt concerns all sources: leave the name out');
+    print(`encrypted the secrets of ${countOf(await reencryptSources(change), 'source')} with the first key`);
+    return;
+  }
+  if (name === undefined) throw new UsageError('give the name of a source (see --help)');
+  if (dropOld === true) {
+    await asUsage(() => dropOldSecrets(change, name));
+    print(`dropped the old secrets of ${name}`);
+    return;
+  }
+  const until = keep === undefined ? null : new Date(Date.now() + keep * 3_600_000);
+  const given = await secretAt(secret);
+  const made = await asUsage(() => rotateSecret(change, name, given, until));
+  const end = until === null ? `until "sources rotate ${name} --drop-old"` : `until ${until.toISOString()}`;
+  print(`${name} accepts a new secret, and the old ones ${end}`);
+  printSecret(made);
+  printNextStep(config, name);
+}
+
+/** `sources disable`: refuses further deliveries of a source. */
+export async function disableOne(db: Db, config: ServiceConfig, name: string): Promise<void> {
+  await asUsage(() => disable(changeOf(db, config), name));
+  print(`disabled ${name}: its deliveries are refused, its events stay`);
+}
+
+/** `sources list`: prints the sources as a table, or as JSON lines. */
+export async function printSources(db: Db, config: ServiceConfig, asJson: boolean): Promise<void> {
+  const sources = await describeSources(db, ALL_SOURCES, config.sources);
+  if (asJson) return sources.forEach(printJsonLine);
+  await printTable(
+    ['name', 'state', 'defined in', 'secrets', 'old secrets until', 'api', 'message types'],
+    sources.map((source) => [
+      source.name,
+      source.state,
+      source.origin,
+      String(source.secrets),
+      source.old_secrets_until,
+      source.api_url,
+      source.message_types?.join(', ') ?? 'default',
+    ]),
+  );
+}
+
+const changeOf = (db: Db, config: ServiceConfig): SourceChange => ({
+  db,
+  operator: commandOperator(),
+  context: config,
+  configured: config.sources.map(({ name }) => name),
+});
+
+/** The secret at `env:NAME` or `file:/path`, or on standard input (`-`). */
+async function secretAt(place: string | undefined): Promise<GivenSecret | undefined> {
+  if (place === undefined) return undefined;
+  if (place === '-') return { value: (await text(process.stdin)).replace(/\r?\n$/, '') };
+  const [, kind, at = ''] = /^(env|file):(.+)$/s.exec(place) ?? [];
+  if (kind === 'env') return { env: at };
+  if (kind === 'file') return { file: at };
+  throw new UsageError(
+    'a secret must be given as env:NAME, file:/path, or - for standard input: an argument can be read by others on this machine',
+  );
+}
+
+function printSecret({ generated }: Made): void {
+  if (generated === undefined) return;
+  print(`webhook secret: ${generated}`);
+  note('(shown only now)');
+}
+
+function printNextStep({ subscribe }: ServiceConfig, name: string): void {
+  if (subscribe === 'auto') note('serve registers the new secret in the cloud within seconds');
+  else note(`register the new secret in the cloud with: xiq-sink subscribe apply --source ${name}`);
+}

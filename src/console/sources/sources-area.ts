@@ -1,0 +1,175 @@
+import { z } from 'zod';
+import { MESSAGE_TYPES } from '../../domain.ts';
+import type { Operator } from '../../store/operator-log.ts';
+import type { Scope } from '../../store/scope.ts';
+import { jsonRoute, NOTHING } from '../api/route.ts';
+import type { ApiRoute } from '../api/route.ts';
+import type { Area } from '../area.ts';
+import { sourceSchema } from './source-schema.ts';
+import type { SourceLine } from './source-schema.ts';
+import { sourcesPage } from './sources-page.ts';
+
+/** A source that is added by the API: secrets are encrypted in the database, or generated. */
+interface AddedSource {
+  readonly name: string;
+  readonly secret: { readonly value: string } | undefined;
+  readonly cloud:
+    | {
+        readonly apiUrl: string;
+        readonly token?: { readonly value: string } | undefined;
+        readonly username?: string | undefined;
+        readonly password?: { readonly value: string } | undefined;
+      }
+    | undefined;
+  readonly messageTypes: readonly string[] | undefined;
+}
+
+interface Made {
+  /** Undefined if the secret was given. */
+  readonly generated: string | undefined;
+}
+
+/** What pages and routes of sources need. Changes are recorded in the operator log, and throw a UsageError if refused. */
+export interface SourcesOptions {
+  readonly list: (scope: Scope) => Promise<readonly SourceLine[]>;
+  readonly add: (operator: Operator, source: AddedSource) => Promise<Made>;
+  readonly rotate: (
+    operator: Operator,
+    name: string,
+    secret: string | undefined,
+    oldSecretsUntil: Date | null,
+  ) => Promise<Made>;
+  readonly dropOld: (operator: Operator, name: string) => Promise<void>;
+  readonly disable: (operator: Operator, name: string) => Promise<void>;
+}
+
+/** The sources, and their changes without a restart. */
+export function sourcesArea(options: SourcesOptions): Area {
+  return {
+    navigation: [{ path: '/sources', label: 'Sources' }],
+    routes: [
+      listRoute(options),
+      addRoute(options),
+      rotateRoute(options),
+      plainRoute('drop-old', 'drop all secrets of a source but the first', options.dropOld),
+      plainRoute('disable', 'refuse further deliveries of a source; its events stay', options.disable),
+    ],
+    pages: [
+      {
+        path: '/sources',
+        needs: 'settings.read',
+        data: 'by source',
+        render: async (_request, visitor) => sourcesPage(await options.list(visitor.scope), visitor),
+      },
+    ],
+  };
+}
+
+const listRoute = ({ list }: SourcesOptions) =>
+  jsonRoute({
+    method: 'get',
+    data: 'by source',
+    path: '/sources',
+    tag: 'sources',
+    summary: 'list the sources of the settings and of the database',
+    needs: 'settings.read',
+    asks: NOTHING,
+    answer: z.object({ items: z.array(sourceSchema), next_cursor: z.null() }),
+    work: async (_asked, { scope }) => ({ items: [...(await list(scope))], next_cursor: null }),
+  });
+
+const secret = z
+  .string()
+  .max(1_000)
+  .optional()
+  .meta({ description: 'stored encrypted; default: generated, and returned this once' });
+
+const made = z.object({
+  name: z.string(),
+  secret: z.string().nullable().meta({ description: 'the generated secret, which nobody can read again' }),
+});
+
+const toMade = (name: string, { generated }: Made) => ({ name, secret: generated ?? null });
+
+const addRoute = ({ add }: SourcesOptions) =>
+  jsonRoute({
+    method: 'post',
+    data: 'whole',
+    path: '/sources',
+    tag: 'sources',
+    summary: 'add a source, whose deliveries are accepted within a second',
+    needs: 'sources.change',
+    asks: z.object({
+      body: z.strictObject({
+        name: z.string().max(63),
+        secret,
+        api_url: z.string().max(1_000).optional(),
+        api_token: z.string().max(10_000).optional(),
+        username: z.string().max(1_000).optional(),
+        password: z.string().max(1_000).optional(),
+        message_types: z.array(z.enum(MESSAGE_TYPES)).optional(),
+      }),
+    }),
+    answer: made,
+    async work({ body }, { operator }) {
+      const { name, api_url: apiUrl = '', username } = body;
+      const hasCloud = [body.api_url, body.api_token, username, body.password].some(
+        (one) => one !== undefined,
+      );
+      const cloud = { apiUrl, token: value(body.api_token), username, password: value(body.password) };
+      const source = { name, secret: value(body.secret), cloud: hasCloud ? cloud : undefined };
+      return toMade(name, await add(operator, { ...source, messageTypes: body.message_types }));
+    },
+  });
+
+const value = (text: string | undefined) => (text === undefined ? undefined : { value: text });
+
+const onePath = z.object({ name: z.string().max(63) });
+
+const rotateRoute = ({ rotate }: SourcesOptions) =>
+  jsonRoute({
+    method: 'post',
+    data: 'whole',
+    path: '/sources/{name}/rotate',
+    tag: 'sources',
+    summary: 'add a new secret to a source, in front of the old ones',
+    needs: 'sources.change',
+    asks: z.object({
+      path: onePath,
+      body: z.strictObject({
+        secret,
+        keep_hours: z.coerce
+          .number()
+          .min(0)
+          .max(8_760)
+          .optional()
+          .meta({ description: 'how long the old secrets are accepted; default: until they are dropped' }),
+      }),
+    }),
+    answer: made,
+    async work({ path: { name }, body }, { operator }) {
+      const { keep_hours: hours } = body;
+      const until = hours === undefined ? null : new Date(Date.now() + hours * 3_600_000);
+      return toMade(name, await rotate(operator, name, body.secret, until));
+    },
+  });
+
+const plainRoute = (
+  verb: 'drop-old' | 'disable',
+  summary: string,
+  change: (operator: Operator, name: string) => Promise<void>,
+): ApiRoute =>
+  jsonRoute({
+    method: 'post',
+    data: 'whole',
+    path: `/sources/{name}/${verb}`,
+    tag: 'sources',
+    summary,
+    needs: 'sources.change',
+    asks: z.object({ path: onePath }),
+    answer: z.object({ name: z.string() }),
+    async work({ path: { name } }, { operator }) {
+      await change(operator, name);
+      return { name };
+    },
+  });

@@ -1,0 +1,105 @@
+import type { Visitor } from '../access/access.ts';
+import { hasAccess } from '../access/rule.ts';
+import { fieldOf } from '../html/form.ts';
+import { html } from '../html/html.ts';
+import type { Content } from '../html/html.ts';
+import type { Page } from '../html/layout.ts';
+import { tableOf } from '../html/table.ts';
+import type { Column } from '../html/table.ts';
+import { badge, timeOf } from '../html/values.ts';
+import type { SourceLine } from './source-schema.ts';
+
+/** The sources, with the forms that change those of the database. */
+export function sourcesPage(sources: readonly SourceLine[], visitor: Visitor): Page {
+  const mayChange = hasAccess(visitor, { needs: 'sources.change', data: 'whole' });
+  return {
+    title: 'Sources',
+    modules: ['sources.js'],
+    content: html`
+      <p>
+        Cloud accounts that send deliveries. All processes with this database accept a new source within a
+        second. Sources of the settings are changed there.
+      </p>
+      ${
+        sources.length === 0
+          ? html`<p class="empty">No sources.</p>`
+          : tableOf('Sources', mayChange ? [...COLUMNS, CHANGES] : COLUMNS, sources)
+      }
+      <div class="shown" role="status"></div>
+      ${mayChange && ADD}
+    `,
+  };
+}
+
+const STATES = { 'in use': 'good', disabled: 'plain', conflict: 'bad' } as const;
+
+const COLUMNS: readonly Column<SourceLine>[] = [
+  { heading: 'Name', cell: ({ name }) => html`<code>${name}</code>` },
+  { heading: 'State', cell: ({ state }) => badge(STATES[state], state) },
+  { heading: 'Defined in', cell: ({ origin }) => origin },
+  { heading: 'Secrets', cell: secretsOf },
+  { heading: 'API', cell: ({ api_url: url }) => url ?? html`<span class="dim">none</span>` },
+  {
+    heading: 'Message types',
+    kind: 'wrap',
+    cell: ({ message_types: types }) => types?.join(', ') ?? html`<span class="dim">default</span>`,
+  },
+];
+
+function secretsOf({ secrets, old_secrets_until: until }: SourceLine): Content {
+  if (secrets < 2) return String(secrets);
+  return html`${secrets} ${until === null ? '' : html`<span class="dim">(old until ${timeOf(until)})</span>`}`;
+}
+
+const CHANGES: Column<SourceLine> = { heading: 'Change', cell: changesOf };
+
+function changesOf({ name, origin, state, secrets }: SourceLine): Content {
+  if (origin === 'settings' || state === 'disabled') return undefined;
+  const path = `/sources/${name}`;
+  return html`
+    <div class="row">
+      <form
+        data-action=${`${path}/rotate`}
+        data-secret=${name}
+        data-confirm=${`Add a new secret to ${name}? The old one is accepted until you drop it.`}
+      >
+        <button class="quiet" aria-label=${`Rotate the secret of ${name}`}>Rotate</button>
+      </form>
+      ${
+        secrets > 1 &&
+        html`
+          <form
+            data-action=${`${path}/drop-old`}
+            data-confirm=${`Drop the old secrets of ${name}? Deliveries with them are refused.`}
+            data-done=${`The old secrets of ${name} are dropped.`}
+          >
+            <button class="quiet" aria-label=${`Drop the old secrets of ${name}`}>Drop old</button>
+          </form>
+        `
+      }
+      <form
+        data-action=${`${path}/disable`}
+        data-confirm=${`Disable ${name}? Its deliveries are refused; its events stay.`}
+        data-done=${`${name} is disabled.`}
+      >
+        <button class="danger" aria-label=${`Disable ${name}`}>Disable</button>
+      </form>
+    </div>
+  `;
+}
+
+const textField = (name: string, label: string, placeholder: string) =>
+  fieldOf({ name, label, placeholder, value: undefined });
+
+const ADD = html`
+  <section class="panel">
+    <h2>Add a source</h2>
+    <form class="filters" data-action="/sources" data-secret="">
+      ${textField('name', 'Name', 'customer-a')}
+      ${textField('api_url', 'API of its cloud (optional)', 'https://…')}
+      ${textField('api_token', 'API token (optional)', '')}
+      <div class="row"><button>Add</button></div>
+    </form>
+    <p class="dim">Its webhook secret is generated and shown once.</p>
+  </section>
+`;

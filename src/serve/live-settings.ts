@@ -1,0 +1,225 @@
+import { isDeepStrictEqual } from 'node:util';
+import pLimit from 'p-limit';
+import type { Logger } from 'pino';
+import type { SourceConfig } from '../config.ts';
+import { readEnvironment, SETTING_NAMES } from '../config/environment.ts';
+import { hasEndedOldSecrets } from '../config/stored-sources.ts';
+import type { StoredSource } from '../config/stored-sources.ts';
+import { describeError, SettingsError } from '../errors.ts';
+import type { Db } from '../store/database.ts';
+import { recordAction } from '../store/operator-log.ts';
+import { joinSources } from './join-sources.ts';
+import type { ServiceConfig } from './load-settings.ts';
+
+/** The result of a reload. */
+interface Reloaded {
+  /** Settings, sources and destinations that have changed and are in force now. */
+  readonly changed: readonly string[];
+  /** Settings that have changed and keep their value until a restart. */
+  readonly needs_restart: readonly string[];
+  /** What could not be put in force, each with its reason. */
+  readonly errors: readonly string[];
+}
+
+/** The settings in force, which a reload and the database change while the service runs. */
+export interface LiveSettings {
+  /** Always the same object. Members that a reload changes have their present value at each read. */
+  readonly config: ServiceConfig;
+  /** The sources of the settings, without those of the database. */
+  readonly configured: () => readonly SourceConfig[];
+  /** The names of all sources, also of those in the database that are not used. */
+  readonly names: () => readonly string[];
+  /** Whether the sources of the database are known. */
+  readonly knowsStored: () => boolean;
+  /** Calls `apply` after each change, until the result is called. What it throws is reported as an error of the part. */
+  follow(part: string, apply: () => void | Promise<void>): () => void;
+  /** Puts the sources of the database in force, beside those of the settings. */
+  useStored(stored: readonly StoredSource[]): void;
+  /** Puts the ends of old secrets in force. Call it often. */
+  readonly refresh: () => void;
+  /** Reads the settings again. Throws a SettingsError if one is wrong: nothing has changed then. */
+  readonly reload: () => Promise<Reloaded>;
+}
+
+interface LiveOptions {
+  readonly given: ServiceConfig;
+  /** Reads the settings again. Throws a SettingsError that lists all wrong ones. */
+  readonly reread: () => Promise<ServiceConfig>;
+  /** Completes sources of the settings with the generated secret. */
+  readonly complete: (config: ServiceConfig) => Promise<readonly SourceConfig[]>;
+  readonly logger: Logger;
+}
+
+/** The settings that a reload puts in force. */
+const LIVE_SETTINGS: ReadonlySet<string> = new Set([
+  'XIQ_SINK_CONFIG',
+  'WEBHOOK_SECRET',
+  'SECRETS_KEY',
+  'CLOUD_API_URL',
+  'CLOUD_API_TOKEN',
+  'CLOUD_USERNAME',
+  'CLOUD_PASSWORD',
+  'MESSAGE_TYPES',
+  'RETENTION_AUDIT_MONTHS',
+  'RETENTION_LOCATION_MONTHS',
+  'RETENTION_LOG_MONTHS',
+  'RETENTION_DELIVERIES_MONTHS',
+  'RETENTION_QUARANTINE_MONTHS',
+  'QUARANTINE_MAX_BYTES',
+  'FORWARD_TO',
+  'FORWARD_TOKEN',
+  'LOG_LEVEL',
+]);
+
+/** The same, as members of the settings in force. */
+function liveMembers(config: ServiceConfig) {
+  const { messageTypes, secretsKeys, variables, retentionMonths, quarantine } = config;
+  const { forwarding, destinations, logLevel } = config;
+  return {
+    messageTypes,
+    secretsKeys,
+    variables,
+    retentionMonths,
+    quarantine,
+    forwarding,
+    destinations,
+    logLevel,
+  };
+}
+
+/** Starts with the given settings, whose sources are complete. */
+export function createLiveSettings({ given, reread, complete, logger }: LiveOptions): LiveSettings {
+  const config: ServiceConfig = { ...given };
+  const followers = new Map<() => void | Promise<void>, string>();
+  const oneAtATime = pLimit(1);
+  let own = given.sources;
+  /** Undefined until the database has been read. */
+  let stored: readonly StoredSource[] | undefined;
+  const join = (settings: readonly SourceConfig[], context: ServiceConfig) =>
+    joinSources(settings, stored ?? [], context);
+  let loggedProblems: readonly string[] = [];
+  /** Of how many sources the old secrets had ended when the sources were put in force. */
+  let ended = 0;
+  const endedNow = () => (stored ?? []).filter((source) => hasEndedOldSecrets(source, Date.now())).length;
+
+  async function applyAll(): Promise<string[]> {
+    const parts = [...followers];
+    const ends = await Promise.allSettled(parts.map(async ([apply]) => apply()));
+    return ends.flatMap((end, index) =>
+      end.status === 'fulfilled' ? [] : [`${parts[index]?.[1] ?? ''}: ${describeError(end.reason)}`],
+    );
+  }
+
+  function putInForce(isFirst: boolean): void {
+    ended = endedNow();
+    const { sources, conflicts, problems } = join(own, config);
+    const all = [...conflicts, ...problems];
+    for (const problem of all) if (!loggedProblems.includes(problem)) logger.error(problem);
+    loggedProblems = all;
+    const changed = changesOf('source', config.sources, sources, isDeepStrictEqual);
+    if (changed.length === 0 && !isFirst) return;
+    Object.assign(config, { sources });
+    if (changed.length > 0) logger.info({ changed }, 'the sources have changed');
+    void applyAll().then((errors) => errors.forEach((error) => logger.error(error)));
+  }
+
+  async function reload(): Promise<Reloaded> {
+    const next = await reread();
+    const settings = await complete({ ...next, dataDir: config.dataDir });
+    // From here on without a pause: the sources of the database may change at any time.
+    const { sources, conflicts, problems } = join(settings, next);
+    if (conflicts.length > 0) throw new SettingsError(conflicts);
+    const before = readEnvironment(config.variables, []);
+    const started = readEnvironment(given.variables, []);
+    const after = readEnvironment(next.variables, []);
+    const differs = (name: string, from: typeof before) =>
+      !isDeepStrictEqual(Reflect.get(from ?? {}, name), Reflect.get(after ?? {}, name));
+    const changed = [
+      ...SETTING_NAMES.filter((name) => LIVE_SETTINGS.has(name) && differs(name, before)),
+      ...changesOf('source', config.sources, sources, isDeepStrictEqual),
+      ...changesOf(
+        'destination',
+        config.destinations,
+        next.destinations,
+        (one, other) => one.fingerprint === other.fingerprint,
+      ),
+    ];
+    Object.assign(config, { ...liveMembers(next), sources });
+    own = settings;
+    loggedProblems = problems;
+    const later = SETTING_NAMES.filter((name) => !LIVE_SETTINGS.has(name) && differs(name, started));
+    return { changed, needs_restart: later, errors: [...problems, ...(await applyAll())] };
+  }
+
+  async function reloadLogged(): Promise<Reloaded> {
+    try {
+      const reloaded = await reload();
+      const level = reloaded.errors.length === 0 ? 'info' : 'error';
+      logger[level](reloaded, 'settings reloaded');
+      return reloaded;
+    } catch (error) {
+      logger.error(`settings not reloaded, those before stay in force: ${describeError(error)}`);
+      throw error;
+    }
+  }
+
+  return {
+    config,
+    configured: () => own,
+    names: () => join(own, config).names,
+    knowsStored: () => stored !== undefined,
+    follow(part, apply) {
+      followers.set(apply, part);
+      return () => followers.delete(apply);
+    },
+    useStored(next) {
+      const isFirst = stored === undefined;
+      stored = next;
+      putInForce(isFirst);
+    },
+    refresh() {
+      if (endedNow() !== ended) putInForce(false);
+    },
+    reload: () => oneAtATime(reloadLogged),
+  };
+}
+
+/** Reloads after a signal. While the database is away, the operator log gets no entry. */
+export async function reloadRecorded(
+  live: LiveSettings,
+  db: Db | undefined,
+  signal: NodeJS.Signals,
+  logger: Logger,
+): Promise<void> {
+  const reloading = live.reload();
+  const operator = { name: signal, via: 'system' } as const;
+  const recording =
+    db &&
+    recordAction(
+      db,
+      { operator, action: 'settings.reload' },
+      () => reloading,
+      (done) => ({ ...done }),
+    );
+  const [reloaded, recorded] = await Promise.allSettled([reloading, recording]);
+  if (reloaded.status === 'fulfilled' && recorded.status === 'rejected') {
+    logger.warn(`the reload is not in the operator log: ${describeError(recorded.reason)}`);
+  }
+}
+
+/** The differences between two lists, by name. */
+function changesOf<One extends { readonly name: string }>(
+  kind: string,
+  before: readonly One[],
+  after: readonly One[],
+  isSame: (one: One, other: One) => boolean,
+): string[] {
+  const old = new Map(before.map((one) => [one.name, one]));
+  const now = new Map(after.map((one) => [one.name, one]));
+  return [...new Set([...old.keys(), ...now.keys()])].flatMap((name) => {
+    const [one, other] = [old.get(name), now.get(name)];
+    if (one === undefined) return [`${kind} ${name} added`];
+    if (other === undefined) return [`${kind} ${name} removed`];
+    return isSame(one, other) ? [] : [`${kind} ${name} changed`];
+  });
+}

@@ -1,0 +1,117 @@
+import { sql } from 'kysely';
+import type { Selectable } from 'kysely';
+import { DatabaseError } from 'pg';
+import { ConflictError, NotFoundError } from '../errors.ts';
+import type { Db, Trx } from './database.ts';
+import { inScope } from './scope.ts';
+import type { Scope } from './scope.ts';
+import type { Tables } from './tables.ts';
+
+/** A source as the database keeps it. */
+export type SourceRow = Selectable<Tables['sources']>;
+
+/** The sources that were added to the database, disabled ones included, by name. */
+export async function listSources(db: Db, scope: Scope): Promise<SourceRow[]> {
+  return db.selectFrom('sources').selectAll().where(inScope(scope, 'name')).orderBy('name').execute();
+}
+
+/** SQLSTATE undefined_table: the database has not been migrated yet. */
+const UNDEFINED_TABLE = '42P01';
+
+/** A number that grows with every change of a source. Zero while there is none, and before the table exists. */
+export async function readSourcesRevision(db: Db): Promise<number> {
+  try {
+    const { rows } = await sql<{ sum: string }>`
+      select coalesce(sum(revision), 0)::text as sum from sources`.execute(db);
+    return Number(rows[0]?.sum);
+  } catch (error) {
+    if (error instanceof DatabaseError && error.code === UNDEFINED_TABLE) return 0;
+    throw error;
+  }
+}
+
+/** Adds a source, or a disabled one again. Throws a ConflictError if there is one of this name. */
+export async function insertSource(db: Db, name: string, definition: object): Promise<void> {
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto('sources')
+    .values({ name, definition: JSON.stringify(definition) })
+    .onConflict((conflict) =>
+      conflict
+        .column('name')
+        .doUpdateSet({
+          definition: JSON.stringify(definition),
+          old_secrets_until: null,
+          disabled_at: null,
+          ...CHANGED,
+        })
+        .where('sources.disabled_at', 'is not', null),
+    )
+    .executeTakeFirst();
+  if (numInsertedOrUpdatedRows === 0n) {
+    throw new ConflictError('SOURCE_EXISTS', `there is a source "${name}" already`);
+  }
+}
+
+/** What a change of a source replaces. */
+export interface SourceUpdate {
+  readonly definition: object;
+  readonly oldSecretsUntil: Date | null;
+}
+
+/** Changes a source from what it is now, one change at a time. Throws a NotFoundError if there is none, or it is disabled. */
+export async function changeSource(
+  db: Db,
+  name: string,
+  change: (source: SourceRow) => SourceUpdate,
+): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const source = await trx
+      .selectFrom('sources')
+      .selectAll()
+      .where('name', '=', name)
+      .where('disabled_at', 'is', null)
+      .forUpdate()
+      .executeTakeFirst();
+    if (source === undefined) throw unknownSource(name);
+    await update(trx, name, change(source));
+  });
+}
+
+/** Changes all sources, disabled ones included. Resolves with their number. */
+export async function changeAllSources(db: Db, change: (source: SourceRow) => SourceUpdate): Promise<number> {
+  return db.transaction().execute(async (trx) => {
+    const sources = await trx.selectFrom('sources').selectAll().orderBy('name').forUpdate().execute();
+    for (const source of sources) await update(trx, source.name, change(source));
+    return sources.length;
+  });
+}
+
+/** Disables a source. Throws a NotFoundError if there is none, or it is disabled. */
+export async function disableSource(db: Db, name: string): Promise<void> {
+  const { numUpdatedRows } = await db
+    .updateTable('sources')
+    .set({ disabled_at: sql<Date>`now()`, ...CHANGED })
+    .where('name', '=', name)
+    .where('disabled_at', 'is', null)
+    .executeTakeFirst();
+  if (numUpdatedRows === 0n) throw unknownSource(name);
+}
+
+async function update(trx: Trx, name: string, { definition, oldSecretsUntil }: SourceUpdate): Promise<void> {
+  await trx
+    .updateTable('sources')
+    .set({ definition: JSON.stringify(definition), old_secrets_until: oldSecretsUntil, ...CHANGED })
+    .where('name', '=', name)
+    .execute();
+}
+
+const CHANGED = {
+  revision: sql<string>`sources.revision + 1`,
+  changed_at: sql<Date>`now()`,
+};
+
+const unknownSource = (name: string) =>
+  new NotFoundError(
+    'UNKNOWN_SOURCE',
+    `the database has no source "${name}" in use: "xiq-sink sources list" shows all sources`,
+  );
