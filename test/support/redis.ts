@@ -19,11 +19,11 @@ export interface TestRedis {
 
 export const hasRedisServer = () => spawnSync('redis-server', ['--version']).status === 0;
 
-/** Starts redis-server, on a free port unless told which. */
-export async function startRedis(at?: number): Promise<TestRedis> {
+/** Starts redis-server, on a free port unless told which. `more` are its last arguments. */
+export async function startRedis(at?: number, more: readonly string[] = []): Promise<TestRedis> {
   const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-redis-'));
   const port = at ?? (await freePort());
-  let child = await startRedisServer(directory, port);
+  let child = await startRedisServer(directory, port, more);
   return {
     url: `redis://127.0.0.1:${port}`,
     signal: (signal) => child.kill(signal),
@@ -31,7 +31,7 @@ export async function startRedis(at?: number): Promise<TestRedis> {
       child.kill('SIGKILL');
       await once(child, 'exit');
       if (!keepData) await rm(path.join(directory, 'appendonlydir'), { recursive: true, force: true });
-      child = await startRedisServer(directory, port);
+      child = await startRedisServer(directory, port, more);
     },
     async stop() {
       child.kill();
@@ -41,8 +41,12 @@ export async function startRedis(at?: number): Promise<TestRedis> {
   };
 }
 
-/** Starts redis-server on a directory, with what it kept there, and resolves once it answers. */
-export async function startRedisServer(directory: string, port: number): Promise<ChildProcess> {
+/** Starts redis-server on a directory, with what it kept there, and resolves once it answers. `more` are its last arguments. */
+export async function startRedisServer(
+  directory: string,
+  port: number,
+  more: readonly string[] = [],
+): Promise<ChildProcess> {
   const child = spawn(
     'redis-server',
     [
@@ -56,14 +60,15 @@ export async function startRedisServer(directory: string, port: number): Promise
       '',
       '--databases',
       '64',
-    ].concat(['--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction']),
+    ].concat(['--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction'], more),
     { stdio: ['ignore', 'pipe', 'ignore'] },
   );
   await outputContains(child, 'Ready to accept connections');
   return child;
 }
 
-async function outputContains(child: ChildProcess, text: string): Promise<void> {
+/** Resolves once the output of a child contains the text. */
+export async function outputContains(child: ChildProcess, text: string): Promise<void> {
   let output = '';
   child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()));
   await waitFor(() => output.includes(text));
