@@ -23,10 +23,7 @@ export async function startBalancer(
   };
   await mkdir(directory, { recursive: true });
   const file = path.join(directory, name);
-  await writeFile(
-    file,
-    await readDeployFile(name === 'nginx' ? 'nginx.conf' : 'haproxy.cfg', replacements),
-  );
+  await writeFile(file, await readDeployFile(name === 'nginx' ? 'nginx.conf' : 'haproxy.cfg', replacements));
   const ownFiles = `daemon off; pid ${directory}/nginx.pid; error_log stderr;`;
   const proxy =
     name === 'nginx'

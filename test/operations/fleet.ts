@@ -65,12 +65,22 @@ export async function openFleet(
   return { origin, members, forwardedFile };
 }
 
-/** Restarts processes one after the other, each once the last is ready again; with another program if told. */
+/**
+ * Restarts processes, with another program if told: one of each role at a time, the next once the last are ready again.
+ */
 export async function restartEach(members: readonly Member[], program?: string): Promise<void> {
-  for (const member of members) {
-    await member.stop();
-    await member.start(program);
-    await untilReady([member]);
+  const byRole = [...Map.groupBy(members, ({ role }) => role).values()];
+  const rounds = Math.max(...byRole.map(({ length }) => length));
+  for (let round = 0; round < rounds; round += 1) {
+    const restarted = byRole
+      .flatMap((same) => same[round] ?? [])
+      .map(async (member) => {
+        await member.stop();
+        await member.start(program);
+        await untilReady([member]);
+      });
+    const results = await Promise.allSettled(restarted);
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
 }
 

@@ -14,14 +14,15 @@ export interface StoredEvent {
 
 const Row = z.object({ number: z.string(), message_type: z.string(), payload: z.unknown() });
 
-/** Reads every event of the two families that the load sends. */
-export async function readEvents(databaseUrl: string): Promise<StoredEvent[]> {
+/** Reads every event of a source, of the two families that the load sends. */
+export async function readEvents(databaseUrl: string, source: string): Promise<StoredEvent[]> {
   const rows = await query(
     databaseUrl,
-    `select user_id::text as number, message_type, payload from audit_events
+    `select user_id::text as number, message_type, payload from audit_events where source = $1
      union all
      select ('x' || lpad(replace(client_mac::text, ':', ''), 16, '0'))::bit(64)::bigint::text, message_type, payload
-       from location_observations`,
+       from location_observations where source = $1`,
+    [source],
   );
   return z
     .array(Row)

@@ -23,7 +23,11 @@ export const RESTARTS: readonly Scenario[] = [
     refusesNone: true,
     open: (ground) => openRestart(ground, 'nginx', ({ fleet }) => restartEach(membersOf(fleet, 'ingest'))),
   },
-  { name: 'upgrade and roll-back', refusesNone: true, open: (ground) => openRestart(ground, 'haproxy', upgrade) },
+  {
+    name: 'upgrade and roll-back',
+    refusesNone: true,
+    open: (ground) => openRestart(ground, 'haproxy', upgrade),
+  },
 ];
 
 interface Opened {

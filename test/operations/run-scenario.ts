@@ -52,7 +52,7 @@ export async function runScenario(
 ): Promise<Row> {
   progress.phase('starting');
   const stage = await scenario.open(ground);
-  const { fleet, databaseUrl, source } = stage;
+  const { fleet, databaseUrl, source = 'default' } = stage;
   const { pace, wait } = ground;
   const recorder = record(payloads);
   const load = startLoad(fleet.origin, recorder.payloads, pace.rate, source);
@@ -84,7 +84,7 @@ export async function runScenario(
     ...times,
     lost: judgement.lost - waiting,
     doubled: judgement.doubled,
-    wrong: countWrong(await readEvents(databaseUrl), recorder.sent),
+    wrong: countWrong(await readEvents(databaseUrl, source), recorder.sent),
     stuck: waiting + (await countUnforwarded(stage)),
   };
   const wrongs = [

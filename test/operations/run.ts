@@ -12,6 +12,7 @@ import type { Progress } from '../faults/progress.ts';
 import { temporaryDirectory } from '../support/program.ts';
 import { LONG, SHORT, startSharedServer } from './ground.ts';
 import type { Ground } from './ground.ts';
+import { NOISY } from './noisy-scenario.ts';
 import { POSTGRES_SCENARIOS } from './postgres-scenarios.ts';
 import { REDIS_SCENARIOS } from './redis-scenarios.ts';
 import { describeVerdict, formatRows } from './report.ts';
@@ -20,7 +21,7 @@ import { runScenario } from './run-scenario.ts';
 import type { Row } from './run-scenario.ts';
 import type { Scenario } from './scenario.ts';
 
-const SCENARIOS: readonly Scenario[] = [...POSTGRES_SCENARIOS, ...RESTARTS, ...REDIS_SCENARIOS];
+const SCENARIOS: readonly Scenario[] = [...POSTGRES_SCENARIOS, ...RESTARTS, ...REDIS_SCENARIOS, NOISY];
 
 const command = new Command('npm run test:operations --')
   .description(
@@ -109,11 +110,14 @@ async function runOne(
     row = await runScenario(scenario, ground, payloads, said, signal);
   } catch (error) {
     signal.throwIfAborted();
-    row = { scenario: scenario.name, isGood: false, remark: describeError(error) };
+    row = { scenario: scenario.name, isGood: false, remark: shorten(describeError(error)) };
   }
   said.end(describeVerdict(row));
   return row;
 }
+
+/** The end of a long message, which may contain all that a program printed. */
+const shorten = (message: string) => (message.length > 300 ? `…${message.trim().slice(-300)}` : message);
 
 /** Fires at Ctrl-C or SIGTERM. What runs is then stopped and thrown away in order; a further signal changes nothing. */
 function interruption(): AbortSignal {

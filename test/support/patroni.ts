@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { Client } from 'pg';
 import { startProxy } from '../faults/proxy.ts';
 import type { Proxy } from '../faults/proxy.ts';
 import { readDeployFile } from './deploy-file.ts';
@@ -123,6 +124,7 @@ export async function startPatroni({
     return primary !== undefined && (await find(others, (node) => isStreaming(node, synchronous)));
   };
   await waitUntil(isHealthy, 'a replica that streams', outputs);
+  await waitUntil(() => leadsToPrimary(databaseUrl), 'way through HAProxy', outputs);
 
   /** Does the harm to the primary, and waits for the next one. */
   const failOver = async (harm: (node: Node) => Promise<void>) => {
@@ -170,7 +172,14 @@ async function startEtcd(directory: string, stack: AsyncDisposableStack): Promis
   const [client, peer] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${peerPort}`];
   const etcd = startServerProcess('etcd', [
     ...['--data-dir', directory, '--listen-client-urls', client, '--advertise-client-urls', client],
-    ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer, '--initial-cluster', `default=${peer}`],
+    ...[
+      '--listen-peer-urls',
+      peer,
+      '--initial-advertise-peer-urls',
+      peer,
+      '--initial-cluster',
+      `default=${peer}`,
+    ],
   ]);
   stack.defer(() => etcd.end('SIGKILL'));
   await waitUntil(() => isOk(`${client}/health`), 'etcd', etcd.output);
@@ -247,6 +256,24 @@ const isStreaming = (node: Node, synchronous: boolean) =>
 /** Whether Patroni's REST API answers this with 200. */
 const answers = ({ restPort }: Node, question: string) => isOk(`http://127.0.0.1:${restPort}${question}`);
 
+/** Whether HAProxy knows the replica by now: before its first checks it sends every other connection there. */
+async function leadsToPrimary(databaseUrl: string): Promise<boolean> {
+  for (let connection = 0; connection < 4; connection += 1) {
+    const client = new Client({ connectionString: databaseUrl });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      const { rowCount } = await client.query('select where not pg_is_in_recovery()');
+      if (rowCount === 0) return false;
+    } catch {
+      return false;
+    } finally {
+      await client.end();
+    }
+  }
+  return true;
+}
+
 async function isOk(url: string): Promise<boolean> {
   try {
     return (await fetch(url, { signal: AbortSignal.timeout(1_000) })).ok;
@@ -261,11 +288,7 @@ async function find<T>(items: readonly T[], isIt: (item: T) => Promise<boolean>)
 }
 
 /** Waits, and shows what the servers printed if it was in vain. */
-async function waitUntil(
-  condition: () => unknown,
-  what: string,
-  output: () => string,
-): Promise<void> {
+async function waitUntil(condition: () => unknown, what: string, output: () => string): Promise<void> {
   try {
     await waitFor(condition, FAILOVER_TIMEOUT_MS);
   } catch (error) {
