@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
@@ -28,8 +28,6 @@ interface PgbouncerOptions {
   /** Further lines of the section [pgbouncer], such as `default_pool_size: '1'`. */
   readonly settings?: Readonly<Record<string, string>>;
 }
-
-export const hasPgbouncer = () => spawnSync('pgbouncer', ['--version']).status === 0;
 
 /** The role of the administration console. */
 const ADMIN = { user: 'pooler', password: 'password-of-pooler' };
