@@ -103,7 +103,10 @@ export async function runScenario(
 }
 
 /** What must not be: each as a text. */
-export function wrongsOf({ refusesNone, loses = false }: Scenario, measured: Measured): string[] {
+export function wrongsOf(
+  { refusesNone, loses = false }: Pick<Scenario, 'refusesNone' | 'loses'>,
+  measured: Measured,
+): string[] {
   const { acknowledged, lost, doubled, wrong, stuck, unanswered } = measured;
   const refused = countRefused(measured);
   const counts = { doubled, wrong, stuck, ...(loses ? {} : { lost }) };
