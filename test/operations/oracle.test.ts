@@ -41,7 +41,14 @@ test.each([
   ],
   ['another type', { number: 1, messageType: 'SMS_LOG', payload: { userId: 1, code: 10_001 } }],
   ['a number that nobody sent', { number: 9, messageType: 'AUDIT_LOG_ALL', payload: { userId: 9 } }],
-  ['all observations', { number: 3, messageType: 'LOCATION_AP_CENTRIC', payload: JSON.parse(location.body) }],
+  [
+    'all observations',
+    {
+      number: 3,
+      messageType: 'LOCATION_AP_CENTRIC',
+      payload: { apMac: 'a', observations: [{ clientMac: '3' }, { clientMac: '4' }] },
+    },
+  ],
 ])('a row with %s is wrong', (_, event) => {
   expect(countWrong([event], sent)).toBe(1);
 });

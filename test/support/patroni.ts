@@ -173,15 +173,12 @@ async function startEtcd(directory: string, stack: AsyncDisposableStack): Promis
   const [port, peerPort] = [await freePort(), await freePort()];
   const [client, peer] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${peerPort}`];
   const etcd = startServerProcess('etcd', [
-    ...['--data-dir', directory, '--listen-client-urls', client, '--advertise-client-urls', client],
-    ...[
-      '--listen-peer-urls',
-      peer,
-      '--initial-advertise-peer-urls',
-      peer,
-      '--initial-cluster',
-      `default=${peer}`,
-    ],
+    `--data-dir=${directory}`,
+    `--listen-client-urls=${client}`,
+    `--advertise-client-urls=${client}`,
+    `--listen-peer-urls=${peer}`,
+    `--initial-advertise-peer-urls=${peer}`,
+    `--initial-cluster=default=${peer}`,
   ]);
   stack.defer(() => etcd.end('SIGKILL'));
   await waitUntil(() => isOk(`${client}/health`), 'etcd', etcd.output);
