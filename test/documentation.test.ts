@@ -61,6 +61,21 @@ describe('the links of the documentation', () => {
   );
 });
 
+describe('the runbook', () => {
+  it.each(['haproxy.cfg', 'haproxy-postgres.cfg', 'nginx.conf', 'patroni.yml'])(
+    'quotes deploy/%s, which the tests run with',
+    (name) => {
+      expect(read('docs/running.md')).toContain(`\n${read(`deploy/${name}`)}\`\`\``);
+    },
+  );
+
+  it('says what to do at each alarm', () => {
+    const alarms = read('docs/alerts.yml').match(/(?<=alert: )\w+/g) ?? [];
+    expect(alarms.length).toBeGreaterThan(10);
+    expect(alarms.filter((name) => !read('docs/running.md').includes(`\`${name}\``))).toEqual([]);
+  });
+});
+
 describe('the map of the project', () => {
   const map = read('docs/architecture.md');
   const named = [

@@ -31,7 +31,7 @@ const ANSWER_TIMEOUT_MS = 15_000;
 const NOBODY_PAUSE_MS = 50;
 
 /** Sends payloads at so many a second, or as fast as the senders are answered. */
-export function startLoad(origin: string, payloads: Payloads, rate: number): Load {
+export function startLoad(origin: string, payloads: Payloads, rate: number, source = 'default'): Load {
   const ledger = openLedger();
   const latencies = createLatencies();
   const agent = new http.Agent({ keepAlive: true, maxSockets: SENDERS });
@@ -52,7 +52,7 @@ export function startLoad(origin: string, payloads: Payloads, rate: number): Loa
     ledger.sent += 1;
     let answer: { status: number; text: string };
     try {
-      answer = await post(agent, origin, payload);
+      answer = await post(agent, `${origin}/ingest/${source}`, payload);
     } catch {
       ledger.unanswered += 1;
       await sleep(NOBODY_PAUSE_MS);
@@ -88,12 +88,12 @@ export function startLoad(origin: string, payloads: Payloads, rate: number): Loa
 
 async function post(
   agent: http.Agent,
-  origin: string,
+  address: string,
   { messageType, body }: Payload,
 ): Promise<{ status: number; text: string }> {
   const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>();
   http
-    .request(`${origin}/ingest/default/${messageType}`, {
+    .request(`${address}/${messageType}`, {
       method: 'POST',
       agent,
       headers: { authorization: `Bearer ${SECRET}`, 'content-length': Buffer.byteLength(body) },

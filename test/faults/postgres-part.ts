@@ -17,14 +17,17 @@ export interface PostgresPart extends Part {
 const MAX_CONNECTIONS = 40;
 
 /** A Postgres with the durability that it ships with. Not started yet. */
-export async function createPostgresPart(directory: string): Promise<PostgresPart> {
+export async function createPostgresPart(
+  directory: string,
+  maxConnections = MAX_CONNECTIONS,
+): Promise<PostgresPart> {
   const cluster = await openCluster(directory);
   const credentials = await keepCredentials(cluster.home);
   await createDataDirectory(cluster, credentials.bootstrapPassword);
   const options = [
     '-c listen_addresses=127.0.0.1',
     '-c unix_socket_directories=',
-    `-c max_connections=${MAX_CONNECTIONS}`,
+    `-c max_connections=${maxConnections}`,
     `-p ${credentials.port}`,
   ];
   const postmaster = () => readPostmaster(path.join(cluster.directory, 'postmaster.pid'));

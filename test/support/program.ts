@@ -38,9 +38,17 @@ export async function temporaryDirectory(): Promise<string> {
 }
 
 /** Starts `xiq-sink serve` on a free port and resolves once it is ready; fails with its output when it ends instead. */
-export async function startProgram(settings: Settings, ...args: string[]): Promise<Program> {
+export const startProgram = (settings: Settings, ...args: string[]): Promise<Program> =>
+  startProgramAt(PROGRAM, settings, ...args);
+
+/** `startProgram` of another checkout. */
+export async function startProgramAt(
+  program: string,
+  settings: Settings,
+  ...args: string[]
+): Promise<Program> {
   const env = { PATH: process.env['PATH'], PORT: '0', HOST: '127.0.0.1', ADMIN_PORT: '0', ...settings };
-  const child = spawn(PROGRAM, ['serve', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(program, ['serve', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
@@ -53,11 +61,11 @@ export async function startProgram(settings: Settings, ...args: string[]): Promi
       if (hasEnded())
         throw new Error(`the program ended with ${child.exitCode ?? child.signalCode}: ${stderr}`);
       return findReadyLine(stderr);
-    }, 30_000);
+    }, 90_000);
   } catch (error) {
     // Nobody else could end what never got ready.
     child.kill('SIGKILL');
-    throw error;
+    throw new Error(`the program did not get ready: ${stderr}`, { cause: error });
   }
   return {
     url: `http://127.0.0.1:${ready.port}`,

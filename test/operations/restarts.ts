@@ -1,0 +1,79 @@
+import { execFile } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { createRedisPart } from '../faults/redis-part.ts';
+import type { BalancerName } from './balancer.ts';
+import { openFleet, restartEach } from './fleet.ts';
+import type { Fleet } from './fleet.ts';
+import type { Ground } from './ground.ts';
+import { makeNewerProgram } from './newer-program.ts';
+import type { Scenario, Stage } from './scenario.ts';
+import { redisQueue } from './waiting.ts';
+
+/** Stops and starts every process in turn while deliveries arrive. */
+export const RESTARTS: readonly Scenario[] = [
+  {
+    name: 'rolling restart, HAProxy',
+    refusesNone: true,
+    open: (ground) => openRestart(ground, 'haproxy', ({ fleet }) => restartEach(fleet.members)),
+  },
+  {
+    name: 'rolling restart, nginx',
+    refusesNone: true,
+    open: (ground) => openRestart(ground, 'nginx', ({ fleet }) => restartEach(membersOf(fleet, 'ingest'))),
+  },
+  {
+    name: 'upgrade and roll-back',
+    refusesNone: true,
+    open: (ground) => openRestart(ground, 'haproxy', upgrade),
+  },
+];
+
+interface Opened {
+  readonly ground: Ground;
+  readonly fleet: Fleet;
+  readonly databaseUrl: string;
+}
+
+async function openRestart(
+  ground: Ground,
+  balancer: BalancerName,
+  act: (opened: Opened) => Promise<unknown>,
+): Promise<Stage> {
+  const databaseUrl = await ground.createDatabase();
+  const redis = await createRedisPart(path.join(ground.directory, 'redis'));
+  await redis.start();
+  ground.stack.defer(() => redis.stop());
+  const settings = { DATABASE_URL: databaseUrl, REDIS_URL: `redis://127.0.0.1:${redis.port}` };
+  const fleet = await openFleet(
+    { directory: ground.directory, settings, balancer, isWhole: balancer === 'haproxy' },
+    ground.stack,
+  );
+  return {
+    fleet,
+    databaseUrl,
+    readQueue: redisQueue(() => [redis.port]),
+    act: async () => void (await act({ ground, fleet, databaseUrl })),
+  };
+}
+
+const membersOf = (fleet: Fleet, ...roles: readonly string[]) =>
+  fleet.members.filter(({ role }) => roles.includes(role));
+
+/** Up: the schema, what reads jobs, what writes them. Back in the reverse order; the schema stays. */
+async function upgrade({ ground, fleet, databaseUrl }: Opened): Promise<void> {
+  const directory = path.join(ground.directory, 'newer');
+  await mkdir(directory);
+  const newer = await makeNewerProgram(directory);
+  await promisify(execFile)(newer, ['migrate'], {
+    env: { PATH: process.env['PATH'], DATABASE_URL: databaseUrl, DATA_DIR: directory },
+  });
+  const readers = membersOf(fleet, 'worker', 'forward', 'console');
+  const writers = membersOf(fleet, 'ingest');
+  await restartEach(readers, newer);
+  await restartEach(writers, newer);
+  await ground.wait(ground.pace.before);
+  await restartEach(writers);
+  await restartEach(readers);
+}
