@@ -1,7 +1,14 @@
 import getPort, { clearLockedPorts } from 'get-port';
 import { Client } from 'pg';
 import { createRoles } from '../store/create-roles.ts';
-import { createDataDirectory, endOfLog, openCluster, startServer, stopServer } from './cluster.ts';
+import {
+  createDataDirectory,
+  endOfLog,
+  openCluster,
+  refuseMoved,
+  startServer,
+  stopServer,
+} from './cluster.ts';
 import type { Cluster, StopMode } from './cluster.ts';
 import {
   bootstrapUrl,
@@ -57,6 +64,7 @@ const SERVER_OPTIONS = [
  */
 export async function startEmbeddedPostgres(dataDir: string): Promise<EmbeddedPostgres> {
   const cluster = await openCluster(dataDir);
+  await refuseMoved(cluster);
   let credentials = await keepCredentials(cluster.home);
   await createDataDirectory(cluster, credentials.bootstrapPassword);
   const runs = await answers(cluster, credentials);

@@ -33,6 +33,9 @@ export const OPERATOR_ACTIONS = [
   'access.remove',
   'access.token',
   'access.revoke',
+  'database.backup',
+  'database.restore',
+  'database.move',
 ] as const;
 
 export type OperatorActionName = (typeof OPERATOR_ACTIONS)[number];

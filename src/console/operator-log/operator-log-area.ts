@@ -72,6 +72,9 @@ const WORDS: Readonly<Record<OperatorActionName, string>> = {
   'access.remove': 'disabled an account',
   'access.token': 'created an API token',
   'access.revoke': 'revoked an API token',
+  'database.backup': 'backed up the database',
+  'database.restore': 'restored the database from a backup',
+  'database.move': 'moved the database to a server',
 };
 
 const WAYS = { console: 'console', api: 'API', command: 'command line', system: 'a limit' } as const;
