@@ -34,12 +34,12 @@ export async function writeBaseBackup(
     client.on('error', () => undefined);
     // Until the connection ends, the server keeps the log that the copy needs.
     await client.query(
-      `create_replication_slot xiq_sink_backup_${process.pid} temporary physical reserve_wal`,
+      `CREATE_REPLICATION_SLOT xiq_sink_backup_${process.pid} TEMPORARY PHYSICAL RESERVE_WAL`,
     );
     const rows: (readonly (string | null)[])[] = [];
     const messages = copyOut(
       client,
-      `base_backup (label 'xiq-sink backup', checkpoint 'fast', progress, wal, manifest 'no')`,
+      `BASE_BACKUP (label 'xiq-sink backup', checkpoint 'fast', progress, wal, manifest 'no')`,
       { onRow: (fields) => rows.push(fields) },
     );
     let bytes = 0;

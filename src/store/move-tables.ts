@@ -124,10 +124,10 @@ interface Position {
   readonly id: string;
 }
 
-/** In a table of positions, the columns that are one: `..._xid` alone, before all of its events, or with `..._id`. */
+/** In a table of positions, the columns that are one: an id of a transaction alone, before all of its events, or with an id. */
 const isPosition = ({ name, type }: Table['columns'][number]) => type === 'xid8' && name !== 'xid';
-const idOf = ({ columns }: Table, xidName: string) =>
-  columns.find(({ name }) => name === xidName.replace(/xid$/, 'id'))?.name;
+const idOf = ({ columns }: Table, { name: xid }: Table['columns'][number]) =>
+  columns.find(({ name }) => xid.endsWith('_xid') && name === xid.replace(/xid$/, 'id'))?.name;
 
 /** The positions in all tables, in ascending order, each once. */
 async function readPositions(client: Client, tables: readonly Table[]): Promise<readonly Position[]> {
@@ -135,8 +135,8 @@ async function readPositions(client: Client, tables: readonly Table[]): Promise<
     table.columns
       .filter(isPosition)
       .map(
-        ({ name }) =>
-          `select ${quoted(name)} as xid, ${quoted(idOf(table, name)) ?? 0}::bigint as id from ${quoted(table.name)}`,
+        (column) =>
+          `select "${column.name}" as xid, ${quoted(idOf(table, column)) ?? 0}::bigint as id from "${table.name}"`,
       ),
   );
   const { rows } = await client.query<Position>(
@@ -164,11 +164,11 @@ function selectedColumns(table: Table, { positions, xids }: Mapping): string {
     return `(array[${xids.join()}]::text[])[${['1', ...passed].join(' + ')}]::xid8`;
   };
   const hasId = table.columns.some(({ name }) => name === 'id');
-  const positionIds = new Set(table.columns.filter(isPosition).map(({ name }) => idOf(table, name)));
+  const positionIds = new Set(table.columns.filter(isPosition).map((column) => idOf(table, column)));
   const expressions = table.columns.map((column) => {
     const name = `"${column.name}"`;
     if (isPosition(column)) {
-      const id = quoted(idOf(table, column.name)) ?? '0::bigint';
+      const id = quoted(idOf(table, column)) ?? '0::bigint';
       return `${mapped(name, id, '<=')} as ${name}`;
     }
     if (positionIds.has(column.name)) return `0::bigint as ${name}`;
