@@ -186,24 +186,19 @@ it('takes along the deliveries in the spool and the generated secret, while serv
 it('refuses to restore over data, or from a backup that is damaged or incomplete, and to back up a server', async () => {
   const backup = path.join(directory, 'backup');
   const other = settingsOf('other');
-  expect(await endOfProgram(settingsOf('data'), 'restore', backup)).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('is not empty. Set DATA_DIR to a new directory'),
-  });
-  expect(await endOfProgram(other, 'restore', directory)).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('is not a complete backup'),
-  });
-  expect(await endOfProgram(settingsOf('data'), 'backup', backup)).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('is not empty'),
-  });
+  const refused = async (settings: Record<string, string>, ...args: string[]) => {
+    const { code, stderr } = await endOfProgram(settings, ...args);
+    expect(code).toBe(2);
+    return stderr;
+  };
+  expect(await refused(settingsOf('data'), 'restore', backup)).toContain(
+    'is not empty. Set DATA_DIR to a new',
+  );
+  expect(await refused(other, 'restore', directory)).toContain('is not a complete backup');
+  expect(await refused(settingsOf('data'), 'backup', backup)).toContain('is not empty');
   for (const command of ['backup', 'restore']) {
     const server = { ...other, DATABASE_URL: 'postgresql://db.example/xiq' };
-    expect(await endOfProgram(server, command, backup)).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('docs/backup.md'),
-    });
+    expect(await refused(server, command, backup)).toContain('docs/backup.md');
   }
 
   // A row fewer than were counted: the database is not left where serve would start it.

@@ -40,7 +40,7 @@ describe.skipIf(!hasDebianPostgres())('move-to', () => {
   const urlFor = (role: string, port: number, database: string) =>
     `postgresql://${role}:password-of-${role}@127.0.0.1:${port}/${database}`;
   const file = (name: string) => path.join(directory, `${name}.jsonl`);
-  const settings = (more: object = {}) => ({
+  const settings = (more: Record<string, string> = {}) => ({
     DATA_DIR: path.join(directory, 'data'),
     WEBHOOK_SECRET: SECRET,
     XIQ_SINK_CONFIG: path.join(directory, 'settings.yaml'),
@@ -67,6 +67,12 @@ describe.skipIf(!hasDebianPostgres())('move-to', () => {
     return lines.map((line) => Number(/"userId":(\d+)/.exec(line)?.[1])).toSorted((a, b) => a - b);
   }
 
+  async function refused(env: Record<string, string>, ...args: string[]): Promise<string> {
+    const { code, stderr } = await endOfProgram(env, ...args);
+    expect(code).toBe(2);
+    return stderr;
+  }
+
   const numbers = (to: number) => Array.from({ length: to }, (_, index) => index);
 
   it('moves everything to an older Postgres with few transactions; forwarding loses and doubles nothing', async () => {
@@ -85,31 +91,19 @@ describe.skipIf(!hasDebianPostgres())('move-to', () => {
       BOOTSTRAP_DATABASE_URL: server.adminUrl,
       READER_DATABASE_URL: urlFor('xiq_reader', server.port, 'xiq_sink'),
     };
-    expect(await endOfProgram(settings(roles), 'move-to', target)).toMatchObject({
-      code: 2,
-      stderr: expect.stringMatching(/serves on .*Stop it first/),
-    });
+    expect(await refused(settings(roles), 'move-to', target)).toMatch(/serves on .*Stop it first/);
     expect(await program.end('SIGTERM')).toBe(0);
     await leaveJobsAndUseIds();
 
     // The roles exist only now.
     const printed = await runProgram(settings(roles), 'move-to', target, '--json');
-    const lines = printed
-      .trim()
-      .split('\n')
-      .map((line): unknown => JSON.parse(line));
-    expect(lines).toContainEqual({
-      table: 'audit_events',
-      rows: 70,
-      digest: expect.stringMatching(/^\d{10,}$/),
-    });
+    expect(printed).toMatch(/^\{"table":"audit_events","rows":70,"digest":"\d{10,}"\}$/m);
 
-    expect(await endOfProgram(settings(), 'serve')).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining(`was moved to 127.0.0.1:${server.port}. Set DATABASE_URL.`),
-    });
+    expect(await refused(settings(), 'serve')).toContain(
+      `was moved to 127.0.0.1:${server.port}. Set DATABASE_URL.`,
+    );
     const moved = { ...settings(), DATABASE_URL: target };
-    expect(await endOfProgram(moved, 'move-to', target)).toMatchObject({ code: 2 });
+    expect(await refused(moved, 'move-to', target)).toContain('already uses a server');
     program = await startProgram(moved);
     await send(70, 90);
     await runProgram(moved, 'destinations', 'resume', 'paused');
