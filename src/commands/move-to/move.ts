@@ -127,7 +127,8 @@ async function copyAll(
   let progress: Progress | undefined;
   let done = 0;
   const observer: MoveObserver = {
-    onTotal: (rows) => (progress = createProgress('rows copied', rows)),
+    // A table that was never analyzed has no estimate.
+    onTotal: (rows) => (progress = createProgress('rows copied', rows > 0 ? rows : undefined)),
     onRow: () => progress?.show((done += 1)),
   };
   try {
