@@ -33,6 +33,7 @@ const LONG = [
   'test/handlers/queue-rules.test.ts',
   'test/handlers/storing-rules.test.ts',
   'test/security/overload.test.ts',
+  'test/serve/readiness-causes.test.ts',
   'test/store/create-roles.test.ts',
   'test/store/horizon.test.ts',
   'test/store/limit-quarantine.test.ts',

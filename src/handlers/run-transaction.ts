@@ -11,6 +11,8 @@ export interface TransactionContext {
   readonly db: Db;
   readonly logger: Logger;
   readonly giveUp: AbortSignal;
+  /** Called when the database can't be used now, with the reason; the transaction is repeated. */
+  readonly onWaiting?: ((reason: string) => void) | undefined;
 }
 
 /** The pause between attempts while the database is away. It doubles each time. */
@@ -49,7 +51,9 @@ export async function runTransaction<T>(
         const spread = MAX_CONFLICT_PAUSE_MS - MIN_CONFLICT_PAUSE_MS;
         await pause(context, MIN_CONFLICT_PAUSE_MS + Math.random() * spread, error);
       } else if (remedy === 'wait') {
-        logger.warn({ pause: pauseMs }, `waiting for the database (${kind}): ${describeError(error)}`);
+        const reason = describeError(error);
+        context.onWaiting?.(`${kind}: ${reason}`);
+        logger.warn({ pause: pauseMs }, `waiting for the database (${kind}): ${reason}`);
         await pause(context, pauseMs, error);
         pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
       } else {

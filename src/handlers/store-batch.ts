@@ -38,10 +38,10 @@ export function createBatchStore(
   db: Db,
   logger: Logger,
   giveUp: AbortSignal,
-  onStored?: OnStored,
+  { onStored, onWaiting }: Pick<StoringContext, 'onStored' | 'onWaiting'> = {},
 ): StoreBatch {
   const storeBatches = async (batches: readonly (readonly ReadDelivery[])[]) => {
-    const rows = await storeGroup({ db, logger, giveUp, onStored }, batches.flat());
+    const rows = await storeGroup({ db, logger, giveUp, onStored, onWaiting }, batches.flat());
     return new Map(rows.map((row) => [row.deliveryId, row]));
   };
   const transactions = createGroupCommit(storeBatches, TRANSACTION_BOUNDS);

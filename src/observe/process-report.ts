@@ -9,7 +9,7 @@ export interface ProcessReportOptions {
   /** Separate connections, so nothing waits for them. They are closed together with the report. */
   readonly db: Db;
   readonly identity: ProcessIdentity;
-  readonly figures: () => ProcessFigures;
+  readonly figures: () => Promise<ProcessFigures>;
   readonly logger: Logger;
 }
 
@@ -29,7 +29,7 @@ export function startProcessReport({ db, identity, figures, logger }: ProcessRep
 
   async function report(): Promise<void> {
     try {
-      await reportProcess(db, identity, figures());
+      await reportProcess(db, identity, await figures());
     } catch (error) {
       logger.debug(`can't report this process to the database: ${describeError(error)}`);
     }

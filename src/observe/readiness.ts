@@ -1,3 +1,4 @@
+import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
 import { describeError } from '../errors.ts';
 
@@ -12,6 +13,8 @@ export type State =
   | 'refused'
   | 'unusually quiet'
   | 'waiting'
+  | 'starting'
+  | 'stuck'
   | 'unknown';
 
 /** The state of a part and its reason, for operators. */
@@ -43,6 +46,9 @@ export type Checks = Readonly<Record<string, Check>>;
 /** `degraded`: the process does its work, but something needs attention. */
 type Status = 'ok' | 'degraded' | 'unavailable';
 
+/** Whether a state needs attention. `unknown` has a cause that another check reports. */
+export const isProblem = ({ state }: { readonly state: string }) => state !== 'ok' && state !== 'unknown';
+
 /** The readiness of the process. Simultaneous calls share one answer. */
 export interface Readiness {
   /** The answer of `/readyz`: state words only, because anyone may send the request. */
@@ -50,6 +56,12 @@ export interface Readiness {
   /** The same with reasons, which may name hosts and destinations: for operators only. */
   describe(): Promise<{ readonly status: Status; readonly checks: readonly ReadinessLine[] }>;
 }
+
+/** The states in which a part does not do its work. */
+const NOT_WORKING: ReadonlySet<State> = new Set(['away', 'starting', 'stuck']);
+
+/** A proxy gives up its health check after a few seconds: a part that hangs must not take the others with it. */
+const TIMEOUT_MS = 2_500;
 
 type Found = readonly (Finding & { readonly name: string })[];
 
@@ -63,7 +75,10 @@ export function createReadiness(checks: Checks, logger: Logger): Readiness {
 
   async function find(name: string, { ask }: Check): Promise<Finding> {
     try {
-      const answer = await ask();
+      const answer = await pTimeout(ask(), {
+        milliseconds: TIMEOUT_MS,
+        message: `no answer within ${TIMEOUT_MS / 1000} s`,
+      });
       if (away.delete(name)) logger.info(`${name} is available again`);
       return typeof answer === 'string' ? { state: answer } : answer;
     } catch (error) {
@@ -87,10 +102,10 @@ export function createReadiness(checks: Checks, logger: Logger): Readiness {
   }
 
   function statusOf(found: Found): Status {
-    if (found.some(({ name, state }) => state === 'away' && checks[name]?.isNeeded === true)) {
+    if (found.some(({ name, state }) => NOT_WORKING.has(state) && checks[name]?.isNeeded === true)) {
       return 'unavailable';
     }
-    return found.every(({ state }) => state === 'ok' || state === 'unknown') ? 'ok' : 'degraded';
+    return found.some(isProblem) ? 'degraded' : 'ok';
   }
 
   return {

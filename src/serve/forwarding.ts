@@ -1,18 +1,18 @@
 import type { Logger } from 'pino';
 import { startForwarding } from '../forward/forward-events.ts';
-import type { ForwardObserver } from '../forward/forward-events.ts';
 import type { Destination } from '../forward/parse-destinations.ts';
 import { openForwardingDatabase } from '../store/database.ts';
 import { addDestination } from '../store/destinations.ts';
 import { endOfEvents } from '../store/read-events.ts';
 import { closing } from './closing.ts';
+import type { Observation } from './observation.ts';
 import { logLostConnections } from './open-store.ts';
 
 /** The events to forward, and their destinations. */
 export interface ForwardingOptions {
   readonly databaseUrl: string;
   readonly destinations: readonly Destination[];
-  readonly observation: { readonly forwarding: ForwardObserver };
+  readonly observation: Pick<Observation, 'forwarding' | 'addPool'>;
   readonly logger: Logger;
 }
 
@@ -31,6 +31,7 @@ export async function startForwardings(
   }
   const db = openForwardingDatabase(databaseUrl, logLostConnections(logger));
   started.defer(closing(logger, 'database of the forwarder', () => db.destroy()));
+  observation.addPool('forwarding', db, started);
   const start = await endOfEvents(db);
   for (const { name } of destinations) await addDestination(db, name, start);
   const forwardings = destinations.map((destination) =>

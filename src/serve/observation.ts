@@ -15,7 +15,11 @@ import { createMetrics, createSourceLabel } from '../observe/metrics.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { createProcessGauge } from '../observe/process-figures.ts';
 import type { ProcessGauge } from '../observe/process-figures.ts';
+import { isProblem } from '../observe/readiness.ts';
+import type { Readiness } from '../observe/readiness.ts';
 import { startProcessReport } from '../observe/process-report.ts';
+import { createStoringProgress } from '../observe/storing-progress.ts';
+import type { StoringProgress } from '../observe/storing-progress.ts';
 import type { TypeSilence } from '../observe/silence.ts';
 import { startTraces } from '../observe/traces.ts';
 import type { Traces } from '../observe/traces.ts';
@@ -34,6 +38,8 @@ import type { BlockedChange } from '../store/partitions.ts';
 import { closing } from './closing.ts';
 import { forwardsIn, receivesIn, storesIn } from './roles.ts';
 import type { Role } from './roles.ts';
+import { createStartSteps } from './start-steps.ts';
+import type { StartSteps } from './start-steps.ts';
 
 /** The observers that the parts of a process report to, and the figures that they add up to. */
 export interface Observation {
@@ -52,14 +58,22 @@ export interface Observation {
   readonly arrivals: () => readonly TypeSilence[];
   /** Changes of the partitions that wait for other sessions; empty until maintenance runs. */
   readonly blockedChanges: () => readonly BlockedChange[];
+  /** What the worker is doing. */
+  readonly storing: StoringProgress;
+  /** The steps of the start. */
+  readonly startSteps: StartSteps;
+  /** The connections that do the work of this process, by the name of the work. */
+  readonly pools: ReadonlyMap<string, Db>;
+  /** Adds connections that do work, until they are closed. */
+  addPool(name: string, db: Db, closed: AsyncDisposableStack): void;
   /** Follows the maintenance, once it runs. */
   followMaintenance(blocked: () => readonly BlockedChange[]): void;
   /** Follows the silence watch, once it runs. */
   followArrivals(latest: () => readonly TypeSilence[]): void;
   /** Adds the figures of the queue, once it is open. */
   followQueue(queue: DeliveryQueue): void;
-  /** Reports in the database that this process is alive, until everything is closed. */
-  startReport(databaseUrl: string, opened: AsyncDisposableStack): void;
+  /** Reports in the database that this process is alive, and how ready, until everything is closed. */
+  startReport(databaseUrl: string, readiness: Readiness, opened: AsyncDisposableStack): void;
 }
 
 export interface ObservationOptions {
@@ -87,6 +101,8 @@ export async function startObserving(
   let latest: () => readonly TypeSilence[] = () => [];
   const arrivals = () => latest();
   let blocked: () => readonly BlockedChange[] = () => [];
+  const storing = createStoringProgress();
+  const pools = new Map<string, Db>();
   const gauge = createProcessGauge({
     receives: receivesIn(role),
     stores: storesIn(role),
@@ -96,7 +112,14 @@ export async function startObserving(
   return {
     metrics,
     traces,
-    ...observeParts(options, metrics, gauge, { askDestinations, arrivals }),
+    ...observeParts(options, metrics, gauge, { askDestinations, arrivals, storing }),
+    storing,
+    startSteps: createStartSteps(role !== 'ingest' && options.db !== undefined),
+    pools,
+    addPool(name, pool, closed) {
+      pools.set(name, pool);
+      closed.defer(() => void pools.delete(name));
+    },
     askDestinations,
     arrivals,
     blockedChanges: () => blocked(),
@@ -110,13 +133,16 @@ export async function startObserving(
       queue = next;
       registerQueueMetrics(metrics.registry, next);
     },
-    startReport(databaseUrl, toClose) {
+    startReport(databaseUrl, readiness, toClose) {
       const report = startProcessReport({
         db: openReportingDatabase(databaseUrl, (error) =>
           logger.debug(`the connection of the process report was lost: ${describeError(error)}`),
         ),
         identity: identify(role),
-        figures: () => gauge.figures(),
+        figures: async () => ({
+          ...gauge.figures(),
+          problems: (await readiness.describe()).checks.filter(isProblem),
+        }),
         logger,
       });
       toClose.defer(closing(logger, 'report of the process', () => report.stop()));
@@ -129,7 +155,7 @@ function observeParts(
   { config, role }: ObservationOptions,
   { registry }: Metrics,
   gauge: ProcessGauge,
-  { askDestinations, arrivals }: Pick<Observation, 'askDestinations' | 'arrivals'>,
+  { askDestinations, arrivals, storing }: Pick<Observation, 'askDestinations' | 'arrivals' | 'storing'>,
 ): Pick<
   Observation,
   'ingest' | 'onCommitted' | 'onStored' | 'onQuarantineDropped' | 'forwarding' | 'onSubscriptionsChecked'
@@ -154,6 +180,7 @@ function observeParts(
     },
     onCommitted: (deliveries) => ingest?.committed(deliveries),
     onStored(rows, seconds) {
+      storing.stored();
       countStored?.(rows, seconds);
       gauge.stored(
         rows.reduce((sum, { eventCount }) => sum + eventCount, 0),

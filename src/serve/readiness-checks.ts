@@ -1,13 +1,16 @@
+import pTimeout from 'p-timeout';
+import { describeError } from '../errors.ts';
 import type { Check, Checks, Finding, State } from '../observe/readiness.ts';
 import type { Arrival } from '../observe/worker-metrics.ts';
+import type { QueueMeasure } from '../queue/batch-queue.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import { checkDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import type { DestinationStatus } from '../store/destinations.ts';
 import { describeWork } from '../store/server-sessions.ts';
-import { findWaits } from '../store/waits.ts';
+import { findObstacles, findWaits } from '../store/waits.ts';
 import type { Wait } from '../store/waits.ts';
-import { countOf, formatBytes } from '../units.ts';
+import { countOf, formatBytes, formatDuration } from '../units.ts';
 import { describeBlocked } from './maintenance.ts';
 import { forwardsIn, storesIn } from './roles.ts';
 import type { Role } from './roles.ts';
@@ -18,7 +21,12 @@ export interface CheckedParts {
   readonly db: Db | undefined;
   /** Undefined in a process that accepts no deliveries. */
   readonly queue: DeliveryQueue | undefined;
-  readonly observation: Pick<Observation, 'askDestinations' | 'blockedChanges'> & {
+  /** Measures the queue. Undefined in a process that neither stores nor has the console. */
+  readonly measure: (() => Promise<QueueMeasure>) | undefined;
+  readonly observation: Pick<
+    Observation,
+    'askDestinations' | 'blockedChanges' | 'storing' | 'startSteps' | 'pools'
+  > & {
     readonly arrivals: () => readonly Arrival[];
   };
 }
@@ -30,12 +38,19 @@ const BEHIND_AFTER_MS = 5 * 60 * 1000;
  * The readiness checks of a process of this role. Forwarding and silence never make it unavailable: deliveries are
  * accepted all the same.
  */
-export function checksOf({ role, db, queue, observation }: CheckedParts): Checks {
+export function checksOf({ role, db, queue, measure, observation }: CheckedParts): Checks {
   return {
     ...(queue === undefined ? {} : { queue: queueCheck(queue), spool: spoolCheck(queue) }),
     ...(db === undefined
       ? {}
-      : { database: databaseCheck(db, role), locks: locksCheck(() => findWaits(db), observation) }),
+      : {
+          database: databaseCheck(db, role, observation),
+          locks: locksCheck(() => findWaits(db), observation),
+          ...(role === 'ingest' ? {} : { start: startCheck(db, role, observation) }),
+        }),
+    ...(db !== undefined && measure !== undefined && storesIn(role)
+      ? { storing: storingCheck(db, role, measure, observation) }
+      : {}),
     ...(forwardsIn(role) ? { forwarding: forwardingCheck(observation) } : {}),
     ...(storesIn(role) ? { silence: silenceCheck(observation) } : {}),
   };
@@ -63,13 +78,106 @@ function spoolCheck(queue: DeliveryQueue): Check {
   return { ask, isNeeded: false };
 }
 
-function databaseCheck(db: Db, role: Role): Check {
+/**
+ * The database, over the connections that do the work: a pooler or a limit of connections may refuse some of them and
+ * accept others. Those that are storing now need no probe, which would wait for them.
+ */
+function databaseCheck(
+  db: Db,
+  role: Role,
+  { pools, storing }: Pick<CheckedParts['observation'], 'pools' | 'storing'>,
+): Check {
   const ask = async () => {
-    await checkDatabase(db);
-    return 'ok' as const;
+    const idle = [...pools].filter(([name]) => name !== 'storing' || storing.state().batches === 0);
+    const parts = await Promise.all(idle.map(async ([name, pool]) => ({ name, ...(await probe(pool)) })));
+    if (parts.length === 0) await checkDatabase(db);
+    return worstOf(parts, ['away']);
   };
   return { ask, isNeeded: role !== 'all' && role !== 'ingest' };
 }
+
+async function probe(pool: Db): Promise<{ readonly state: State; readonly why: string }> {
+  try {
+    await soon(checkDatabase(pool));
+    return { state: 'ok', why: '' };
+  } catch (error) {
+    return { state: 'away', why: describeError(error) };
+  }
+}
+
+/** Whoever asks for readiness waits for a few seconds at most, so its questions get less. */
+const ANSWER_MS = 2_000;
+
+const soon = <T>(work: Promise<T>): Promise<T> =>
+  pTimeout(work, { milliseconds: ANSWER_MS, message: `no answer within ${ANSWER_MS / 1000} s` });
+
+/** Work that takes longer is looked into: others may be in its way. A large transaction takes 1 s on a slow disk. */
+const PATIENCE_MS = 5_000;
+
+/** The start of the parts that need the database: each step may have to wait for others. */
+function startCheck(
+  db: Db,
+  role: Role,
+  { startSteps }: Pick<CheckedParts['observation'], 'startSteps'>,
+): Check {
+  const ask = async (): Promise<Finding> => {
+    const start = startSteps.state();
+    if (start === undefined) return { state: 'ok' };
+    const { step, since, failure } = start;
+    const why = failure ?? (Date.now() - since < PATIENCE_MS ? undefined : await explainWait(db));
+    return { state: 'starting', why: `${step} since ${timeOf(since)}${why === undefined ? '' : `: ${why}`}` };
+  };
+  return { ask, isNeeded: role !== 'all' };
+}
+
+/** Whether the worker stores what arrives, and if not, why. */
+function storingCheck(
+  db: Db,
+  role: Role,
+  measure: () => Promise<QueueMeasure>,
+  { storing }: Pick<CheckedParts['observation'], 'storing'>,
+): Check {
+  const ask = async (): Promise<Finding> => {
+    const { waitingSince, lastStoredAt, failure } = storing.state();
+    const last = lastStoredAt === undefined ? 'nothing stored yet' : `last stored ${timeOf(lastStoredAt)}`;
+    if (waitingSince !== undefined) {
+      if (failure !== undefined) return { state: 'away', why: `${failure}; ${last}` };
+      if (Date.now() - waitingSince < PATIENCE_MS) return { state: 'ok', why: last };
+      return {
+        state: 'stuck',
+        why: `batches have been waiting since ${timeOf(waitingSince)}: ${await explainWait(db)}; ${last}`,
+      };
+    }
+    // Without an answer, the check of the queue says why.
+    const oldest = await soon(measure()).then(
+      ({ oldestWaitingSeconds: seconds = 0 }) => seconds,
+      () => 0,
+    );
+    const idleSeconds = (Date.now() - (lastStoredAt ?? 0)) / 1000;
+    if (Math.min(oldest, idleSeconds) * 1000 < 2 * PATIENCE_MS) return { state: 'ok', why: last };
+    return {
+      state: 'stuck',
+      why: `jobs have been in the queue for ${formatDuration(oldest)} and the worker receives none; ${last}`,
+    };
+  };
+  return { ask, isNeeded: role === 'worker' };
+}
+
+/** What the sessions of this service wait for in the database. */
+async function explainWait(db: Db): Promise<string> {
+  try {
+    const { standby, blockers } = await soon(findObstacles(db, PATIENCE_MS / 2_000));
+    const obstacles = [
+      ...(standby ? ['a commit waits for a synchronous standby to confirm it'] : []),
+      ...blockers.map((session) => `a lock is held by ${describeWork(session)}`),
+    ];
+    return obstacles.join('; ') || 'the database names nothing that is in the way';
+  } catch (error) {
+    return `the database does not say why: ${describeError(error)}`;
+  }
+}
+
+const timeOf = (epochMs: number) => new Date(epochMs).toISOString();
 
 /** Lock waits and long transactions in the database; maintenance reports the sessions that it waits for itself. */
 export function locksCheck(
@@ -82,7 +190,7 @@ export function locksCheck(
       state: 'waiting' as const,
       why: describeBlocked(change),
     }));
-    const waits = await find().catch(() => undefined);
+    const waits = await soon(find()).catch(() => undefined);
     if (waits === undefined && blocked.length === 0) {
       return { state: 'unknown', why: 'the database does not answer' };
     }

@@ -115,7 +115,9 @@ async function startParts(
   const queue = receivesIn(role)
     ? openQueue({ config, location: queueLocation, db, observation, logger }, opened)
     : undefined;
-  const readiness = createReadiness(checksOf({ role, db, queue, observation }), logger);
+  const hasConsole = role === 'all' || role === 'console';
+  const measure = storesIn(role) || hasConsole ? measureOf(queue, queueLocation, logger, opened) : undefined;
+  const readiness = createReadiness(checksOf({ role, db, queue, measure, observation }), logger);
   const health: HealthOptions = {
     readiness,
     observer: observation.ingest,
@@ -125,22 +127,22 @@ async function startParts(
   const listener =
     queue === undefined ? createHealthServer(health) : createIngest(config, queue, observation, health);
   const port = await startListener(config, listener, logger, opened);
-  const hasConsole = role === 'all' || role === 'console';
   const console =
-    hasConsole && database !== undefined
+    hasConsole && database !== undefined && measure !== undefined
       ? createConsole(
           {
             config,
             databaseUrl: database.databaseUrl,
             logger,
             readiness: () => readiness.describe(),
-            queue: measureOf(queue, queueLocation, logger, opened),
+            queue: measure,
             watched: storesIn(role) ? observation.arrivals : undefined,
             secretFile: secrets?.secretFile,
           },
           opened,
         )
       : undefined;
+  if (console !== undefined) observation.addPool('console', console.db, opened);
   const metrics = () => observation.metrics.render();
   const adminPort = await startAdminListener(config, { metrics, console }, logger, opened);
   if (role !== 'ingest' && database !== undefined) {
@@ -151,25 +153,29 @@ async function startParts(
     startSubscriptionWatch({ config, db: database.db, observation, logger }, opened);
   }
   const reportingUrl = database?.databaseUrl ?? config.databaseUrl;
-  if (reportingUrl !== undefined) observation.startReport(reportingUrl, opened);
+  if (reportingUrl !== undefined) observation.startReport(reportingUrl, readiness, opened);
   return { port, adminPort, psqlArgument: database?.psqlArgument };
 }
 
 /** The parts of a role that need the database. They bring its tables up to date first. */
 function startOf(role: Role, options: StoringOptions & ForwardingOptions): Start {
   const { config, databaseUrl, db, logger } = options;
+  const { startSteps: steps } = options.observation;
   return async (started) => {
-    const applied = await migrateAll(config, databaseUrl, db);
+    const applied = await steps.run('migrations', () => migrateAll(config, databaseUrl, db));
     if (applied.length > 0) logger.info({ applied }, 'database migrated');
     if (storesIn(role)) {
-      const watch = await startStoring(options, started);
+      const watch = await steps.run('start of the worker', () => startStoring(options, started));
       options.observation.followArrivals(() => watch.latest());
     }
-    if (forwardsIn(role)) await startForwardings(options, started);
+    if (forwardsIn(role)) {
+      await steps.run('start of forwarding', () => startForwardings(options, started));
+    }
+    steps.done();
   };
 }
 
-/** Measures the queue: over the connection of this process, or over one of the console's own. */
+/** Measures the queue: over the connection of this process, or over one for this purpose alone. */
 function measureOf(
   queue: DeliveryQueue | undefined,
   location: QueueLocation,
@@ -178,7 +184,7 @@ function measureOf(
 ): () => Promise<QueueMeasure> {
   if (queue !== undefined) return () => queue.measure();
   const own = openBatchQueue(location, logger);
-  opened.defer(closing(logger, 'queue of the console', () => own.close()));
+  opened.defer(closing(logger, 'connection that measures the queue', () => own.close()));
   return () => own.measure();
 }
 

@@ -59,10 +59,20 @@ function startWorker(
   const db = openStoringDatabase(databaseUrl, logLostConnections(logger));
   started.defer(closing(logger, 'database of the worker', () => db.destroy()));
   const { onStored, traces } = observation;
-  const store = createBatchStore(db, logger, giveUp.signal, onStored);
+  observation.addPool('storing', db, started);
+  const onWaiting = (reason: string) => observation.storing.waiting(reason);
+  const store = createBatchStore(db, logger, giveUp.signal, { onStored, onWaiting });
   const storeTraced: StoreBatch =
     traces === undefined ? store : (batch) => traces.store(batch.deliveries, () => store(batch));
-  const worker = startDeliveryWorker(queueLocation, storeTraced, logger, traces?.telemetry);
+  const storeObserved: StoreBatch = async (batch) => {
+    const ended = observation.storing.began();
+    try {
+      return await storeTraced(batch);
+    } finally {
+      ended();
+    }
+  };
+  const worker = startDeliveryWorker(queueLocation, storeObserved, logger, traces?.telemetry);
   const close = () => {
     giveUp.abort();
     return worker.close();

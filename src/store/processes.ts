@@ -19,6 +19,8 @@ export const ProcessFigures = z.object({
   eventLoopDelayP99Ms: z.number(),
   /** Percent of one core. */
   cpuPercent: z.number(),
+  /** The checks of its readiness that need attention. Earlier versions do not report them. */
+  problems: z.array(z.object({ name: z.string(), state: z.string(), why: z.string() })).optional(),
 });
 
 export type ProcessFigures = z.infer<typeof ProcessFigures>;

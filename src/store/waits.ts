@@ -26,6 +26,24 @@ export async function findWaits(db: Db): Promise<readonly Wait[]> {
   ];
 }
 
+/** What statements and commits of the service have been waiting for. */
+export interface Obstacles {
+  /** A commit waits until a synchronous standby has confirmed it. */
+  readonly standby: boolean;
+  /** The sessions whose locks a statement needs. */
+  readonly blockers: readonly Session[];
+}
+
+/** What the sessions of this role in this database have been waiting for during the last seconds. */
+export async function findObstacles(db: Db, seconds: number): Promise<Obstacles> {
+  const { rows } = await sql`
+    select from pg_stat_activity
+    where datname = current_database() and usename = current_user and wait_event = 'SyncRep'
+      and state_change < clock_timestamp() - make_interval(secs => ${seconds})
+    limit 1`.execute(db);
+  return { standby: rows.length > 0, blockers: await findBlockers(db, seconds) };
+}
+
 /** The sessions that make sessions of this role wait for a lock, and have done so for longer than this. */
 async function findBlockers(db: Db, seconds: number): Promise<readonly Session[]> {
   const { rows } = await sql<Session>`

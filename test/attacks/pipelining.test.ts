@@ -1,45 +1,23 @@
-import { execFile } from 'node:child_process';
-import { rm } from 'node:fs/promises';
-import path from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
-import { SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
-import type { Program } from '../support/program.ts';
+import { attack, startAttacked } from './attacked.ts';
+import type { Attacked } from './attacked.ts';
 import { ATTACK_SECONDS, measureDeliveries, printMeasured } from './measure.ts';
 
-const FLOOD = path.join(import.meta.dirname, 'flood.ts');
-const run = promisify(execFile);
-
-let database: TestDatabase;
-let directory: string;
-let program: Program;
-
+let attacked: Attacked;
 beforeAll(async () => {
-  database = await createTestDatabase();
-  directory = await temporaryDirectory();
-  program = await startProgram({
-    DATABASE_URL: database.databaseUrl,
-    DATA_DIR: directory,
-    WEBHOOK_SECRET: SECRET,
-  });
+  attacked = await startAttacked();
 });
-afterAll(async () => {
-  await program.end('SIGTERM');
-  await database.drop();
-  await rm(directory, { recursive: true, force: true });
-});
+afterAll(() => attacked.stop());
 
 const portOf = (url: string) => Number(new URL(url).port);
 
 const LISTENERS = [
-  ['the ingest listener', () => portOf(program.url)],
-  ['the admin listener', () => portOf(program.adminUrl)],
+  ['the ingest listener', () => portOf(attacked.program.url)],
+  ['the admin listener', () => portOf(attacked.program.adminUrl)],
 ] as const;
 
 /** The latency of the next good delivery, as measured before requests of one connection were limited. */
-const ATTACKS = [
+const FLOODS = [
   [
     '20 connections with 1,700 requests in each write',
     { connections: 20, requests: 1_700, pauseMs: 50 },
@@ -54,9 +32,9 @@ const ATTACKS = [
 ] as const;
 
 describe.each(LISTENERS)('pipelined requests to %s', (listener, port) => {
-  it.each(ATTACKS)('delay no good delivery: %s', async (name, attack, before) => {
-    const flood = JSON.stringify({ ...attack, port: port(), seconds: ATTACK_SECONDS });
-    const measured = await measureDeliveries(program, run(process.execPath, [FLOOD, flood]));
+  it.each(FLOODS)('delay no good delivery: %s', async (name, flood, before) => {
+    const options = { ...flood, port: port(), seconds: ATTACK_SECONDS };
+    const measured = await measureDeliveries(attacked.program, attack('flood.ts', options));
     printMeasured(`${name} to ${listener}`, measured, before);
     expect(measured.deliveries).toBeGreaterThan(5);
     expect(measured.p99).toBeLessThan(500);

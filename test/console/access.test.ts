@@ -3,10 +3,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { z } from 'zod';
 import { jsonRoute } from '../../src/console/api/route.ts';
 import type { Area } from '../../src/console/area.ts';
-import { html } from '../../src/console/html/html.ts';
 import { createFailedSecrets } from '../../src/failed-secrets.ts';
 import { listActions } from '../../src/store/operator-log.ts';
-import { startAdmin } from '../support/admin.ts';
+import { ONE_PAGE, startAdmin } from '../support/admin.ts';
 import type { RunningAdmin } from '../support/admin.ts';
 import { ask, cookieOf, formOf } from '../support/ask.ts';
 import { createTestDatabase } from '../support/database.ts';
@@ -17,15 +16,7 @@ const OTHER_TOKEN = 'another-admin-token-0123456789';
 
 /** A page, a question and a change. */
 const area: Area = {
-  navigation: [{ path: '/page', label: 'Page' }],
-  pages: [
-    {
-      path: '/page',
-      needs: 'view',
-      data: 'by source',
-      render: async () => ({ title: 'Page', content: html`<p>the page</p>` }),
-    },
-  ],
+  ...ONE_PAGE,
   routes: [
     jsonRoute({
       method: 'get',

@@ -2,6 +2,8 @@ import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { checksOf, locksCheck } from '../../src/serve/readiness-checks.ts';
 import type { CheckedParts } from '../../src/serve/readiness-checks.ts';
+import { createStoringProgress } from '../../src/observe/storing-progress.ts';
+import { createStartSteps } from '../../src/serve/start-steps.ts';
 import { createReadiness } from '../../src/observe/readiness.ts';
 import type { Arrival } from '../../src/observe/worker-metrics.ts';
 import { OutageError } from '../../src/errors.ts';
@@ -61,8 +63,12 @@ function readinessOf({
     askDestinations: async () => destinations,
     arrivals: () => arrivals,
     blockedChanges: () => [],
+    storing: createStoringProgress(),
+    startSteps: createStartSteps(false),
+    pools: new Map(),
   };
-  const checks = checksOf({ role: 'all', db: undefined, queue: undefined, observation, ...parts });
+  const none = { db: undefined, queue: undefined, measure: undefined };
+  const checks = checksOf({ role: 'all', ...none, observation, ...parts });
   return createReadiness(checks, pino({ level: 'silent' }));
 }
 

@@ -2,8 +2,22 @@ import { pino } from 'pino';
 import { createAdminApp } from '../../src/console/admin-app.ts';
 import type { AdminOptions } from '../../src/console/admin-app.ts';
 import type { Area } from '../../src/console/area.ts';
+import { html } from '../../src/console/html/html.ts';
 import { createHttpListener } from '../../src/ingest/http-listener.ts';
 import type { Db } from '../../src/store/database.ts';
+
+/** An area with one page, for tests of what stands around every page. */
+export const ONE_PAGE = {
+  navigation: [{ path: '/page', label: 'Page' }],
+  pages: [
+    {
+      path: '/page',
+      needs: 'view',
+      data: 'by source',
+      render: async () => ({ title: 'Page', content: html`<p>the page</p>` }),
+    },
+  ],
+} satisfies Partial<Area>;
 
 /** The admin listener, on a free port of this machine. */
 export interface RunningAdmin {

@@ -7,10 +7,11 @@ import { Provider } from 'oidc-provider';
 import type { ClientMetadata } from 'oidc-provider';
 import { vi } from 'vitest';
 import { z } from 'zod';
+import type { OpenIdConfig } from '../../src/config.ts';
 import type { CookieJar } from './cookie-jar.ts';
 
 export const CLIENT_ID = 'xiq-sink';
-export const CLIENT_SECRET = 'client-secret-0123456789-0123456789';
+const CLIENT_SECRET = 'client-secret-0123456789-0123456789';
 
 /** The claims of a person beside `sub`. */
 export type PersonClaims = Readonly<Record<string, unknown>>;
@@ -140,3 +141,24 @@ export const unsignedToken = (claims: object): string => `${encode({ alg: 'none'
 
 /** A key that is not the provider's. */
 export const otherKey = (): KeyObject => newKey().privateKey;
+
+/** The settings of a console that logs in with the provider. */
+export const openIdConfig = (
+  { issuer }: Pick<RunningProvider, 'issuer'>,
+  consoleUrl: string,
+  settings: Partial<OpenIdConfig> = {},
+): OpenIdConfig => ({
+  issuer,
+  clientId: CLIENT_ID,
+  clientSecret: CLIENT_SECRET,
+  scopes: 'openid profile email',
+  roleClaim: 'groups',
+  roles: [
+    { group: 'netops', value: 'operator' },
+    { group: 'audit-team', value: 'auditor' },
+    { group: 'admins', value: 'admin' },
+  ],
+  sources: undefined,
+  consoleUrl,
+  ...settings,
+});

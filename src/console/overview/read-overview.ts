@@ -9,6 +9,7 @@ import type { DestinationStatus } from '../../store/destinations.ts';
 import { MAX_OPEN_COUNT, readOpenQuarantine } from '../../store/search-quarantine.ts';
 import type { OpenQuarantine } from '../../store/search-quarantine.ts';
 import { listProcesses } from '../../store/processes.ts';
+import type { ReportedProcess } from '../../store/processes.ts';
 import { measureStorage } from '../../store/storage-size.ts';
 import { ALL_SOURCES, isInScope } from '../../store/scope.ts';
 import type { Scope } from '../../store/scope.ts';
@@ -103,7 +104,7 @@ export async function readOverview(
   return {
     at: new Date(now).toISOString(),
     health: describeHealth(
-      readinessWithin(scope, readiness ?? { status: 'unavailable', checks: [] }),
+      readinessWithin(scope, withOthers(readiness ?? { status: 'unavailable', checks: [] }, processes ?? [])),
       conservation,
       scope === ALL_SOURCES ? USUAL_PAGE : '/',
     ),
@@ -142,8 +143,30 @@ export function describeConservation(sums: readonly ArrivalSum[]): Conservation 
 export const silencesWithin = (scope: Scope, silences: readonly SilenceLine[]): readonly SilenceLine[] =>
   silences.filter(({ source }) => isInScope(scope, source));
 
+/** Adds what the other processes report about themselves, and the work that no process does. */
+function withOthers(report: ReadinessReport, processes: readonly ReportedProcess[]): ReadinessReport {
+  const alive = processes.filter((process) => process.is_alive);
+  const known = new Set(report.checks.map(({ name }) => name));
+  const added = alive.flatMap(({ role, host, figures }) =>
+    withoutSums(figures?.problems ?? [])
+      .filter(({ name }) => !known.has(name))
+      .map((problem) => ({ ...problem, name: `${problem.name} (${role} on ${host})` })),
+  );
+  const isStored = alive.some(({ figures }) => figures === null || figures.storing !== null);
+  return {
+    status: report.status,
+    checks: [...report.checks, ...added, ...(processes.length === 0 || isStored ? [] : [NO_WORKER])],
+  };
+}
+
+const NO_WORKER = {
+  name: 'storing',
+  state: 'away',
+  why: 'no process that stores has reported for 30 s: start serve, or serve --role worker',
+};
+
 /** Checks of the service itself. The others concern single sources, or destinations, which forward all sources. */
-const SERVICE_CHECKS: ReadonlySet<string> = new Set(['database', 'queue', 'spool']);
+const SERVICE_CHECKS: ReadonlySet<string> = new Set(['database', 'queue', 'spool', 'start', 'storing']);
 
 /** The state of the service as a reader of a scope may see it. */
 function readinessWithin(scope: Scope, report: ReadinessReport): ReadinessReport {

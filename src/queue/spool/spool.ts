@@ -63,7 +63,7 @@ const SEGMENT_BYTES = 8 * 1024 * 1024;
 /** A spool with less room than this is full: most batches of a busy hour would not fit. */
 const ROOM_FOR_A_BATCH = 1024 * 1024;
 
-/** A spool that uses more than this share of its room is nearly full. */
+/** A spool that uses more than this share of its room is nearly full, and so is a disk with twice what must stay free. */
 const NEARLY_FULL_SHARE = 0.8;
 
 /** Opens the spool. Nothing is written to the disk before the first payload. */
@@ -93,9 +93,10 @@ export function openSpool({ directory, maxBytes, minFreeBytes }: SpoolSettings, 
 
   async function room(): Promise<SpoolRoom> {
     const bytes = totalBytes();
-    const bytesLeft = Math.min(maxBytes - bytes, (await freeBytes(own.path)) - minFreeBytes);
+    const free = await freeBytes(own.path);
+    const bytesLeft = Math.min(maxBytes - bytes, free - minFreeBytes);
     if (bytesLeft < ROOM_FOR_A_BATCH) return { state: 'full', bytesLeft: Math.max(0, bytesLeft) };
-    const isNearlyFull = bytes > NEARLY_FULL_SHARE * (bytes + bytesLeft);
+    const isNearlyFull = bytes > NEARLY_FULL_SHARE * (bytes + bytesLeft) || free < 2 * minFreeBytes;
     return { state: isNearlyFull ? 'nearly full' : 'ok', bytesLeft };
   }
 

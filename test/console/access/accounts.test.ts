@@ -4,7 +4,6 @@ import { z } from 'zod';
 import { jsonRoute, streamRoute } from '../../../src/console/api/route.ts';
 import type { Area } from '../../../src/console/area.ts';
 import { hashPassword } from '../../../src/console/access/passwords.ts';
-import { html } from '../../../src/console/html/html.ts';
 import { revokeAccessToken } from '../../../src/store/access-tokens.ts';
 import { addAccount, changeAccount, disableAccount, findAccount } from '../../../src/store/accounts.ts';
 import type { NewAccount } from '../../../src/store/accounts.ts';
@@ -12,7 +11,7 @@ import { openDatabase } from '../../../src/store/database.ts';
 import { listActions } from '../../../src/store/operator-log.ts';
 import { Secret, TOTP } from 'otpauth';
 import { addWithToken, tokenOf } from '../../support/accounts.ts';
-import { startAdmin } from '../../support/admin.ts';
+import { ONE_PAGE, startAdmin } from '../../support/admin.ts';
 import type { RunningAdmin } from '../../support/admin.ts';
 import { ask, cookieOf, formOf } from '../../support/ask.ts';
 import type { Answer } from '../../support/ask.ts';
@@ -25,15 +24,7 @@ const PASSWORD = 'correct horse battery staple';
 
 /** A page, a change by an operator, and a stream that ends only with its signal. */
 const area: Area = {
-  navigation: [{ path: '/page', label: 'Page' }],
-  pages: [
-    {
-      path: '/page',
-      needs: 'view',
-      data: 'by source',
-      render: async () => ({ title: 'Page', content: html`<p>the page</p>` }),
-    },
-  ],
+  ...ONE_PAGE,
   routes: [
     jsonRoute({
       method: 'get',

@@ -2,23 +2,17 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { jsonRoute } from '../../../src/console/api/route.ts';
 import type { Area } from '../../../src/console/area.ts';
-import { html } from '../../../src/console/html/html.ts';
 import type { OpenIdConfig } from '../../../src/config.ts';
 import { addAccount, disableAccount, listAccounts } from '../../../src/store/accounts.ts';
 import { listActions } from '../../../src/store/operator-log.ts';
-import { startAdmin } from '../../support/admin.ts';
+import { ONE_PAGE, startAdmin } from '../../support/admin.ts';
 import type { RunningAdmin } from '../../support/admin.ts';
 import { createCookieJar } from '../../support/cookie-jar.ts';
 import type { CookieJar } from '../../support/cookie-jar.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import type { TestDatabase } from '../../support/database.ts';
 import { freePort } from '../../support/free-port.ts';
-import {
-  CLIENT_ID,
-  CLIENT_SECRET,
-  logInAtProvider,
-  startOpenIdProvider,
-} from '../../support/openid-provider.ts';
+import { logInAtProvider, openIdConfig, startOpenIdProvider } from '../../support/openid-provider.ts';
 import type { RunningProvider } from '../../support/openid-provider.ts';
 
 const TOKEN = 'the-admin-token-0123456789';
@@ -28,15 +22,7 @@ const people: Record<string, Record<string, unknown>> = {};
 
 /** A page for everyone, and a change for operators, which answers with who made it. */
 const area: Area = {
-  navigation: [{ path: '/page', label: 'Page' }],
-  pages: [
-    {
-      path: '/page',
-      needs: 'view',
-      data: 'by source',
-      render: async () => ({ title: 'Page', content: html`<p>the page</p>` }),
-    },
-  ],
+  ...ONE_PAGE,
   routes: [
     jsonRoute({
       method: 'get',
@@ -66,19 +52,7 @@ beforeEach(async () => {
   const port = await freePort();
   const consoleUrl = `http://127.0.0.1:${port}`;
   provider = await startOpenIdProvider({ redirectUri: `${consoleUrl}/login/openid/callback`, people });
-  config = {
-    issuer: provider.issuer,
-    clientId: CLIENT_ID,
-    clientSecret: CLIENT_SECRET,
-    scopes: 'openid profile email',
-    roleClaim: 'groups',
-    roles: [
-      { group: 'netops', value: 'operator' },
-      { group: 'audit-team', value: 'auditor' },
-    ],
-    sources: undefined,
-    consoleUrl,
-  };
+  config = openIdConfig(provider, consoleUrl);
   admin = await startAdmin([area], database.db, {
     port,
     console: { db: database.db, areas: [area], openId: config },

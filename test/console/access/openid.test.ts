@@ -12,7 +12,7 @@ import { createCookieJar } from '../../support/cookie-jar.ts';
 import {
   claimsOf,
   CLIENT_ID,
-  CLIENT_SECRET,
+  openIdConfig,
   logInAtProvider,
   otherKey,
   signToken,
@@ -62,21 +62,7 @@ async function start(
     people: PEOPLE,
     ...options,
   });
-  const config: OpenIdConfig = {
-    issuer: provider.issuer,
-    clientId: CLIENT_ID,
-    clientSecret: CLIENT_SECRET,
-    scopes: 'openid profile email',
-    roleClaim: 'groups',
-    roles: [
-      { group: 'netops', value: 'operator' },
-      { group: 'audit-team', value: 'auditor' },
-      { group: 'admins', value: 'admin' },
-    ],
-    sources: undefined,
-    consoleUrl: url,
-    ...settings,
-  };
+  const config = openIdConfig(provider, url, settings);
   now = Date.now();
   const openId = createOpenId(config, { now: () => now, timeoutSeconds: 1 });
   const [people, lines]: [Person[], string[]] = [[], []];

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Area } from '../../../src/console/area.ts';
 import { html } from '../../../src/console/html/html.ts';
-import type { OpenIdConfig } from '../../../src/config.ts';
 import { startAdmin } from '../../support/admin.ts';
 import type { RunningAdmin } from '../../support/admin.ts';
 import { openBrowser, runsInBrowser } from '../../support/browser.ts';
@@ -9,7 +8,7 @@ import type { OpenBrowser } from '../../support/browser.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import type { TestDatabase } from '../../support/database.ts';
 import { freePort } from '../../support/free-port.ts';
-import { CLIENT_ID, CLIENT_SECRET, startOpenIdProvider } from '../../support/openid-provider.ts';
+import { openIdConfig, startOpenIdProvider } from '../../support/openid-provider.ts';
 import type { RunningProvider } from '../../support/openid-provider.ts';
 
 const area: Area = {
@@ -41,16 +40,7 @@ beforeAll(async () => {
     redirectUri: `${consoleUrl}/login/openid/callback`,
     people: { ada: { preferred_username: 'ada', groups: ['netops'] } },
   });
-  const openId: OpenIdConfig = {
-    issuer: provider.issuer,
-    clientId: CLIENT_ID,
-    clientSecret: CLIENT_SECRET,
-    scopes: 'openid profile',
-    roleClaim: 'groups',
-    roles: [{ group: 'netops', value: 'operator' }],
-    sources: undefined,
-    consoleUrl,
-  };
+  const openId = openIdConfig(provider, consoleUrl);
   admin = await startAdmin([area], database.db, {
     port,
     token: 'the-admin-token-0123456789',

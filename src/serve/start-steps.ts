@@ -1,0 +1,42 @@
+import { describeError } from '../errors.ts';
+
+/** The steps of the start that need the database, for readiness: any of them may wait for others. */
+export interface StartSteps {
+  /** Runs a step. */
+  run<T>(step: string, work: () => Promise<T>): Promise<T>;
+  /** Everything runs. */
+  done(): void;
+  /** The current step, or the one that failed last and will be repeated; undefined once everything runs. */
+  state(): StartState | undefined;
+}
+
+/** Where the start is. */
+interface StartState {
+  readonly step: string;
+  /** When it began for the first time, in epoch milliseconds. */
+  readonly since: number;
+  /** Why it has to be repeated; undefined while it runs for the first time. */
+  readonly failure: string | undefined;
+}
+
+/** Creates the record of a start. `isNeeded`: whether there is anything to start. */
+export function createStartSteps(isNeeded: boolean): StartSteps {
+  let current: StartState | undefined = isNeeded
+    ? { step: 'start', since: Date.now(), failure: undefined }
+    : undefined;
+  return {
+    async run(step, work) {
+      if (current?.step !== step) current = { step, since: Date.now(), failure: undefined };
+      try {
+        return await work();
+      } catch (error) {
+        current = { ...current, failure: describeError(error) };
+        throw error;
+      }
+    },
+    done() {
+      current = undefined;
+    },
+    state: () => current,
+  };
+}
