@@ -58,9 +58,9 @@ const manifestFile = () => path.join(directory, 'backup', 'backup.json');
 /** Until it is stopped, notes which transactions have committed by which place in the log. */
 function recordCommits(client: Client) {
   const seen: { snapshot: string; lsn: string }[] = [];
-  let goesOn = true;
+  const stopping = new AbortController();
   const done = (async () => {
-    while (goesOn) {
+    while (!stopping.signal.aborted) {
       // In this order: the snapshot is taken before the function of the select list is called.
       const { rows } = await client.query<{ snapshot: string; lsn: string }>(
         'select pg_current_snapshot()::text as snapshot, pg_current_wal_insert_lsn()::text as lsn',
@@ -69,7 +69,7 @@ function recordCommits(client: Client) {
     }
   })();
   return async () => {
-    goesOn = false;
+    stopping.abort();
     await done;
     return seen;
   };
