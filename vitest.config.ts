@@ -35,10 +35,12 @@ const LONG = [
   'test/security/overload.test.ts',
   'test/serve/readiness-causes.test.ts',
   'test/store/create-roles.test.ts',
+  'test/store/deliveries-by-month.test.ts',
   'test/store/horizon.test.ts',
   'test/store/limit-quarantine.test.ts',
   'test/store/locks.test.ts',
   'test/store/move-tables.test.ts',
+  'test/store/open-month.test.ts',
 ];
 
 /** Forwarding to syslog servers of Debian: `npm run test:siem` runs it. */

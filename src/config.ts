@@ -8,7 +8,6 @@ import type { OpenIdConfig } from './config/open-id.ts';
 import { readSettingsFile } from './config/settings-file.ts';
 import { mergeSources } from './config/sources.ts';
 import type { SourceConfig } from './config/sources.ts';
-import { FAMILIES } from './domain.ts';
 import type { Family } from './domain.ts';
 import { SettingsError } from './errors.ts';
 import { isLoopback, isLoopbackHost } from './loopback.ts';
@@ -49,8 +48,8 @@ export interface Config {
   readonly maxBytesInFlight: number;
   /** The proxies whose X-Forwarded-For is trusted: how many, or their addresses. Undefined: none. */
   readonly trustedProxies: number | readonly string[] | undefined;
-  /** Months that events are kept, by family. Undefined: for ever. */
-  readonly retentionMonths: Readonly<Record<Family, number | undefined>>;
+  /** Months that events are kept, by family, and deliveries. Undefined: for ever. */
+  readonly retentionMonths: Readonly<Record<Family | 'deliveries', number | undefined>>;
   /** The content that quarantine keeps: bytes of each source, and months. Undefined months: for ever. */
   readonly quarantine: { readonly maxBytes: number; readonly months: number | undefined };
   readonly forwarding: ForwardingSettings;
@@ -104,6 +103,7 @@ export function loadConfig(
       audit: settings.RETENTION_AUDIT_MONTHS,
       location: settings.RETENTION_LOCATION_MONTHS,
       log: settings.RETENTION_LOG_MONTHS,
+      deliveries: settings.RETENTION_DELIVERIES_MONTHS,
     },
     quarantine: { maxBytes: settings.QUARANTINE_MAX_BYTES, months: settings.RETENTION_QUARANTINE_MONTHS },
     forwarding,
@@ -131,7 +131,9 @@ function problemsOf(check: () => void): readonly string[] {
 
 /** The settings as they may be shown: no secret, no token, no password of a URL. */
 export function maskConfig(config: Config): Record<string, unknown> {
-  const kept = FAMILIES.map((family) => `${family}: ${config.retentionMonths[family] ?? 'all'}`).join(', ');
+  const kept = Object.entries(config.retentionMonths)
+    .map(([name, months]) => `${name}: ${months ?? 'all'}`)
+    .join(', ');
   return {
     database: config.databaseUrl === undefined ? 'embedded' : maskUrl(config.databaseUrl),
     queue: config.redisUrl === undefined ? 'in Postgres' : maskUrl(config.redisUrl),

@@ -129,6 +129,10 @@ describe('each setting', () => {
       { RETENTION_LOCATION_MONTHS: '1' },
       { retentionMonths: { audit: undefined, location: 1, log: undefined } },
     ],
+    [
+      { RETENTION_DELIVERIES_MONTHS: '24' },
+      { retentionMonths: { audit: undefined, location: undefined, log: undefined, deliveries: 24 } },
+    ],
     [{ RETENTION_LOG_MONTHS: '13' }, { retentionMonths: { audit: undefined, location: undefined, log: 13 } }],
     [
       { QUARANTINE_MAX_BYTES: '1048576', RETENTION_QUARANTINE_MONTHS: '3' },
@@ -388,7 +392,7 @@ describe('secrets', () => {
       maxBodyBytes: 10 * 1024 * 1024,
       maxBytesInFlight: 64 * 1024 * 1024,
       trustedProxies: undefined,
-      retentionMonths: 'audit: all, location: 6, log: all',
+      retentionMonths: 'audit: all, location: 6, log: all, deliveries: all',
       quarantine: 'at most 1073741824 bytes for each source, months: all',
       destinations: ['default'],
       traces: undefined,
@@ -428,7 +432,7 @@ describe('a name that looks like a setting', () => {
 
   it('with a prefix of its own is an error that lists the settings with that prefix', () => {
     expect(problemsOf({ RETENTION_DAYS: '7' })).toEqual([
-      'RETENTION_DAYS is not a setting: there are RETENTION_AUDIT_MONTHS, RETENTION_LOCATION_MONTHS, RETENTION_LOG_MONTHS, RETENTION_QUARANTINE_MONTHS',
+      'RETENTION_DAYS is not a setting: there are RETENTION_AUDIT_MONTHS, RETENTION_LOCATION_MONTHS, RETENTION_LOG_MONTHS, RETENTION_DELIVERIES_MONTHS, RETENTION_QUARANTINE_MONTHS',
     ]);
     expect(problemsOf({ SPOOL_DIR: '/x' })).toEqual([expect.stringContaining('SPOOL_MAX_BYTES')]);
   });

@@ -65,7 +65,10 @@ export async function storeDeliveries(
 /** A tally for each delivery that is not stored yet, by delivery id. The batch may contain a delivery twice. */
 async function openTallies(trx: Trx, batch: readonly ReadDelivery[]): Promise<Map<string, DeliveryTally>> {
   const tallies = new Map(batch.map((delivery) => [delivery.deliveryId, openTally(delivery)]));
-  const stored = await findStoredDeliveries(trx, [...tallies.keys()]);
+  const times = batch.map(({ receivedAt }) => receivedAt).toSorted((a, b) => a - b);
+  const [first = 0, last = first] = [times[0], times.at(-1)];
+  const received = { first: new Date(first), last: new Date(last) };
+  const stored = await findStoredDeliveries(trx, [...tallies.keys()], received);
   for (const deliveryId of stored) tallies.delete(deliveryId);
   return tallies;
 }

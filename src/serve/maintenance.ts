@@ -2,9 +2,12 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { destinationNames } from '../config/destinations.ts';
 import { describeError, OutageError } from '../errors.ts';
+import { convertDeliveries } from '../store/convert-deliveries.ts';
 import type { Db } from '../store/database.ts';
+import type { BlockedChange } from '../store/partition-changes.ts';
 import { maintainPartitions, missingNow } from '../store/partitions.ts';
-import type { BlockedChange, PartitionReport } from '../store/partitions.ts';
+import type { PartitionReport } from '../store/partitions.ts';
+import { recountDue } from '../store/recount-deliveries.ts';
 import { compactArrivals } from '../store/roll-up-arrivals.ts';
 import { describeSession } from '../store/server-sessions.ts';
 import { countOf } from '../units.ts';
@@ -47,7 +50,10 @@ export async function startMaintenance(
       destinationNames(config.forwarding),
     );
     logReport(report, logger);
-    ({ blocked } = report);
+    note(report.blocked);
+  };
+  const note = (changes: readonly BlockedChange[]) => {
+    blocked = changes;
     for (const change of blocked) {
       if (!logged.has(change.partition)) logger.warn(describeBlocked(change));
       logged.add(change.partition);
@@ -66,10 +72,19 @@ export async function startMaintenance(
   }
 
   let isDone = true;
+  const stopping = new AbortController();
   const work = async () => {
+    const converting = await convertDeliveries(db, new Date(), stopping.signal);
     if (!isDone) await maintain();
     isDone = false;
+    if (converting.length > 0) note([...blocked, ...converting]);
     await compactArrivals(db, new Date());
+    for (const difference of await recountDue(db, stopping.signal)) {
+      logger.error(
+        difference,
+        `the deliveries in ${difference.partition} are not those that were stored: see the table delivery_sums`,
+      );
+    }
     return 'done' as const;
   };
   const pause = () => {
@@ -78,9 +93,14 @@ export async function startMaintenance(
     return blocked.length === 0 ? INTERVAL_MS : ms;
   };
   const maintaining = repeat(pause, work, (error) => {
+    if (stopping.signal.aborted) return;
     logger.error({ err: error }, `partitions were not maintained: ${describeError(error)}`);
   });
-  started.defer(closing(logger, 'maintenance', () => maintaining.stop()));
+  const stop = () => {
+    stopping.abort();
+    return maintaining.stop();
+  };
+  started.defer(closing(logger, 'maintenance', stop));
 }
 
 /** The change that waits, and the sessions that it waits for. */
@@ -106,6 +126,6 @@ function logReport(report: PartitionReport, logger: Logger): void {
     );
   }
   for (const { partition, rows } of inDefault) {
-    logger.warn({ partition, rows }, 'events are in the default partition: their month has none of its own');
+    logger.warn({ partition, rows }, 'rows are in the default partition: their month has none of its own');
   }
 }

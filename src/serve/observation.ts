@@ -34,7 +34,7 @@ import { openReportingDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import type { DroppedContent } from '../store/limit-quarantine.ts';
 import { listDestinations } from '../store/destinations.ts';
-import type { BlockedChange } from '../store/partitions.ts';
+import type { BlockedChange } from '../store/partition-changes.ts';
 import { closing } from './closing.ts';
 import { forwardsIn, receivesIn, storesIn } from './roles.ts';
 import type { Role } from './roles.ts';

@@ -22,12 +22,22 @@ export interface NewDelivery {
   readonly quarantinedCount: number;
 }
 
-/** Those of these deliveries that are stored already. */
-export async function findStoredDeliveries(db: Db, deliveryIds: readonly string[]): Promise<Set<string>> {
+/**
+ * Those of these deliveries that are stored already. With the times of the first and the last of them, only the months in
+ * between are searched.
+ */
+export async function findStoredDeliveries(
+  db: Db,
+  deliveryIds: readonly string[],
+  received?: { readonly first: Date; readonly last: Date },
+): Promise<Set<string>> {
+  const inTime =
+    received === undefined
+      ? sql`true`
+      : sql`received_at between ${received.first}::timestamptz and ${received.last}::timestamptz`;
   const { rows } = await sql<{ delivery_id: string }>`
-    select delivery_id from deliveries where delivery_id = any(${arrayLiteral(deliveryIds)}::uuid[])`.execute(
-    db,
-  );
+    select delivery_id from deliveries
+    where delivery_id = any(${arrayLiteral(deliveryIds)}::uuid[]) and ${inTime}`.execute(db);
   return new Set(rows.map((row) => row.delivery_id));
 }
 

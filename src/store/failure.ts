@@ -1,5 +1,6 @@
 import { DatabaseError } from 'pg';
 import { OutageError } from '../errors.ts';
+import { WAITING_CONSTRAINT } from './partitioned-tables.ts';
 
 /** Why a statement or a transaction failed. The failure rules define the remedy for each. */
 export type FailureKind =
@@ -40,6 +41,8 @@ const CONNECTION_MESSAGE =
 
 /** Classifies an error that a database call threw (SQLSTATE; Node.js system errors). */
 export function classifyFailure(error: unknown): FailureKind {
+  // The month of the row is getting its partition: until then, the row waits as for a lock.
+  if (error instanceof DatabaseError && error.constraint === WAITING_CONSTRAINT) return 'statement time-out';
   if (error instanceof DatabaseError) return kindOfSqlState(error.code ?? '');
   if (error instanceof StoredMeanwhileError) return 'stored meanwhile';
   // The values together exceed V8's longest string: fewer of them fit.

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { RawBuilder } from 'kysely';
 import type { Db } from './database.ts';
 import { recordAction } from './operator-log.ts';
-import { addMonths } from './partitions.ts';
+import { addMonths } from './partitioned-tables.ts';
 
 /** How much content quarantine keeps. */
 export interface QuarantineLimits {

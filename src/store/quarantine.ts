@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Selectable } from 'kysely';
-import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
+import type { MessageType, Origin, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import type { Db, Trx } from './database.ts';
 import { arrayLiteral, insertRows, insertStatement } from './insert-rows.ts';
 import type { Column } from './insert-rows.ts';
@@ -82,16 +82,19 @@ export async function lockQuarantined(
   scope: Scope,
   ids: readonly string[],
 ): Promise<LockedQuarantined[]> {
-  return trx
-    .selectFrom('quarantine')
-    .innerJoin('deliveries', 'deliveries.delivery_id', 'quarantine.delivery_id')
-    .selectAll('quarantine')
-    .select(['deliveries.origin', 'deliveries.secret_form'])
-    .where('quarantine_id', 'in', ids)
-    .where(inScope(scope, 'quarantine.source'))
-    .orderBy('quarantine_id')
-    .forUpdate('quarantine')
-    .execute();
+  return (
+    trx
+      .selectFrom('quarantine')
+      // Retention may have dropped the delivery.
+      .leftJoin('deliveries', 'deliveries.delivery_id', 'quarantine.delivery_id')
+      .selectAll('quarantine')
+      .select([sql<Origin>`coalesce(deliveries.origin, 'webhook')`.as('origin'), 'deliveries.secret_form'])
+      .where('quarantine_id', 'in', ids)
+      .where(inScope(scope, 'quarantine.source'))
+      .orderBy('quarantine_id')
+      .forUpdate('quarantine')
+      .execute()
+  );
 }
 
 /** Marks items as replayed, each by its new delivery. */

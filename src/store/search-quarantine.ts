@@ -186,12 +186,14 @@ export async function pageOfOpen(
   let query = matching(db, scope, filter, 'open')
     .select(COLUMNS)
     .where((where) =>
-      where.exists(
-        where
-          .selectFrom('deliveries')
-          .whereRef('deliveries.delivery_id', '=', 'quarantine.delivery_id')
-          .where(sql<boolean>`stored_at <= ${began}::timestamptz`)
-          .select('stored_at'),
+      where.not(
+        where.exists(
+          where
+            .selectFrom('deliveries')
+            .whereRef('deliveries.delivery_id', '=', 'quarantine.delivery_id')
+            .where(sql<boolean>`stored_at > ${began}::timestamptz`)
+            .select('stored_at'),
+        ),
       ),
     )
     .orderBy('received_at')

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { RawBuilder } from 'kysely';
 import { formatDuration } from '../units.ts';
-import type { Db } from './database.ts';
+import type { Db, Trx } from './database.ts';
 
 /** A session on the database server that others wait for. */
 export interface Session {
@@ -55,4 +55,16 @@ export async function findHolders(
       )
     order by xact_start nulls first limit 5`.execute(db);
   return rows;
+}
+
+/** Cancels what a transaction is doing when the signal fires, until it is disposed of. */
+export async function cancelOn(signal: AbortSignal | undefined, db: Db, trx: Trx): Promise<Disposable> {
+  const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(trx);
+  const cancel = () => {
+    // If it fails, the transaction takes its time.
+    void sql`select pg_cancel_backend(${rows[0]?.pid})`.execute(db).catch(() => undefined);
+  };
+  signal?.throwIfAborted();
+  signal?.addEventListener('abort', cancel);
+  return { [Symbol.dispose]: () => signal?.removeEventListener('abort', cancel) };
 }

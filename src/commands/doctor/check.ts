@@ -33,6 +33,9 @@ export interface Check {
 /** The usual time limit of a check, in milliseconds. */
 export const LIMIT_MS = 5_000;
 
+/** The time limit for counting all deliveries again. */
+export const FULL_LIMIT_MS = 60 * 60 * 1000;
+
 export const ok = (message: string): Finding => ({ status: 'ok', message });
 
 export const warn = (message: string, remedy: string): Finding => ({ status: 'warn', message, remedy });

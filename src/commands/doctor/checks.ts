@@ -2,7 +2,7 @@ import { commandName } from '../../command-name.ts';
 import type { Config } from '../../config.ts';
 import type { SourceConfig } from '../../config.ts';
 import { destinationNames } from '../../config/destinations.ts';
-import { LIMIT_MS, ok } from './check.ts';
+import { FULL_LIMIT_MS, LIMIT_MS, ok } from './check.ts';
 import type { Check } from './check.ts';
 import { checkApi, checkSubscriptions } from './cloud.ts';
 import type { DatabaseAccess } from './database-access.ts';
@@ -32,7 +32,7 @@ const REDIS_REMEDY =
 const CLOUD_REMEDY = 'check CLOUD_API_URL, DNS and outgoing firewall rules';
 
 /** All checks for these settings, in the order of the report: a check comes after those that it needs. */
-export function checksOf(config: Config, access: DatabaseAccess): Check[] {
+export function checksOf(config: Config, access: DatabaseAccess, isFull: boolean): Check[] {
   const isEmbedded = config.databaseUrl === undefined;
   const isQueueInPostgres = config.redisUrl === undefined;
   const databaseRemedy = isEmbedded ? EMBEDDED_REMEDY : DATABASE_REMEDY;
@@ -62,8 +62,9 @@ export function checksOf(config: Config, access: DatabaseAccess): Check[] {
     {
       name: 'conservation',
       needs: ['migrations'],
+      limitMs: isFull ? FULL_LIMIT_MS : LIMIT_MS,
       whenLate: conservationLate(),
-      run: () => checkConservation(access),
+      run: () => checkConservation(access, isFull),
     },
     { name: 'partitions', needs: ['migrations'], run: () => checkPartitions(access, config) },
     { name: 'locks', needs: ['migrations'], run: () => checkLocks(access, config) },

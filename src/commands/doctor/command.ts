@@ -8,13 +8,14 @@ export function defineDoctor(program: Command, settings: Settings): void {
     .command('doctor')
     .description('check the installation and suggest fixes; changes nothing')
     .option('--json', 'print one JSON object per line')
+    .option('--full', 'count all stored deliveries again; takes minutes on a large database')
     .addHelpText(
       'after',
       examples('xiq-sink doctor', 'xiq-sink doctor --json | jq "select(.status != \\"ok\\")"'),
     )
-    .action(async ({ json }) => {
+    .action(async ({ json, full }) => {
       const { examine } = await import('./doctor.ts');
       // A check that timed out may still have an open connection, which must not delay the exit.
-      process.exit(await examine(settings, json === true));
+      process.exit(await examine(settings, json === true, full === true));
     });
 }

@@ -5,8 +5,8 @@ import { hasCluster } from '../../embedded/cluster.ts';
 import { locateDatabase } from '../../serve/open-store.ts';
 import { LIMIT_MS } from './check.ts';
 
-/** Beyond the time limit of the check that queries. */
-const QUERY_LIMIT_MS = LIMIT_MS + 1_000;
+/** A query may take so much longer than the check that it belongs to. */
+const MARGIN_MS = 1_000;
 
 /** An open database, on which no migration was run. */
 interface OpenedDatabase {
@@ -24,7 +24,8 @@ export interface DatabaseAccess {
   close(): Promise<void>;
 }
 
-export function createDatabaseAccess(config: Config): DatabaseAccess {
+/** Access to the configured database for checks that take at most `limitMs`. */
+export function createDatabaseAccess(config: Config, limitMs = LIMIT_MS): DatabaseAccess {
   let held: OpenedDatabase | undefined;
   let location: ReturnType<typeof locateDatabase> | undefined;
   return {
@@ -32,7 +33,7 @@ export function createDatabaseAccess(config: Config): DatabaseAccess {
       if (config.databaseUrl === undefined && !(await hasCluster(config.dataDir))) return undefined;
       location = locateDatabase(config);
       const { databaseUrl } = await location;
-      held = { databaseUrl, db: openInspectingDatabase(databaseUrl, () => undefined, QUERY_LIMIT_MS) };
+      held = { databaseUrl, db: openInspectingDatabase(databaseUrl, () => undefined, limitMs + MARGIN_MS) };
       return held;
     },
     opened() {

@@ -1,11 +1,11 @@
 import { commandName } from '../../command-name.ts';
 import type { Config } from '../../config.ts';
-import { FAMILIES } from '../../domain.ts';
 import { weaknessesOfPostgres } from '../../queue/postgres-engine.ts';
 import { OLDEST_POSTGRES, readServerFacts } from '../../store/database.ts';
 import { readMigrationState } from '../../store/migrate.ts';
 import { readPartitionState } from '../../store/partitions.ts';
 import { readConservation } from '../../store/read-arrivals.ts';
+import { allPartitions, changedPartitions, recount } from '../../store/recount-deliveries.ts';
 import { readRoleState } from '../../store/role-state.ts';
 import { describeWork } from '../../store/server-sessions.ts';
 import { findTableUsers, findWaits } from '../../store/waits.ts';
@@ -75,18 +75,28 @@ export async function checkRoles(access: DatabaseAccess, config: Config): Promis
 
 const seeConservation = () => `run ${commandName()} sql "select * from conservation"`;
 
-/** The finding when large tables take longer to add up than a person waits. */
-export const conservationLate = () => warn('adding up takes longer than 5 s', seeConservation());
+/** The finding when partitions that were changed take longer to count again than a person waits. */
+export const conservationLate = () =>
+  warn('counting the deliveries again takes longer than 5 s', `run ${commandName()} doctor --full`);
 
-/** Checks that the records of every delivery are accounted for, and that no quarantined item is open. */
-export async function checkConservation(access: DatabaseAccess): Promise<Finding> {
-  const { deliveries, unbalanced, openInQuarantine } = await readConservation(
-    access.opened().db,
-    ALL_SOURCES,
-  );
-  if (unbalanced.length > 0) {
+/**
+ * Checks that the records of every delivery are accounted for, and that no quarantined item is open. Counts the deliveries
+ * of those partitions again that were changed since a worker last did, or of all partitions.
+ */
+export async function checkConservation(access: DatabaseAccess, isFull = false): Promise<Finding> {
+  const { db } = access.opened();
+  const partitions = await (isFull ? allPartitions : changedPartitions)(db);
+  const [{ deliveries, unbalanced, openInQuarantine }, differences] = await Promise.all([
+    readConservation(db, ALL_SOURCES),
+    recount(db, partitions),
+  ]);
+  if (unbalanced.length > 0 || differences.length > 0) {
+    const found = differences.map(
+      ({ partition, source, messageType, missing }) =>
+        `${source} ${messageType} in ${partition} (${missing === 0 ? 'changed' : `${missing} missing`})`,
+    );
     return fail(
-      `does not add up: ${unbalanced.join(', ')}`,
+      `does not add up: ${[...unbalanced, ...found].join(', ')}`,
       `rows are missing or were added by hand: ${seeConservation()} to see where, and restore them from a backup`,
     );
   }
@@ -109,11 +119,15 @@ export async function checkPartitions(access: DatabaseAccess, config: Config): P
       `a worker creates partitions when it starts and every hour: run ${commandName()} serve, or see its log`,
     );
   }
-  const rows = inDefault.map(({ partition, rows }) => `${countOf(rows, 'event')} in ${partition}`);
+  const rows = inDefault.map(({ partition, rows }) =>
+    partition === 'deliveries_default'
+      ? `${countOf(rows, 'delivery', 'deliveries')} in ${partition}`
+      : `${countOf(rows, 'event')} in ${partition}`,
+  );
   return rows.length === 0
     ? ok('from last month to three months ahead')
     : warn(
-        `events outside all partitions: ${rows.join(', ')}`,
+        `outside all partitions: ${rows.join(', ')}`,
         'the time of these events is wrong or very old: see the table; events move once their month has a partition',
       );
 }
@@ -125,7 +139,7 @@ export async function checkLocks(access: DatabaseAccess, config: Config): Promis
     ({ waiting, session }) => `${waiting} waits for ${describeWork(session)}`,
   );
   const { missing, passed } = await readPartitionState(db, new Date(), config.retentionMonths);
-  const tables = [...missing, ...passed].map((partition) => partition.replace(/_\d{4}_\d{2}$/, ''));
+  const tables = [...missing, ...passed].map((partition) => partition.replace(/(_until)?_\d{4}_\d{2}$/, ''));
   const users = await findTableUsers(db, [...new Set(tables)]);
   waits.push(...users.map((session) => `maintenance waits for ${describeWork(session)}`));
   return waits.length === 0
@@ -137,7 +151,9 @@ export async function checkLocks(access: DatabaseAccess, config: Config): Promis
 export async function checkRetention(access: DatabaseAccess, config: Config): Promise<Finding> {
   const { retentionMonths } = config;
   const { passed } = await readPartitionState(access.opened().db, new Date(), retentionMonths);
-  const kept = FAMILIES.map((family) => `${family} ${describeMonths(retentionMonths[family])}`).join(', ');
+  const kept = Object.entries(retentionMonths)
+    .map(([name, months]) => `${name} ${describeMonths(months)}`)
+    .join(', ');
   return passed.length === 0
     ? ok(kept)
     : warn(

@@ -5,7 +5,7 @@ import { createSecrets } from '../../secrets.ts';
 import type { Secrets } from '../../secrets.ts';
 import { FAILED, WRONG_USAGE } from '../shared/process.ts';
 import type { Settings } from '../shared/run-on-store.ts';
-import { fail, runChecks, skipped } from './check.ts';
+import { fail, FULL_LIMIT_MS, LIMIT_MS, runChecks, skipped } from './check.ts';
 import type { Running } from './check.ts';
 import { checksOf } from './checks.ts';
 import { createDatabaseAccess } from './database-access.ts';
@@ -16,9 +16,9 @@ const CLOSE_LIMIT_MS = 15_000;
 
 /**
  * `doctor`: checks the whole installation, and changes nothing. Resolves with the exit code: 0 when no check fails, 1
- * when one does, 2 when the settings are wrong.
+ * when one does, 2 when the settings are wrong. With `isFull`, it counts all deliveries again.
  */
-export async function examine(settings: Settings, asJson: boolean): Promise<number> {
+export async function examine(settings: Settings, asJson: boolean, isFull: boolean): Promise<number> {
   let config: Config;
   try {
     config = await settings();
@@ -27,9 +27,9 @@ export async function examine(settings: Settings, asJson: boolean): Promise<numb
     await printReport(wrongSettings(error), asJson, createSecrets());
     return WRONG_USAGE;
   }
-  const access = createDatabaseAccess(config);
+  const access = createDatabaseAccess(config, isFull ? FULL_LIMIT_MS : LIMIT_MS);
   try {
-    const counts = await printReport(runChecks(checksOf(config, access)), asJson, secretsOf(config));
+    const counts = await printReport(runChecks(checksOf(config, access, isFull)), asJson, secretsOf(config));
     return counts.fail > 0 ? FAILED : 0;
   } finally {
     await pTimeout(access.close(), { milliseconds: CLOSE_LIMIT_MS, message: false });

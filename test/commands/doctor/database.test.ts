@@ -9,7 +9,8 @@ import {
 } from '../../../src/commands/doctor/database.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { createBatchStore } from '../../../src/handlers/store-batch.ts';
-import { createTestDatabase } from '../../support/database.ts';
+import { deliverAndCount } from '../../support/arrivals.ts';
+import { createTestDatabase, unguarded } from '../../support/database.ts';
 import type { TestDatabase } from '../../support/database.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';
 import { accessTo } from './access-to.ts';
@@ -43,12 +44,28 @@ test('what is open in quarantine waits for a person, and adds up', async () => {
   });
 });
 
+test('deliveries that were deleted after they were counted are found by a full count', async () => {
+  const { db } = database;
+  await deliverAndCount(db, { receivedAt: new Date(), messageType: 'SMS_LOG_ALL', count: 3 });
+  expect(await checkConservation(access(), true)).toMatchObject({ status: 'warn' });
+  await unguarded(db, (trx) =>
+    sql`delete from deliveries where ctid in (
+      select ctid from deliveries where message_type = 'SMS_LOG_ALL' limit 1)`.execute(trx),
+  );
+  expect(await checkConservation(access(), true)).toMatchObject({
+    status: 'fail',
+    message: expect.stringMatching(
+      /^does not add up: default SMS_LOG_ALL in deliveries_\d{4}_\d{2} \(1 missing\)$/,
+    ) as unknown,
+  });
+});
+
 test('partitions that retention has passed, and months that are not there, are told of', async () => {
   const { db } = database;
   const config = loadConfig({ RETENTION_AUDIT_MONTHS: '1' });
   expect(await checkRetention(access(), config)).toMatchObject({
     status: 'ok',
-    message: 'audit 1 month, location forever, log forever',
+    message: 'audit 1 month, location forever, log forever, deliveries forever',
   });
   await sql`create table audit_events_2020_01 partition of audit_events
     for values from ('2020-01-01') to ('2020-02-01')`.execute(db);

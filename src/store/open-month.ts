@@ -1,0 +1,140 @@
+import { sql } from 'kysely';
+import type { RawBuilder } from 'kysely';
+import type { Db } from './database.ts';
+import { attach, createTableLike, lockAtOnce, makeChange } from './partition-changes.ts';
+import type { BlockedChange, Change } from './partition-changes.ts';
+import { addMonths, defaultOf, partitionName, WAITING_CONSTRAINT } from './partitioned-tables.ts';
+import type { PartitionedTable } from './partitioned-tables.ts';
+import { becomeOwner } from './roles.ts';
+import { cancelOn } from './server-sessions.ts';
+
+/**
+ * Creates the partition of a month while the default partition has rows. Postgres reads all of these under a lock that
+ * everybody waits for, unless a constraint says that none belongs to the month. The constraint is checked beside
+ * readers and writers; new rows of the month wait for it. If there are rows of the month, the default partition is
+ * replaced by a copy without them, because no row may be deleted; all rows outside the partitions wait for the copy.
+ * Nothing else waits for longer than a change of the catalogue takes.
+ */
+export async function openMonth(
+  db: Db,
+  table: PartitionedTable,
+  month: Date,
+): Promise<readonly BlockedChange[]> {
+  const partition = partitionName(table, month);
+  const change: Change = { action: 'create', table: table.name, partition };
+  const from = sql.lit(month.toISOString());
+  const to = sql.lit(addMonths(month, 1).toISOString());
+  const time = sql.id(table.time);
+  const inMonth = sql`${time} >= ${from} and ${time} < ${to}`;
+  const values = sql`for values from (${from}) to (${to})`;
+  return whileRowsWait(db, table, change, sql`${time} < ${from} or ${time} >= ${to}`, async () => {
+    const { rows } = await sql`
+      select from ${sql.id(defaultOf(table))} where ${inMonth} limit 1`.execute(db);
+    if (rows.length > 0) return splitDefault(db, table, change, inMonth, values);
+    await validate(db, table);
+    return makeChange(db, change, async (trx) => {
+      await lockAtOnce(trx, [defaultOf(table)]);
+      await createTableLike(trx, table, partition);
+      await attach(trx, table, partition, values);
+    });
+  });
+}
+
+/**
+ * Adds a constraint to the default partition, without a check of its rows, for the time of some work: rows that it refuses
+ * wait meanwhile. One process at a time; another one is blocked.
+ */
+export async function whileRowsWait(
+  db: Db,
+  table: PartitionedTable,
+  change: Change,
+  condition: RawBuilder<unknown>,
+  beside: () => Promise<readonly BlockedChange[]>,
+): Promise<readonly BlockedChange[]> {
+  const work = async () => {
+    const blocked = await constrain(db, table, change, condition);
+    if (blocked.length > 0) return blocked;
+    try {
+      return await beside();
+    } finally {
+      await release(db, table);
+    }
+  };
+  return (await alone(db, work)) ?? [{ ...change, by: [] }];
+}
+
+/** Lets rows into the default partition again after a process that ended before it did. */
+export async function releaseRows(db: Db, table: PartitionedTable): Promise<readonly BlockedChange[]> {
+  const { rows } = await sql`
+    select from pg_constraint
+    where conrelid = ${defaultOf(table)}::regclass and conname = ${WAITING_CONSTRAINT}`.execute(db);
+  return rows.length === 0 ? [] : ((await alone(db, () => release(db, table))) ?? []);
+}
+
+/** Works on a default partition. Undefined, with nothing done, while another process does. */
+async function alone<T>(db: Db, work: () => Promise<T>): Promise<T | undefined> {
+  return db.transaction().execute(async (lock) => {
+    const { rows } = await sql`
+      select from locks where name = 'default partitions' for update skip locked`.execute(lock);
+    return rows.length === 0 ? undefined : work();
+  });
+}
+
+const constraint = sql.id(WAITING_CONSTRAINT);
+
+function constrain(db: Db, table: PartitionedTable, change: Change, condition: RawBuilder<unknown>) {
+  const current = sql.id(defaultOf(table));
+  return makeChange(db, change, async (trx) => {
+    await lockAtOnce(trx, [defaultOf(table)]);
+    await sql`alter table ${current} drop constraint if exists ${constraint},
+      add constraint ${constraint} check (${condition}) not valid`.execute(trx);
+  });
+}
+
+function release(db: Db, table: PartitionedTable) {
+  const partition = defaultOf(table);
+  return makeChange(db, { action: 'create', table: table.name, partition }, async (trx) => {
+    await lockAtOnce(trx, [partition]);
+    await sql`alter table ${sql.id(partition)} drop constraint if exists ${constraint}`.execute(trx);
+  });
+}
+
+/** Checks the constraint on the rows that were there before. Nobody waits for it. */
+export async function validate(db: Db, table: PartitionedTable, signal?: AbortSignal): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    using _cancelling = await cancelOn(signal, db, trx);
+    await becomeOwner(trx);
+    await sql`alter table ${sql.id(defaultOf(table))} validate constraint ${constraint}`.execute(trx);
+  });
+}
+
+async function splitDefault(
+  db: Db,
+  table: PartitionedTable,
+  change: Change,
+  inMonth: RawBuilder<unknown>,
+  values: RawBuilder<unknown>,
+): Promise<readonly BlockedChange[]> {
+  const current = sql.id(defaultOf(table));
+  const [newMonth, newDefault] = [`${table.name}_new_month`, `${table.name}_new_default`];
+  const blocked = await constrain(db, table, change, sql`false`);
+  if (blocked.length > 0) return blocked;
+  await db.transaction().execute(async (trx) => {
+    await becomeOwner(trx);
+    await sql`drop table if exists ${sql.id(newMonth)}, ${sql.id(newDefault)}`.execute(trx);
+    for (const name of [newMonth, newDefault]) await createTableLike(trx, table, name);
+    await sql`alter table ${sql.id(newMonth)} add constraint in_month check (${inMonth})`.execute(trx);
+    await sql`insert into ${sql.id(newMonth)} select * from ${current} where ${inMonth}`.execute(trx);
+    await sql`insert into ${sql.id(newDefault)} select * from ${current} where not (${inMonth})`.execute(trx);
+  });
+  return makeChange(db, change, async (trx) => {
+    await lockAtOnce(trx, [table.name, defaultOf(table)]);
+    await sql`alter table ${sql.id(table.name)} detach partition ${current}`.execute(trx);
+    await sql`drop table ${current}`.execute(trx);
+    await sql`alter table ${sql.id(newDefault)} rename to ${current}`.execute(trx);
+    await sql`alter table ${sql.id(newMonth)} rename to ${sql.id(change.partition)}`.execute(trx);
+    await attach(trx, table, change.partition, values);
+    await sql`alter table ${sql.id(change.partition)} drop constraint in_month`.execute(trx);
+    await attach(trx, table, defaultOf(table), sql`default`);
+  });
+}

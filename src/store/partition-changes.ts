@@ -1,0 +1,97 @@
+import { sql } from 'kysely';
+import type { RawBuilder } from 'kysely';
+import { DatabaseError } from 'pg';
+import { isLockTimeout } from '../postgres.ts';
+import type { Db, Trx } from './database.ts';
+import { limitLockWait, lockRow } from './locks.ts';
+import type { PartitionedTable } from './partitioned-tables.ts';
+import { becomeOwner } from './roles.ts';
+import { findHolders } from './server-sessions.ts';
+import type { Session } from './server-sessions.ts';
+
+/**
+ * How long a change waits for the locks that it needs. Everybody else who needs the table queues behind it meanwhile,
+ * so this is also the longest time that maintenance makes storing and the console wait for a reader.
+ */
+const LOCK_WAIT_MS = 300;
+
+/** A change of the partitions; each is one transaction. */
+export interface Change {
+  readonly action: 'create' | 'drop' | 'convert';
+  readonly table: string;
+  readonly partition: string;
+}
+
+/** A change that did not get its locks. */
+export interface BlockedChange extends Change {
+  /** The sessions that use the table, longest first; empty if they have ended since. */
+  readonly by: readonly Session[];
+}
+
+/**
+ * Makes a change in a transaction of its own, one process at a time: with the locks of two tables, it could deadlock
+ * with a batch that inserts into both. Returns the change if it did not get its locks; nothing is changed then.
+ */
+export async function makeChange(
+  db: Db,
+  change: Change,
+  work: (trx: Trx) => Promise<void>,
+): Promise<readonly BlockedChange[]> {
+  try {
+    await db.transaction().execute(async (trx) => {
+      await lockRow(trx, 'maintenance');
+      await becomeOwner(trx);
+      await limitLockWait(trx, LOCK_WAIT_MS);
+      await work(trx);
+    });
+    return [];
+  } catch (error) {
+    if (!isLockTimeout(error) && !(error instanceof LocksLateError)) throw error;
+    const tables = sql`select relid from pg_partition_tree(${change.table})`;
+    return [{ ...change, by: await findHolders(db, tables, LOCK_WAIT_MS / 1_000) }];
+  }
+}
+
+/** The locks of a change came one by one, and together too late. */
+class LocksLateError extends Error {
+  override readonly name = 'LocksLateError';
+}
+
+/**
+ * Locks these tables, and nothing below them, against everybody else. All together within 300 ms: a lock time-out is one
+ * for each lock, and who waits for the first table waits for the others, too.
+ */
+export async function lockAtOnce(trx: Trx, tables: readonly string[]): Promise<void> {
+  const limit = (ms: number) => sql`select set_config('statement_timeout', ${String(ms)}, true)`.execute(trx);
+  await limit(LOCK_WAIT_MS);
+  const names = sql.join(tables.map((name) => sql`only ${sql.id(name)}`));
+  await sql`lock table ${names} in access exclusive mode`.execute(trx).catch((error: unknown) => {
+    const isLate = error instanceof DatabaseError && error.code === '57014';
+    throw isLate ? new LocksLateError('the locks were not available at once', { cause: error }) : error;
+  });
+  await limit(0);
+}
+
+/** Creates a table that can become a partition. */
+export async function createTableLike(
+  trx: Trx,
+  { name: table, key }: PartitionedTable,
+  name: string,
+): Promise<void> {
+  await sql`
+    create table ${sql.id(name)} (like ${sql.id(table)} including defaults including constraints)`.execute(
+    trx,
+  );
+  if (key !== undefined) await sql`alter table ${sql.id(name)} add primary key (${sql.id(key)})`.execute(trx);
+}
+
+/** Guards a table and makes it a partition. Attached last: readers and writers of the default partition wait from then on. */
+export async function attach(
+  trx: Trx,
+  table: PartitionedTable,
+  name: string,
+  values: RawBuilder<unknown>,
+): Promise<void> {
+  await sql`select guard_table(${name}), order_table(${name})`.execute(trx);
+  await sql`alter table ${sql.id(table.name)} attach partition ${sql.id(name)} ${values}`.execute(trx);
+}

@@ -1,0 +1,203 @@
+import { sql } from 'kysely';
+import type { RawBuilder } from 'kysely';
+import type { Db, Trx } from './database.ts';
+import { lockRow } from './locks.ts';
+import { addMonths } from './partitioned-tables.ts';
+import { COUNTS, SUMS } from './roll-up-arrivals.ts';
+import { cancelOn } from './server-sessions.ts';
+
+/*
+ * `conservation` adds up what was counted when deliveries were stored (`arrival_totals`), at a cost that does not grow
+ * with them. That their rows are still there is found out here: the rows of a partition are counted again and compared
+ * with the counts by time of arrival. That happens every day, and soon after any row was updated or deleted.
+ */
+
+/** A partition whose rows are not what was counted when they were stored. */
+export interface Difference {
+  readonly partition: string;
+  readonly source: string;
+  readonly messageType: string;
+  /** Deliveries that are not found any more; negative: too many are found; 0: other counts differ. */
+  readonly missing: number;
+}
+
+/** A partition is counted again after this time, even if the statistics of the server show no change. */
+const RECOUNT_HOURS = 24;
+
+/** A recount of all partitions gives way to other maintenance after so long, and is continued in the next round. */
+const ROUND_MS = 10 * 60 * 1000;
+
+/**
+ * The bounds of a partition, its file, and the number of its updates and deletes since the statistics began: no insert
+ * changes these. Attempts that were rolled back count, too. A crash of the server sets the numbers back.
+ */
+const CHANGES = sql`
+  concat_ws('/', md5(pg_get_partition_constraintdef(inhrelid)), pg_relation_filenode(inhrelid),
+    pg_stat_get_tuples_updated(inhrelid), pg_stat_get_tuples_deleted(inhrelid))`;
+
+/** The months before this were dropped by retention; what arrives for them later is not compared. */
+const KEPT_SINCE = sql`(
+  select coalesce(max(until), '-infinity') from delivery_recounts where dropped_at is not null)`;
+
+const PARTITIONS = sql`
+  select inhrelid::regclass::text as partition, ${CHANGES} as changes from pg_inherits
+  where inhparent = 'deliveries'::regclass`;
+
+/** The partitions of `deliveries` that were changed since their last recount, or have had none. */
+export async function changedPartitions(db: Db): Promise<readonly string[]> {
+  return due(db, sql`recounted.changes is distinct from present.changes`);
+}
+
+/** All partitions of `deliveries`. */
+export const allPartitions = (db: Db) => due(db, sql`true`);
+
+async function due(db: Db, condition: RawBuilder<unknown>): Promise<readonly string[]> {
+  const { rows } = await sql<{ partition: string }>`
+    select present.partition from (${PARTITIONS}) as present
+    left join delivery_recounts as recounted using (partition)
+    where ${condition} order by counted_at nulls first, partition`.execute(db);
+  return rows.map(({ partition }) => partition);
+}
+
+/** Counts the partitions again that are due, and keeps the results. Returns the differences in them. */
+export async function recountDue(db: Db, signal: AbortSignal): Promise<readonly Difference[]> {
+  const began = performance.now();
+  const differences: Difference[] = [];
+  const partitions = await due(
+    db,
+    sql`recounted.changes is distinct from present.changes
+      or counted_at < now() - make_interval(hours => ${RECOUNT_HOURS})`,
+  );
+  for (const partition of partitions) {
+    if (signal.aborted || performance.now() - began > ROUND_MS) break;
+    differences.push(...((await keepRecount(db, partition, signal)) ?? []));
+  }
+  return differences;
+}
+
+/** Counts a partition again and keeps the result. Undefined when the arrivals of before are still being counted. */
+export async function keepRecount(
+  db: Db,
+  partition: string,
+  signal?: AbortSignal,
+): Promise<readonly Difference[] | undefined> {
+  const counted = await count(db, partition, signal);
+  if (counted === undefined) return undefined;
+  await db.transaction().execute(async (trx) => {
+    await lockRow(trx, 'maintenance');
+    await sql`
+      insert into delivery_recounts (partition, counted_at, counted_to, changes)
+      values (${partition}, now(), ${counted.countedTo}::xid8, ${counted.changes})
+      on conflict (partition) do update set
+        counted_at = now(), counted_to = excluded.counted_to, changes = excluded.changes`.execute(trx);
+    await sql`delete from delivery_sums where partition = ${partition}`.execute(trx);
+    await sql`
+      insert into delivery_sums
+      select * from jsonb_populate_recordset(null::delivery_sums, ${JSON.stringify(counted.sums)}::jsonb)`.execute(
+      trx,
+    );
+  });
+  return differencesIn(counted.sums);
+}
+
+/**
+ * Notes that a partition is dropped, whose sums are kept. False if they lack a row: it was stored since the recount, or
+ * is not counted as an arrival yet.
+ */
+export async function markDropped(trx: Trx, partition: string): Promise<boolean> {
+  const month = new Date(`${partition.slice(-7).replace('_', '-')}-01`);
+  const { rows } = await sql`
+    update delivery_recounts set dropped_at = now(), until = ${addMonths(month, 1)}
+    where partition = ${partition} and not exists (select from ${sql.id(partition)} where xid >= counted_to)
+    returning partition`.execute(trx);
+  return rows.length > 0;
+}
+
+/** Counts partitions again, and keeps nothing. Returns the differences in them. */
+export async function recount(db: Db, partitions: readonly string[]): Promise<readonly Difference[]> {
+  const differences: Difference[] = [];
+  for (const partition of partitions) {
+    differences.push(...differencesIn((await count(db, partition))?.sums ?? []));
+  }
+  return differences;
+}
+
+interface Sum {
+  readonly partition: string;
+  readonly source: string;
+  readonly message_type: string;
+  readonly missing: number;
+  readonly differs: boolean;
+}
+
+const differencesIn = (sums: readonly Sum[]): readonly Difference[] =>
+  sums
+    .filter(({ differs }) => differs)
+    .map(({ partition, source, message_type: messageType, missing }) => ({
+      partition,
+      source,
+      messageType,
+      missing,
+    }));
+
+interface Counted {
+  readonly changes: string;
+  /** Rows of earlier transactions are counted. */
+  readonly countedTo: string;
+  readonly sums: readonly Sum[];
+}
+
+/** Rows and arrivals are read at one moment: those that are not counted as arrivals yet are left out of both. */
+async function count(db: Db, partition: string, signal?: AbortSignal): Promise<Counted | undefined> {
+  return db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .setAccessMode('read only')
+    .execute(async (trx) => {
+      using _cancelling = await cancelOn(signal, db, trx);
+      const { rows } = await sql<{
+        changes: string;
+        bounds: string | null;
+        next_xid: string;
+        is_behind: boolean;
+      }>`
+        select changes, pg_get_partition_constraintdef(partition::regclass) as bounds, next_xid::text,
+          old_before is not null as is_behind
+        from (${PARTITIONS}) as present, arrivals_progress where partition = ${partition}`.execute(trx);
+      const [facts] = rows;
+      if (facts === undefined || facts.is_behind) return undefined;
+      // Arrivals have the bounds of the partition if theirs have: months begin with an hour.
+      const { rows: sums } = await sql<{ sums: Sum[] }>`
+        with found as (
+          select source, message_type, count(*) as deliveries, sum(record_count) as records,
+            sum(expected_count) as expected, sum(event_count) as events, sum(duplicate_count) as duplicates,
+            sum(quarantined_count) as quarantined, sum(body_bytes) as bytes,
+            count(*) filter (
+              where expected_count <> event_count + duplicate_count + quarantined_count
+            ) as unbalanced,
+            max(received_at) as last_received_at
+          from ${sql.id(partition)}
+          where (xid is null or xid < ${facts.next_xid}::xid8) and received_at >= ${KEPT_SINCE}
+          group by source, message_type
+        ), recorded (source, message_type, ${COUNTS}) as (
+          select source, message_type, ${SUMS} from (select *, bucket as received_at from arrivals) as arrived
+          where (${sql.raw(facts.bounds ?? 'true')}) and bucket >= ${KEPT_SINCE} group by source, message_type
+        )
+        select coalesce(jsonb_agg(sums), '[]') as sums from (
+          select ${partition}::text as partition, source, message_type,
+            coalesce(found.deliveries, 0) as deliveries, coalesce(found.records, 0) as records,
+            coalesce(found.expected, 0) as expected, coalesce(found.events, 0) as events,
+            coalesce(found.duplicates, 0) as duplicates, coalesce(found.quarantined, 0) as quarantined,
+            coalesce(found.bytes, 0) as bytes, coalesce(found.unbalanced, 0) as unbalanced,
+            found.last_received_at,
+            coalesce(recorded.deliveries, 0) - coalesce(found.deliveries, 0) as missing,
+            (found.deliveries, found.records, found.expected, found.events, found.duplicates, found.quarantined,
+             found.bytes, found.unbalanced)
+            is distinct from
+            (recorded.deliveries, recorded.records, recorded.expected, recorded.events, recorded.duplicates,
+             recorded.quarantined, recorded.bytes, recorded.unbalanced) as differs
+          from found full join recorded using (source, message_type)
+        ) as sums`.execute(trx);
+      return { changes: facts.changes, countedTo: facts.next_xid, sums: sums[0]?.sums ?? [] };
+    });
+}
