@@ -3,11 +3,13 @@ import { configDefaults, defineConfig } from 'vitest/config';
 /** Tests that start the whole program again and again, for minutes: `npm run test:program` runs them. */
 const PROGRAM = [
   'test/commands/doctor/doctor.test.ts',
+  'test/e2e/backup.test.ts',
   'test/e2e/demo.test.ts',
   'test/e2e/first-start.test.ts',
   'test/e2e/forward.test.ts',
   'test/e2e/hostile-input.test.ts',
   'test/e2e/lossy-failover.test.ts',
+  'test/e2e/move-to.test.ts',
   'test/e2e/observe.test.ts',
   'test/e2e/owner.test.ts',
   'test/e2e/serve.test.ts',
@@ -48,6 +50,7 @@ const LONG = [
   'test/store/limit-quarantine.test.ts',
   'test/store/locks.test.ts',
   'test/store/migrations.test.ts',
+  'test/store/move-tables.test.ts',
   'test/store/open-month.test.ts',
   'test/store/reader-role.test.ts',
   'test/store/tls.test.ts',

@@ -3,6 +3,7 @@ import type { CommandUnknownOpts } from '@commander-js/extra-typings';
 import { revealHidden } from '../hidden-characters.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { defineAccess } from './access/command.ts';
+import { defineBackup } from './backup/command.ts';
 import { defineCompletion } from './completion.ts';
 import { defineDemo } from './demo/command.ts';
 import { defineDestinations } from './destinations/command.ts';
@@ -10,6 +11,7 @@ import { defineDoctor } from './doctor/command.ts';
 import { defineEmulator } from './emulator.ts';
 import { defineEvents } from './events/command.ts';
 import { defineMigrate } from './migrate.ts';
+import { defineMoveTo } from './move-to/command.ts';
 import { defineQuarantine } from './quarantine/command.ts';
 import { defineServe } from './serve/command.ts';
 import { examples } from './shared/options.ts';
@@ -82,6 +84,8 @@ export function defineProgram(env: Environment, reread: () => Environment = () =
   defineDestinations(program, settings);
   defineSources(program, settings);
   defineAccess(program, settings);
+  defineBackup(program, settings);
+  defineMoveTo(program, env);
 
   program.commandsGroup('Try:');
   defineDemo(program, env);

@@ -48,6 +48,24 @@ export async function hasCluster(dataDir: string): Promise<boolean> {
   return exists(path.join(dataDir, 'postgres', 'cluster', 'PG_VERSION'));
 }
 
+const movedFile = (home: string) => path.join(home, 'moved');
+
+/** Marks the database of a data directory as moved to a server: nothing starts it any more. */
+export async function markMoved(dataDir: string, server: string): Promise<void> {
+  const file = movedFile(path.join(dataDir, 'postgres'));
+  await writeFile(file, `${server}\n`, { mode: 0o600, flush: true });
+}
+
+/** Throws a UsageError if the database was moved: rows that are stored here now would be missing on the server. */
+export async function refuseMoved({ home }: Cluster): Promise<void> {
+  const server = await readFile(movedFile(home), 'utf8').catch(() => undefined);
+  if (server === undefined) return;
+  throw new UsageError(
+    `The database in ${home} was moved to ${server.trim()}. Set DATABASE_URL. ` +
+      `To use the old database again, delete ${movedFile(home)}.`,
+  );
+}
+
 /** Creates the data directory unless it exists. An interrupted attempt is started over. */
 export async function createDataDirectory(
   cluster: Cluster,

@@ -101,4 +101,7 @@ export async function writePsqlArgument(
   return `postgresql://${READER}@127.0.0.1:${port}/${DATABASE}?passfile=${encodeURI(passFile)}`;
 }
 
-const credentialsFile = (home: string) => path.join(home, 'credentials.json');
+/** The name of the file with the credentials. */
+export const CREDENTIALS_FILE = 'credentials.json';
+
+const credentialsFile = (home: string) => path.join(home, CREDENTIALS_FILE);

@@ -1,7 +1,14 @@
 import getPort, { clearLockedPorts } from 'get-port';
 import { Client } from 'pg';
 import { createRoles } from '../store/create-roles.ts';
-import { createDataDirectory, endOfLog, openCluster, startServer, stopServer } from './cluster.ts';
+import {
+  createDataDirectory,
+  endOfLog,
+  openCluster,
+  refuseMoved,
+  startServer,
+  stopServer,
+} from './cluster.ts';
 import type { Cluster, StopMode } from './cluster.ts';
 import {
   bootstrapUrl,
@@ -61,6 +68,7 @@ export async function startEmbeddedPostgres(
   signal?: AbortSignal,
 ): Promise<EmbeddedPostgres> {
   const cluster = await openCluster(dataDir);
+  await refuseMoved(cluster);
   let credentials = await keepCredentials(cluster.home);
   await createDataDirectory(cluster, credentials.bootstrapPassword, signal);
   signal?.throwIfAborted();

@@ -46,4 +46,5 @@ export async function readKeptSecret(dataDir: string): Promise<string | undefine
   return readFile(secretFileOf(dataDir), 'utf8').catch(() => undefined);
 }
 
-const secretFileOf = (dataDir: string) => path.join(dataDir, 'webhook-secret');
+/** The file of the generated secret. */
+export const secretFileOf = (dataDir: string) => path.join(dataDir, 'webhook-secret');

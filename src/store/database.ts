@@ -175,6 +175,9 @@ export async function checkDatabase(db: Db): Promise<void> {
   await sql`select 1`.execute(db);
 }
 
+/** The oldest major version of Postgres that the program works with. */
+export const OLDEST_POSTGRES = 14;
+
 /** The version and the state of a database server. */
 export interface ServerFacts {
   /** Such as 17 of "17.4". */

@@ -39,6 +39,9 @@ export const OPERATOR_ACTIONS = [
   'source.drop-old',
   'source.disable',
   'source.reencrypt',
+  'database.backup',
+  'database.restore',
+  'database.move',
 ] as const;
 
 export type OperatorActionName = (typeof OPERATOR_ACTIONS)[number];

@@ -67,7 +67,16 @@ export async function startDebianPostgres({
     await give(passwordFile, 0o600);
     await run(
       debianProgram('initdb'),
-      ['-D', data, '-U', 'postgres', `--pwfile=${passwordFile}`, '--auth=scram-sha-256', '--no-sync'],
+      [
+        '-D',
+        data,
+        '-U',
+        'postgres',
+        `--pwfile=${passwordFile}`,
+        '--auth=scram-sha-256',
+        '--encoding=UTF8',
+        '--no-sync',
+      ],
       runAs,
     );
   } else {

@@ -1,7 +1,7 @@
 import { commandName } from '../../command-name.ts';
 import type { Config } from '../../config.ts';
 import { weaknessesOfPostgres } from '../../queue/postgres-engine.ts';
-import { readServerFacts } from '../../store/database.ts';
+import { OLDEST_POSTGRES, readServerFacts } from '../../store/database.ts';
 import { readMigrationState } from '../../store/migrate.ts';
 import { readPartitionState } from '../../store/partitions.ts';
 import { readConservation } from '../../store/read-arrivals.ts';
@@ -14,9 +14,6 @@ import { countOf, formatBytes } from '../../units.ts';
 import { fail, ok, warn } from './check.ts';
 import type { Finding } from './check.ts';
 import type { DatabaseAccess } from './database-access.ts';
-
-/** README: Postgres 14 and newer. */
-const OLDEST_POSTGRES = 14;
 
 /** Checks that the database answers, is supported and writable, and makes commits durable. */
 export async function checkDatabase(access: DatabaseAccess): Promise<Finding> {

@@ -78,6 +78,9 @@ const WORDS: Readonly<Record<OperatorActionName, string>> = {
   'source.drop-old': 'dropped the old secrets of a source',
   'source.disable': 'disabled a source',
   'source.reencrypt': 'encrypted the secrets of sources again',
+  'database.backup': 'backed up the database',
+  'database.restore': 'restored the database from a backup',
+  'database.move': 'moved the database to a server',
 };
 
 const WAYS = { console: 'console', api: 'API', command: 'command line', system: 'the service' } as const;

@@ -1,0 +1,172 @@
+import { copyFile, chmod, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Logger } from 'pino';
+import type { Config } from '../../config.ts';
+import { isMissingFile, syncDirectory } from '../../durable-file.ts';
+import { credentialsOf, writeBaseBackup } from '../../embedded/base-backup.ts';
+import { UsageError } from '../../errors.ts';
+import { SEGMENT_SUFFIX } from '../../queue/spool/ownership.ts';
+import { withStore } from '../../serve/open-store.ts';
+import { secretFileOf } from '../../serve/webhook-secret.ts';
+import { countRows } from '../../store/count-rows.ts';
+import type { Db } from '../../store/database.ts';
+import { recordAction } from '../../store/operator-log.ts';
+import { countOf, formatBytes } from '../../units.ts';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { note, print, printJson } from '../shared/output.ts';
+import { commandOperator } from '../shared/process.ts';
+import { createProgress } from '../shared/progress.ts';
+import type { Progress } from '../shared/progress.ts';
+import { DATABASE_FILE, digestOf, MANIFEST_FILE, SPOOL } from './manifest.ts';
+import type { Manifest } from './manifest.ts';
+
+const MIB = 2 ** 20;
+
+/**
+ * `backup`: copies the embedded database and the files beside it to a new directory. Whatever was accepted before it
+ * began is in the backup, and every row that was committed before its end. Throws a UsageError if the database is not the
+ * embedded one, or the directory has other files.
+ */
+export async function backUp(
+  config: Config,
+  directory: string,
+  json: boolean,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  refuseServer(config);
+  const target = path.resolve(directory);
+  await withStore(config, logger, async ({ db }) => {
+    await createEmpty(target);
+    try {
+      const manifest = await recordAction(
+        db,
+        { operator: commandOperator(), action: 'database.backup', subject: target },
+        () => copyAll(db, config, target, signal),
+        ({ end_lsn, database_bytes }) => ({ end_lsn, database_bytes }),
+      );
+      report(manifest, target, json);
+    } catch (error) {
+      await rm(target, { recursive: true, force: true });
+      throw error;
+    }
+  });
+  if (config.redisUrl !== undefined) {
+    note('Deliveries that wait in Redis are not in this backup: back up Redis as well.');
+  }
+}
+
+/** A server has tools of its own, which know its storage. */
+export function refuseServer({ databaseUrl }: Config): void {
+  if (databaseUrl === undefined) return;
+  throw new UsageError(
+    'DATABASE_URL is set: backup and restore are for the embedded database. ' +
+      'For a server, see "A Postgres server" in docs/backup.md.',
+  );
+}
+
+async function copyAll(db: Db, { dataDir }: Config, target: string, signal: AbortSignal): Promise<Manifest> {
+  const beganAt = new Date();
+  // Before the database: a delivery that leaves the spool meanwhile is in the database by then.
+  const segments = await copySpool(path.join(dataDir, SPOOL), path.join(target, SPOOL));
+  const others = [credentialsOf(dataDir), secretFileOf(dataDir)];
+  const copied = await Promise.all(
+    others.map((file) => copyIfAny(file, path.join(target, path.basename(file)))),
+  );
+  const rows = await countRows(db);
+  let progress: Progress | undefined;
+  const { endLsn, bytes } = await writeBaseBackup(
+    dataDir,
+    path.join(target, DATABASE_FILE),
+    (done, total) => {
+      progress ??= createProgress('MiB copied', Math.ceil(total / MIB));
+      progress.show(Math.floor(done / MIB));
+    },
+    signal,
+  ).finally(() => progress?.clear());
+  const names = [
+    DATABASE_FILE,
+    ...others.filter((_, index) => copied[index]).map((file) => path.basename(file)),
+    ...segments.map((name) => path.join(SPOOL, name)),
+  ];
+  const files: Record<string, string> = {};
+  for (const name of names) files[name] = await digestOf(path.join(target, name));
+  const manifest: Manifest = {
+    format: 1,
+    version: packageJson.version,
+    began_at: beganAt.toISOString(),
+    ended_at: new Date().toISOString(),
+    end_lsn: endLsn,
+    database_bytes: bytes,
+    files,
+    rows,
+  };
+  await writeLast(target, manifest);
+  return manifest;
+}
+
+async function createEmpty(directory: string): Promise<void> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  if ((await readdir(directory)).length > 0) {
+    throw new UsageError(`${directory} is not empty: a backup needs a directory of its own.`);
+  }
+  // It contains passwords, and everything that was stored.
+  await chmod(directory, 0o700);
+}
+
+/**
+ * Copies the segments of all processes. One that disappears meanwhile was drained, or moved to the directory of another
+ * process, so the directories are listed until two listings in a row have nothing new. Returns the names.
+ */
+async function copySpool(from: string, to: string): Promise<readonly string[]> {
+  const copied = new Set<string>();
+  await mkdir(to, { mode: 0o700 });
+  for (let listings = 0; listings < 2; listings += 1) {
+    for (const file of await readdir(from, { recursive: true }).catch(() => [])) {
+      const name = path.basename(file);
+      if (!name.endsWith(SEGMENT_SUFFIX) || copied.has(name)) continue;
+      listings = -1;
+      if (await copyIfAny(path.join(from, file), path.join(to, name))) copied.add(name);
+    }
+  }
+  return [...copied];
+}
+
+/** Copies a file durably. False if there is none. */
+async function copyIfAny(from: string, to: string): Promise<boolean> {
+  try {
+    await copyFile(from, to);
+  } catch (error) {
+    if (isMissingFile(error)) return false;
+    throw error;
+  }
+  const handle = await open(to, 'r+');
+  try {
+    await handle.chmod(0o600);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  return true;
+}
+
+/** The manifest makes the directory a backup, so everything else is on the disk before it. */
+async function writeLast(target: string, manifest: Manifest): Promise<void> {
+  await syncDirectory(path.join(target, SPOOL));
+  const file = path.join(target, MANIFEST_FILE);
+  await writeFile(`${file}.new`, `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flush: true });
+  await rename(`${file}.new`, file);
+  await syncDirectory(target);
+  await syncDirectory(path.dirname(target));
+}
+
+function report({ files, rows, ...manifest }: Manifest, directory: string, json: boolean): void {
+  const events = Object.values(rows.tables).reduce((sum, count) => sum + count, 0);
+  if (json) printJson({ directory, ...manifest, files: Object.keys(files).length, rows: events });
+  else {
+    print(
+      `backed up ${formatBytes(manifest.database_bytes)} (${countOf(events, 'row')}) to ${directory}, ` +
+        `with everything stored before ${manifest.began_at}. Keep it private: it contains passwords.`,
+    );
+  }
+}

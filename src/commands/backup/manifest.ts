@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { z } from 'zod';
+import { isMissingFile } from '../../durable-file.ts';
+import { UsageError } from '../../errors.ts';
+
+/** Written last: a directory without it is no backup. */
+export const MANIFEST_FILE = 'backup.json';
+
+/** The database: a tar archive, compressed with Zstandard. */
+export const DATABASE_FILE = 'postgres.tar.zst';
+
+/** The directory of spool segments, in a backup and in a data directory. */
+export const SPOOL = 'spool';
+
+const Manifest = z.object({
+  format: z.literal(1),
+  version: z.string(),
+  began_at: z.iso.datetime(),
+  ended_at: z.iso.datetime(),
+  /** Everything that was committed before this place in the server's log is in the backup. */
+  end_lsn: z.string(),
+  /** Bytes of the database before compression. */
+  database_bytes: z.number(),
+  /** SHA-256 of each file, by its path in the backup. */
+  files: z.record(z.string(), z.string()),
+  /** Rows at the beginning. */
+  rows: z.object({ snapshot: z.string(), tables: z.record(z.string(), z.number()) }),
+});
+
+/** What a backup contains. */
+export type Manifest = z.infer<typeof Manifest>;
+
+/** Reads the manifest of a backup. Throws a UsageError if the directory is no complete backup of a known format. */
+export async function readManifest(directory: string): Promise<Manifest> {
+  const file = path.join(directory, MANIFEST_FILE);
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    if (!isMissingFile(error)) throw error;
+    throw new UsageError(`${directory} is not a complete backup: it has no ${MANIFEST_FILE}.`, {
+      cause: error,
+    });
+  }
+  try {
+    return Manifest.parse(JSON.parse(text));
+  } catch (error) {
+    throw new UsageError(
+      `${file} is damaged, or was written by a newer version of xiq-sink. Use that version.`,
+      { cause: error },
+    );
+  }
+}
+
+/** SHA-256 of a file, in hexadecimal digits. */
+export async function digestOf(file: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(file), hash);
+  return hash.digest('hex');
+}

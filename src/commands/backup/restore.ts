@@ -1,0 +1,151 @@
+import { chmod, copyFile, mkdir, readdir, rm, utimes } from 'node:fs/promises';
+import path from 'node:path';
+import type { Logger } from 'pino';
+import type { Config } from '../../config.ts';
+import { isMissingFile, syncDirectory } from '../../durable-file.ts';
+import { credentialsOf, placeUnpacked, unpackBaseBackup } from '../../embedded/base-backup.ts';
+import { hasCluster } from '../../embedded/cluster.ts';
+import { startEmbeddedPostgres } from '../../embedded/embedded-postgres.ts';
+import { UsageError } from '../../errors.ts';
+import { freeBytes } from '../../free-bytes.ts';
+import { makePrivateDirectory } from '../../private-directory.ts';
+import { logLostConnections } from '../../serve/open-store.ts';
+import { secretFileOf } from '../../serve/webhook-secret.ts';
+import { compareRows } from '../../store/count-rows.ts';
+import { openDatabase } from '../../store/database.ts';
+import { recordAction } from '../../store/operator-log.ts';
+import { countOf, formatBytes, formatCount } from '../../units.ts';
+import { note, print, printJson } from '../shared/output.ts';
+import { commandOperator } from '../shared/process.ts';
+import { refuseServer } from './backup.ts';
+import { DATABASE_FILE, digestOf, readManifest, SPOOL } from './manifest.ts';
+import type { Manifest } from './manifest.ts';
+
+/**
+ * `restore`: creates the data directory of the settings from a backup. First it compares the checksums of all files, then
+ * it starts the database and compares the rows. Until everything is right, no `serve` can start on the result, and the
+ * command can be repeated. Throws a UsageError if the data directory has contents, or the backup is incomplete.
+ */
+export async function restore(
+  config: Config,
+  directory: string,
+  json: boolean,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  refuseServer(config);
+  const { dataDir } = config;
+  const from = path.resolve(directory);
+  const manifest = await readManifest(from);
+  await refuseContents(dataDir, manifest);
+  await verifyFiles(from, manifest);
+  if (!json) note(`verified ${countOf(Object.keys(manifest.files).length, 'file')}; unpacking`);
+  await makePrivateDirectory(dataDir);
+  const cluster = await unpackBaseBackup(dataDir, path.join(from, DATABASE_FILE), signal);
+  await copyPrivate(path.join(from, path.basename(credentialsOf(dataDir))), credentialsOf(dataDir));
+  await placeUnpacked(cluster, true);
+  try {
+    await verifyDatabase(dataDir, from, manifest, logger);
+    await restoreFiles(from, dataDir, manifest);
+  } catch (error) {
+    await placeUnpacked(cluster, false);
+    for (const file of [path.join(dataDir, SPOOL), secretFileOf(dataDir)]) {
+      await rm(file, { recursive: true, force: true });
+    }
+    throw error;
+  }
+  const { began_at: beganAt, rows } = manifest;
+  const count = Object.values(rows.tables).reduce((sum, one) => sum + one, 0);
+  if (json) printJson({ directory: dataDir, began_at: beganAt, verified_rows: count });
+  else {
+    print(
+      `restored ${dataDir} with everything stored before ${beganAt}: ${countOf(count, 'row')} verified. ` +
+        'Never run it beside the original: both would forward the same events.',
+    );
+  }
+}
+
+/** What an interrupted `restore` leaves is no obstacle: the database's files that are not in place. */
+async function refuseContents(dataDir: string, { database_bytes: needed }: Manifest): Promise<void> {
+  const names = await readdir(dataDir).catch((error: unknown) => {
+    if (isMissingFile(error)) return [];
+    throw error;
+  });
+  const others = names.filter((name) => name !== 'postgres' && name !== 'lost+found');
+  if (others.length > 0 || (await hasCluster(dataDir))) {
+    throw new UsageError(
+      `DATA_DIR (${dataDir}) is not empty. Set DATA_DIR to a new directory, or move this one away.`,
+    );
+  }
+  const free = await freeBytes(dataDir);
+  if (free < needed) {
+    throw new UsageError(
+      `DATA_DIR (${dataDir}) has ${formatBytes(free)} free, and the database needs ${formatBytes(needed)}.`,
+    );
+  }
+}
+
+async function verifyFiles(from: string, { files }: Manifest): Promise<void> {
+  for (const [name, digest] of Object.entries(files)) {
+    const found = await digestOf(path.join(from, name)).catch((error: unknown) => {
+      if (isMissingFile(error)) return undefined;
+      throw error;
+    });
+    if (found === digest) continue;
+    throw new Error(
+      `${path.join(from, name)} is ${found === undefined ? 'missing' : 'damaged'}. Use another backup.`,
+    );
+  }
+}
+
+/** Starts the database, which first replays its log, and compares its rows with those that were counted. */
+async function verifyDatabase(
+  dataDir: string,
+  from: string,
+  { rows, began_at: beganAt }: Manifest,
+  logger: Logger,
+): Promise<void> {
+  const embedded = await startEmbeddedPostgres(dataDir);
+  const db = openDatabase(embedded.databaseUrl, logLostConnections(logger));
+  try {
+    const different = await compareRows(db, rows);
+    if (different.length > 0) {
+      const list = different.map(
+        ({ table, counted, found }) =>
+          `${table} has ${found === undefined ? 'no table' : formatCount(found)} of ${formatCount(counted)}`,
+      );
+      throw new Error(`the rows of the restored database are not those of the backup: ${list.join(', ')}`);
+    }
+    await recordAction(
+      db,
+      { operator: commandOperator(), action: 'database.restore', subject: from, details: { beganAt } },
+      async () => undefined,
+    );
+  } finally {
+    await db.destroy();
+    await embedded.stop();
+  }
+}
+
+/** The spool is a directory of its own in the new spool, which the next `serve` drains. */
+async function restoreFiles(from: string, dataDir: string, { files }: Manifest): Promise<void> {
+  const segments = Object.keys(files).filter((name) => path.dirname(name) === SPOOL);
+  if (segments.length > 0) {
+    const directory = path.join(dataDir, SPOOL, 'restored');
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    for (const name of segments)
+      await copyPrivate(path.join(from, name), path.join(directory, path.basename(name)));
+    await syncDirectory(directory);
+    // A directory without a recent sign of its process is taken over at once.
+    await utimes(directory, new Date(0), new Date(0));
+  }
+  const secret = path.basename(secretFileOf(dataDir));
+  if (secret in files) await copyPrivate(path.join(from, secret), secretFileOf(dataDir));
+  await syncDirectory(dataDir);
+}
+
+async function copyPrivate(from: string, to: string): Promise<void> {
+  await rm(to, { force: true });
+  await copyFile(from, to);
+  await chmod(to, 0o600);
+}

@@ -1,0 +1,34 @@
+import type { Command } from '@commander-js/extra-typings';
+import { UsageError } from '../../errors.ts';
+import { examples } from '../shared/options.ts';
+import { stopSignal } from '../shared/process.ts';
+import { quietLogger, settingsOf } from '../shared/run-on-store.ts';
+
+/** The command `move-to`. */
+export function defineMoveTo(program: Command, env: Readonly<Record<string, string | undefined>>): void {
+  program
+    .command('move-to')
+    .description('move the embedded database to a Postgres server, with verification; serve must be stopped')
+    .argument('<database-url>', 'an empty database, named as DATABASE_URL will name it')
+    .option('--json', 'print one object per table')
+    .addHelpText(
+      'after',
+      examples(
+        'xiq-sink move-to postgresql://xiq_sink@db.example:5432/xiq_sink',
+        'BOOTSTRAP_DATABASE_URL=... READER_DATABASE_URL=... xiq-sink move-to postgresql://xiq_sink@db.example/xiq',
+      ),
+    )
+    .action(async (databaseUrl, { json = false }) => {
+      if (env['DATABASE_URL'])
+        throw new UsageError(
+          'DATABASE_URL is set: this installation already uses a server. Unset it to move.',
+        );
+      const noServer = { READER_DATABASE_URL: undefined, BOOTSTRAP_DATABASE_URL: undefined };
+      const [from, to] = await Promise.all([
+        settingsOf(() => ({ ...env, ...noServer }))(),
+        settingsOf(() => ({ ...env, DATABASE_URL: databaseUrl }))(),
+      ]);
+      const { moveTo } = await import('./move.ts');
+      await moveTo({ from, to, databaseUrl, json, logger: await quietLogger(), signal: stopSignal() });
+    });
+}

@@ -1,0 +1,158 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { Config } from '../../config.ts';
+import { markMoved } from '../../embedded/cluster.ts';
+import { startEmbeddedPostgres } from '../../embedded/embedded-postgres.ts';
+import { UsageError } from '../../errors.ts';
+import { createBatchStore } from '../../handlers/store-batch.ts';
+import { serverName } from '../../postgres.ts';
+import { openBatchQueue } from '../../queue/batch-queue.ts';
+import { startDeliveryWorker } from '../../queue/delivery-worker.ts';
+import { logLostConnections, prepareStore, withStore } from '../../serve/open-store.ts';
+import type { CommandStore } from '../../serve/open-store.ts';
+import { OLDEST_POSTGRES, openDatabase, readServerFacts } from '../../store/database.ts';
+import type { Db } from '../../store/database.ts';
+import { moveSequences, moveTables, readMonths } from '../../store/move-tables.ts';
+import type { MovedTable, MoveObserver } from '../../store/move-tables.ts';
+import { recordAction } from '../../store/operator-log.ts';
+import { maintainPartitions } from '../../store/partitions.ts';
+import { countOf, formatCount } from '../../units.ts';
+import { note, print, printJsonLine, printTable } from '../shared/output.ts';
+import { asUsage, commandOperator } from '../shared/process.ts';
+import { createProgress } from '../shared/progress.ts';
+import type { Progress } from '../shared/progress.ts';
+
+/** A move, and the settings of the installation before and after it. */
+export interface Move {
+  readonly from: Config;
+  readonly to: Config;
+  readonly databaseUrl: string;
+  readonly json: boolean;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * `move-to`: stores what waits in the queue, then copies the embedded database to an empty one on a server, which has
+ * either everything or nothing afterwards. The embedded database stays as it is, and does not start any more.
+ */
+export async function moveTo(move: Move): Promise<void> {
+  const { from, databaseUrl, logger } = move;
+  await withStore(from, logger, async (source) => {
+    await using opened = new AsyncDisposableStack();
+    const lock = await (await startEmbeddedPostgres(from.dataDir)).lock();
+    if (lock === undefined) {
+      throw new UsageError(
+        `xiq-sink serves on ${from.dataDir}. Stop it first: the move needs the database alone.`,
+      );
+    }
+    opened.defer(() => lock.release());
+    await prepareTarget(move);
+    if (from.redisUrl === undefined) await drainQueue(source, move);
+    const target = opened.adopt(openDatabase(databaseUrl, logLostConnections(logger)), (db) => db.destroy());
+    const moved = await copyAll(source, target, move);
+    await markMoved(from.dataDir, serverName(databaseUrl));
+    const rows = moved.reduce((sum, table) => sum + table.rows, 0);
+    await recordAction(
+      target,
+      { operator: commandOperator(), action: 'database.move', subject: serverName(databaseUrl) },
+      async () => rows,
+      () => ({ rows }),
+    );
+    await report(moved, rows, move);
+  });
+}
+
+/** Creates the roles, if the settings name a superuser, and the tables. */
+async function prepareTarget({ to, databaseUrl, logger }: Move): Promise<void> {
+  await using opened = new AsyncDisposableStack();
+  // The service's own role may not exist yet.
+  const url = to.bootstrapDatabaseUrl ?? databaseUrl;
+  const db = opened.adopt(openDatabase(url, logLostConnections(logger)), (one) => one.destroy());
+  const { majorVersion, version, isReadOnly } = await readServerFacts(db);
+  const server = `${serverName(databaseUrl)} (Postgres ${version})`;
+  if (majorVersion < OLDEST_POSTGRES) {
+    throw new UsageError(`${server} is too old. Move to Postgres ${OLDEST_POSTGRES} or newer.`);
+  }
+  if (isReadOnly) throw new UsageError(`${server} is read-only. Name the primary server.`);
+  await prepareStore(to, logger);
+}
+
+/** A queue that does not get shorter for so long has jobs that cannot be stored now. */
+const NO_PROGRESS_MS = 30_000;
+
+/** Stores the deliveries of the embedded queue. Those of the spool stay there, and go into the new queue. */
+async function drainQueue({ databaseUrl, db }: CommandStore, { logger, signal }: Move): Promise<void> {
+  await using opened = new AsyncDisposableStack();
+  const location = { kind: 'postgres', databaseUrl } as const;
+  const queue = opened.adopt(openBatchQueue(location, logger), (one) => one.close());
+  const giveUp = new AbortController();
+  const count = async () => {
+    const { waiting, active, delayed, failed } = await queue.measure();
+    return waiting + active + delayed + failed;
+  };
+  let jobs = await count();
+  if (jobs === 0) return;
+  const worker = startDeliveryWorker(location, createBatchStore(db, logger, giveUp.signal), logger);
+  opened.defer(async () => {
+    giveUp.abort();
+    await worker.close();
+  });
+  await worker.ready;
+  const progress = opened.adopt(createProgress('batches stored', jobs), (one) => one.clear());
+  const all = jobs;
+  for (let since = performance.now(); jobs > 0;) {
+    signal.throwIfAborted();
+    if (performance.now() - since > NO_PROGRESS_MS) {
+      throw new Error(`${countOf(jobs, 'batch', 'batches')} in the queue can't be stored: see the log above`);
+    }
+    await sleep(100);
+    const left = await count();
+    if (left < jobs) since = performance.now();
+    jobs = left;
+    progress.show(all - jobs);
+  }
+}
+
+async function copyAll(
+  source: CommandStore,
+  target: Db,
+  { databaseUrl, signal }: Move,
+): Promise<readonly MovedTable[]> {
+  // Around each month, partitions are created; none is dropped.
+  for (const month of await readMonths(source.db)) {
+    await maintainPartitions(target, month, { audit: undefined, location: undefined, log: undefined });
+  }
+  await moveSequences(source.db, target);
+  let progress: Progress | undefined;
+  let done = 0;
+  const observer: MoveObserver = {
+    // A table that was never analyzed has no estimate.
+    onTotal: (rows) => (progress = createProgress('rows copied', rows > 0 ? rows : undefined)),
+    onRow: () => progress?.show((done += 1)),
+  };
+  try {
+    return await asUsage(() => moveTables(source.databaseUrl, databaseUrl, observer, signal));
+  } finally {
+    progress?.clear();
+  }
+}
+
+async function report(
+  moved: readonly MovedTable[],
+  rows: number,
+  { from, databaseUrl, json }: Move,
+): Promise<void> {
+  if (json) for (const table of moved) printJsonLine(table);
+  else {
+    await printTable(
+      ['table', 'rows', 'digest'],
+      moved.map(({ table, rows: count, digest }) => [table, formatCount(count), digest]),
+    );
+    print(`moved ${countOf(rows, 'row')} to ${serverName(databaseUrl)}; counts and digests are equal`);
+  }
+  note(
+    'Log-in sessions are not copied: people log in again. ' +
+      `Set DATABASE_URL and keep DATA_DIR (${from.dataDir}): it has the spool and the generated secret.`,
+  );
+}
