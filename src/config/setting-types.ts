@@ -45,15 +45,6 @@ export const share = z
   .regex(/^(?:0?\.\d+|0|1(?:\.0+)?)$/, 'must be a number from 0 to 1')
   .transform(Number);
 
-/** A URL of one of these protocols, each with its colon. */
-export const urlOf = (...protocols: string[]) =>
-  z
-    .string()
-    .refine(
-      (text) => protocols.includes(URL.parse(text)?.protocol ?? ''),
-      `must be a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
-    );
-
 /** A database. Its text contains a password, so no message repeats a part of it. */
 export const databaseUrl = z.string().superRefine((text, context) => {
   const problem = problemOfDatabaseUrl(text);

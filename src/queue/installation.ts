@@ -14,7 +14,7 @@ const Installation = z.object({
   database: z.string(),
 });
 
-export type Installation = z.infer<typeof Installation>;
+type Installation = z.infer<typeof Installation>;
 
 /** What a process knows about the installation that it belongs to. */
 export interface Identity {
