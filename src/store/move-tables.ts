@@ -74,7 +74,8 @@ async function moveBetween(
     await target.query('select begin_storing()');
     await refuseRows(target, tables);
     for (const { name } of tables.filter(({ keepsRows }) => !keepsRows).toReversed()) {
-      await target.query(`delete from "${name}"`);
+      const table = target.escapeIdentifier(name);
+      await target.query(`delete from ${table}`);
     }
     const moved: MovedTable[] = [];
     for (const table of tables)
@@ -239,7 +240,8 @@ async function refuseRows(target: Client, tables: readonly Table[]): Promise<voi
     );
   }
   for (const { name } of tables.filter(({ keepsRows }) => keepsRows)) {
-    const { rowCount } = await target.query(`select from "${name}" limit 1`);
+    const table = target.escapeIdentifier(name);
+    const { rowCount } = await target.query(`select from ${table} limit 1`);
     if (rowCount === 0) continue;
     throw new ConflictError(
       'TARGET_NOT_EMPTY',
