@@ -27,7 +27,9 @@ const PROGRAM = [
  * `npm run test:long` runs them.
  */
 const LONG = [
+  'test/cloud/secrecy.test.ts',
   'test/commands/access.test.ts',
+  'test/commands/quarantine.test.ts',
   'test/console/access/accounts.test.ts',
   'test/console/access/openid-log-in.test.ts',
   'test/console/access/openid.test.ts',
@@ -36,6 +38,8 @@ const LONG = [
   'test/embedded/embedded-postgres.test.ts',
   'test/handlers/queue-rules.test.ts',
   'test/handlers/storing-rules.test.ts',
+  'test/observe/silence.test.ts',
+  'test/queue/delivery-queue.test.ts',
   'test/queue/fair-queue.test.ts',
   'test/queue/redis-cluster.test.ts',
   'test/queue/redis-failover.test.ts',

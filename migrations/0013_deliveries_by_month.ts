@@ -11,8 +11,7 @@ import type { Kysely } from 'kysely';
  * take hours on a large table.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
-  // First, in the order in which transactions that store lock the tables.
-  await sql`lock table deliveries in access exclusive mode`.execute(db);
+  // This locks the table, which comes first in the order in which transactions that store lock the tables.
   await sql`drop trigger refuse_change on deliveries`.execute(db);
   await sql`alter table deliveries rename to deliveries_default`.execute(db);
   for (const index of ['pkey', 'received_at', 'quarantined', 'xid']) {

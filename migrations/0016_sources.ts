@@ -1,6 +1,9 @@
 import { sql } from 'kysely';
 import type { Kysely } from 'kysely';
 
+/** Programs without this migration accept the sources of their settings alone. */
+export const olderProgramsMayRun = true;
+
 /**
  * Sources that were added without a restart, beside those of the settings. A source is never deleted: its name stays in
  * the rows of its events. `xiq_reader` gets no privilege: the definitions contain encrypted secrets.

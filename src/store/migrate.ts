@@ -110,8 +110,8 @@ async function createLockTable(db: Db): Promise<void> {
   );
 }
 
-/** SQLSTATE unique_violation and duplicate_table: another process has created the table meanwhile. */
-const DUPLICATES: ReadonlySet<string> = new Set(['23505', '42P07']);
+/** SQLSTATE unique_violation, duplicate_table and duplicate_object: another process has created the table meanwhile. */
+const DUPLICATES: ReadonlySet<string> = new Set(['23505', '42P07', '42710']);
 
 async function describeBlocked(db: Db): Promise<string> {
   const tables = sql`select oid from pg_class where relnamespace = current_schema()::regnamespace`;

@@ -64,12 +64,17 @@ class LocksLateError extends Error {
 export async function lockAtOnce(trx: Trx, tables: readonly string[]): Promise<void> {
   const limit = (ms: number) => sql`select set_config('statement_timeout', ${String(ms)}, true)`.execute(trx);
   await limit(LOCK_WAIT_MS);
-  const names = sql.join(tables.map((name) => sql`only ${sql.id(name)}`));
-  await sql`lock table ${names} in access exclusive mode`.execute(trx).catch((error: unknown) => {
+  const names = sql.join(tables.map((name) => sql.id(name)));
+  // Before Postgres 17, the lock needs a privilege that the guard has taken from the owner, too.
+  const { rows } = await sql`select where current_setting('server_version_num')::int < 170000`.execute(trx);
+  if (rows.length > 0) await sql`grant truncate on ${names} to current_user`.execute(trx);
+  const alone = sql.join(tables.map((name) => sql`only ${sql.id(name)}`));
+  await sql`lock table ${alone} in access exclusive mode`.execute(trx).catch((error: unknown) => {
     const isLate = error instanceof DatabaseError && error.code === '57014';
     throw isLate ? new LocksLateError('the locks were not available at once', { cause: error }) : error;
   });
   await limit(0);
+  if (rows.length > 0) await sql`revoke truncate on ${names} from current_user`.execute(trx);
 }
 
 /** Creates a table that can become a partition. */
