@@ -8,18 +8,15 @@ const PROGRAM = [
   'test/e2e/first-start.test.ts',
   'test/e2e/forward.test.ts',
   'test/e2e/hostile-input.test.ts',
-  'test/e2e/lossy-failover.test.ts',
   'test/e2e/move-to.test.ts',
   'test/e2e/observe.test.ts',
   'test/e2e/owner.test.ts',
   'test/e2e/serve.test.ts',
   'test/e2e/settings.test.ts',
-  'test/e2e/stopping.test.ts',
   'test/e2e/sources.test.ts',
   'test/e2e/subscribe.test.ts',
   'test/e2e/traces.test.ts',
   'test/security/admin-listener.test.ts',
-  'test/store/pgbouncer.test.ts',
 ];
 
 /**
@@ -41,8 +38,6 @@ const LONG = [
   'test/observe/silence.test.ts',
   'test/queue/delivery-queue.test.ts',
   'test/queue/fair-queue.test.ts',
-  'test/queue/redis-cluster.test.ts',
-  'test/queue/redis-failover.test.ts',
   'test/queue/redis-installation.test.ts',
   'test/queue/redis-rights.test.ts',
   'test/queue/redis-tls.test.ts',
@@ -60,6 +55,18 @@ const LONG = [
   'test/store/tls.test.ts',
 ];
 
+/**
+ * Failovers of Redis and Postgres, poolers, proxies and rolling restarts: `npm run test:servers` runs them.
+ * `npm run test:operations -- --short` does the like under load with each change.
+ */
+const SERVERS = [
+  'test/e2e/lossy-failover.test.ts',
+  'test/e2e/stopping.test.ts',
+  'test/queue/redis-cluster.test.ts',
+  'test/queue/redis-failover.test.ts',
+  'test/store/pgbouncer.test.ts',
+];
+
 /** Forwarding to syslog servers of Debian: `npm run test:siem` runs it. */
 const RECEIVERS = 'test/forward/real-receivers/*.test.ts';
 
@@ -71,6 +78,7 @@ const isSet = (name: string) => process.env[name] !== undefined;
 const skipped = [
   ...(isSet('SLOW_TESTS') ? [] : PROGRAM),
   ...(isSet('LONG_TESTS') ? [] : LONG),
+  ...(isSet('SERVER_TESTS') ? [] : SERVERS),
   ...(isSet('SIEM_TEST_EVENTS') ? [] : [RECEIVERS]),
   ...(isSet('ATTACKS') ? [] : [ATTACKS]),
 ];
@@ -79,6 +87,7 @@ const skipped = [
 function included(): string[] {
   if (isSet('SLOW_TESTS')) return PROGRAM;
   if (isSet('LONG_TESTS')) return LONG;
+  if (isSet('SERVER_TESTS')) return SERVERS;
   // The emulator is a program of its own: `npm run test:emulator` runs its tests.
   return [isSet('EMULATOR_TESTS') ? 'emulator/test/**/*.test.ts' : 'test/**/*.test.ts'];
 }

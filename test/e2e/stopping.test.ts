@@ -257,8 +257,8 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s during the start', (signal) =>
 describe('MIGRATE=off', () => {
   it('leaves the tables to the command: serve refuses with exit code 2, and ingest starts', async () => {
     const database = await databaseOfItsOwn();
-    await sql`delete from kysely_migration where name = '0015_compatibility'`.execute(database.db);
-    await sql`drop table schema_compatibility`.execute(database.db);
+    await sql`delete from kysely_migration where name >= '0015'`.execute(database.db);
+    await sql`drop table schema_compatibility, sources`.execute(database.db);
     const settings = {
       DATABASE_URL: database.databaseUrl,
       DATA_DIR: await dataDirectory(),

@@ -31,7 +31,7 @@ export default async function setUp({ provide, config }: TestProject): Promise<(
   const skipped = config.exclude.filter((file) => file.startsWith('test/'));
   if (skipped.length > 0)
     process.stdout.write(
-      `left to npm run test:program, test:long, test:attacks and test:siem: ${skipped.join(', ')}\n`,
+      `left to npm run test:program, test:long, test:servers, test:attacks and test:siem: ${skipped.join(', ')}\n`,
     );
   const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-test-'));
   // As root, Postgres runs as a user of its own, who must be able to pass through.

@@ -65,6 +65,7 @@ export async function startProgramAt(
   } catch (error) {
     // Nobody else could end what never got ready.
     child.kill('SIGKILL');
+    if (child.exitCode !== null) throw error;
     throw new Error(`the program did not get ready: ${stderr}`, { cause: error });
   }
   return {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { chmod, copyFile, mkdir, readdir, rm, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import type { Logger } from 'pino';
@@ -127,11 +128,11 @@ async function verifyDatabase(
   }
 }
 
-/** The spool is a directory of its own in the new spool, which the next `serve` drains. */
+/** The spool is a directory in the new spool, like that of a process that has ended, which the next `serve` drains. */
 async function restoreFiles(from: string, dataDir: string, { files }: Manifest): Promise<void> {
   const segments = Object.keys(files).filter((name) => path.dirname(name) === SPOOL);
   if (segments.length > 0) {
-    const directory = path.join(dataDir, SPOOL, 'restored');
+    const directory = path.join(dataDir, SPOOL, randomUUID());
     await mkdir(directory, { recursive: true, mode: 0o700 });
     for (const name of segments)
       await copyPrivate(path.join(from, name), path.join(directory, path.basename(name)));
