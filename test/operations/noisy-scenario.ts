@@ -5,14 +5,18 @@ import { auditRecord } from '../support/deliveries.ts';
 import { createRedisPart } from '../faults/redis-part.ts';
 import { SECRET } from '../support/program.ts';
 import { openFleet } from './fleet.ts';
+import { SHORT } from './ground.ts';
 import type { Ground } from './ground.ts';
 import { longestStoreMs } from './oracle.ts';
 import type { Scenario, Stage } from './scenario.ts';
 import { redisQueue } from './waiting.ts';
 
-/** What is promised to a quiet source beside a noisy one. */
+/** What is promised to a quiet source beside a noisy one, on a machine that does nothing else. */
 const MAX_P99_MS = 100;
 const MAX_STORE_MS = 2_000;
+
+/** The short form runs with each change, where noise, service and servers share two cores with others. */
+const SHORT_FACTOR = 10;
 
 /** A source that stalls large bodies, and sends large and small ones as fast as they are answered, beside a quiet one. */
 export const NOISY: Scenario = { name: 'noisy source', refusesNone: true, isAlone: true, open: openNoisy };
@@ -48,10 +52,11 @@ async function openNoisy(ground: Ground): Promise<Stage> {
       return noise.describe();
     },
     async check({ p99Ms }) {
+      const factor = ground.pace === SHORT ? SHORT_FACTOR : 1;
       const storeMs = Math.round(await longestStoreMs(databaseUrl, 'quiet'));
       return [
-        ...(p99Ms > MAX_P99_MS ? [`p99 over ${MAX_P99_MS} ms`] : []),
-        ...(storeMs > MAX_STORE_MS ? [`stored after up to ${storeMs} ms`] : []),
+        ...(p99Ms > factor * MAX_P99_MS ? [`p99 over ${factor * MAX_P99_MS} ms`] : []),
+        ...(storeMs > factor * MAX_STORE_MS ? [`stored after up to ${storeMs} ms`] : []),
       ];
     },
   };

@@ -89,8 +89,11 @@ async function openLagging(ground: Ground, durability: string): Promise<Stage> {
     await cluster.killPrimaryNode();
     cluster.healReplication();
     // Workers store again at once, so this is the least that was missing.
-    const after = await waitFor(() => countDeliveries(databaseUrl).catch(() => undefined));
-    return `at least ${before - after} commits were gone after the failover`;
+    const after = await waitFor(async () => {
+      const count = await countDeliveries(databaseUrl).catch(() => undefined);
+      return count === undefined ? undefined : { count };
+    });
+    return `at least ${before - after.count} commits were gone after the failover`;
   };
   return openOn(ground, 'Redis', databaseUrl, databaseUrl, { DURABILITY: durability }, act);
 }
