@@ -3,12 +3,10 @@ import { configDefaults, defineConfig } from 'vitest/config';
 /** Tests that start the whole program again and again, for minutes: `npm run test:program` runs them. */
 const PROGRAM = [
   'test/commands/doctor/doctor.test.ts',
-  'test/e2e/backup.test.ts',
   'test/e2e/demo.test.ts',
   'test/e2e/first-start.test.ts',
   'test/e2e/forward.test.ts',
   'test/e2e/hostile-input.test.ts',
-  'test/e2e/move-to.test.ts',
   'test/e2e/observe.test.ts',
   'test/e2e/owner.test.ts',
   'test/e2e/serve.test.ts',
@@ -38,9 +36,6 @@ const LONG = [
   'test/observe/silence.test.ts',
   'test/queue/delivery-queue.test.ts',
   'test/queue/fair-queue.test.ts',
-  'test/queue/redis-installation.test.ts',
-  'test/queue/redis-rights.test.ts',
-  'test/queue/redis-tls.test.ts',
   'test/security/overload.test.ts',
   'test/serve/readiness-causes.test.ts',
   'test/store/create-roles.test.ts',
@@ -52,14 +47,20 @@ const LONG = [
   'test/store/move-tables.test.ts',
   'test/store/open-month.test.ts',
   'test/store/reader-role.test.ts',
-  'test/store/tls.test.ts',
 ];
 
 /**
- * Failovers of Redis and Postgres, poolers, proxies and rolling restarts: `npm run test:servers` runs them.
+ * Failovers, rights and TLS of Redis and Postgres, poolers, rolling restarts, backups and moves: `npm run test:servers`
+ * runs them.
  * `npm run test:operations -- --short` does the like under load with each change.
  */
 const SERVERS = [
+  'test/e2e/backup.test.ts',
+  'test/e2e/move-to.test.ts',
+  'test/queue/redis-installation.test.ts',
+  'test/queue/redis-rights.test.ts',
+  'test/queue/redis-tls.test.ts',
+  'test/store/tls.test.ts',
   'test/e2e/lossy-failover.test.ts',
   'test/e2e/stopping.test.ts',
   'test/queue/redis-cluster.test.ts',
