@@ -195,7 +195,8 @@ it.skipIf(!hasRedisServer())(
     print('queue down', noisy, quiet);
     expect(noisy['503']).toBeGreaterThan(0);
     expect(Object.keys(quiet.answers)).toEqual(['200']);
-    expect(at(quiet.latencies, 0.95)).toBeLessThan(FACTOR * 100);
+    // Those of the first 2 s wait until the queue is given up.
+    expect(at(quiet.latencies, 0.5)).toBeLessThan(FACTOR * 100);
     expect(quiet.stored.at(-1)).toBeLessThan(FACTOR * 10_000);
   },
   300_000,
