@@ -144,7 +144,8 @@ async function startParts(
   const { config, live, secrets, role, logger, draining, signal } = starting;
   const database = needsDatabase(config, role) ? await openServer(starting, opened) : undefined;
   const working = opened.use(new AsyncDisposableStack());
-  const identity = createIdentity(config.dataDir, database !== undefined);
+  // Only a worker reads the installation in its database; an ingest process knows the mark that it saw first.
+  const identity = createIdentity(config.dataDir, database !== undefined && storesIn(role));
   const queueLocation = locateQueue(config, database?.databaseUrl ?? '', identity);
   const db = database?.db;
   const observation = await startObserving({ config, role, db, logger }, opened);
