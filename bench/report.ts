@@ -136,7 +136,7 @@ const FUNCTIONS_SHOWN = 15;
 
 /** Processor time per delivery: a table of the parts, and one of the functions that take most of it. */
 export function formatBudget({ target, workload, deliveries, ...budget }: Budget): string {
-  const { program, parts, others, functions, deliveriesPerSecond } = budget;
+  const { program, parts, threads, others, functions, deliveriesPerSecond } = budget;
   const total = others.reduce((sum, { microseconds }) => sum + microseconds, program);
   const line = (name: string, microseconds: number) => [
     name,
@@ -155,7 +155,8 @@ export function formatBudget({ target, workload, deliveries, ...budget }: Budget
   return (
     `${workload}, ${TARGETS[target].title}: microseconds of processor time per delivery ` +
     `(${formatCount(deliveries)} deliveries, ${formatWhole(deliveriesPerSecond)}/s)\n` +
-    `${formatTable(['', '     us', '  share'], rows)}\n\n` +
+    `${formatTable(['', '     us', '  share'], rows)}\n` +
+    `by thread: ${threads.map(({ name, microseconds }) => `${name} ${microseconds.toFixed(1)}`).join(', ')}\n\n` +
     formatTable(['function', '     us', 'part', 'at'], longest)
   );
 }
