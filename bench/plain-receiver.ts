@@ -44,7 +44,7 @@ type Delivery =
 const { DATABASE_URL = '', REDIS_URL = '', PORT = '', WEBHOOK_SECRET = '', CONCURRENCY = '' } = process.env;
 
 /** What the header may contain. */
-const AUTHORIZATIONS = FORMS.map((form) => authorizationOf(form, WEBHOOK_SECRET));
+const AUTHORIZATIONS = new Set(FORMS.map((form) => authorizationOf(form, WEBHOOK_SECRET)));
 
 /** Concurrent jobs. */
 const concurrency = Number(CONCURRENCY);
@@ -157,7 +157,7 @@ const app = express();
 app.use(express.json({ limit: '10mb' }));
 app.get('/readyz', (_request, response) => void response.send('ok'));
 app.use((request, response, next) => {
-  if (AUTHORIZATIONS.includes(request.get('authorization') ?? '')) next();
+  if (AUTHORIZATIONS.has(request.get('authorization') ?? '')) next();
   else response.status(401).json({ error: 'wrong secret' });
 });
 app.post<object, object, AuditRecord[]>('/ingest/default/AUDIT_LOG_ALL', async (request, response) => {
