@@ -63,8 +63,8 @@ export function formatComparison(compared: readonly Compared[]): string {
   const tables = Map.groupBy(compared, ({ workload }) => workload)
     .entries()
     .map(([workload, rows]) => {
-      const { messageType, records, rows: rowsOfEach } = WORKLOADS[workload];
-      const heading = `${messageType}, ${countOf(records, 'record')} (${countOf(rowsOfEach, 'row')}) per delivery`;
+      const { messageType, records, rows: rowsOfEach, form } = WORKLOADS[workload];
+      const heading = `${messageType}, ${countOf(records, 'record')} (${countOf(rowsOfEach, 'row')}) per delivery${form === 'basic' ? ', secret in the Basic form' : ''}`;
       return `${heading}\n${formatRows(rows)}`;
     });
   return [...tables].join('\n\n');

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '../../test/support/free-port.ts';
 import { startChild } from './child.ts';
-import { connectDatabase, postgresPid, startPostgres } from './postgres.ts';
+import { connectDatabase, postgresPid, startOpenPostgres } from './postgres.ts';
 import type { Place, RunningTarget } from './target.ts';
 
 /** The table that its output creates: the tag, the time, and the record as jsonb, without an index. */
@@ -27,7 +27,7 @@ export async function fluentBitVersion(): Promise<string | undefined> {
  * and recognizes no redelivery. A row is a record, also of a location record with several observations.
  */
 export async function startFluentBit(place: Place): Promise<RunningTarget> {
-  const databaseUrl = await startPostgres(place);
+  const databaseUrl = await startOpenPostgres(place);
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
   const config = path.join(place.directory, 'fluent-bit.yaml');
