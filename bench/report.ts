@@ -1,7 +1,7 @@
 import { median, medianParts } from './against-base.ts';
 import type { Pair } from './against-base.ts';
 import type { Backlog } from './backlog.ts';
-import type { Budget } from './budget.ts';
+import type { Budget, Part } from './budget.ts';
 import { formatTable } from '../src/commands/shared/output.ts';
 import { countOf, formatCount } from '../src/units.ts';
 import type { Forwarded } from './forward.ts';
@@ -142,24 +142,29 @@ export function formatForwarded(forwarded: Forwarded): string {
   );
 }
 
+/** The program, its parts, everything else, and the sum. */
+export function budgetLines({ program, parts, others }: Budget): readonly Part[] {
+  return [
+    { name: 'xiq-sink', microseconds: program },
+    ...parts.map(({ name, microseconds }) => ({ name: `- ${name}`, microseconds })),
+    ...others,
+    { name: 'all', microseconds: others.reduce((sum, { microseconds }) => sum + microseconds, program) },
+  ];
+}
+
 /** Functions below the table of the parts. */
 const FUNCTIONS_SHOWN = 15;
 
 /** Processor time per delivery: a table of the parts, and one of the functions that take most of it. */
-export function formatBudget({ target, workload, deliveries, ...budget }: Budget): string {
-  const { program, parts, threads, others, functions, deliveriesPerSecond } = budget;
-  const total = others.reduce((sum, { microseconds }) => sum + microseconds, program);
-  const line = (name: string, microseconds: number) => [
+export function formatBudget(budget: Budget): string {
+  const { target, workload, deliveries, deliveriesPerSecond, threads, functions } = budget;
+  const lines = budgetLines(budget);
+  const total = lines.at(-1)?.microseconds ?? Number.NaN;
+  const rows = lines.map(({ name, microseconds }) => [
     name,
     microseconds.toFixed(1).padStart(7),
     `${((microseconds * 100) / total).toFixed(1)} %`.padStart(7),
-  ];
-  const rows = [
-    line('xiq-sink', program),
-    ...parts.map(({ name, microseconds }) => line(`  ${name}`, microseconds)),
-    ...others.map(({ name, microseconds }) => line(name, microseconds)),
-    line('all', total),
-  ];
+  ]);
   const longest = functions
     .slice(0, FUNCTIONS_SHOWN)
     .map(({ name, part, at, microseconds }) => [name, microseconds.toFixed(1).padStart(7), part, at]);
@@ -218,14 +223,9 @@ function formatBasic(pairs: readonly Pair<Measurement>[]): string {
 
 /** The parts of this checkout and of another one: medians of the rounds. */
 export function formatBudgetsAgainst(pairs: readonly Pair<Budget>[]): string {
-  const partsOf = ({ program, parts, others }: Budget) => [
-    { name: 'xiq-sink', microseconds: program },
-    ...parts.map(({ name, microseconds }) => ({ name: `  ${name}`, microseconds })),
-    ...others,
-  ];
   const tables = pairs.map(({ target, workload, here, base }) => {
-    const before = medianParts(base.map(partsOf));
-    const now = medianParts(here.map(partsOf));
+    const before = medianParts(base.map(budgetLines));
+    const now = medianParts(here.map(budgetLines));
     const names = new Set([...now.keys(), ...before.keys()]);
     const rows = [...names].map((name) => [name, ...ratioOf(before.get(name) ?? 0, now.get(name) ?? 0)]);
     const heading = `${workload}, ${TARGETS[target].title}: microseconds of processor time per delivery`;

@@ -6,6 +6,7 @@ import { CONNECTIONS } from './apply-load.ts';
 import { measureBacklog } from './backlog.ts';
 import { BUDGET_TARGETS, BUDGET_WORKLOADS, measureBudget } from './budget.ts';
 import type { Budget } from './budget.ts';
+import { documentBudgets } from './document.ts';
 import { measureForwarding } from './forward.ts';
 import { describeMachine } from './machine.ts';
 import type { Machine } from './machine.ts';
@@ -53,6 +54,7 @@ const program = new Command('npm run bench --')
     '--budget',
     'instead: report the processor time per delivery by part of the program, database, queue and sender (Linux)',
   )
+  .option('--document', 'also write the table into docs/performance.md (with --budget)')
   .option(
     '--base <folder>',
     'instead: measure this checkout and that of the folder in turns, and report the ratios (also with --budget)',
@@ -131,7 +133,11 @@ async function runComparison({ seconds, only }: Choice, output: Output, signal: 
   refuseWrong(measurements);
 }
 
-async function runBudget({ seconds, only }: Choice, output: Output, signal: AbortSignal): Promise<void> {
+async function runBudget(
+  { seconds, only, document }: Choice & { readonly document?: true | undefined },
+  output: Output,
+  signal: AbortSignal,
+): Promise<void> {
   const machine = await describeMachine(signal);
   const targets = available(chosen(BUDGET_TARGETS, only), machine, output);
   const budgets: Budget[] = [];
@@ -144,6 +150,7 @@ async function runBudget({ seconds, only }: Choice, output: Output, signal: Abor
     }
   }
   await output.save({ machine, load: { connections: CONNECTIONS, seconds }, budgets });
+  if (document === true) await documentBudgets(machine, budgets);
 }
 
 async function runAgainst(
