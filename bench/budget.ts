@@ -24,7 +24,7 @@ export interface Part {
   readonly microseconds: number;
 }
 
-/** A function of the program's main thread, without the functions that it calls. */
+/** A function of the program, without the functions that it calls. */
 export interface FunctionTime extends Part {
   /** The part that the function counts to. */
   readonly part: string;
@@ -57,7 +57,7 @@ const WARM_UP_SECONDS = 5;
 const FUNCTIONS = 60;
 
 /**
- * Loads one target, profiles its main thread, and reads the processor time of all processes from the operating system,
+ * Loads one target, profiles its threads, and reads the processor time of all processes from the operating system,
  * from the first delivery to the last stored row.
  */
 export async function measureBudget(
@@ -183,6 +183,9 @@ function share(
 ): readonly FunctionTime[] {
   const sampled = profiles.flatMap((profile) => sampledFunctions(profile, checkout));
   const all = sumOf(sampled);
+  if (all === 0 && processorTime > 0) {
+    return [{ name: '(not sampled)', part: 'not sampled', at: '', microseconds: processorTime }];
+  }
   return sampled.map((one) => scaled(one, (time) => (time * processorTime) / all));
 }
 

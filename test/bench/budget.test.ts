@@ -76,6 +76,15 @@ test('a worker has the time of its thread, and functions are added up over the t
   expect(times[0]).toMatchObject({ name: 'toEvent', part: 'src/handlers', microseconds: 30 });
 });
 
+test('the time of workers without samples is not lost', () => {
+  const used = { mainThread: 10, threads: new Map([['WorkerThread', 20]]) };
+  const times = functionTimes({ main: profileOf(['hash', 'node:crypto']), workers: [] }, used, CHECKOUT);
+  expect(times.map(({ part, microseconds }) => [part, microseconds])).toEqual([
+    ['crypto', 10],
+    ['not sampled', 20],
+  ]);
+});
+
 test.runIf(process.platform === 'linux')('processor time is that of the operating system', async () => {
   const { pid } = process;
   const before = await readProcessorTime(pid);
