@@ -9,8 +9,8 @@ import { OVERLOADED } from './admission.ts';
 import type { Admission } from './admission.ts';
 import { createHttpListener } from './http-listener.ts';
 import type { HttpListener, TlsCertificate } from './http-listener.ts';
-import { isProven, receiveDelivery } from './receive-delivery.ts';
-import type { IngestObserver, ReceiveOptions } from './receive-delivery.ts';
+import { receiveDelivery } from './receive-delivery.ts';
+import type { Addressed, IngestObserver, ReceiveOptions } from './receive-delivery.ts';
 import { createRefusalLog } from './refusal-log.ts';
 import type { RefusalLog } from './refusal-log.ts';
 import { RATE_LIMITED } from './source-rates.ts';
@@ -66,12 +66,17 @@ export function createIngestServer(options: IngestServerOptions): HttpListener {
         `unknown message type: use one of ${MESSAGE_TYPES.join(', ')}`,
       );
     }
-    const addressed = { source, messageType, remoteAddress: remoteAddressOf(request) };
+    const remoteAddress = remoteAddressOf(request);
+    const addressed: Addressed = { source, messageType, remoteAddress, isProven: false };
     const inFlight = admission.begin(source);
     try {
       const receipt = await receiveDelivery(request, addressed, inFlight, receiveOptions);
       answer(response, 200, receipt, REQUEST_ID_HEADER, receipt.delivery_id);
-      options.logger.debug({ requestId: receipt.delivery_id, ...addressed, ...receipt }, 'delivery answered');
+      const line = { requestId: receipt.delivery_id, source, messageType, remoteAddress, ...receipt };
+      options.logger.debug(line, 'delivery answered');
+    } catch (error) {
+      response.locals['isProven'] = addressed.isProven;
+      throw error;
     } finally {
       // Even if the connection broke long ago: a delivery stays in memory until the queue has accepted it.
       inFlight.release();
@@ -162,7 +167,7 @@ function answerErrors(logger: Logger, refusals: RefusalLog, observer: IngestObse
     // An overload is logged once, when it begins: a line for each rejected delivery would add to the load.
     if (code === OVERLOADED || code === RATE_LIMITED) logger.debug(line, message);
     else if (status >= 500) logger.error({ ...line, err: error }, message);
-    else if (isProven(request)) logger.warn(line, message);
+    else if (response.locals['isProven'] === true) logger.warn(line, message);
     else refusals.add(line, message);
     if (response.headersSent) return;
     if (retryAfter !== undefined) response.setHeader('Retry-After', retryAfter);
