@@ -41,6 +41,7 @@ export interface GivenSource {
       }
     | undefined;
   readonly messageTypes: readonly string[] | undefined;
+  readonly limits?: SourceDefinition['limits'];
 }
 
 /** What a change has made. */
@@ -54,7 +55,7 @@ export interface Made {
  * wrong or cannot be encrypted, and a ConflictError if there is a source of this name.
  */
 export async function addSource(change: SourceChange, given: GivenSource): Promise<Made> {
-  const { name, cloud, messageTypes } = given;
+  const { name, cloud, messageTypes, limits } = given;
   const { secretsKeys } = change.context;
   mustNotBeConfigured(change, name, 'SOURCE_EXISTS');
   const { secret, generated } = secretFrom(given.secret);
@@ -62,6 +63,7 @@ export async function addSource(change: SourceChange, given: GivenSource): Promi
   const definition: SourceDefinition = {
     webhook_secrets: [referenceTo(secret, name, secretsKeys)],
     ...(messageTypes && { message_types: [...messageTypes] }),
+    ...(limits && Object.values(limits).some((limit) => limit !== undefined) && { limits }),
     ...(cloud && {
       cloud: {
         api_url: cloud.apiUrl,
@@ -72,7 +74,12 @@ export async function addSource(change: SourceChange, given: GivenSource): Promi
     }),
   };
   check(change, name, definition);
-  const details = { secret: kindOf(given.secret), api_url: cloud?.apiUrl, message_types: messageTypes };
+  const details = {
+    secret: kindOf(given.secret),
+    api_url: cloud?.apiUrl,
+    message_types: messageTypes,
+    ...limits,
+  };
   await record(change, 'source.add', name, details, () => insertSource(change.db, name, definition));
   return { generated };
 }

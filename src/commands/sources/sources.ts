@@ -23,6 +23,8 @@ interface AddOptions {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   readonly type?: readonly string[] | undefined;
+  readonly deliveriesPerSecond?: string | undefined;
+  readonly bytesPerSecond?: string | undefined;
 }
 
 /** `sources add`: adds a source and prints what its sender needs. */
@@ -39,12 +41,18 @@ export async function add(db: Db, config: ServiceConfig, name: string, options: 
     secret,
     cloud: hasCloud ? { ...cloud, password: await secretAt(password) } : undefined,
     messageTypes: type,
+    limits: {
+      deliveries_per_second: numberOf(options.deliveriesPerSecond),
+      bytes_per_second: numberOf(options.bytesPerSecond),
+    },
   };
   const made = await asUsage(() => addSource(changeOf(db, config), given));
   print(`added ${name}: send deliveries to ${config.publicUrl ?? ''}/ingest/${name}/MESSAGE_TYPE`);
   printSecret(made);
   if (hasCloud) printNextStep(config, name);
 }
+
+const numberOf = (text: string | undefined) => (text === undefined ? undefined : Number(text));
 
 interface RotateOptions {
   readonly secret?: string | undefined;
@@ -93,7 +101,17 @@ export async function printSources(db: Db, config: ServiceConfig, asJson: boolea
   const sources = await describeSources(db, ALL_SOURCES, config.sources);
   if (asJson) return sources.forEach(printJsonLine);
   await printTable(
-    ['name', 'state', 'defined in', 'secrets', 'old secrets until', 'api', 'message types'],
+    [
+      'name',
+      'state',
+      'defined in',
+      'secrets',
+      'old secrets until',
+      'api',
+      'message types',
+      'deliveries/s',
+      'bytes/s',
+    ],
     sources.map((source) => [
       source.name,
       source.state,
@@ -102,6 +120,8 @@ export async function printSources(db: Db, config: ServiceConfig, asJson: boolea
       source.old_secrets_until,
       source.api_url,
       source.message_types?.join(', ') ?? 'default',
+      source.deliveries_per_second?.toString() ?? null,
+      source.bytes_per_second?.toString() ?? null,
     ]),
   );
 }

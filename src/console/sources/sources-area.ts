@@ -22,6 +22,10 @@ interface AddedSource {
       }
     | undefined;
   readonly messageTypes: readonly string[] | undefined;
+  readonly limits: {
+    readonly deliveries_per_second: number | undefined;
+    readonly bytes_per_second: number | undefined;
+  };
 }
 
 interface Made {
@@ -91,6 +95,8 @@ const made = z.object({
 
 const toMade = (name: string, { generated }: Made) => ({ name, secret: generated ?? null });
 
+const limit = z.coerce.number().int().min(1).optional();
+
 const addRoute = ({ add }: SourcesOptions) =>
   jsonRoute({
     method: 'post',
@@ -108,6 +114,8 @@ const addRoute = ({ add }: SourcesOptions) =>
         username: z.string().max(1_000).optional(),
         password: z.string().max(1_000).optional(),
         message_types: z.array(z.enum(MESSAGE_TYPES)).optional(),
+        deliveries_per_second: limit.meta({ description: 'limit in each ingest process' }),
+        bytes_per_second: limit.meta({ description: 'limit in each ingest process, of bodies as sent' }),
       }),
     }),
     answer: made,
@@ -118,7 +126,9 @@ const addRoute = ({ add }: SourcesOptions) =>
       );
       const cloud = { apiUrl, token: value(body.api_token), username, password: value(body.password) };
       const source = { name, secret: value(body.secret), cloud: hasCloud ? cloud : undefined };
-      return toMade(name, await add(operator, { ...source, messageTypes: body.message_types }));
+      const { message_types: messageTypes, deliveries_per_second, bytes_per_second } = body;
+      const limits = { deliveries_per_second, bytes_per_second };
+      return toMade(name, await add(operator, { ...source, messageTypes, limits }));
     },
   });
 
