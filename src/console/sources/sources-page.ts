@@ -35,7 +35,7 @@ export function sourcesPage(sources: readonly SourceLine[], visitor: Visitor): P
 const STATES = { 'in use': 'good', disabled: 'plain', conflict: 'bad' } as const;
 
 const COLUMNS: readonly Column<SourceLine>[] = [
-  { heading: 'Name', cell: ({ name }) => html`<code>${name}</code>` },
+  { heading: 'Name', cell: ({ name }) => html`<code class="nowrap">${name}</code>` },
   { heading: 'State', cell: ({ state }) => badge(STATES[state], state) },
   { heading: 'Defined in', cell: ({ origin }) => origin },
   { heading: 'Secrets', cell: secretsOf },
