@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { sourceDefinition, readStoredSource, subjectOf } from '../config/stored-sources.ts';
 import type { SecretReference, SourceContext, SourceDefinition } from '../config/stored-sources.ts';
+import type { AddedSource, Made } from '../console/sources/sources-area.ts';
 import { ConflictError, UsageError } from '../errors.ts';
 import { openSecret, sealSecret } from '../sealed-secret.ts';
 import type { SecretsKey } from '../sealed-secret.ts';
@@ -28,27 +29,7 @@ export interface SourceChange {
 export type GivenSecret = Exclude<SecretReference, { sealed: string }> | { readonly value: string };
 
 /** A source as it is given. */
-export interface GivenSource {
-  readonly name: string;
-  /** Undefined: one is generated. */
-  readonly secret: GivenSecret | undefined;
-  readonly cloud:
-    | {
-        readonly apiUrl: string;
-        readonly token?: GivenSecret | undefined;
-        readonly username?: string | undefined;
-        readonly password?: GivenSecret | undefined;
-      }
-    | undefined;
-  readonly messageTypes: readonly string[] | undefined;
-  readonly limits?: SourceDefinition['limits'];
-}
-
-/** What a change has made. */
-export interface Made {
-  /** The generated secret: nobody can read it again. Undefined if it was given. */
-  readonly generated: string | undefined;
-}
+type GivenSource = AddedSource<GivenSecret>;
 
 /**
  * Adds a source to the database, where all processes find it within a second. Throws a UsageError if something of it is

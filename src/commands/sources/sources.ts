@@ -7,7 +7,8 @@ import {
   reencryptSources,
   rotateSecret,
 } from '../../serve/change-sources.ts';
-import type { GivenSecret, Made, SourceChange } from '../../serve/change-sources.ts';
+import type { Made } from '../../console/sources/sources-area.ts';
+import type { GivenSecret, SourceChange } from '../../serve/change-sources.ts';
 import { describeSources } from '../../serve/list-sources.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import type { Db } from '../../store/database.ts';
@@ -23,8 +24,8 @@ interface AddOptions {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   readonly type?: readonly string[] | undefined;
-  readonly deliveriesPerSecond?: string | undefined;
-  readonly bytesPerSecond?: string | undefined;
+  readonly deliveriesPerSecond?: number | undefined;
+  readonly bytesPerSecond?: number | undefined;
 }
 
 /** `sources add`: adds a source and prints what its sender needs. */
@@ -41,18 +42,13 @@ export async function add(db: Db, config: ServiceConfig, name: string, options: 
     secret,
     cloud: hasCloud ? { ...cloud, password: await secretAt(password) } : undefined,
     messageTypes: type,
-    limits: {
-      deliveries_per_second: numberOf(options.deliveriesPerSecond),
-      bytes_per_second: numberOf(options.bytesPerSecond),
-    },
+    limits: { deliveries_per_second: options.deliveriesPerSecond, bytes_per_second: options.bytesPerSecond },
   };
   const made = await asUsage(() => addSource(changeOf(db, config), given));
   print(`added ${name}: send deliveries to ${config.publicUrl ?? ''}/ingest/${name}/MESSAGE_TYPE`);
   printSecret(made);
   if (hasCloud) printNextStep(config, name);
 }
-
-const numberOf = (text: string | undefined) => (text === undefined ? undefined : Number(text));
 
 interface RotateOptions {
   readonly secret?: string | undefined;

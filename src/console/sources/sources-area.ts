@@ -9,27 +9,33 @@ import { sourceSchema } from './source-schema.ts';
 import type { SourceLine } from './source-schema.ts';
 import { sourcesPage } from './sources-page.ts';
 
-/** A source that is added by the API: secrets are encrypted in the database, or generated. */
-interface AddedSource {
+/** A secret as the API takes it, which is encrypted in the database. */
+interface SecretValue {
+  readonly value: string;
+}
+
+/** A source that is added. Without a secret, one is generated. */
+export interface AddedSource<Secret = SecretValue> {
   readonly name: string;
-  readonly secret: { readonly value: string } | undefined;
+  readonly secret: Secret | undefined;
   readonly cloud:
     | {
         readonly apiUrl: string;
-        readonly token?: { readonly value: string } | undefined;
+        readonly token?: Secret | undefined;
         readonly username?: string | undefined;
-        readonly password?: { readonly value: string } | undefined;
+        readonly password?: Secret | undefined;
       }
     | undefined;
   readonly messageTypes: readonly string[] | undefined;
-  readonly limits: {
-    readonly deliveries_per_second: number | undefined;
-    readonly bytes_per_second: number | undefined;
+  readonly limits?: {
+    readonly deliveries_per_second?: number | undefined;
+    readonly bytes_per_second?: number | undefined;
   };
 }
 
-interface Made {
-  /** Undefined if the secret was given. */
+/** What a change has made. */
+export interface Made {
+  /** The generated secret: nobody can read it again. Undefined if it was given. */
   readonly generated: string | undefined;
 }
 
