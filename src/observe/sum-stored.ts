@@ -8,7 +8,7 @@ export interface Stored {
 }
 
 /** The sums of the deliveries of one source and message type. */
-export interface StoredSum {
+interface StoredSum {
   readonly source: string;
   readonly messageType: string;
   events: number;
