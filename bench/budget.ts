@@ -4,8 +4,8 @@ import { applyLoad } from './apply-load.ts';
 import { drain } from './drain.ts';
 import { readProcessorTime, usedBetween } from './processor-time.ts';
 import type { UsedTime } from './processor-time.ts';
-import { connectProfiler } from './profiler.ts';
-import type { CpuProfile } from './profiler.ts';
+import { startProfiler } from './profiler.ts';
+import type { CpuProfile, Profiles } from './profiler.ts';
 import { TARGETS } from './targets/all.ts';
 import { openPlace } from './targets/target.ts';
 import type { RunningTarget } from './targets/target.ts';
@@ -24,7 +24,7 @@ export interface Part {
   readonly microseconds: number;
 }
 
-/** A function of the program's main thread, without the functions that it calls. */
+/** A function of the program, without the functions that it calls. */
 export interface FunctionTime extends Part {
   /** The part that the function counts to. */
   readonly part: string;
@@ -42,6 +42,8 @@ export interface Budget {
   /** The program's own process by part, largest first; the sum is that of `program`. */
   readonly parts: readonly Part[];
   readonly program: number;
+  /** The same time by thread: the main thread, the workers together, and those of V8 and libuv. */
+  readonly threads: readonly Part[];
   /** Postgres, Redis, the sender, the kernel's threads, and the rest of the machine. */
   readonly others: readonly Part[];
   /** The functions that take most time, largest first. */
@@ -55,7 +57,7 @@ const WARM_UP_SECONDS = 5;
 const FUNCTIONS = 60;
 
 /**
- * Loads one target, profiles its main thread, and reads the processor time of all processes from the operating system,
+ * Loads one target, profiles its threads, and reads the processor time of all processes from the operating system,
  * from the first delivery to the last stored row.
  */
 export async function measureBudget(
@@ -69,25 +71,25 @@ export async function measureBudget(
   const port = await freePort();
   const settings = { NODE_OPTIONS: `--inspect=127.0.0.1:${port}` };
   const running = await TARGETS[target].start(place, { checkout, settings });
-  const profiler = await connectProfiler(port);
+  const profiler = await startProfiler(port);
   const { messageType, rows, warmUp } = WORKLOADS[workload];
   const countRows = () => running.countRows(messageType);
   const warm = await applyLoad({ ...running, workload: warmUp, seconds: WARM_UP_SECONDS }, signal);
   const before = await drain(countRows, warm.acknowledged * WORKLOADS[warmUp].rows, Infinity, signal);
 
-  await profiler.start();
+  profiler.mark();
   const start = await readProcessorTime(running.pid);
   const load = await applyLoad({ ...running, workload, seconds }, signal);
   const expected = before.rows + load.acknowledged * rows;
   const stored = await drain(countRows, expected, Infinity, signal);
   const end = await readProcessorTime(running.pid);
-  const profile = await profiler.stop();
+  const profiles = await profiler.stop();
   if (stored.rows !== expected) throw new Error(`Postgres has ${stored.rows} rows instead of ${expected}`);
 
   const used = usedBetween(running.pid, start, end);
   const perDelivery = (microseconds: number) => microseconds / load.acknowledged;
-  const functions = functionTimes(profile, used.mainThread, checkout);
-  const parts = [...partsOf(functions), ...threadParts(used)];
+  const functions = functionTimes(profiles, used, checkout);
+  const parts = [...partsOf(functions), ...helperParts(used)];
   return {
     target,
     workload,
@@ -95,6 +97,7 @@ export async function measureBudget(
     deliveriesPerSecond: (load.acknowledged * 1_000) / (load.endedAt - load.startedAt),
     program: perDelivery(sumOf(parts)),
     parts: largestFirst(parts, perDelivery),
+    threads: threadsOf(used).map((part) => scaled(part, perDelivery)),
     others: otherParts(used, running, sumOf(parts)).map((part) => scaled(part, perDelivery)),
     functions: largestFirst(functions, perDelivery).slice(0, FUNCTIONS),
   };
@@ -111,18 +114,24 @@ const scaled = <P extends Part>(part: P, scale: Scale): P => ({
   microseconds: scale(part.microseconds),
 });
 
-/** What the threads beside the main thread are for. */
-const THREADS: Readonly<Record<string, string>> = {
+/** The threads that run no JavaScript. All others are the main thread and its workers. */
+const HELPERS: Readonly<Record<string, string>> = {
   V8Worker: 'V8 threads (garbage collection, compiler)',
   'libuv-worker': 'libuv threads (files, crypto)',
+  DelayedTaskSche: 'timers of V8',
 };
 
-function threadParts({ threads }: UsedTime): readonly Part[] {
-  const parts = [...threads].map(([name, microseconds]) => ({
-    name: THREADS[name] ?? `thread ${name}`,
-    microseconds,
+function helperParts({ threads }: UsedTime): readonly Part[] {
+  const parts = Object.entries(HELPERS).map(([thread, name]) => ({
+    name,
+    microseconds: threads.get(thread) ?? 0,
   }));
   return parts.filter(({ microseconds }) => microseconds > 0);
+}
+
+function threadsOf({ mainThread, threads }: UsedTime): readonly Part[] {
+  const others = [...threads].map(([name, microseconds]) => ({ name, microseconds }));
+  return [{ name: 'MainThread', microseconds: mainThread }, ...others];
 }
 
 /** Everything but the program. The rest of the machine contains this benchmark, and all else that runs on it. */
@@ -148,37 +157,55 @@ function partsOf(functions: readonly FunctionTime[]): readonly Part[] {
 }
 
 /**
- * The functions of a profile with their own time. A profile counts samples at fixed intervals, also while the thread
- * waits for a processor, so the samples share the thread's processor time as the operating system measured it.
+ * The functions of all threads with their own time. A profile counts samples at fixed intervals, also while its thread
+ * waits for a processor, so the samples of the main thread share its processor time as the operating system measured it,
+ * and those of all workers share theirs.
  */
 export function functionTimes(
-  { nodes, samples, timeDeltas }: CpuProfile,
+  { main, workers }: Profiles,
+  { mainThread, threads }: Pick<UsedTime, 'mainThread' | 'threads'>,
+  checkout: string,
+): readonly FunctionTime[] {
+  const ofWorkers = threads.entries().reduce((sum, [name, time]) => sum + (name in HELPERS ? 0 : time), 0);
+  const functions = new Map<string, FunctionTime>();
+  for (const one of [...share([main], mainThread, checkout), ...share(workers, ofWorkers, checkout)]) {
+    const key = `${one.part} ${one.name} ${one.at}`;
+    functions.set(key, { ...one, microseconds: one.microseconds + (functions.get(key)?.microseconds ?? 0) });
+  }
+  return [...functions.values()];
+}
+
+/** The functions that were sampled, a function once for each of its callers, with their shares of the processor time. */
+function share(
+  profiles: readonly CpuProfile[],
   processorTime: number,
+  checkout: string,
+): readonly FunctionTime[] {
+  const sampled = profiles.flatMap((profile) => sampledFunctions(profile, checkout));
+  const all = sumOf(sampled);
+  if (all === 0 && processorTime > 0) {
+    return [{ name: '(not sampled)', part: 'not sampled', at: '', microseconds: processorTime }];
+  }
+  return sampled.map((one) => scaled(one, (time) => (time * processorTime) / all));
+}
+
+function sampledFunctions(
+  { nodes, samples, timeDeltas }: CpuProfile,
   checkout: string,
 ): readonly FunctionTime[] {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const parents = new Map(
     nodes.flatMap(({ id, children = [] }) => children.map((child) => [child, id] as const)),
   );
-  const sampled = new Map<number, number>();
-  samples.forEach((id, index) => {
-    if (byId.get(id)?.callFrame.functionName === '(idle)') return;
-    sampled.set(id, (sampled.get(id) ?? 0) + (timeDeltas[index] ?? 0));
-  });
-  const scale = processorTime / sampled.values().reduce((sum, time) => sum + time, 0);
-
-  const functions = new Map<string, FunctionTime>();
-  for (const [id, time] of sampled) {
-    const node = byId.get(id);
-    if (node === undefined) continue;
-    const { functionName, url, lineNumber } = node.callFrame;
+  const times = new Map<number, number>();
+  samples.forEach((id, index) => void times.set(id, (times.get(id) ?? 0) + (timeDeltas[index] ?? 0)));
+  return nodes.flatMap(({ id, callFrame: { functionName, url, lineNumber } }) => {
+    const microseconds = times.get(id) ?? 0;
+    if (microseconds === 0 || functionName === '(idle)') return [];
     const part = partOf(functionName, callersOf(id), checkout);
     const at = url === '' ? '' : `${nameOf(url, checkout)}:${lineNumber + 1}`;
-    const key = `${part} ${functionName} ${at}`;
-    const microseconds = (functions.get(key)?.microseconds ?? 0) + time * scale;
-    functions.set(key, { name: functionName || '(anonymous)', part, at, microseconds });
-  }
-  return [...functions.values()];
+    return { name: functionName || '(anonymous)', part, at, microseconds };
+  });
 
   /** The address of the function and of its callers, nearest first. */
   function callersOf(id: number): readonly string[] {

@@ -1,4 +1,7 @@
 import os from 'node:os';
+import { chosenSender } from './apply-load.ts';
+import type { Sender } from './apply-load.ts';
+import { fluentBitVersion } from './targets/fluent-bit.ts';
 import { startPostgres, connectDatabase } from './targets/postgres.ts';
 import { redisVersion } from './targets/redis.ts';
 import { openPlace } from './targets/target.ts';
@@ -14,6 +17,10 @@ export interface Machine {
   readonly postgres: string;
   /** Undefined if there is no `redis-server` on PATH. */
   readonly redis: string | undefined;
+  /** Undefined if there is no `fluent-bit` on PATH with the plugins http and pgsql. */
+  readonly fluentBit: string | undefined;
+  /** Sends the loads without a limited rate. */
+  readonly sender: Sender;
 }
 
 /** Describes this machine and the servers that the targets use. */
@@ -29,5 +36,7 @@ export async function describeMachine(signal: AbortSignal): Promise<Machine> {
     node: process.versions.node,
     postgres: await ask('show server_version'),
     redis: await redisVersion(),
+    fluentBit: await fluentBitVersion(),
+    sender: await chosenSender(),
   };
 }

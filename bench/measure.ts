@@ -1,9 +1,11 @@
 import { applyLoad } from './apply-load.ts';
 import { drain } from './drain.ts';
 import { watchMemory } from './memory.ts';
+import { readProcessorTime, usedBetween } from './processor-time.ts';
 import { TARGETS } from './targets/all.ts';
 import type { TargetName } from './targets/all.ts';
 import { openPlace } from './targets/target.ts';
+import type { RunningTarget } from './targets/target.ts';
 import { WORKLOADS } from './workloads.ts';
 import type { WorkloadName } from './workloads.ts';
 
@@ -20,6 +22,8 @@ export interface Measurement {
   readonly p99: number;
   /** Peak resident memory of the program's Node.js process, in MB of 1,000,000 bytes. */
   readonly peakMemory: number;
+  /** Microseconds of processor time per delivery: of the program, and of its servers. Undefined outside Linux. */
+  readonly processorTime: { readonly program: number; readonly servers: number } | undefined;
   /** Deliveries by their outcome at the sender. */
   readonly acknowledged: number;
   readonly refused: number;
@@ -45,18 +49,22 @@ export async function measure(
   workload: WorkloadName,
   seconds: number,
   signal: AbortSignal,
+  checkout?: string,
 ): Promise<Measurement> {
   await using place = await openPlace(signal);
-  const running = await TARGETS[target].start(place);
+  const running = await TARGETS[target].start(place, checkout === undefined ? {} : { checkout });
   using memory = watchMemory(running.pid);
-  const { messageType, rows: rowsOfEach, warmUp } = WORKLOADS[workload];
+  const { messageType, warmUp } = WORKLOADS[workload];
+  const rowsOf = (name: WorkloadName) =>
+    WORKLOADS[name][TARGETS[target].storesRecords === true ? 'records' : 'rows'];
   const countRows = () => running.countRows(messageType);
 
   const warm = await applyLoad({ ...running, workload: warmUp, seconds: WARM_UP_SECONDS }, signal);
-  const before = await drain(countRows, warm.acknowledged * WORKLOADS[warmUp].rows, Infinity, signal);
+  const before = await drain(countRows, warm.acknowledged * rowsOf(warmUp), Infinity, signal);
 
+  const spent = await watchProcessorTime(running);
   const load = await applyLoad({ ...running, workload, seconds }, signal);
-  const expectedRows = load.acknowledged * rowsOfEach;
+  const expectedRows = load.acknowledged * rowsOf(workload);
   const limit = seconds * DRAIN_FACTOR;
   const { rows, at, cutShort } = await drain(countRows, before.rows + expectedRows, limit, signal);
   return {
@@ -67,6 +75,7 @@ export async function measure(
     p50: load.p50,
     p99: load.p99,
     peakMemory: await memory.peak(),
+    processorTime: await spent?.(load.acknowledged),
     acknowledged: load.acknowledged,
     refused: load.refused,
     unanswered: load.unanswered,
@@ -74,6 +83,17 @@ export async function measure(
     storedRows: rows - before.rows,
     cutShort,
     drainSeconds: (at - load.endedAt) / 1_000,
+  };
+}
+
+/** Starts to count processor time. Returns the way to share it among a number of deliveries. */
+async function watchProcessorTime({ pid, servers }: RunningTarget) {
+  if (process.platform !== 'linux') return undefined;
+  const before = await readProcessorTime(pid);
+  return async (deliveries: number) => {
+    const used = usedBetween(pid, before, await readProcessorTime(pid));
+    const ofServers = Object.values(servers).reduce((sum, id) => sum + used.ofFamily(id), 0);
+    return { program: used.ofFamily(pid) / deliveries, servers: ofServers / deliveries };
   };
 }
 

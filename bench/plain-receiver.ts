@@ -2,6 +2,7 @@ import { Queue, Worker } from 'bullmq';
 import express from 'express';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
+import { authorizationOf, FORMS } from './workloads.ts';
 
 /**
  * The receiver that a developer would write first: Express parses the body, one BullMQ job contains one request, and a
@@ -41,6 +42,9 @@ type Delivery =
   | { type: 'LOCATION_CLIENT_CENTRIC'; receivedAt: number; records: LocationRecord[] };
 
 const { DATABASE_URL = '', REDIS_URL = '', PORT = '', WEBHOOK_SECRET = '', CONCURRENCY = '' } = process.env;
+
+/** What the header may contain. */
+const AUTHORIZATIONS = new Set(FORMS.map((form) => authorizationOf(form, WEBHOOK_SECRET)));
 
 /** Concurrent jobs. */
 const concurrency = Number(CONCURRENCY);
@@ -153,7 +157,7 @@ const app = express();
 app.use(express.json({ limit: '10mb' }));
 app.get('/readyz', (_request, response) => void response.send('ok'));
 app.use((request, response, next) => {
-  if (request.get('authorization') === `Bearer ${WEBHOOK_SECRET}`) next();
+  if (AUTHORIZATIONS.has(request.get('authorization') ?? '')) next();
   else response.status(401).json({ error: 'wrong secret' });
 });
 app.post<object, object, AuditRecord[]>('/ingest/default/AUDIT_LOG_ALL', async (request, response) => {

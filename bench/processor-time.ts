@@ -22,8 +22,8 @@ export interface ProcessorTime {
 /** `sysconf(_SC_CLK_TCK)`, which is 100 on every Linux for user space. */
 const MICROSECONDS_PER_TICK = 10_000;
 
-/** V8's thread that writes a profile; without the measurement there is none. */
-const PROFILER_THREAD = 'v8:ProfEvntProc';
+/** Threads that are there only because a program is measured. */
+const MEASURING_THREADS = new Set(['v8:ProfEvntProc', 'SignalInspector', 'InspectorIo']);
 
 /** The parent of all threads of the kernel. */
 const KTHREADD = 2;
@@ -72,7 +72,7 @@ export interface UsedTime {
   ofEndedChildren(pid: number): number;
   /** Of the kernel's threads by name without numbers; empty if they cannot be seen, as in a container. */
   readonly kernel: ReadonlyMap<string, number>;
-  /** Of the program's other threads by name, without that of V8's profiler. */
+  /** Of the program's other threads by name, without those of the profiler. */
   readonly threads: ReadonlyMap<string, number>;
   /** Of the program's main thread. */
   readonly mainThread: number;
@@ -105,7 +105,7 @@ export function usedBetween(pid: number, before: ProcessorTime, after: Processor
   for (const thread of after.threads) {
     const used = thread.own - (before.threads.find((one) => one.pid === thread.pid)?.own ?? 0);
     if (thread.pid === pid) mainThread = used;
-    else if (thread.name !== PROFILER_THREAD) add(threads, thread.name, used);
+    else if (!MEASURING_THREADS.has(thread.name)) add(threads, thread.name, used);
   }
   return {
     ofFamily,

@@ -16,6 +16,8 @@ export const CpuProfile = z.object({
       children: z.array(z.number()).optional(),
     }),
   ),
+  /** Microseconds of the monotonic clock that all processes of a machine share. */
+  startTime: z.number(),
   samples: z.array(z.number()),
   /** Microseconds since the sample before. */
   timeDeltas: z.array(z.number()),
@@ -23,10 +25,17 @@ export const CpuProfile = z.object({
 
 export type CpuProfile = z.infer<typeof CpuProfile>;
 
-/** The profiler of a program's main thread. */
+/** The profiles of a program's threads that run JavaScript. */
+export interface Profiles {
+  readonly main: CpuProfile;
+  readonly workers: readonly CpuProfile[];
+}
+
+/** The running profiler of a program. */
 export interface Profiler {
-  start(): Promise<void>;
-  stop(): Promise<CpuProfile>;
+  /** From here on samples count. */
+  mark(): void;
+  stop(): Promise<Profiles>;
 }
 
 /** V8 counts the time of JSON to the callers. These functions appear in a profile as `JSON.parse` and `JSON.stringify`. */
@@ -37,39 +46,96 @@ const SHOW_JSON = `{
 }`;
 
 const Targets = z.tuple([z.object({ webSocketDebuggerUrl: z.string() })]);
-const Message = z.tuple([z.object({ data: z.string() })]);
-const Answer = z.object({
+const Stopped = z.object({ profile: CpuProfile });
+const Text = z.object({ data: z.string() });
+const Message = z.object({
+  /** Of an answer. */
   id: z.number().optional(),
   error: z.object({ message: z.string() }).optional(),
-  result: z.unknown(),
+  result: z.unknown().optional(),
+  /** Of an event. */
+  method: z.string().optional(),
+  params: z.object({ sessionId: z.string().optional(), message: z.string().optional() }).optional(),
 });
 
-/** Connects to the Node.js process whose inspector listens on this port (`--inspect`). */
-export async function connectProfiler(port: number): Promise<Profiler> {
-  const [{ webSocketDebuggerUrl }] = Targets.parse(
-    await (await fetch(`http://127.0.0.1:${port}/json/list`)).json(),
-  );
+/** Sends a command to one thread and resolves to its answer. */
+type Send = (method: string, params?: object) => Promise<unknown>;
+
+/**
+ * Starts to profile the Node.js process whose inspector listens on this port (`--inspect`), with all its workers.
+ * Start before the warm-up: of functions that were compiled into their callers earlier, a profile knows only the callers.
+ */
+export async function startProfiler(port: number): Promise<Profiler> {
+  const list = await fetch(`http://127.0.0.1:${port}/json/list`);
+  const [{ webSocketDebuggerUrl }] = Targets.parse(await list.json());
   const socket = new WebSocket(webSocketDebuggerUrl);
   await once(socket, 'open');
+  const waiting = new Map<number, (message: z.infer<typeof Message>) => void>();
+  const workers = new Map<string, { readonly send: Send; readonly started: Promise<void> }>();
   let sent = 0;
-  const send = async (method: string, params: object = {}) => {
+
+  async function exchange(method: string, params: object, send: (text: string) => void): Promise<unknown> {
     const id = (sent += 1);
-    socket.send(JSON.stringify({ id, method, params }));
-    for (;;) {
-      const [{ data }] = Message.parse(await once(socket, 'message'));
-      const answer = Answer.parse(JSON.parse(data));
-      if (answer.error !== undefined) throw new Error(`${method}: ${answer.error.message}`);
-      if (answer.id === id) return answer.result;
-    }
+    const { promise, resolve } = Promise.withResolvers<z.infer<typeof Message>>();
+    waiting.set(id, resolve);
+    send(JSON.stringify({ id, method, params }));
+    const { error, result } = await promise;
+    if (error !== undefined) throw new Error(`${method}: ${error.message}`);
+    return result;
+  }
+
+  const main: Send = async (method, params = {}) => exchange(method, params, (text) => socket.send(text));
+  const workerOf = (sessionId: string): Send => {
+    return async (method, params = {}) =>
+      exchange(method, params, (message) => {
+        void main('NodeWorker.sendMessageToWorker', { sessionId, message });
+      });
   };
-  await send('Runtime.evaluate', { expression: SHOW_JSON });
-  await send('Profiler.enable');
+
+  async function profile(send: Send): Promise<void> {
+    await send('Runtime.evaluate', { expression: SHOW_JSON });
+    await send('Profiler.enable');
+    await send('Profiler.start');
+  }
+
+  function receive(text: string): void {
+    const message = Message.parse(JSON.parse(text));
+    const { sessionId, message: fromWorker } = message.params ?? {};
+    if (message.id !== undefined) waiting.get(message.id)?.(message);
+    else if (fromWorker !== undefined) receive(fromWorker);
+    else if (message.method === 'NodeWorker.attachedToWorker' && sessionId !== undefined) {
+      const send = workerOf(sessionId);
+      workers.set(sessionId, { send, started: profile(send) });
+    } else if (message.method === 'NodeWorker.detachedFromWorker' && sessionId !== undefined) {
+      workers.delete(sessionId);
+    }
+  }
+  socket.addEventListener('message', (event) => receive(Text.parse(event).data));
+
+  await profile(main);
+  await main('NodeWorker.enable', { waitForDebuggerOnStart: false });
+  let marked = 0;
   return {
-    start: async () => void (await send('Profiler.start')),
+    mark: () => {
+      marked = Number(process.hrtime.bigint() / 1_000n);
+    },
     stop: async () => {
-      const { profile } = z.object({ profile: CpuProfile }).parse(await send('Profiler.stop'));
+      const stop = async (send: Send) => after(marked, Stopped.parse(await send('Profiler.stop')).profile);
+      const ofWorkers = workers.values().map(async ({ send, started }) => {
+        await started;
+        return stop(send);
+      });
+      const profiles = { main: await stop(main), workers: await Promise.all(ofWorkers) };
       socket.close();
-      return profile;
+      return profiles;
     },
   };
+}
+
+/** The profile without the samples before a time. */
+function after(time: number, profile: CpuProfile): CpuProfile {
+  let at = profile.startTime;
+  const first = profile.timeDeltas.findIndex((delta) => (at += delta) >= time);
+  const from = first === -1 ? profile.samples.length : first;
+  return { ...profile, samples: profile.samples.slice(from), timeDeltas: profile.timeDeltas.slice(from) };
 }

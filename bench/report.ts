@@ -1,5 +1,7 @@
+import { median, medianParts } from './against-base.ts';
+import type { Pair } from './against-base.ts';
 import type { Backlog } from './backlog.ts';
-import type { Budget } from './budget.ts';
+import type { Budget, Part } from './budget.ts';
 import { formatTable } from '../src/commands/shared/output.ts';
 import { countOf, formatCount } from '../src/units.ts';
 import type { Forwarded } from './forward.ts';
@@ -11,9 +13,18 @@ import { TARGETS } from './targets/all.ts';
 import { WORKLOADS } from './workloads.ts';
 
 /** The machine in one line. */
-export function formatMachine({ cpu, cores, memoryGb, system, node, postgres, redis }: Machine): string {
-  const servers = `Node.js ${node}, Postgres ${postgres}, ${redis === undefined ? 'no Redis' : `Redis ${redis}`}`;
-  return `${cpu}, ${cores} cores, ${memoryGb} GB, ${system}; ${servers}; sender and servers run on the same machine`;
+export function formatMachine(machine: Machine): string {
+  const { cpu, cores, memoryGb, system, node, postgres, redis, fluentBit, sender } = machine;
+  const servers = [
+    `Node.js ${node}`,
+    `Postgres ${postgres}`,
+    redis === undefined ? 'no Redis' : `Redis ${redis}`,
+    ...(fluentBit === undefined ? [] : [`Fluent Bit ${fluentBit}`]),
+  ];
+  return (
+    `${cpu}, ${cores} cores, ${memoryGb} GB, ${system}; ${servers.join(', ')}; ` +
+    `${sender} sends from the same machine`
+  );
 }
 
 /** A measurement with its ratio to the plain receiver under the same workload. */
@@ -52,8 +63,8 @@ export function formatComparison(compared: readonly Compared[]): string {
   const tables = Map.groupBy(compared, ({ workload }) => workload)
     .entries()
     .map(([workload, rows]) => {
-      const { messageType, records, rows: rowsOfEach } = WORKLOADS[workload];
-      const heading = `${messageType}, ${countOf(records, 'record')} (${countOf(rowsOfEach, 'row')}) per delivery`;
+      const { messageType, records, rows: rowsOfEach, form } = WORKLOADS[workload];
+      const heading = `${messageType}, ${countOf(records, 'record')} (${countOf(rowsOfEach, 'row')}) per delivery${form === 'basic' ? ', secret in the Basic form' : ''}`;
       return `${heading}\n${formatRows(rows)}`;
     });
   return [...tables].join('\n\n');
@@ -131,33 +142,101 @@ export function formatForwarded(forwarded: Forwarded): string {
   );
 }
 
+/** The program, its parts, everything else, and the sum. */
+export function budgetLines({ program, parts, others }: Budget): readonly Part[] {
+  return [
+    { name: 'xiq-sink', microseconds: program },
+    ...parts.map(({ name, microseconds }) => ({ name: `- ${name}`, microseconds })),
+    ...others,
+    { name: 'all', microseconds: others.reduce((sum, { microseconds }) => sum + microseconds, program) },
+  ];
+}
+
 /** Functions below the table of the parts. */
 const FUNCTIONS_SHOWN = 15;
 
 /** Processor time per delivery: a table of the parts, and one of the functions that take most of it. */
-export function formatBudget({ target, workload, deliveries, ...budget }: Budget): string {
-  const { program, parts, others, functions, deliveriesPerSecond } = budget;
-  const total = others.reduce((sum, { microseconds }) => sum + microseconds, program);
-  const line = (name: string, microseconds: number) => [
+export function formatBudget(budget: Budget): string {
+  const { target, workload, deliveries, deliveriesPerSecond, threads, functions } = budget;
+  const lines = budgetLines(budget);
+  const total = lines.at(-1)?.microseconds ?? Number.NaN;
+  const rows = lines.map(({ name, microseconds }) => [
     name,
     microseconds.toFixed(1).padStart(7),
     `${((microseconds * 100) / total).toFixed(1)} %`.padStart(7),
-  ];
-  const rows = [
-    line('xiq-sink', program),
-    ...parts.map(({ name, microseconds }) => line(`  ${name}`, microseconds)),
-    ...others.map(({ name, microseconds }) => line(name, microseconds)),
-    line('all', total),
-  ];
+  ]);
   const longest = functions
     .slice(0, FUNCTIONS_SHOWN)
     .map(({ name, part, at, microseconds }) => [name, microseconds.toFixed(1).padStart(7), part, at]);
   return (
     `${workload}, ${TARGETS[target].title}: microseconds of processor time per delivery ` +
     `(${formatCount(deliveries)} deliveries, ${formatWhole(deliveriesPerSecond)}/s)\n` +
-    `${formatTable(['', '     us', '  share'], rows)}\n\n` +
+    `${formatTable(['', '     us', '  share'], rows)}\n` +
+    `by thread: ${threads.map(({ name, microseconds }) => `${name} ${microseconds.toFixed(1)}`).join(', ')}\n\n` +
     formatTable(['function', '     us', 'part', 'at'], longest)
   );
+}
+
+/** This checkout and another one: medians of the rounds, and ratios of this one to the other. */
+export function formatAgainst(pairs: readonly Pair<Measurement>[]): string {
+  const values: Readonly<Record<string, (one: Measurement) => number>> = {
+    'rows/s': ({ rowsPerSecond }) => rowsPerSecond,
+    'p50 ms': ({ p50 }) => p50,
+    'p99 ms': ({ p99 }) => p99,
+    'peak MB': ({ peakMemory }) => peakMemory,
+    'program us': ({ processorTime }) => processorTime?.program ?? Number.NaN,
+    'servers us': ({ processorTime }) => processorTime?.servers ?? Number.NaN,
+  };
+  const rows = pairs.flatMap(({ target, workload, here, base }) =>
+    Object.entries(values).map(([name, value]) => [
+      `${workload}, ${TARGETS[target].title}`,
+      name,
+      ...ratioOf(median(base.map(value)), median(here.map(value))),
+    ]),
+  );
+  const wrong = pairs.flatMap(({ here, base }) => [...here, ...base]).filter(isWrong).length;
+  return (
+    formatTable(['', '', 'base', 'here', 'here / base'], rows) +
+    formatBasic(pairs) +
+    (wrong === 0 ? '' : `\n${countOf(wrong, 'run')} with WRONG rows`)
+  );
+}
+
+/** Whether the rows in Postgres are others than those that were acknowledged. */
+export function isWrong({ storedRows, expectedRows, cutShort }: Measurement): boolean {
+  return storedRows !== expectedRows && !cutShort;
+}
+
+/** How fast the Basic form is, for each target. */
+function formatBasic(pairs: readonly Pair<Measurement>[]): string {
+  const rate = ({ here }: Pair<Measurement>) => median(here.map(({ rowsPerSecond }) => rowsPerSecond));
+  const lines = pairs.map((bearer) => {
+    const basic = pairs.find(
+      ({ target, workload }) => target === bearer.target && workload === `${bearer.workload}-basic`,
+    );
+    return basic === undefined
+      ? ''
+      : `\nBasic form, ${TARGETS[basic.target].title}: ${(rate(basic) / rate(bearer)).toFixed(2)} of the rows/s of bearer`;
+  });
+  return lines.join('');
+}
+
+/** The parts of this checkout and of another one: medians of the rounds. */
+export function formatBudgetsAgainst(pairs: readonly Pair<Budget>[]): string {
+  const tables = pairs.map(({ target, workload, here, base }) => {
+    const before = medianParts(base.map(budgetLines));
+    const now = medianParts(here.map(budgetLines));
+    const names = new Set([...now.keys(), ...before.keys()]);
+    const rows = [...names].map((name) => [name, ...ratioOf(before.get(name) ?? 0, now.get(name) ?? 0)]);
+    const heading = `${workload}, ${TARGETS[target].title}: microseconds of processor time per delivery`;
+    return `${heading}\n${formatTable(['', 'base', 'here', 'here / base'], rows)}`;
+  });
+  return tables.join('\n\n');
+}
+
+function ratioOf(base: number, here: number): readonly string[] {
+  const format = (value: number) => (value < 1_000 ? value.toFixed(1) : formatWhole(value)).padStart(8);
+  return [format(base), format(here), (base === 0 ? '' : (here / base).toFixed(2)).padStart(11)];
 }
 
 /** The results of searches and exports. */

@@ -1,29 +1,39 @@
 import { writeFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { describeError } from '../src/errors.ts';
+import { budgetAgainst, measureAgainst } from './against-base.ts';
 import { CONNECTIONS } from './apply-load.ts';
 import { measureBacklog } from './backlog.ts';
 import { BUDGET_TARGETS, BUDGET_WORKLOADS, measureBudget } from './budget.ts';
 import type { Budget } from './budget.ts';
+import { documentBudgets } from './document.ts';
 import { measureForwarding } from './forward.ts';
 import { describeMachine } from './machine.ts';
+import type { Machine } from './machine.ts';
 import { measure } from './measure.ts';
 import type { Measurement } from './measure.ts';
 import {
   compare,
+  formatAgainst,
   formatBacklog,
   formatBudget,
+  formatBudgetsAgainst,
   formatComparison,
   formatForwarded,
   formatMachine,
   formatSample,
   formatSearched,
   formatSoak,
+  isWrong,
 } from './report.ts';
 import { measureSearch } from './search.ts';
 import { soak } from './soak.ts';
-import { TARGET_NAMES, TARGETS } from './targets/all.ts';
+import { missingFor, TARGET_NAMES, TARGETS } from './targets/all.ts';
+import type { TargetName } from './targets/all.ts';
 import { WORKLOAD_NAMES } from './workloads.ts';
+
+/** The workloads of a comparison with another checkout. */
+const AGAINST_WORKLOADS = ['audit-1', 'audit-1-basic', 'audit-20'] as const;
 
 /** The default time of filling the database for forwarding. */
 const FILL_SECONDS = 10;
@@ -44,6 +54,12 @@ const program = new Command('npm run bench --')
     '--budget',
     'instead: report the processor time per delivery by part of the program, database, queue and sender (Linux)',
   )
+  .option('--document', 'also write the table into docs/performance.md (with --budget)')
+  .option(
+    '--base <folder>',
+    'instead: measure this checkout and that of the folder in turns, and report the ratios (also with --budget)',
+  )
+  .option('--rounds <number>', 'measurements of each checkout (with --base)', positive, 3)
   .option(
     '--soak <minutes>',
     'instead: load xiq-sink on Redis for this long and report whether its memory grows',
@@ -72,7 +88,8 @@ const program = new Command('npm run bench --')
     const signal = interruption();
     const output = outputTo(json ?? (options.budget === true && !process.stdout.isTTY));
     try {
-      if (options.budget === true) await runBudget(options, output, signal);
+      if (options.base !== undefined) await runAgainst(options.base, options, output, signal);
+      else if (options.budget === true) await runBudget(options, output, signal);
       else if (options.soak !== undefined) await runSoak(options.soak, output, signal);
       else if (options.forward !== undefined) await runForward(options.forward, output, signal);
       else if (options.backlog !== undefined) await runBacklog(options.backlog, output, signal);
@@ -102,13 +119,7 @@ interface Choice {
 async function runComparison({ seconds, only }: Choice, output: Output, signal: AbortSignal): Promise<void> {
   const machine = await describeMachine(signal);
   output.show(formatMachine(machine));
-  if (machine.redis === undefined) {
-    output.show('redis-server is not on PATH: measuring only xiq-sink on its embedded database');
-  }
-  const targets = chosen(TARGET_NAMES, only).filter(
-    (target) => machine.redis !== undefined || !TARGETS[target].needsRedis,
-  );
-  if (targets.length === 0) throw new Error('these targets need redis-server on PATH');
+  const targets = available(chosen(TARGET_NAMES, only), machine, output);
   const measurements: Measurement[] = [];
   for (const workload of chosen(WORKLOAD_NAMES, only)) {
     for (const target of targets) {
@@ -119,20 +130,19 @@ async function runComparison({ seconds, only }: Choice, output: Output, signal: 
   const compared = compare(measurements);
   output.show(`\n${formatComparison(compared)}`);
   await output.save({ machine, load: { connections: CONNECTIONS, seconds }, measurements: compared });
-
-  const wrong = measurements.filter(
-    ({ storedRows, expectedRows, cutShort }) => storedRows !== expectedRows && !cutShort,
-  );
-  if (wrong.length > 0) {
-    throw new Error('the rows in Postgres do not match the acknowledged deliveries: see "rows stored"');
-  }
+  refuseWrong(measurements);
 }
 
-async function runBudget({ seconds, only }: Choice, output: Output, signal: AbortSignal): Promise<void> {
+async function runBudget(
+  { seconds, only, document }: Choice & { readonly document?: true | undefined },
+  output: Output,
+  signal: AbortSignal,
+): Promise<void> {
   const machine = await describeMachine(signal);
+  const targets = available(chosen(BUDGET_TARGETS, only), machine, output);
   const budgets: Budget[] = [];
   for (const workload of chosen(WORKLOAD_NAMES, only, BUDGET_WORKLOADS)) {
-    for (const target of chosen(BUDGET_TARGETS, only)) {
+    for (const target of targets) {
       console.error(`${workload}: ${TARGETS[target].title} ...`);
       const budget = await measureBudget(target, workload, seconds, signal);
       output.show(`\n${formatBudget(budget)}`);
@@ -140,6 +150,55 @@ async function runBudget({ seconds, only }: Choice, output: Output, signal: Abor
     }
   }
   await output.save({ machine, load: { connections: CONNECTIONS, seconds }, budgets });
+  if (document === true) await documentBudgets(machine, budgets);
+}
+
+async function runAgainst(
+  base: string,
+  { seconds, rounds, only, budget }: Choice & { readonly rounds: number; readonly budget?: true | undefined },
+  output: Output,
+  signal: AbortSignal,
+): Promise<void> {
+  const machine = await describeMachine(signal);
+  const workloads = chosen(WORKLOAD_NAMES, only, budget === true ? BUDGET_WORKLOADS : AGAINST_WORKLOADS);
+  const comparison = {
+    base,
+    targets: available(chosen(BUDGET_TARGETS, only), machine, output),
+    workloads,
+    rounds,
+    seconds,
+  };
+  const load = { connections: CONNECTIONS, seconds, rounds };
+  if (budget === true) {
+    const pairs = await budgetAgainst(comparison, console.error, signal);
+    output.show(`\n${formatBudgetsAgainst(pairs)}`);
+    await output.save({ machine, load, budgets: pairs });
+    return;
+  }
+  const pairs = await measureAgainst(comparison, console.error, signal);
+  output.show(`\n${formatAgainst(pairs)}`);
+  await output.save({ machine, load, against: pairs });
+  refuseWrong(pairs.flatMap(({ here, base: there }) => [...here, ...there]));
+}
+
+/** The targets that can run here. Shows those that are skipped; throws if no target is left. */
+function available<Name extends TargetName>(
+  targets: readonly Name[],
+  machine: Machine,
+  output: Pick<Output, 'show'>,
+): readonly Name[] {
+  const left = targets.filter((target) => {
+    const reason = missingFor(target, machine);
+    if (reason !== undefined) output.show(`skipped: ${TARGETS[target].title} (${reason})`);
+    return reason === undefined;
+  });
+  if (left.length === 0) throw new Error('none of the chosen targets can run on this machine');
+  return left;
+}
+
+function refuseWrong(measurements: readonly Measurement[]): void {
+  if (!measurements.some(isWrong)) return;
+  throw new Error('the rows in Postgres do not match the acknowledged deliveries: see "rows stored"');
 }
 
 async function runSoak(minutes: number, output: Output, signal: AbortSignal): Promise<void> {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { median } from './against-base.ts';
 import { applyLoad } from './apply-load.ts';
 import { readMemory } from './memory.ts';
 import { TARGETS } from './targets/all.ts';
@@ -53,8 +54,8 @@ export async function soak(
   ended.abort();
   await sampling;
   const third = samples.length / 3;
-  const earlier = median(samples.slice(third, 2 * third));
-  const later = median(samples.slice(2 * third));
+  const earlier = median(samples.slice(third, 2 * third).map(memoryOf));
+  const later = median(samples.slice(2 * third).map(memoryOf));
   return {
     target: TARGET,
     workload: WORKLOAD,
@@ -68,6 +69,8 @@ export async function soak(
   };
 }
 
+const memoryOf = ({ memory }: MemorySample) => memory;
+
 async function sampleMemory(
   pid: number,
   signal: AbortSignal,
@@ -77,9 +80,4 @@ async function sampleMemory(
     await sleep(SAMPLE_SECONDS * 1_000, undefined, { signal }).catch(() => undefined);
     if (!signal.aborted) onSample({ seconds, memory: (await readMemory(pid)).now });
   }
-}
-
-function median(samples: readonly MemorySample[]): number {
-  const sorted = samples.map(({ memory }) => memory).sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }

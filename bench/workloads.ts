@@ -15,7 +15,9 @@ export interface Workload {
 }
 
 /** The forms of the secret that are compared. */
-export type SecretForm = 'bearer' | 'basic';
+export const FORMS = ['bearer', 'basic'] as const;
+
+type SecretForm = (typeof FORMS)[number];
 
 /**
  * A variable part of a body: the time of sending as epoch milliseconds or in ISO 8601, or a number made from that of the

@@ -6,6 +6,7 @@ ffi.cdef [[
   int gettimeofday(struct bench_time *time, void *zone);
   int getpid(void);
   int kill(int pid, int signal);
+  struct bench_latencies { uint64_t count, limit, min, max; uint64_t by_microsecond[]; };
 ]]
 local SIGINT = 2
 
@@ -21,8 +22,8 @@ function setup(thread)
 end
 
 -- Of the sending thread, read by done(). The first request is only checked by wrk, and not sent.
-sent, started, ended = -1, 0, 0
-local head, parts, variables, slots, values, connections, duration
+sent, started, ended, connections = -1, 0, 0, 0
+local head, parts, variables, slots, values, duration
 local waiting = 0
 
 function init(arguments)
@@ -68,9 +69,35 @@ function request()
   return head .. #text .. "\r\n\r\n" .. text
 end
 
+-- wrk adds to its latencies those that a load of a steady rate would have met while an answer was slow. They are taken
+-- out again, because a connection here waits for its answer: only the deliveries that were sent count.
+local function percentiles(summary, latency)
+  local stats = ffi.cast("struct bench_latencies **", latency)[0]
+  local counts, max = stats.by_microsecond, tonumber(stats.max)
+  local interval = math.floor(summary.duration / math.floor(summary.requests / connections))
+  for slow = max, 2 * interval, -1 do
+    local added = counts[slow]
+    if added > 0 then
+      for at = slow - interval, interval + 1, -interval do counts[at] = counts[at] - added end
+    end
+  end
+  local total = 0
+  for at = 0, max do total = total + tonumber(counts[at]) end
+  assert(total == summary.requests - summary.errors.timeout, "wrk keeps its latencies in another way")
+  return function(percent)
+    local rest = total * percent / 100
+    for at = 0, max do
+      rest = rest - tonumber(counts[at])
+      if rest <= 0 then return at / 1000 end
+    end
+  end
+end
+
 function done(summary, latency)
+  connections = sender:get("connections")
+  local percentile = percentiles(summary, latency)
   local refused = summary.errors.status
   local format = '\n{"startedAt":%d,"endedAt":%d,"acknowledged":%d,"refused":%d,"unanswered":%d,"p50":%.1f,"p99":%.1f}\n'
   io.write(format:format(sender:get("started"), sender:get("ended"), summary.requests - refused, refused,
-    sender:get("sent") - summary.requests, latency:percentile(50) / 1000, latency:percentile(99) / 1000))
+    sender:get("sent") - summary.requests, percentile(50), percentile(99)))
 end

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { z } from 'zod';
 import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
+import { OWNER } from '../../src/store/roles.ts';
 import type { Place } from './target.ts';
 
 /** The data directory of a place's database. */
@@ -13,6 +14,20 @@ export const dataDirOf = ({ directory }: Place) => path.join(directory, 'data');
 export async function startPostgres(place: Place): Promise<string> {
   stopPostgresWith(place);
   const { databaseUrl } = await startEmbeddedPostgres(dataDirOf(place));
+  return databaseUrl;
+}
+
+/** Starts a database in which programs other than xiq-sink may create their tables. Returns its connection string. */
+export async function startOpenPostgres(place: Place): Promise<string> {
+  const databaseUrl = await startPostgres(place);
+  const client = new Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    await client.query(`set role ${OWNER}`);
+    await client.query('grant create on schema public to public');
+  } finally {
+    await client.end();
+  }
   return databaseUrl;
 }
 

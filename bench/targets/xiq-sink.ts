@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
 import { tableOf } from '../../src/message-types.ts';
 import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
 import { freePort } from '../../test/support/free-port.ts';
-import { checkAnswers, startChild } from './child.ts';
+import { startChild } from './child.ts';
 import { connectDatabase, dataDirOf, postgresPid, startPostgres, stopPostgresWith } from './postgres.ts';
 import { startRedis } from './redis.ts';
 import type { Place, RunningTarget, Variant } from './target.ts';
@@ -58,11 +59,20 @@ async function startProgram(
         LOG_LEVEL: 'warn',
         ...settings,
       },
-      check: () => checkAnswers(`${origin}/readyz`),
+      check: () => checkStarted(`${origin}/readyz`),
     },
     place,
   );
   return { origin, secret, pid };
+}
+
+const Readiness = z.object({ checks: z.object({ start: z.string().optional() }) });
+
+/** The program accepts deliveries before it has its tables. A measurement begins later. */
+async function checkStarted(url: string): Promise<void> {
+  const response = await fetch(url);
+  const { start = 'ok' } = Readiness.parse(await response.json()).checks;
+  if (!response.ok || start !== 'ok') throw new Error(`${url} answers ${response.status}, start: ${start}`);
 }
 
 async function withRows(databaseUrl: string, place: Place): Promise<Pick<RunningTarget, 'countRows'>> {

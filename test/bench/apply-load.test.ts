@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import type { Server } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -8,6 +9,12 @@ import { authorizationOf, fill, WORKLOADS } from '../../bench/workloads.ts';
 
 const SECRET = 'a-secret-of-the-benchmark';
 const never = new AbortController().signal;
+
+async function addressOf(server: Server) {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = z.object({ port: z.number() }).parse(server.address());
+  return { origin: `http://127.0.0.1:${port}`, secret: SECRET };
+}
 
 // Without a rate wrk sends, if it is on PATH.
 test.each([
@@ -24,17 +31,29 @@ test.each([
       others.add(`${request.method} ${request.url} ${request.headers.authorization}`);
       void text(request).then((body) => response.end(void bodies.push(body)));
     });
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const { port } = z.object({ port: z.number() }).parse(server.address());
-    const options = { origin: `http://127.0.0.1:${port}`, secret: SECRET, workload, seconds: 0.2, rate };
-    const load = await applyLoad(options, never);
+    const load = await applyLoad({ ...(await addressOf(server)), workload, seconds: 0.2, rate }, never);
 
     expect(load).toMatchObject({ acknowledged: bodies.length, refused: 0, unanswered: 0 });
     expect(bodies.length).toBeGreaterThan(10);
     expect(new Set(bodies).size).toBe(bodies.length);
     expect([...others]).toEqual([`POST /ingest/default/${messageType} ${authorizationOf(form, SECRET)}`]);
-    // The first delivery, whose time is unknown, is one of those of the first moments.
+    // The time at which this delivery was sent is unknown, but it is one of the first moments.
     const times = Array.from({ length: 400 }, (_, milliseconds) => load.startedAt + milliseconds);
     expect(times.some((now) => bodies.includes(fill(template, 7, now)))).toBe(true);
   },
 );
+
+test('a slow answer counts once', async () => {
+  const slowMs = 600;
+  let answers = 0;
+  await using server = createServer((request, response) => {
+    request.resume();
+    answers += 1;
+    // Half a percent.
+    if (answers % 200 === 0) setTimeout(() => response.end(), slowMs);
+    else response.end();
+  });
+  const load = await applyLoad({ ...(await addressOf(server)), workload: 'audit-1', seconds: 0.5 }, never);
+  expect(load.p50).toBeGreaterThan(0);
+  expect(load.p99).toBeLessThan((slowMs * 2) / 3);
+});

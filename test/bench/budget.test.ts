@@ -12,7 +12,7 @@ function profileOf(...functions: readonly (readonly [name: string, url: string])
     callFrame: { functionName, url, lineNumber: 6 },
     children: index + 1 < functions.length ? [index + 2] : [],
   }));
-  return { nodes, samples: nodes.map(({ id }) => id), timeDeltas: nodes.map(() => 1_000) };
+  return { startTime: 0, nodes, samples: nodes.map(({ id }) => id), timeDeltas: nodes.map(() => 1_000) };
 }
 
 test('the functions of a profile share the processor time by room, package and module', () => {
@@ -31,7 +31,11 @@ test('the functions of a profile share the processor time by room, package and m
     ['setHeader', 'node:_http_outgoing'],
     ['hash', 'node:internal/crypto/hash'],
   );
-  const times = functionTimes(profile, 120, CHECKOUT);
+  const times = functionTimes(
+    { main: profile, workers: [] },
+    { mainThread: 120, threads: new Map() },
+    CHECKOUT,
+  );
   expect(Object.fromEntries(times.map(({ name, part }) => [name, part]))).toEqual({
     '(root)': 'native code (libuv, HTTP parser, system calls)',
     '(program)': 'native code (libuv, HTTP parser, system calls)',
@@ -50,6 +54,35 @@ test('the functions of a profile share the processor time by room, package and m
   // Without the idle one, twelve functions share the time.
   expect(times.map(({ microseconds }) => Math.round(microseconds))).toEqual(Array.from(times, () => 10));
   expect(times.find(({ name }) => name === 'receiveDelivery')?.at).toBe('src/ingest/receive-delivery.ts:7');
+});
+
+test('a worker has the time of its thread, and functions are added up over the threads', () => {
+  const profile = profileOf(
+    ['(idle)', ''],
+    ['toEvent', 'file:///program/src/handlers/delivery-to-events.ts'],
+  );
+  const times = functionTimes(
+    { main: profile, workers: [profile, profile] },
+    {
+      mainThread: 10,
+      threads: new Map([
+        ['WorkerThread', 20],
+        ['V8Worker', 500],
+      ]),
+    },
+    CHECKOUT,
+  );
+  expect(times).toHaveLength(1);
+  expect(times[0]).toMatchObject({ name: 'toEvent', part: 'src/handlers', microseconds: 30 });
+});
+
+test('the time of workers without samples is not lost', () => {
+  const used = { mainThread: 10, threads: new Map([['WorkerThread', 20]]) };
+  const times = functionTimes({ main: profileOf(['hash', 'node:crypto']), workers: [] }, used, CHECKOUT);
+  expect(times.map(({ part, microseconds }) => [part, microseconds])).toEqual([
+    ['crypto', 10],
+    ['not sampled', 20],
+  ]);
 });
 
 test.runIf(process.platform === 'linux')('processor time is that of the operating system', async () => {

@@ -10,6 +10,7 @@ const measured: Measurement = {
   p50: 8,
   p99: 20,
   peakMemory: 250,
+  processorTime: undefined,
   acknowledged: 20_000,
   refused: 0,
   unanswered: 0,
