@@ -30,8 +30,9 @@ describe('the queue in Postgres', () => {
   it.each([{ isDirect: true }, { isDirect: false }])(
     'waits for the disk when a job is added, and not when it is processed (direct: $isDirect)',
     async ({ isDirect }) => {
-      const { databaseUrl, db, drop } = await createTestDatabase();
-      cleanUps.push(drop);
+      const test = await createTestDatabase();
+      const { databaseUrl, db } = test;
+      cleanUps.push(() => test.drop());
       await RECORD_COMMITS.execute(db);
       const location = {
         kind: 'postgres',
