@@ -15,6 +15,8 @@ export type PoolOptions = PoolConfig & {
   /** The largest number of connections. */
   readonly max: number;
   readonly settings?: TransactionSettings;
+  /** There is no pooler in between: each connection gets the settings once, for all of its transactions. */
+  readonly isDirect?: boolean;
 };
 
 /**
@@ -29,7 +31,7 @@ type TransactionSettings = Readonly<Record<string, string | number>>;
  * `end()` closes them.
  */
 export function createPool(
-  { settings, connectionString: url, ...options }: PoolOptions,
+  { settings, isDirect = false, connectionString: url, ...options }: PoolOptions,
   onError: (error: Error) => void,
 ): Pool {
   const { connectionString, isTlsOptional } = connectionOf(url);
@@ -48,10 +50,18 @@ export function createPool(
   pool.on('connect', (client) => {
     client.on('error', onError);
     acceptCopyData(client);
-    if (settings !== undefined) applySettings(client, settings);
+    if (settings === undefined) return;
+    // The first query of the connection: if it fails, so do all others.
+    if (isDirect) client.query(assign('set', settings)).catch(onError);
+    else applySettings(client, settings);
   });
   return pool;
 }
+
+const assign = (how: 'set' | 'set local', settings: TransactionSettings) =>
+  Object.entries(settings)
+    .map(([name, value]) => `${how} ${name} = ${escapeLiteral(String(value))}`)
+    .join('; ');
 
 type RunQuery = (this: Client, text: string, values?: unknown[]) => Promise<QueryResult>;
 
@@ -65,9 +75,7 @@ function applySettings(client: Client, settings: TransactionSettings): void {
   const original: { readonly query: RunQuery } = client;
   const send = original.query;
   const run = (text: string, values?: unknown[]) => send.call(client, text, values);
-  const assignments = Object.entries(settings)
-    .map(([name, value]) => `set local ${name} = ${escapeLiteral(String(value))}`)
-    .join('; ');
+  const assignments = assign('set local', settings);
   const begin = (how: string) => run(`${how}; ${assignments}`);
 
   async function runAlone(text: string, values?: unknown[]): Promise<QueryResult> {

@@ -54,4 +54,19 @@ describe('the settings of a pool', () => {
     await expect(pool.query('insert into changed values ($1)', [0])).rejects.toMatchObject({ code: '23514' });
     expect((await pool.query('select n from changed')).rows).toEqual([{ n: 1 }]);
   });
+
+  it('are given to a connection once if there is no pooler in between', async () => {
+    const direct = createPool(
+      { connectionString: database.databaseUrl, max: 1, settings: { search_path: 'bullmq' }, isDirect: true },
+      () => undefined,
+    );
+    const { rows } = await direct.query(`select current_setting('search_path') as path`);
+    expect(rows).toEqual([{ path: 'bullmq' }]);
+    const client = await direct.connect();
+    await client.query('begin');
+    await client.query('rollback');
+    expect((await client.query(`select current_setting('search_path') as path`)).rows).toEqual(rows);
+    client.release();
+    await direct.end();
+  });
 });

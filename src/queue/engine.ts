@@ -8,7 +8,7 @@ export type QueueLocation =
   | {
       readonly kind: 'postgres';
       readonly databaseUrl: string;
-      /** The same database without a pooler; undefined if `databaseUrl` has none in between. */
+      /** The same database without a pooler in between, if it is known how to reach it so. */
       readonly directUrl?: string | undefined;
     };
 

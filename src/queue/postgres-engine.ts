@@ -16,6 +16,12 @@ const SCHEMA = 'bullmq';
  */
 const POLL_SECONDS = 0.5;
 
+/**
+ * A worker does not wait until the disk has what it writes about its jobs: if the server crashes, the job comes back, and
+ * its deliveries are found stored.
+ */
+const WORKER_SETTINGS = { synchronous_commit: 'off' };
+
 /** Where the tables are: through a pooler or not, and without one if that is known. */
 interface PostgresLocation {
   readonly databaseUrl: string;
@@ -40,7 +46,7 @@ export function createPostgresEngine(location: PostgresLocation): Engine {
       };
     },
     connectWorker(name, processor, options, onError) {
-      const { pool, connection, dropConnections, end } = connect(location, onError);
+      const { pool, connection, dropConnections, end } = connect(location, onError, WORKER_SETTINGS);
       const workerOptions = { drainDelay: POLL_SECONDS, ...options, connection };
       const bullmq = new Worker<DeliveryBatch>(name, processor, workerOptions);
       // If one connection hangs, all do, and BullMQ would wait forever on the one for LISTEN.
@@ -138,14 +144,19 @@ interface QueueConnections {
   readonly end: () => Promise<void>;
 }
 
-function connect({ databaseUrl, directUrl }: PostgresLocation, onError: OnError): QueueConnections {
+function connect(
+  { databaseUrl, directUrl }: PostgresLocation,
+  onError: OnError,
+  settings: Readonly<Record<string, string>> = {},
+): QueueConnections {
   const sockets = new Set<Socket>();
   const open = (connectionString: string) =>
     createPool(
       {
         connectionString,
         // BullMQ's statements do not name its schema.
-        settings: { search_path: SCHEMA },
+        settings: { search_path: SCHEMA, ...settings },
+        isDirect: connectionString === directUrl,
         application_name: 'xiq-sink queue',
         stream: () => {
           const socket = new Socket();
@@ -162,7 +173,7 @@ function connect({ databaseUrl, directUrl }: PostgresLocation, onError: OnError)
       onError,
     );
   const pool = open(databaseUrl);
-  const direct = directUrl === undefined ? undefined : open(directUrl);
+  const direct = directUrl === undefined || directUrl === databaseUrl ? undefined : open(directUrl);
   // BullMQ declares the part of the pool that it uses in types that differ from pg's own in form only.
   if (!isPgPool(pool)) throw new TypeError('BullMQ does not accept this version of the pg package');
   return {

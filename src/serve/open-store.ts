@@ -65,10 +65,12 @@ export const logLostConnections = (logger: Logger) => (error: Error) =>
 
 /** Where the queue is under these settings. Without an identity it is only looked at, whoever it belongs to. */
 export function locateQueue(
-  { redisUrl, redisCaFile: caFile, queuePrefix: prefix, databaseDirectUrl: directUrl }: Config,
+  { redisUrl, redisCaFile: caFile, queuePrefix: prefix, ...config }: Config,
   databaseUrl: string,
   identity?: Identity,
 ): QueueLocation {
+  // The embedded database has no pooler in front of it.
+  const directUrl = config.databaseUrl === undefined ? databaseUrl : config.databaseDirectUrl;
   return redisUrl === undefined
     ? { kind: 'postgres', databaseUrl, directUrl }
     : { kind: 'redis', url: redisUrl, caFile, prefix, identity };
