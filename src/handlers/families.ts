@@ -30,7 +30,10 @@ export function* splitObservations(record: JsonObject, room: number): Generator<
   // A sender with one class for both kinds leaves the other list null or empty.
   const list = LISTS.find((name) => isFilled(record[name]));
   const observations = list === undefined ? undefined : record[list];
-  if (list === undefined || !isFilled(observations)) return yield* oneEvent(record, room);
+  if (list === undefined || !isFilled(observations)) {
+    yield* oneEvent(record, room);
+    return;
+  }
   const [before, after] = canonicalAround(record, list);
   const shared = before.length + '[]'.length + after.length;
   if ((shared + EVENT_OVERHEAD) * observations.length > room) {

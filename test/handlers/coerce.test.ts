@@ -40,7 +40,7 @@ describe('readField', () => {
       members: ['constructor', '__proto__', 'toString'],
     } as const;
     expect(readField({}, inherited)).toBeNull();
-    expect(readField(JSON.parse('{"__proto__":[1]}'), inherited)).toBe('[1]');
+    expect(readField(Object.fromEntries([['__proto__', [1]]]), inherited)).toBe('[1]');
   });
 });
 
