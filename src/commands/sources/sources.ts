@@ -7,7 +7,8 @@ import {
   reencryptSources,
   rotateSecret,
 } from '../../serve/change-sources.ts';
-import type { GivenSecret, Made, SourceChange } from '../../serve/change-sources.ts';
+import type { Made } from '../../console/sources/sources-area.ts';
+import type { GivenSecret, SourceChange } from '../../serve/change-sources.ts';
 import { describeSources } from '../../serve/list-sources.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import type { Db } from '../../store/database.ts';
@@ -23,6 +24,8 @@ interface AddOptions {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   readonly type?: readonly string[] | undefined;
+  readonly deliveriesPerSecond?: number | undefined;
+  readonly bytesPerSecond?: number | undefined;
 }
 
 /** `sources add`: adds a source and prints what its sender needs. */
@@ -39,6 +42,7 @@ export async function add(db: Db, config: ServiceConfig, name: string, options: 
     secret,
     cloud: hasCloud ? { ...cloud, password: await secretAt(password) } : undefined,
     messageTypes: type,
+    limits: { deliveries_per_second: options.deliveriesPerSecond, bytes_per_second: options.bytesPerSecond },
   };
   const made = await asUsage(() => addSource(changeOf(db, config), given));
   print(`added ${name}: send deliveries to ${config.publicUrl ?? ''}/ingest/${name}/MESSAGE_TYPE`);
@@ -93,7 +97,17 @@ export async function printSources(db: Db, config: ServiceConfig, asJson: boolea
   const sources = await describeSources(db, ALL_SOURCES, config.sources);
   if (asJson) return sources.forEach(printJsonLine);
   await printTable(
-    ['name', 'state', 'defined in', 'secrets', 'old secrets until', 'api', 'message types'],
+    [
+      'name',
+      'state',
+      'defined in',
+      'secrets',
+      'old secrets until',
+      'api',
+      'message types',
+      'deliveries/s',
+      'bytes/s',
+    ],
     sources.map((source) => [
       source.name,
       source.state,
@@ -102,6 +116,8 @@ export async function printSources(db: Db, config: ServiceConfig, asJson: boolea
       source.old_secrets_until,
       source.api_url,
       source.message_types?.join(', ') ?? 'default',
+      source.deliveries_per_second?.toString() ?? null,
+      source.bytes_per_second?.toString() ?? null,
     ]),
   );
 }
