@@ -49,6 +49,9 @@ const LONG = [
   'test/store/reader-role.test.ts',
 ];
 
+/** A short test by default, a hundred thousand ids with the long ones. */
+const RECORDED_IDS = 'test/handlers/recorded-ids.test.ts';
+
 /**
  * Failovers, rights and TLS of Redis and Postgres, poolers, rolling restarts, backups and moves: `npm run test:servers`
  * runs them.
@@ -87,7 +90,7 @@ const skipped = [
 /** What a command runs unless it names files. */
 function included(): string[] {
   if (isSet('SLOW_TESTS')) return PROGRAM;
-  if (isSet('LONG_TESTS')) return LONG;
+  if (isSet('LONG_TESTS')) return [...LONG, RECORDED_IDS];
   if (isSet('SERVER_TESTS')) return SERVERS;
   // The emulator is a program of its own: `npm run test:emulator` runs its tests.
   return [isSet('EMULATOR_TESTS') ? 'emulator/test/**/*.test.ts' : 'test/**/*.test.ts'];

@@ -204,6 +204,36 @@ describe('parseExactJson with canonicalJson', () => {
   });
 });
 
+describe('canonicalJson', () => {
+  it('sorts the keys of each object as if it were the first, whatever others came before', () => {
+    const shuffled = fc.uniqueArray(fc.constantFrom('b', 'a', '10', '9', '', 'é', '\uFFFF', '😀', 'c"d'), {
+      minLength: 1,
+    });
+    fc.assert(
+      fc.property(fc.array(shuffled, { minLength: 2, maxLength: 10 }), (all) => {
+        for (const keys of [...all, ...all]) {
+          const members = keys.map((name, index) => [name, index] as const);
+          const expected = members
+            .toSorted(([a], [b]) => (a < b ? -1 : 1))
+            .map(([name, index]) => `${JSON.stringify(name)}:${index}`);
+          expect(canonicalJson(Object.fromEntries(members))).toBe(`{${expected.join(',')}}`);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('is right for more shapes of objects than it remembers, and for large ones', () => {
+    const record = (n: number) => ({ [`z${n % 400}`]: n, y: { [`k${n}`]: 1, a: 2 }, b: null });
+    for (let n = 0; n < 2_000; n += 1) {
+      expect(canonicalJson(record(n))).toBe(`{"b":null,"y":{"a":2,"k${n}":1},"z${n % 400}":${n}}`);
+    }
+    const names = Array.from({ length: 5_000 }, (_, n) => `n${String(n).padStart(4, '0')}`);
+    const large = Object.fromEntries(names.toReversed().map((name) => [name, 0]));
+    expect(canonicalJson(large)).toBe(`{${names.map((name) => `"${name}":0`).join(',')}}`);
+  });
+});
+
 describe('isJsonObject', () => {
   it('is true of objects only, not of a number kept as text nor of what looks like one', () => {
     const lookalike: unknown = JSON.parse('{"rawJSON":"1"}');

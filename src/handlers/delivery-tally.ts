@@ -1,10 +1,9 @@
-import type { ReadDelivery } from '../queue/delivery-batch.ts';
+import type { ReadDelivery, SetAside } from '../queue/delivery-batch.ts';
 import type { StoredBatch } from '../queue/delivery-worker.ts';
 import type { NewDelivery } from '../store/deliveries.ts';
 import type { NewQuarantined } from '../store/quarantine.ts';
-import { replaceUnstorable } from './coerce.ts';
+import { printIso, replaceUnstorable } from './coerce.ts';
 import { createTwinNumbers } from './delivery-to-events.ts';
-import type { SetAside } from './delivery-to-events.ts';
 import { quarantineId } from './identity.ts';
 
 /** The counts of one delivery while it is stored, and what of it goes to quarantine. */
@@ -29,7 +28,7 @@ export function openTally(delivery: ReadDelivery): DeliveryTally {
 export function closeTally(tally: DeliveryTally): { row: NewDelivery; quarantined: NewQuarantined[] } {
   const { delivery, events, written, setAside, rejected } = tally;
   const { deliveryId, source, messageType, origin, secretForm, bodyBytes, recordCount } = delivery;
-  const receivedAt = new Date(delivery.receivedAt).toISOString();
+  const receivedAt = printIso(delivery.receivedAt);
   const allSetAside = [...setAside, ...rejected];
   const numberTwin = createTwinNumbers(delivery);
   return {

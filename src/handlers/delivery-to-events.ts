@@ -1,10 +1,10 @@
 import { FAMILY_OF, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import { describeError } from '../errors.ts';
-import { canonicalJson, isJsonObject, parseElements } from '../exact-json.ts';
+import { isJsonObject, parseElements } from '../exact-json.ts';
 import { FIELDS, OCCURRED_AT, ORG_ID, OWNER_ID } from '../message-types.ts';
 import { recordsOf, unreadableOf } from '../queue/delivery-batch.ts';
-import type { QueuedDelivery, ReadDelivery } from '../queue/delivery-batch.ts';
-import { makeStorable, readField } from './coerce.ts';
+import type { QueuedDelivery, ReadDelivery, SetAside } from '../queue/delivery-batch.ts';
+import { makeStorable, mayBeUnstorable, printIso } from './coerce.ts';
 import { EVENT_OVERHEAD, HANDLERS } from './families.ts';
 import type { RecordPart } from './families.ts';
 import { eventId } from './identity.ts';
@@ -16,14 +16,6 @@ import type { EventRow } from '../store/insert-events.ts';
  */
 const MAX_GROWTH = 16;
 const MIN_ROOM_CHARACTERS = 256 * 1024;
-
-/** A part of a delivery that cannot become an event: the reason, and the original bytes. */
-export interface SetAside {
-  readonly reason: string;
-  readonly content: Buffer;
-  /** Content-Encoding of the bytes if they are a whole body. */
-  readonly encoding?: string | null;
-}
 
 /** A part of a delivery: an event to store, or bytes to quarantine. */
 export type DeliveryPart = { readonly event: EventRow } | { readonly setAside: SetAside };
@@ -41,7 +33,7 @@ export function* convertDelivery(delivery: ReadDelivery): Generator<DeliveryPart
   try {
     for (const setAside of unreadableOf(delivery)) yield { setAside };
     if (delivery.messageType !== UNKNOWN_MESSAGE_TYPE) {
-      yield* convertRecords({ ...delivery, records: recordsOf(delivery) });
+      yield* convertRecords(delivery, recordsOf(delivery));
     }
   } catch (error) {
     throw new ConversionError(`delivery ${delivery.deliveryId} cannot be converted`, { cause: error });
@@ -60,15 +52,18 @@ export function setAsideWhole(delivery: ReadDelivery, reason: string): ReadDeliv
   };
 }
 
-function* convertRecords(delivery: QueuedDelivery): Generator<DeliveryPart> {
+function* convertRecords(delivery: QueuedDelivery, records: string): Generator<DeliveryPart> {
   const numberTwin = createTwinNumbers(delivery);
-  let room = MIN_ROOM_CHARACTERS + MAX_GROWTH * delivery.records.length;
-  for (const record of parseElements(delivery.records)) {
+  const receivedAt = printIso(delivery.receivedAt);
+  const split = HANDLERS[FAMILY_OF[delivery.messageType]];
+  const isStorable = !mayBeUnstorable(records);
+  let room = MIN_ROOM_CHARACTERS + MAX_GROWTH * records.length;
+  for (const record of parseElements(records)) {
     try {
-      for (const part of splitRecord(delivery, record, room)) {
-        const event = toEvent(delivery, part, numberTwin);
-        room -= event.payload.length + EVENT_OVERHEAD;
-        yield { event };
+      if (!isJsonObject(record)) throw new TypeError('the record is not a JSON object');
+      for (const part of split(isStorable ? record : makeStorable(record), room)) {
+        room -= part.payload.length + EVENT_OVERHEAD;
+        yield { event: toEvent(delivery, receivedAt, part, numberTwin) };
       }
     } catch (error) {
       yield { setAside: { reason: describeError(error), content: Buffer.from(JSON.stringify(record)) } };
@@ -76,38 +71,28 @@ function* convertRecords(delivery: QueuedDelivery): Generator<DeliveryPart> {
   }
 }
 
-function splitRecord(delivery: QueuedDelivery, record: unknown, room: number): Iterable<RecordPart> {
-  if (!isJsonObject(record)) throw new TypeError('the record is not a JSON object');
-  return HANDLERS[FAMILY_OF[delivery.messageType]](makeStorable(record), room);
-}
-
 function toEvent(
-  delivery: QueuedDelivery,
-  { content, columns }: RecordPart,
+  { deliveryId, source, messageType, origin }: QueuedDelivery,
+  receivedAt: string,
+  { payload, read }: RecordPart,
   numberTwin: (firstId: string) => number,
 ): EventRow {
-  const { source, messageType } = delivery;
-  const canonical = canonicalJson(content);
-  const receivedAt = new Date(delivery.receivedAt).toISOString();
-  const firstId = eventId(source, messageType, canonical, 0);
+  const firstId = eventId(source, messageType, payload, 0);
   const ordinal = numberTwin(firstId);
   return {
-    eventId: ordinal === 0 ? firstId : eventId(source, messageType, canonical, ordinal),
-    deliveryId: delivery.deliveryId,
+    eventId: ordinal === 0 ? firstId : eventId(source, messageType, payload, ordinal),
+    deliveryId,
     source,
     messageType,
-    occurredAt: readField(columns, OCCURRED_AT[FAMILY_OF[messageType]]) ?? receivedAt,
+    occurredAt: read(OCCURRED_AT[FAMILY_OF[messageType]]) ?? receivedAt,
     receivedAt,
-    ownerId: readField(columns, OWNER_ID),
-    orgId: readField(columns, ORG_ID),
-    origin: delivery.origin,
-    payload: canonical,
-    values: readValues(columns, messageType),
+    ownerId: read(OWNER_ID),
+    orgId: read(ORG_ID),
+    origin,
+    payload,
+    values: FIELDS[messageType].map(read),
   };
 }
-
-const readValues = (columns: RecordPart['columns'], messageType: QueuedDelivery['messageType']) =>
-  FIELDS[messageType].map((field) => readField(columns, field));
 
 /**
  * Creates the function that numbers identical contents of one delivery from 0 on. For a replayed record, numbering

@@ -1,11 +1,15 @@
 import type { Family } from '../domain.ts';
-import { canonicalJson, isJsonObject } from '../exact-json.ts';
+import { canonicalAround, canonicalJson, isJsonObject } from '../exact-json.ts';
 import type { JsonObject } from '../exact-json.ts';
+import type { Field } from '../message-types.ts';
+import { readField } from './coerce.ts';
 
-/** The part of a record that becomes one event: its payload, and the objects its typed columns are read from, best first. */
+/** The part of a record that becomes one event. */
 export interface RecordPart {
-  readonly content: JsonObject;
-  readonly columns: readonly JsonObject[];
+  /** Canonical JSON. */
+  readonly payload: string;
+  /** The value of a field, as `readField` reads it. */
+  readonly read: (field: Field) => string | null;
 }
 
 /** A family's handler: splits a record into parts. Throws when the parts need more than `room` characters. */
@@ -19,49 +23,43 @@ export const EVENT_OVERHEAD = 128;
 
 /**
  * Splits a location record into one part per observation. The payload is the record with that observation alone, so
- * that a record of 500 observations is not stored whole 500 times. The columns are read from the observation, then from
- * the record. Throws when the parts together need more than `room` characters.
+ * that a record of 500 observations is not stored whole 500 times. Fields are read from the observation, then from the
+ * record. Throws when the parts together need more than `room` characters.
  */
-export function splitObservations(record: JsonObject, room: number): Iterable<RecordPart> {
-  const found = findObservations(record);
-  if (found === undefined) return [{ content: record, columns: [record] }];
-  const { list, observations } = found;
-  const shared = canonicalJson({ ...record, [list]: [] }).length;
+export function* splitObservations(record: JsonObject, room: number): Generator<RecordPart> {
+  // A sender with one class for both kinds leaves the other list null or empty.
+  const list = LISTS.find((name) => isFilled(record[name]));
+  const observations = list === undefined ? undefined : record[list];
+  if (list === undefined || !isFilled(observations)) {
+    yield* oneEvent(record, room);
+    return;
+  }
+  const [before, after] = canonicalAround(record, list);
+  const shared = before.length + '[]'.length + after.length;
   if ((shared + EVENT_OVERHEAD) * observations.length > room) {
     throw new Error(
       `${observations.length} observations that share ${shared} characters are too many to split`,
     );
   }
-  return splitEach(record, list, observations);
-}
-
-function* splitEach(
-  record: JsonObject,
-  list: string,
-  observations: readonly unknown[],
-): Generator<RecordPart> {
-  for (const observation of observations) yield splitOne(record, list, observation);
-}
-
-/** The list with observations. A sender with one class for both kinds leaves the other list null or empty. */
-function findObservations(
-  record: JsonObject,
-): { list: string; observations: readonly unknown[] } | undefined {
-  for (const list of LISTS) {
-    const observations = record[list];
-    if (Array.isArray(observations) && observations.length > 0) return { list, observations };
-  }
-  return undefined;
-}
-
-function splitOne(record: JsonObject, list: string, observation: unknown): RecordPart {
-  return {
-    content: { ...record, [list]: [observation] },
-    columns: isJsonObject(observation) ? [observation, record] : [record],
+  const known = new Map<Field, string | null>();
+  const readShared = (field: Field) => {
+    if (!known.has(field)) known.set(field, readField(record, field));
+    return known.get(field) ?? null;
   };
+  for (const observation of observations) {
+    const own = isJsonObject(observation) ? observation : {};
+    yield {
+      payload: `${before}[${canonicalJson(observation)}]${after}`,
+      read: (field) => readField(own, field) ?? readShared(field),
+    };
+  }
 }
 
-const oneEvent: Handler = (record) => [{ content: record, columns: [record] }];
+const isFilled = (value: unknown): value is readonly unknown[] => Array.isArray(value) && value.length > 0;
+
+const oneEvent: Handler = (record) => [
+  { payload: canonicalJson(record), read: (field) => readField(record, field) },
+];
 
 export const HANDLERS: Readonly<Record<Family, Handler>> = {
   audit: oneEvent,

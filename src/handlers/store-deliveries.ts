@@ -1,7 +1,7 @@
 import { MESSAGE_TYPES } from '../domain.ts';
 import type { MessageType } from '../domain.ts';
 import { describeError } from '../errors.ts';
-import type { ReadDelivery } from '../queue/delivery-batch.ts';
+import type { ReadDelivery, SetAside } from '../queue/delivery-batch.ts';
 import { inSavepoint } from '../store/database.ts';
 import type { Db, Trx } from '../store/database.ts';
 import { findStoredDeliveries, insertDeliveries } from '../store/deliveries.ts';
@@ -13,7 +13,7 @@ import { insertQuarantine } from '../store/quarantine.ts';
 import type { NewQuarantined } from '../store/quarantine.ts';
 import { convertPacked } from './convert-packed.ts';
 import { convertDelivery } from './delivery-to-events.ts';
-import type { DeliveryPart, SetAside } from './delivery-to-events.ts';
+import type { DeliveryPart } from './delivery-to-events.ts';
 import { closeTally, openTally } from './delivery-tally.ts';
 import type { DeliveryTally } from './delivery-tally.ts';
 

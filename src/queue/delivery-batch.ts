@@ -124,15 +124,16 @@ export function recordsOf({ records, packed }: ReadDelivery): string {
   return packed === undefined ? records : unpack(packed.records).toString();
 }
 
-/** Bytes of a delivery that can't be read as records. */
-interface UnreadablePart {
+/** A part of a delivery that cannot become an event: the reason, and the original bytes. */
+export interface SetAside {
   readonly reason: string;
   readonly content: Buffer;
-  readonly encoding: string | null;
+  /** Content-Encoding of the bytes if they are a whole body. */
+  readonly encoding?: string | null;
 }
 
 /** The unreadable parts of a delivery, packed or not, one at a time. Throws if the data is damaged. */
-export function* unreadableOf({ unreadable, packed }: ReadDelivery): Generator<UnreadablePart> {
+export function* unreadableOf({ unreadable, packed }: ReadDelivery): Generator<SetAside> {
   for (const { reason, content, encoding = null } of unreadable) {
     yield { reason, content: Buffer.from(content, 'base64'), encoding };
   }

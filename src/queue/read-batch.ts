@@ -1,7 +1,7 @@
 import { v5 as uuidv5 } from 'uuid';
 import { z } from 'zod';
 import { UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
-import { DeliveryBatch, QueuedDelivery } from './delivery-batch.ts';
+import { QueuedDelivery } from './delivery-batch.ts';
 import type { ReadDelivery } from './delivery-batch.ts';
 
 /** The content of a job: deliveries (and the number of malformed ones), or data of a newer version. */
@@ -11,7 +11,7 @@ export type ReadBatch =
 
 const NewerBatch = z.object({ version: z.int().min(3) });
 
-/** A malformed batch, to read its deliveries one by one. */
+/** A batch, to read its deliveries one by one. */
 const AnyDeliveries = z.object({ deliveries: z.array(z.unknown()) });
 
 /** The members that are kept of a malformed delivery, each if it is valid. */
@@ -26,8 +26,6 @@ export const ID_NAMESPACE = '6d1f0a52-6b1c-4d39-9d0e-2f6f5b1f7a43';
  * a missing time of receipt. The same data always yields the same deliveries.
  */
 export function readBatch(data: unknown, addedAt: number): ReadBatch {
-  const batch = DeliveryBatch.safeParse(data);
-  if (batch.success) return { kind: 'deliveries', deliveries: batch.data.deliveries, malformed: 0 };
   const newer = NewerBatch.safeParse(data);
   if (newer.success) return { kind: 'newer', version: newer.data.version };
   const any = AnyDeliveries.safeParse(data);

@@ -1,11 +1,11 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseExactJson } from '../../src/exact-json.ts';
-import { readField } from '../../src/handlers/coerce.ts';
+import { printIso, readField } from '../../src/handlers/coerce.ts';
 
 /** A value read as a time. */
 const read = (value: unknown) =>
-  readField([{ value }], { column: 'value', kind: 'timestamptz', members: ['value'] });
+  readField({ value }, { column: 'value', kind: 'timestamptz', members: ['value'] });
 
 /** The same of the JSON text of a value, as a delivery brings it. */
 const readJson = (json: string) => read(parseExactJson(json));
@@ -143,5 +143,27 @@ describe('timestamptz', () => {
       }),
       { numRuns: 2_000 },
     );
+  });
+});
+
+describe('printIso', () => {
+  it('prints what toISOString does, for times of one day and of others in turn', () => {
+    const time = fc.date({
+      min: new Date('0001-01-01T00:00:00Z'),
+      max: new Date('9999-12-31T23:59:59.999Z'),
+      noInvalidDate: true,
+    });
+    const within = fc.array(fc.integer({ min: -86_400_000, max: 86_400_000 }), { minLength: 2 });
+    fc.assert(
+      fc.property(time, within, (date, offsets) => {
+        for (const offset of offsets) {
+          const near = Math.min(Math.max(date.getTime() + offset, -62_135_596_800_000), 253_402_300_799_999);
+          expect(printIso(near)).toBe(new Date(near).toISOString());
+        }
+      }),
+    );
+    for (const exact of [0, 0.5, 1.9, 1_769_846_400_123.75, 86_399_999.999, 86_400_000]) {
+      expect(printIso(exact)).toBe(new Date(exact).toISOString());
+    }
   });
 });

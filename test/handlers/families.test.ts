@@ -1,12 +1,16 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonicalJson } from '../../src/exact-json.ts';
-import { EVENT_OVERHEAD, splitObservations } from '../../src/handlers/families.ts';
+import { EVENT_OVERHEAD, HANDLERS, splitObservations } from '../../src/handlers/families.ts';
 import type { JsonObject } from '../../src/exact-json.ts';
-
-const split = (record: JsonObject, room: number) => [...splitObservations(record, room)];
+import type { FieldKind } from '../../src/message-types.ts';
 
 const ROOM = 1_000_000;
+
+const split = (record: JsonObject, room = ROOM) => [...splitObservations(record, room)];
+
+/** A field that is read from these members. */
+const fieldOf = (kind: FieldKind, ...members: string[]) => ({ column: 'x', kind, members });
 
 describe('splitObservations', () => {
   it('makes each observation a record with that observation alone, in order', () => {
@@ -15,14 +19,12 @@ describe('splitObservations', () => {
       minLength: 1,
       maxLength: 20,
     });
+    const others = fc.dictionary(fc.string(), fc.jsonValue(), { noNullPrototype: true });
     fc.assert(
-      fc.property(lists, observations, (list, all) => {
-        const record = { apMac: 'aabbccddeeff', [list]: all, z: 1 };
-        expect(split(record, ROOM)).toEqual(
-          all.map((one) => ({
-            content: { apMac: 'aabbccddeeff', [list]: [one], z: 1 },
-            columns: [one, record],
-          })),
+      fc.property(lists, observations, others, (list, all, other) => {
+        const record = { ...other, apMac: 'aabbccddeeff', [list]: all, z: 1 };
+        expect(split(record).map(({ payload }) => payload)).toEqual(
+          all.map((one) => canonicalJson({ ...record, [list]: [one] })),
         );
       }),
     );
@@ -35,23 +37,51 @@ describe('splitObservations', () => {
     [{ observations: null, device_observers: {} }],
     [{ observations: 'many' }],
     [{ observations: { 0: {} } }],
+    [{ '': [1, 2] }],
   ])('leaves %o, without observations, one event', (record) => {
-    expect(split(record, ROOM)).toEqual([{ content: record, columns: [record] }]);
+    const parts = split(record);
+    expect(parts.map(({ payload }) => payload)).toEqual([canonicalJson(record)]);
+    expect(parts.map(({ read }) => read(fieldOf('text', 'apMac')))).toEqual([
+      'apMac' in record ? record.apMac : null,
+    ]);
   });
 
   it('finds the list that is filled beside one that is null or empty', () => {
     const record = { observations: null, deviceObservers: [{ rssi: 1 }, { rssi: 2 }] };
-    expect(split(record, ROOM)).toHaveLength(2);
-    expect(split({ ...record, observations: [] }, ROOM)).toHaveLength(2);
+    expect(split(record)).toHaveLength(2);
+    expect(split({ ...record, observations: [] })).toHaveLength(2);
   });
 
-  it('makes an event of an observation that is no object', () => {
-    const record = { observations: [null, 7, 'x', [1], { rssi: -1 }] };
-    const parts = split(record, ROOM);
-    expect(parts.map(({ content }) => canonicalJson(content))).toEqual(
-      ['null', '7', '"x"', '[1]', '{"rssi":-1}'].map((text) => `{"observations":[${text}]}`),
+  it('makes an event of an observation that is no object, with the fields of its record', () => {
+    const parts = split({ apMac: 'x', observations: [null, 7, 'x', [1], { rssi: -1 }] });
+    expect(parts.map(({ payload }) => payload)).toEqual(
+      ['null', '7', '"x"', '[1]', '{"rssi":-1}'].map((text) => `{"apMac":"x","observations":[${text}]}`),
     );
-    expect(parts.map(({ columns }) => columns.length)).toEqual([1, 1, 1, 1, 2]);
+    expect(parts.map(({ read }) => read(fieldOf('text', 'apMac')))).toEqual(Array(5).fill('x'));
+    expect(parts.map(({ read }) => read(fieldOf('bigint', 'rssi', '0', 'length')))).toEqual([
+      null,
+      null,
+      null,
+      null,
+      '-1',
+    ]);
+  });
+
+  it('reads a field from the nearer object first, whatever the member is called there', () => {
+    const field = fieldOf('text', 'userName', 'user_name', 'username');
+    const parts = split({
+      userName: 'far',
+      observations: [{ username: 'near' }, { userName: null }, {}, { user_name: ['no text'] }],
+    });
+    expect(parts.map(({ read }) => read(field))).toEqual(['near', 'far', 'far', 'far']);
+  });
+
+  it('reads each field of the record, one after the other and again', () => {
+    const parts = split({ a: 'one', b: 'two', observations: [0, 1] });
+    const fields = ['a', 'b', 'c'].map((member) => fieldOf('text', member));
+    const read = parts.map((part) => [...fields, ...fields].map(part.read));
+    const expected = ['one', 'two', null, 'one', 'two', null];
+    expect(read).toEqual([expected, expected]);
   });
 
   it('keeps a __proto__ of the record and of the observation a member', () => {
@@ -61,10 +91,9 @@ describe('splitObservations', () => {
         ['observations', value],
       ]);
     const record = withProto('a', [withProto('b', null)]);
-    const [part] = split(record, ROOM);
-    expect(canonicalJson(part?.content)).toBe(
+    expect(split(record).map(({ payload }) => payload)).toEqual([
       '{"__proto__":{"a":1},"observations":[{"__proto__":{"b":1},"observations":null}]}',
-    );
+    ]);
   });
 
   it('refuses a record exactly when its parts together need more than the room', () => {
@@ -77,4 +106,11 @@ describe('splitObservations', () => {
       }),
     );
   });
+});
+
+it.each(['audit', 'log'] as const)('a record of the family %s is one event, read from itself', (family) => {
+  const record = { b: 2, a: [{ c: 1 }], observations: [{ b: 3 }, {}] };
+  const parts = [...HANDLERS[family](record, 0)];
+  expect(parts.map(({ payload }) => payload)).toEqual([canonicalJson(record)]);
+  expect(parts.map(({ read }) => read(fieldOf('bigint', 'b')))).toEqual(['2']);
 });

@@ -1,14 +1,14 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonicalJson, isJsonObject, parseExactJson } from '../../src/exact-json.ts';
-import { makeStorable } from '../../src/handlers/coerce.ts';
+import { makeStorable, mayBeUnstorable } from '../../src/handlers/coerce.ts';
 
 describe('makeStorable', () => {
   const HALVES = ['\\ud800', '\\udbff', '\\udc00', '\\udfff', '\\u0000', '\\ude00\\ud83d'];
 
   const storable = (json: string) => {
     const record = parseExactJson(json);
-    return canonicalJson(isJsonObject(record) ? makeStorable(record) : record);
+    return canonicalJson(isJsonObject(record) && mayBeUnstorable(json) ? makeStorable(record) : record);
   };
 
   it('replaces NUL and half surrogate pairs in values and keys, at any depth, and nothing else', () => {
@@ -24,6 +24,12 @@ describe('makeStorable', () => {
     const replaced = '\uFFFD'.repeat(escape.length / 6);
     expect(storable(`{"a":"x${escape}"}`)).toBe(`{"a":"x${replaced}"}`);
     expect(storable(`{"${escape.toUpperCase().replaceAll('U', 'u')}":1}`)).toBe(`{"${replaced}":1}`);
+  });
+
+  it('is not needed for usual text, and is for text that has half a pair as it is', () => {
+    expect(mayBeUnstorable(String.raw`{"a":"\n\u00e9 é 😀 \\ \u0001","b":1.50}`)).toBe(false);
+    expect(mayBeUnstorable(`{"a":"\ud800"}`)).toBe(true);
+    expect(storable(`{"a":"\ud800"}`)).toBe('{"a":"\uFFFD"}');
   });
 
   it('keeps the digits and the __proto__ of a record in which it replaces something', () => {

@@ -1,6 +1,5 @@
 import { convertDelivery } from '../../src/handlers/delivery-to-events.ts';
-import type { SetAside } from '../../src/handlers/delivery-to-events.ts';
-import type { ReadDelivery } from '../../src/queue/delivery-batch.ts';
+import type { ReadDelivery, SetAside } from '../../src/queue/delivery-batch.ts';
 import type { EventRow } from '../../src/store/insert-events.ts';
 
 /** All that a delivery comes to, at once. */
