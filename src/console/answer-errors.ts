@@ -15,8 +15,7 @@ import {
 import { isLockTimeout } from '../postgres.ts';
 import type { Db } from '../store/database.ts';
 import { ALL_SOURCES } from '../store/scope.ts';
-import { describeSession } from '../store/server-sessions.ts';
-import { findTableLock } from '../store/waits.ts';
+import { describeTableLock } from '../store/waits.ts';
 import type { Visitor } from './access/access.ts';
 import { letInWith, wantsPage } from './access/gate.ts';
 import type { LogRefusal } from './access/gate.ts';
@@ -75,14 +74,10 @@ const FIND_LOCK_MS = 1_000;
 
 /** A table was locked for longer than a page waits. Sessions of the database are named to those who may see all of it. */
 async function lockedError(cause: unknown, db: Db, visitor: Visitor | undefined): Promise<HttpError> {
-  const lock =
-    visitor?.scope === ALL_SOURCES
-      ? await pTimeout(findTableLock(db), { milliseconds: FIND_LOCK_MS }).catch(() => undefined)
-      : undefined;
-  const message =
-    lock === undefined
-      ? 'a table of the database is locked; try again later'
-      : `the table ${lock.table} is locked by ${describeSession(lock.session)}; end that session, or try again later`;
+  const isNamed = visitor?.scope === ALL_SOURCES;
+  const found =
+    isNamed && pTimeout(describeTableLock(db), { milliseconds: FIND_LOCK_MS }).catch(() => undefined);
+  const message = `${(await found) || 'a table of the database is locked'}; try again later`;
   return new HttpError(503, 'TABLE_LOCKED', message, { cause, retryAfter: 5 });
 }
 

@@ -123,8 +123,31 @@ export function createRedisEngine({ prefix = DEFAULT_PREFIX, identity, ...locati
   };
 }
 
-/** A worker that waits after a failed attempt to fetch a job: BullMQ would try again at once, and do nothing else. */
+/**
+ * A worker that waits after a failed attempt to fetch a job: BullMQ would try again at once, and do nothing else. It closes
+ * even if the connection that waits for jobs never ends: that of a Cluster may not, soon after a failover.
+ */
 class PatientWorker extends Worker<DeliveryBatch> {
+  #endWait: (reason: Error) => void = () => undefined;
+
+  constructor(...settings: ConstructorParameters<typeof Worker<DeliveryBatch>>) {
+    super(...settings);
+    const backend = this.getBackend();
+    const waitForJob = backend.waitForJob.bind(backend);
+    backend.waitForJob = (seconds) => {
+      const { promise, reject } = Promise.withResolvers<never>();
+      this.#endWait = reject;
+      return Promise.race([waitForJob(seconds), promise]);
+    };
+  }
+
+  override async close(force?: boolean): Promise<void> {
+    const closed = super.close(force);
+    // BullMQ knows by this message that nothing is wrong.
+    this.#endWait(new Error('Connection is closed.'));
+    return closed;
+  }
+
   protected override async moveToActive(token: string, name?: string): Promise<Job<DeliveryBatch>> {
     try {
       return await super.moveToActive(token, name);

@@ -55,12 +55,8 @@ export async function addSource(change: SourceChange, given: GivenSource): Promi
     }),
   };
   check(change, name, definition);
-  const details = {
-    secret: kindOf(given.secret),
-    api_url: cloud?.apiUrl,
-    message_types: messageTypes,
-    ...limits,
-  };
+  const secretKind = kindOf(given.secret);
+  const details = { secret: secretKind, api_url: cloud?.apiUrl, message_types: messageTypes, ...limits };
   await record(change, 'source.add', name, details, () => insertSource(change.db, name, definition));
   return { generated };
 }

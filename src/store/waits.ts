@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Db } from './database.ts';
 import { findLongStoring } from './horizon.ts';
-import { findHolders, SESSION_COLUMNS } from './server-sessions.ts';
+import { describeSession, findHolders, SESSION_COLUMNS } from './server-sessions.ts';
 import type { Session } from './server-sessions.ts';
 
 /** Something that waits for a session. */
@@ -44,14 +44,8 @@ export async function findObstacles(db: Db, seconds: number): Promise<Obstacles>
   return { standby: rows.length > 0, blockers: await findBlockers(db, seconds) };
 }
 
-/** A session in the way of everybody who reads a table. */
-export interface TableLock {
-  readonly table: string;
-  readonly session: Session;
-}
-
-/** The table that a session has locked even for reading; of several, the one whose transaction has been open longest. */
-export async function findTableLock(db: Db): Promise<TableLock | undefined> {
+/** A table that a session has locked even for reading, in words; of several, that of the longest transaction. */
+export async function describeTableLock(db: Db): Promise<string | undefined> {
   const { rows } = await sql<Session & { readonly table: string }>`
     select ${SESSION_COLUMNS}, relname as table
     from pg_locks as held
@@ -60,7 +54,7 @@ export async function findTableLock(db: Db): Promise<TableLock | undefined> {
     where held.database = (select oid from pg_database where datname = current_database())
       and held.granted and held.mode = 'AccessExclusiveLock' and relkind in ('r', 'p')
     order by activity.xact_start nulls first, relispartition, relname limit 1`.execute(db);
-  return rows.map(({ table, ...session }) => ({ table, session }))[0];
+  return rows.map((row) => `the table ${row.table} is locked by ${describeSession(row)}`)[0];
 }
 
 /** The sessions that make sessions of this role wait for a lock, and have done so for longer than this. */

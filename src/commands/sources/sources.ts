@@ -7,6 +7,7 @@ import {
   reencryptSources,
   rotateSecret,
 } from '../../serve/change-sources.ts';
+import { limitsOf } from '../../console/sources/source-schema.ts';
 import type { Made } from '../../console/sources/sources-area.ts';
 import type { GivenSecret, SourceChange } from '../../serve/change-sources.ts';
 import { describeSources } from '../../serve/list-sources.ts';
@@ -97,17 +98,7 @@ export async function printSources(db: Db, config: ServiceConfig, asJson: boolea
   const sources = await describeSources(db, ALL_SOURCES, config.sources);
   if (asJson) return sources.forEach(printJsonLine);
   await printTable(
-    [
-      'name',
-      'state',
-      'defined in',
-      'secrets',
-      'old secrets until',
-      'api',
-      'message types',
-      'deliveries/s',
-      'bytes/s',
-    ],
+    ['name', 'state', 'defined in', 'secrets', 'old secrets until', 'api', 'message types', 'limits'],
     sources.map((source) => [
       source.name,
       source.state,
@@ -116,8 +107,7 @@ export async function printSources(db: Db, config: ServiceConfig, asJson: boolea
       source.old_secrets_until,
       source.api_url,
       source.message_types?.join(', ') ?? 'default',
-      source.deliveries_per_second?.toString() ?? null,
-      source.bytes_per_second?.toString() ?? null,
+      limitsOf(source),
     ]),
   );
 }

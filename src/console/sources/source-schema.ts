@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { formatBytes, formatCount } from '../../units.ts';
 
 /** A source of the settings or of the database, without its secrets. */
 export const sourceSchema = z
@@ -19,12 +20,18 @@ export const sourceSchema = z
       .readonly()
       .nullable()
       .meta({ description: 'null: those of the setting MESSAGE_TYPES' }),
-    deliveries_per_second: z
-      .number()
-      .nullable()
-      .meta({ description: 'limit in each ingest process; null: none' }),
+    deliveries_per_second: z.number().nullable().meta({ description: 'limit in each ingest process' }),
     bytes_per_second: z.number().nullable().meta({ description: 'the same of bytes of bodies as sent' }),
   })
   .meta({ id: 'Source' });
 
 export type SourceLine = z.input<typeof sourceSchema>;
+
+/** The limits of a source in words; empty without one. */
+export function limitsOf({ deliveries_per_second: deliveries, bytes_per_second: bytes }: SourceLine): string {
+  const limits = [
+    deliveries && `${formatCount(deliveries)} deliveries/s`,
+    bytes && `${formatBytes(bytes)}/s`,
+  ];
+  return limits.filter(Boolean).join(', ');
+}

@@ -9,13 +9,8 @@ import { sourceSchema } from './source-schema.ts';
 import type { SourceLine } from './source-schema.ts';
 import { sourcesPage } from './sources-page.ts';
 
-/** A secret as the API takes it, which is encrypted in the database. */
-interface SecretValue {
-  readonly value: string;
-}
-
-/** A source that is added. Without a secret, one is generated. */
-export interface AddedSource<Secret = SecretValue> {
+/** A source that is added. Without a secret, one is generated; the API takes secrets themselves. */
+export interface AddedSource<Secret = { readonly value: string }> {
   readonly name: string;
   readonly secret: Secret | undefined;
   readonly cloud:

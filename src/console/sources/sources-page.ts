@@ -1,4 +1,3 @@
-import { formatBytes, formatCount } from '../../units.ts';
 import type { Visitor } from '../access/access.ts';
 import { hasAccess } from '../access/rule.ts';
 import { fieldOf } from '../html/form.ts';
@@ -8,6 +7,7 @@ import type { Page } from '../html/layout.ts';
 import { tableOf } from '../html/table.ts';
 import type { Column } from '../html/table.ts';
 import { badge, timeOf } from '../html/values.ts';
+import { limitsOf } from './source-schema.ts';
 import type { SourceLine } from './source-schema.ts';
 
 /** The sources, with the forms that change those of the database. */
@@ -45,16 +45,8 @@ const COLUMNS: readonly Column<SourceLine>[] = [
     kind: 'wrap',
     cell: ({ message_types: types }) => types?.join(', ') ?? html`<span class="dim">default</span>`,
   },
-  { heading: 'Limits', cell: limitsOf },
+  { heading: 'Limits', cell: (source) => limitsOf(source) || html`<span class="dim">none</span>` },
 ];
-
-function limitsOf({ deliveries_per_second: deliveries, bytes_per_second: bytes }: SourceLine): Content {
-  const limits = [
-    deliveries && `${formatCount(deliveries)} deliveries/s`,
-    bytes && `${formatBytes(bytes)}/s`,
-  ];
-  return limits.filter(Boolean).join(', ') || html`<span class="dim">none</span>`;
-}
 
 function secretsOf({ secrets, old_secrets_until: until }: SourceLine): Content {
   if (secrets < 2) return String(secrets);
