@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { format, resolveConfig } from 'prettier';
-import type { Budget } from './budget.ts';
+import type { Budget, Part } from './budget.ts';
 import type { Machine } from './machine.ts';
 import { budgetLines, formatMachine } from './report.ts';
 import { TARGETS } from './targets/all.ts';
@@ -21,8 +21,13 @@ export async function documentBudgets(machine: Machine, budgets: readonly Budget
 
 /** The page with the table of these budgets. */
 export function fillPage(page: string, machine: Machine, budgets: readonly Budget[], now: Date): string {
-  const names = new Set(budgets.flatMap((budget) => budgetLines(budget).map(({ name }) => name)));
-  const columns = budgets.map((budget) => new Map(budgetLines(budget).map((part) => [part.name, part])));
+  const lines = budgets.map(budgetLines);
+  const isPart = ({ name }: Part) => name.startsWith('- ');
+  const [program, ...rest] = lines.flat().filter((line) => !isPart(line));
+  // The parts of all columns stay together, above the other processes.
+  const inOrder = [...(program === undefined ? [] : [program]), ...lines.flat().filter(isPart), ...rest];
+  const names = new Set(inOrder.map(({ name }) => name).filter((name) => name !== 'all')).add('all');
+  const columns = lines.map((parts) => new Map(parts.map((part) => [part.name, part])));
   const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   const table = [
     row(['', ...budgets.map(({ target, workload }) => `${workload}, ${TARGETS[target].title}`)]),
@@ -36,5 +41,9 @@ export function fillPage(page: string, machine: Machine, budgets: readonly Budge
     ]),
   ];
   const heading = `Measured on ${now.toISOString().slice(0, 10)}: ${formatMachine(machine)}.`;
-  return page.replace(BUDGET, () => `\n${heading}\n\n${table.join('\n')}\n\n`);
+  const isShared = budgets.some(({ program: own, others }) => (others.at(-1)?.microseconds ?? 0) > own / 2);
+  const note = isShared
+    ? ' Other programs used the machine at the same time, so these figures are provisional.'
+    : '';
+  return page.replace(BUDGET, () => `\n${heading}${note}\n\n${table.join('\n')}\n\n`);
 }

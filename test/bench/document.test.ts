@@ -42,6 +42,13 @@ test('the table shows the program, its parts, the other processes, and the sum',
   expect(report).toMatch(/^receiveDelivery +12\.0 +src\/ingest/m);
 });
 
+test('figures of a machine that others used are called provisional', () => {
+  const page = '<!-- budget -->\n<!-- end of budget -->';
+  const shared = { ...budget, others: [{ name: 'rest of the machine', microseconds: 100 }] };
+  expect(fillPage(page, machine, [shared], new Date(0))).toContain('provisional');
+  expect(fillPage(page, machine, [budget], new Date(0))).not.toContain('provisional');
+});
+
 test('docs/performance.md gets a table with a column for each measurement', () => {
   const page = readFileSync(new URL('../../docs/performance.md', import.meta.url), 'utf8');
   const embedded: Budget = { ...budget, target: 'embedded', parts: [{ name: 'zod', microseconds: 30 }] };
@@ -51,6 +58,7 @@ test('docs/performance.md gets a table with a column for each measurement', () =
   expect(filled).toContain('| - JSON | 10.0 |  |');
   expect(filled).toContain('| - zod |  | 30.0 |');
   expect(filled).toContain('| deliveries/s | 1,234 | 1,234 |');
+  expect(filled.indexOf('| - zod')).toBeLessThan(filled.indexOf('| Postgres'));
   // The rest of the page stays, and filling it again replaces the table.
   expect(filled).toContain('## Sizing');
   expect(fillPage(filled, machine, [budget], new Date(0))).not.toContain('zod');
