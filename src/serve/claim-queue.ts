@@ -3,7 +3,8 @@ import { serverName } from '../postgres.ts';
 import { UsageError } from '../errors.ts';
 import { checkOwner } from '../queue/redis-engine.ts';
 import { readInstallation } from '../store/installation.ts';
-import type { StoringOptions } from './storing.ts';
+import type { Db } from '../store/database.ts';
+import type { LaneOptions } from './start-lane.ts';
 
 /** A Redis that does not answer for so long is waited for by the worker. */
 const LIMIT_MS = 2_000;
@@ -17,7 +18,7 @@ export async function claimQueue({
   databaseUrl,
   queueLocation,
   logger,
-}: Pick<StoringOptions, 'db' | 'databaseUrl' | 'queueLocation' | 'logger'>): Promise<void> {
+}: Pick<LaneOptions, 'databaseUrl' | 'queueLocation' | 'logger'> & { readonly db: Db }): Promise<void> {
   if (queueLocation.kind === 'postgres' || queueLocation.identity === undefined) return;
   const { database, ...installation } = await readInstallation(db);
   queueLocation.identity.learn(
