@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import { sumDeliveries } from '../../store/search-deliveries.ts';
+import { VIEW } from '../access/rule.ts';
 import { jsonRoute, readAsked } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { eventSchema, toEventAnswer } from '../events/event-schemas.ts';
@@ -17,16 +18,10 @@ export function deliveriesArea({ db }: { readonly db: Db }): Area {
     navigation: [{ path: '/deliveries', label: 'Deliveries' }],
     routes: [listRoute(db), oneRoute(db)],
     pages: [
-      {
-        path: '/deliveries',
-        needs: 'view',
-        data: 'by source',
-        render: (request, { scope }) => renderDeliveries(db, scope, request),
-      },
+      { path: '/deliveries', ...VIEW, render: (request, { scope }) => renderDeliveries(db, scope, request) },
       {
         path: '/deliveries/:delivery_id',
-        needs: 'view',
-        data: 'by source',
+        ...VIEW,
         async render(request, { scope }) {
           const { path } = readAsked(oneDelivery, request);
           return deliveryPage(await describeDelivery(db, scope, path.delivery_id));
@@ -39,11 +34,10 @@ export function deliveriesArea({ db }: { readonly db: Db }): Area {
 const listRoute = (db: Db) =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/deliveries',
     tag: 'deliveries',
     summary: 'list deliveries, newest first',
-    needs: 'view',
+    ...VIEW,
     asks: z.object({ query: deliveryQuery }),
     answer: z.object({
       items: z.array(deliverySchema),
@@ -71,11 +65,10 @@ const listRoute = (db: Db) =>
 const oneRoute = (db: Db) =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/deliveries/{delivery_id}',
     tag: 'deliveries',
     summary: 'get one delivery with its events and its quarantined records',
-    needs: 'view',
+    ...VIEW,
     asks: oneDelivery,
     answer: z.object({
       delivery: deliverySchema,

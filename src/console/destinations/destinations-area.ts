@@ -8,6 +8,7 @@ import {
 import { describeDestinations } from '../../store/destinations.ts';
 import type { ConfiguredDestination } from '../../store/destinations.ts';
 import { recordAction } from '../../store/operator-log.ts';
+import { VIEW } from '../access/rule.ts';
 import { jsonRoute, NOTHING, readAsked } from '../api/route.ts';
 import type { ApiRoute, Asking } from '../api/route.ts';
 import type { Area } from '../area.ts';
@@ -43,16 +44,10 @@ export function destinationsArea(options: DestinationsOptions): Area {
     navigation: [{ path: '/destinations', label: 'Destinations' }],
     routes: destinationRoutes(options),
     pages: [
-      {
-        path: '/destinations',
-        needs: 'view',
-        data: 'by source',
-        render: (_request, visitor) => destinationsPage(options, visitor),
-      },
+      { path: '/destinations', ...VIEW, render: (_request, visitor) => destinationsPage(options, visitor) },
       {
         path: '/destinations/:name',
-        needs: 'view',
-        data: 'by source',
+        ...VIEW,
         async render(request, visitor) {
           const { path, query } = readAsked(onePage, request);
           return destinationPage(options, visitor, path.name, query.cursor?.id);
@@ -78,11 +73,10 @@ function destinationRoutes(options: DestinationsOptions): readonly ApiRoute[] {
 const listRoute = ({ db, configured }: DestinationsOptions) =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/destinations',
     tag: 'destinations',
     summary: 'list destinations, including those removed from the settings',
-    needs: 'view',
+    ...VIEW,
     asks: NOTHING,
     answer: z.object({ items: z.array(destinationSchema), next_cursor: z.null() }),
     work: async (_asked, { scope }) => ({
@@ -176,11 +170,10 @@ const testRoute = (options: DestinationsOptions) =>
 const rejectedRoute = ({ db }: DestinationsOptions) =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/destinations/{name}/rejected',
     tag: 'destinations',
     summary: 'list rejected events that were not resent',
-    needs: 'view',
+    ...VIEW,
     asks: oneDestination.extend({ query: rejectedQuery }),
     answer: z.object({ items: z.array(rejectedSchema), next_cursor: z.string().nullable() }),
     async work({ path: { name }, query: { limit, cursor } }, { scope }) {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import { eventHistogram } from '../../store/event-histogram.ts';
+import { VIEW } from '../access/rule.ts';
 import { limit } from '../api/query.ts';
 import { jsonRoute } from '../api/route.ts';
 import type { ApiRoute } from '../api/route.ts';
@@ -31,16 +32,10 @@ export function eventsArea({ db, isFiltered }: EventsOptions): Area {
     // The route of one event matches any word as an id, so it comes last.
     routes: [...eventRoutes(db), ...exportRoutes(db), oneEventRoute(db, isFiltered)],
     pages: [
-      {
-        path: '/events',
-        needs: 'view',
-        data: 'by source',
-        render: (request, visitor) => renderSearch(db, visitor, request),
-      },
+      { path: '/events', ...VIEW, render: (request, visitor) => renderSearch(db, visitor, request) },
       {
         path: '/events/:event_id',
-        needs: 'view',
-        data: 'by source',
+        ...VIEW,
         render: (request, { scope }) => renderEvent(db, scope, request, isFiltered),
       },
     ],
@@ -56,11 +51,10 @@ function eventRoutes(db: Db): readonly ApiRoute[] {
 const searchRoute = (db: Db) =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/events',
     tag: 'events',
     summary: 'search events, newest first',
-    needs: 'view',
+    ...VIEW,
     asks: z.object({
       query: z.object({ ...conditionShape, limit: limit(50, 1_000), cursor }).refine(isInOrder, NOT_IN_ORDER),
     }),
@@ -74,12 +68,11 @@ const searchRoute = (db: Db) =>
 const histogramRoute = (db: Db) =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/events/histogram',
     tag: 'events',
     summary: 'count matching events over time, by type',
     description: 'The default range is the last 24 hours.',
-    needs: 'view',
+    ...VIEW,
     asks: z.object({
       query: z
         .object({
@@ -112,11 +105,10 @@ const histogramRoute = (db: Db) =>
 const oneEventRoute = (db: Db, isFiltered: IsFiltered) =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/events/{event_id}',
     tag: 'events',
     summary: 'get one event with its delivery and its forwarding',
-    needs: 'view',
+    ...VIEW,
     asks: oneEvent,
     answer: eventDetailSchema,
     work: async ({ path, query }, { scope }) =>

@@ -1,6 +1,7 @@
 import type { Request } from 'express';
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
+import { VIEW } from '../access/rule.ts';
 import { addressOf } from '../addresses.ts';
 import { only, queryOf, textOf } from '../api/query.ts';
 import { readAsked, streamRoute } from '../api/route.ts';
@@ -37,7 +38,6 @@ export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: Event
     routes: [
       streamRoute({
         method: 'get',
-        data: 'by source',
         path: '/events/stream',
         tag: 'events',
         summary: 'stream new events',
@@ -45,7 +45,7 @@ export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: Event
           'Server-sent events: `listening` first, `stored` with a LiveEvent, `gap` if too many events were missed, ' +
           '`trouble` when the database stops answering (message) or answers again (null). With the header ' +
           'Last-Event-ID the stream resumes where an earlier one ended.',
-        needs: 'view',
+        ...VIEW,
         asks: z.object({
           query: z.object({ ...watchShape, after: position }),
         }),
@@ -59,9 +59,7 @@ export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: Event
         },
       }),
     ],
-    pages: [
-      { path: '/live', needs: 'view', data: 'by source', render: async (request) => renderLive(request) },
-    ],
+    pages: [{ path: '/live', ...VIEW, render: async (request) => renderLive(request) }],
   };
 }
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { sumArrivals } from '../../store/read-arrivals.ts';
 import { listProcesses } from '../../store/processes.ts';
 import type { Scope } from '../../store/scope.ts';
+import { VIEW } from '../access/rule.ts';
 import { moment } from '../api/moment.ts';
 import { jsonRoute, NOTHING } from '../api/route.ts';
 import type { ApiRoute } from '../api/route.ts';
@@ -42,8 +43,7 @@ export function overviewArea(options: OverviewOptions): Area {
     pages: [
       {
         path: '/',
-        needs: 'view',
-        data: 'by source',
+        ...VIEW,
         render: (request, { scope }) => renderOverview(request, scope, options, questions),
       },
     ],
@@ -82,26 +82,24 @@ function overviewRoutes(
   return [
     jsonRoute({
       method: 'get',
-      data: 'by source',
       path: '/overview',
       tag,
       summary: 'get the state of the service in one answer',
       description:
         'Also answers while parts are unavailable: they are null, and `problems` has the reasons. Parts that concern all ' +
         'sources together are also null for accounts that may not see all sources.',
-      needs: 'view',
+      ...VIEW,
       asks: NOTHING,
       answer: overviewSchema,
       work: (_asked, { scope }) => overview(scope),
     }),
     jsonRoute({
       method: 'get',
-      data: 'by source',
       path: '/arrivals',
       tag,
       summary: 'count arrivals by time and message type',
       description: 'The range is extended to whole buckets. Arrivals older than 14 days are counted by hour.',
-      needs: 'view',
+      ...VIEW,
       asks: z.object({ query: arrivalsQuery }),
       answer: arrivalsSchema,
       work: async ({ query: { bucket_seconds: width, until = new Date(), ...range } }, { scope }) =>
@@ -109,11 +107,10 @@ function overviewRoutes(
     }),
     jsonRoute({
       method: 'get',
-      data: 'by source',
       path: '/silences',
       tag,
       summary: 'list by source and message type how unusual the current silence is',
-      needs: 'view',
+      ...VIEW,
       asks: NOTHING,
       answer: z.object({ items: z.array(silenceSchema), next_cursor: z.null() }),
       work: async (_asked, { scope }) => ({
@@ -134,14 +131,13 @@ function overviewRoutes(
     }),
     jsonRoute({
       method: 'get',
-      data: 'by source',
       path: '/conservation',
       tag,
       summary: 'check that every acknowledged record is accounted for',
       description:
         'Without a range: everything that ever arrived. With a range: what arrived in it, to the minute, or to the ' +
         'hour if older than 14 days.',
-      needs: 'view',
+      ...VIEW,
       asks: z.object({ query: z.object(rangeShape).refine(isInOrder, NOT_IN_ORDER) }),
       answer: conservationSchema.extend({
         since: z.string().nullable().meta({ description: 'start of the range; null without a range' }),

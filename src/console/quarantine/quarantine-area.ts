@@ -6,7 +6,7 @@ import type { Replay } from '../../store/quarantine.ts';
 import { readContent } from '../../store/search-quarantine.ts';
 import type { Quarantined } from '../../store/search-quarantine.ts';
 import type { Scope } from '../../store/scope.ts';
-import { hasAccess } from '../access/rule.ts';
+import { hasAccess, VIEW } from '../access/rule.ts';
 import { jsonRoute, readAsked, streamRoute } from '../api/route.ts';
 import type { ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
@@ -28,16 +28,10 @@ export function quarantineArea(options: QuarantineOptions): Area {
     navigation: [{ path: '/quarantine', label: 'Quarantine' }],
     routes: quarantineRoutes(options),
     pages: [
-      {
-        path: '/quarantine',
-        needs: 'view',
-        data: 'by source',
-        render: (request, visitor) => renderQuarantine(db, visitor, request),
-      },
+      { path: '/quarantine', ...VIEW, render: (request, visitor) => renderQuarantine(db, visitor, request) },
       {
         path: '/quarantine/:quarantine_id',
-        needs: 'view',
-        data: 'by source',
+        ...VIEW,
         async render(request, visitor) {
           const { path } = readAsked(oneQuarantined, request);
           const described = await describeQuarantined(db, visitor.scope, path.quarantine_id);
@@ -73,11 +67,10 @@ function quarantineRoutes(options: QuarantineOptions): readonly ApiRoute[] {
 const listRoute = (db: Db) =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/quarantine',
     tag: 'quarantine',
     summary: 'list quarantined items, newest first',
-    needs: 'view',
+    ...VIEW,
     asks: z.object({ query: quarantineQuery }),
     answer: z.object({
       items: z.array(quarantinedSchema),
@@ -93,11 +86,10 @@ const listRoute = (db: Db) =>
 const oneRoute = (db: Db) =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/quarantine/{quarantine_id}',
     tag: 'quarantine',
     summary: 'get one quarantined item and the result of its replay',
-    needs: 'view',
+    ...VIEW,
     asks: oneQuarantined,
     answer: quarantinedSchema.extend({
       replay_of: z

@@ -4,7 +4,7 @@ import type { Db } from '../../store/database.ts';
 import { recordAction } from '../../store/operator-log.ts';
 import { isInScope } from '../../store/scope.ts';
 import type { Scope } from '../../store/scope.ts';
-import { hasAccess } from '../access/rule.ts';
+import { hasAccess, VIEW } from '../access/rule.ts';
 import { jsonRoute, NOTHING } from '../api/route.ts';
 import type { ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
@@ -40,8 +40,7 @@ export function subscriptionsArea(options: SubscriptionsOptions): Area {
     pages: [
       {
         path: '/subscriptions',
-        needs: 'view',
-        data: 'by source',
+        ...VIEW,
         render: async (_request, visitor) =>
           subscriptionsPage(
             limitTo(visitor.scope, options),
@@ -55,11 +54,10 @@ export function subscriptionsArea(options: SubscriptionsOptions): Area {
 const listRoute = (options: SubscriptionsOptions): ApiRoute =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/subscriptions',
     tag: 'subscriptions',
     summary: 'list the sources with managed subscriptions',
-    needs: 'view',
+    ...VIEW,
     asks: NOTHING,
     answer: z.object({
       items: z.array(z.object({ source: z.string() })),
@@ -81,11 +79,10 @@ const oneSource = z.object({ path: z.object({ source: z.string().max(200) }) });
 const lookRoute = (options: SubscriptionsOptions): ApiRoute =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/subscriptions/{source}',
     tag: 'subscriptions',
     summary: 'plan the subscriptions of a source and list those in the cloud',
-    needs: 'view',
+    ...VIEW,
     asks: oneSource,
     answer: sourceSchema,
     work: ({ path }, { scope, signal }) =>
