@@ -2,12 +2,13 @@ import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import { sumDeliveries } from '../../store/search-deliveries.ts';
 import { VIEW } from '../access/rule.ts';
+import { isoTime } from '../api/moment.ts';
 import { jsonRoute, readAsked } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { eventSchema, toEventAnswer } from '../events/event-schemas.ts';
 import { quarantinedSchema, toQuarantinedAnswer } from '../quarantine/quarantine-schemas.ts';
 import { deliveryPage, renderDeliveries } from './deliveries-pages.ts';
-import { deliveryQuery, deliverySchema, filterOf, sumsSchema, toDeliveryAnswer } from './delivery-schemas.ts';
+import { deliveryQuery, deliverySchema, filterOf, sumsSchema } from './delivery-schemas.ts';
 import { describeDelivery, MOST_OF_EACH, readDeliveries } from './read-deliveries.ts';
 
 const oneDelivery = z.object({ path: z.object({ delivery_id: z.uuid('must be the id of a delivery') }) });
@@ -42,8 +43,7 @@ const listRoute = (db: Db) =>
     answer: z.object({
       items: z.array(deliverySchema),
       next_cursor: z.string().nullable(),
-      looked_back_to: z
-        .string()
+      looked_back_to: isoTime
         .nullable()
         .meta({ description: 'set if the search stopped at this time because it took too long' }),
       sums: sumsSchema,
@@ -54,9 +54,9 @@ const listRoute = (db: Db) =>
         sumDeliveries(db, scope, filterOf(query)),
       ]);
       return {
-        items: page.items.map(toDeliveryAnswer),
+        items: [...page.items],
         next_cursor: page.next ?? null,
-        looked_back_to: page.lookedBackTo?.toISOString() ?? null,
+        looked_back_to: page.lookedBackTo ?? null,
         sums: sums ?? null,
       };
     },
@@ -85,7 +85,7 @@ const oneRoute = (db: Db) =>
     async work({ path }, { scope }) {
       const { delivery, events, quarantined, replayOf } = await describeDelivery(db, scope, path.delivery_id);
       return {
-        delivery: toDeliveryAnswer(delivery),
+        delivery,
         replay_of: replayOf ?? null,
         events: events?.map(toEventAnswer) ?? null,
         quarantined: quarantined.map(toQuarantinedAnswer),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { Delivery, DeliveryFilter } from '../../store/search-deliveries.ts';
+import type { DeliveryFilter } from '../../store/search-deliveries.ts';
+import { isoTime } from '../api/moment.ts';
 import { cursorOf } from '../api/paging.ts';
 import { limit } from '../api/query.ts';
 import { conditionShape, deliveredType, isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
@@ -10,8 +11,8 @@ const count = z.number().int();
 export const deliverySchema = z
   .object({
     delivery_id: z.string(),
-    received_at: z.string(),
-    stored_at: z.string(),
+    received_at: isoTime,
+    stored_at: isoTime,
     source: z.string(),
     message_type: deliveredType,
     origin: z.enum(['webhook', 'backfill']),
@@ -24,15 +25,6 @@ export const deliverySchema = z
     quarantined_count: count,
   })
   .meta({ id: 'Delivery', description: 'One inbound POST and its result' });
-
-/** A delivery as the API answers it. */
-export function toDeliveryAnswer({ xid: _xid, ...delivery }: Delivery): z.output<typeof deliverySchema> {
-  return {
-    ...delivery,
-    received_at: delivery.received_at.toISOString(),
-    stored_at: delivery.stored_at.toISOString(),
-  };
-}
 
 /** The conditions of a list of deliveries. */
 export const deliveryQuery = z

@@ -1,12 +1,10 @@
 import { z } from 'zod';
 import { MESSAGE_TYPES } from '../../domain.ts';
-import type { DescribedDestination } from '../../store/destinations.ts';
-import type { Rejected } from '../../store/rejected-events.ts';
-import { moment } from '../api/moment.ts';
+import { isoTime, moment } from '../api/moment.ts';
 import { cursorOf } from '../api/paging.ts';
 import { limit } from '../api/query.ts';
 
-const time = z.string().nullable();
+const time = isoTime.nullable();
 
 /** A destination as the API answers it. */
 export const destinationSchema = z
@@ -35,16 +33,6 @@ export const destinationSchema = z
   })
   .meta({ id: 'Destination', description: 'A destination and its state' });
 
-/** A destination as the API answers it. */
-export function toDestinationAnswer(described: DescribedDestination): z.output<typeof destinationSchema> {
-  return {
-    ...described,
-    behind_since: described.behind_since?.toISOString() ?? null,
-    last_sent_at: described.last_sent_at?.toISOString() ?? null,
-    last_error_at: described.last_error_at?.toISOString() ?? null,
-  };
-}
-
 /** One destination, by its name. */
 export const oneDestination = z.object({ path: z.object({ name: z.string().max(200) }) });
 
@@ -61,24 +49,12 @@ const rejectedCursor = cursorOf(z.object({ id: z.uuid() }));
 export const rejectedSchema = z
   .object({
     event_id: z.string(),
-    occurred_at: z.string(),
+    occurred_at: isoTime,
     message_type: z.enum(MESSAGE_TYPES),
-    rejected_at: z.string(),
+    rejected_at: isoTime,
     reason: z.string(),
   })
   .meta({ id: 'RejectedEvent', description: 'An event that a destination rejected because of its content' });
-
-/** A rejected event for the API. */
-export function toRejectedAnswer(rejected: Rejected): z.output<typeof rejectedSchema> {
-  const { event_id, occurred_at, message_type, rejected_at, reason } = rejected;
-  return {
-    event_id,
-    occurred_at: occurred_at.toISOString(),
-    message_type,
-    rejected_at: rejected_at.toISOString(),
-    reason,
-  };
-}
 
 /** A page of rejected events. */
 export const rejectedQuery = z.object({ limit: limit(50, 500), cursor: rejectedCursor });

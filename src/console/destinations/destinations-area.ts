@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { HttpError } from '../../errors.ts';
+import type { Permission } from '../../permissions.ts';
 import {
   changeDestinationState,
   forgetUnconfigured,
   rewindDestination,
 } from '../../store/change-destination.ts';
+import type { DestinationChange } from '../../store/change-destination.ts';
 import { describeDestinations } from '../../store/destinations.ts';
 import type { ConfiguredDestination } from '../../store/destinations.ts';
 import { recordAction } from '../../store/operator-log.ts';
@@ -19,8 +21,6 @@ import {
   rejectedSchema,
   resendBody,
   rewindBody,
-  toDestinationAnswer,
-  toRejectedAnswer,
 } from './destination-schemas.ts';
 import { destinationPage, destinationsPage } from './destinations-pages.ts';
 import { readRejected, resendChosen, resentSchema, saying } from './rejected-events.ts';
@@ -57,13 +57,32 @@ export function destinationsArea(options: DestinationsOptions): Area {
   };
 }
 
+const rewinding = oneDestination.extend({ body: rewindBody });
+
 function destinationRoutes(options: DestinationsOptions): readonly ApiRoute[] {
   return [
     listRoute(options),
-    stateRoute(options, 'pause', 'paused'),
-    stateRoute(options, 'resume', 'running'),
-    rewindRoute(options),
-    forgetRoute(options),
+    changeRoute(options, 'pause', 'pause after the current batch', oneDestination, (change) =>
+      changeDestinationState(change, 'paused'),
+    ),
+    changeRoute(options, 'resume', 'resume from the last position', oneDestination, (change) =>
+      changeDestinationState(change, 'running'),
+    ),
+    changeRoute(
+      options,
+      'rewind',
+      'resend events received since a given time',
+      rewinding,
+      (change, { body }) => rewindDestination(change, body.to),
+    ),
+    changeRoute(
+      options,
+      'forget',
+      'delete the state of a removed destination',
+      oneDestination,
+      forgetUnconfigured,
+      'destinations.forget',
+    ),
     testRoute(options),
     rejectedRoute(options),
     resendRoute(options),
@@ -80,64 +99,44 @@ const listRoute = ({ db, configured }: DestinationsOptions) =>
     asks: NOTHING,
     answer: z.object({ items: z.array(destinationSchema), next_cursor: z.null() }),
     work: async (_asked, { scope }) => ({
-      items: (await describeDestinations(db, scope, configured())).map(toDestinationAnswer),
+      items: [...(await describeDestinations(db, scope, configured()))],
       next_cursor: null,
     }),
   });
 
-const done = z.object({ name: z.string() });
-
-function changeOf({ db, configured }: DestinationsOptions, name: string, { operator }: Asking) {
+function changeOf(
+  { db, configured }: DestinationsOptions,
+  name: string,
+  { operator }: Asking,
+): DestinationChange {
   return { db, operator, configured: configured().map((one) => one.name), name };
 }
 
-const stateRoute = (options: DestinationsOptions, verb: 'pause' | 'resume', state: 'paused' | 'running') =>
-  jsonRoute({
+/** A route that changes a destination. */
+function changeRoute<A extends typeof oneDestination>(
+  options: DestinationsOptions,
+  verb: string,
+  summary: string,
+  asks: A,
+  change: (change: DestinationChange, asked: z.output<A>) => Promise<void>,
+  needs: Permission = 'destinations.change',
+): ApiRoute {
+  return jsonRoute({
     method: 'post',
     data: 'whole',
     path: `/destinations/{name}/${verb}`,
     tag: 'destinations',
-    summary: verb === 'pause' ? 'pause after the current batch' : 'resume from the last position',
-    needs: 'destinations.change',
-    asks: oneDestination,
-    answer: done,
-    async work({ path: { name } }, asking) {
-      await changeDestinationState(changeOf(options, name, asking), state);
+    summary,
+    needs,
+    asks,
+    answer: z.object({ name: z.string() }),
+    async work(asked, asking) {
+      const { name } = asked.path;
+      await change(changeOf(options, name, asking), asked);
       return { name };
     },
   });
-
-const rewindRoute = (options: DestinationsOptions) =>
-  jsonRoute({
-    method: 'post',
-    data: 'whole',
-    path: '/destinations/{name}/rewind',
-    tag: 'destinations',
-    summary: 'resend events received since a given time',
-    needs: 'destinations.change',
-    asks: oneDestination.extend({ body: rewindBody }),
-    answer: done,
-    async work({ path: { name }, body }, asking) {
-      await rewindDestination(changeOf(options, name, asking), body.to);
-      return { name };
-    },
-  });
-
-const forgetRoute = (options: DestinationsOptions) =>
-  jsonRoute({
-    method: 'post',
-    data: 'whole',
-    path: '/destinations/{name}/forget',
-    tag: 'destinations',
-    summary: 'delete the state of a removed destination',
-    needs: 'destinations.forget',
-    asks: oneDestination,
-    answer: done,
-    async work({ path: { name } }, asking) {
-      await forgetUnconfigured(changeOf(options, name, asking));
-      return { name };
-    },
-  });
+}
 
 const testRoute = (options: DestinationsOptions) =>
   jsonRoute({
@@ -178,7 +177,7 @@ const rejectedRoute = ({ db }: DestinationsOptions) =>
     answer: z.object({ items: z.array(rejectedSchema), next_cursor: z.string().nullable() }),
     async work({ path: { name }, query: { limit, cursor } }, { scope }) {
       const { items, next } = await readRejected(db, scope, name, limit, cursor?.id);
-      return { items: items.map(toRejectedAnswer), next_cursor: next ?? null };
+      return { items: [...items], next_cursor: next ?? null };
     },
   });
 

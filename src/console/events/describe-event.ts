@@ -68,21 +68,14 @@ export function toDetailAnswer({
 }: EventDetail): z.input<typeof eventDetailSchema> {
   return {
     event: toEventAnswer(event),
-    delivery:
-      delivery === undefined
-        ? null
-        : {
-            ...delivery,
-            received_at: delivery.received_at.toISOString(),
-            stored_at: delivery.stored_at.toISOString(),
-          },
+    delivery: delivery ?? null,
     forwarding: forwarding.map((one) => ({
       destination: one.destination,
       outcome: outcomeOf(one),
       state: one.state,
       reason: one.reason,
-      rejected_at: one.rejectedAt?.toISOString() ?? null,
-      replayed_at: one.replayedAt?.toISOString() ?? null,
+      rejected_at: one.rejectedAt,
+      replayed_at: one.replayedAt,
     })),
   };
 }

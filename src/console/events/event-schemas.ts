@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { FAMILIES, MESSAGE_TYPES } from '../../domain.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
-import { moment } from '../api/moment.ts';
+import { isoTime, moment } from '../api/moment.ts';
+import { deliverySchema } from '../deliveries/delivery-schemas.ts';
 
 /** One event, by its id and, if known, its time. */
 export const oneEvent = z.object({
@@ -67,12 +68,12 @@ export const eventPageSchema = z.object({
 /** Events over time. */
 export const histogramSchema = z
   .object({
-    since: time,
-    until: time,
+    since: isoTime,
+    until: isoTime,
     bucket_seconds: z.number().meta({ description: 'width of a bucket' }),
     bars: z.array(
       z.object({
-        start: time,
+        start: isoTime,
         counts: z.partialRecord(z.enum(MESSAGE_TYPES), z.number()),
       }),
     ),
@@ -92,35 +93,15 @@ export const forwardingSchema = z
     }),
     state: z.enum(['running', 'paused', 'refused']).meta({ description: 'current state of the destination' }),
     reason: z.string().nullable().meta({ description: 'why it was rejected' }),
-    rejected_at: time.nullable(),
-    replayed_at: time.nullable(),
+    rejected_at: isoTime.nullable(),
+    replayed_at: isoTime.nullable(),
   })
   .meta({ id: 'EventForwarding' });
 
 /** One event with its delivery and its forwarding. */
 export const eventDetailSchema = z.object({
   event: eventSchema,
-  delivery: z
-    .object({
-      delivery_id: z.string(),
-      received_at: time,
-      stored_at: time,
-      source: z.string(),
-      message_type: z.string(),
-      origin: z.enum(['webhook', 'backfill']),
-      secret_form: z
-        .string()
-        .nullable()
-        .meta({ description: 'form of the secret: basic, bearer, raw, header or hmac' }),
-      body_bytes: z.number(),
-      record_count: z.number(),
-      expected_count: z.number(),
-      event_count: z.number(),
-      duplicate_count: z.number(),
-      quarantined_count: z.number(),
-    })
-    .nullable()
-    .meta({ description: 'null if retention has dropped it' }),
+  delivery: deliverySchema.nullable().meta({ description: 'null if retention has dropped it' }),
   forwarding: z.array(forwardingSchema),
 });
 

@@ -92,13 +92,8 @@ const histogramRoute = (db: Db) =>
       const until = conditions.until ?? new Date();
       const since = conditions.since ?? new Date(until.getTime() - DAY_MS);
       const histogram = await eventHistogram(db, scope, { ...filterOf(conditions), since, until }, mostBars);
-      return {
-        since: since.toISOString(),
-        until: until.toISOString(),
-        bucket_seconds: histogram.bucketSeconds,
-        bars: histogram.bars.map(({ start, counts }) => ({ start: start.toISOString(), counts })),
-        is_complete: histogram.isComplete,
-      };
+      const { bucketSeconds: bucket_seconds, bars, isComplete: is_complete } = histogram;
+      return { since, until, bucket_seconds, bars: [...bars], is_complete };
     },
   });
 

@@ -3,6 +3,7 @@ import type { Db } from '../../store/database.ts';
 import { listActions } from '../../store/operator-log.ts';
 import { OPERATOR_ACTIONS } from '../../store/tables.ts';
 import type { LoggedAction } from '../../store/operator-log.ts';
+import { isoTime } from '../api/moment.ts';
 import { cursorParameter, pageOf } from '../api/paging.ts';
 import type { PageOf } from '../api/paging.ts';
 import { limit } from '../api/query.ts';
@@ -13,7 +14,7 @@ const details = z.record(z.string(), z.unknown());
 export const actionSchema = z
   .object({
     id: z.string(),
-    began_at: z.string().meta({ description: 'ISO 8601, UTC' }),
+    began_at: isoTime.meta({ description: 'ISO 8601, UTC' }),
     operator: z
       .string()
       .meta({ description: 'account, "admin token", "local user", or user and host of the command line' }),
@@ -21,7 +22,7 @@ export const actionSchema = z
     action: z.enum(OPERATOR_ACTIONS),
     subject: z.string().nullable().meta({ description: 'a destination, an id or a source' }),
     details: details.meta({ description: 'input of the action' }),
-    ended_at: z.string().nullable(),
+    ended_at: isoTime.nullable(),
     outcome: z
       .enum(['done', 'failed'])
       .nullable()
@@ -29,13 +30,6 @@ export const actionSchema = z
     result: details.nullable(),
   })
   .meta({ id: 'OperatorAction' });
-
-export type OperatorActionLine = z.input<typeof actionSchema>;
-
-/** An entry for the API. */
-function actionLine({ began_at, ended_at, ...rest }: LoggedAction): OperatorActionLine {
-  return { ...rest, began_at: began_at.toISOString(), ended_at: ended_at?.toISOString() ?? null };
-}
 
 /** The query of a page of entries. */
 export const askedPage = z.object({
@@ -47,7 +41,7 @@ export const askedPage = z.object({
 export async function readActions(
   db: Db,
   { limit, cursor }: z.output<typeof askedPage>,
-): Promise<PageOf<OperatorActionLine>> {
+): Promise<PageOf<LoggedAction>> {
   const found = await listActions(db, { limit: limit + 1, before: cursor });
-  return pageOf(found.map(actionLine), limit, ({ id }) => id);
+  return pageOf(found, limit, ({ id }) => id);
 }

@@ -93,8 +93,7 @@ const positionsRoute = (db: Db) =>
       const asked = wholeRange(query);
       const { positions, accessPoints } = await readPlaces(db, scope, path.mac, asked, query.limit);
       return {
-        since: asked.since.toISOString(),
-        until: asked.until.toISOString(),
+        ...asked,
         items: positions.map(toPositionAnswer),
         access_points: accessPoints.map(({ mac: apMac, name, ...others }) => ({
           ap_mac: apMac,

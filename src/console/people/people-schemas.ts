@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { MESSAGE_TYPES } from '../../domain.ts';
 import type { ClientPosition } from '../../store/positions.ts';
 import type { ClientSummary, SeenWith, UserSummary } from '../../store/timeline.ts';
+import { isoTime } from '../api/moment.ts';
 import {
   cursor,
   isInOrder,
@@ -36,7 +37,7 @@ export function wholeRange({
   return { since: since ?? new Date(until.getTime() - USUAL_DAYS * 86_400_000), until };
 }
 
-const time = z.string().meta({ description: 'ISO 8601 in UTC' });
+const time = isoTime.meta({ description: 'ISO 8601 in UTC' });
 
 const seenWith = z
   .array(z.object({ name: z.string(), count: z.number(), last_seen: time }))
@@ -137,23 +138,19 @@ export const toClientAnswer = (
 });
 
 const toSummaryAnswer = ({ since, until }: WholeRange, summary: UserSummary | ClientSummary) => ({
-  since: since.toISOString(),
-  until: until.toISOString(),
-  first_seen: summary.firstSeen?.toISOString() ?? null,
-  last_seen: summary.lastSeen?.toISOString() ?? null,
+  since,
+  until,
+  first_seen: summary.firstSeen ?? null,
+  last_seen: summary.lastSeen ?? null,
   counts_by_type: { ...summary.countsByType },
   is_complete: summary.isComplete,
 });
 
-const toSeenAnswer = ({ name, count, lastSeen }: SeenWith) => ({
-  name,
-  count,
-  last_seen: lastSeen.toISOString(),
-});
+const toSeenAnswer = ({ lastSeen, ...seen }: SeenWith) => ({ ...seen, last_seen: lastSeen });
 
 /** A position as the API answers it. */
 export const toPositionAnswer = ({ occurredAt, apMac, ...others }: ClientPosition) => ({
-  occurred_at: occurredAt.toISOString(),
+  occurred_at: occurredAt,
   ap_mac: apMac,
   ...others,
 });

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { QUARANTINE_STATES } from '../../store/tables.ts';
 import type { Replay } from '../../store/quarantine.ts';
 import type { QuarantineFilter, Quarantined } from '../../store/search-quarantine.ts';
+import { isoTime } from '../api/moment.ts';
 import { cursorOf } from '../api/paging.ts';
 import { limit } from '../api/query.ts';
 import { conditionShape, deliveredType, isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
@@ -11,30 +12,23 @@ export const quarantinedSchema = z
   .object({
     quarantine_id: z.string(),
     delivery_id: z.string(),
-    received_at: z.string(),
+    received_at: isoTime,
     source: z.string(),
     message_type: deliveredType,
     reason: z.string(),
     encoding: z.string().nullable().meta({ description: 'Content-Encoding, if the item is a whole body' }),
     bytes: z.number().int(),
     state: z.enum(['open', 'replayed', 'discarded']),
-    resolved_at: z.string().nullable(),
+    resolved_at: isoTime.nullable(),
     replay_delivery_id: z.string().nullable().meta({ description: 'the delivery that its replay created' }),
   })
   .meta({ id: 'Quarantined', description: 'A body or a record that could not be parsed or stored' });
 
 /** A quarantined item for the API. */
-export function toQuarantinedAnswer({
-  resolution,
-  ...item
-}: Quarantined): z.output<typeof quarantinedSchema> {
-  return {
-    ...item,
-    received_at: item.received_at.toISOString(),
-    state: resolution ?? 'open',
-    resolved_at: item.resolved_at?.toISOString() ?? null,
-  };
-}
+export const toQuarantinedAnswer = (item: Quarantined): z.input<typeof quarantinedSchema> => ({
+  ...item,
+  state: item.resolution ?? 'open',
+});
 
 /** Conditions on quarantined items, as query parameters or members of a body. */
 export const conditionsShape = {
