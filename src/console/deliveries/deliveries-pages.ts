@@ -6,7 +6,7 @@ import type { Delivery, DeliverySums } from '../../store/search-deliveries.ts';
 import type { Scope } from '../../store/scope.ts';
 import { countOf, formatBytes, formatCount, formatElapsed } from '../../units.ts';
 import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
-import { queryOf, textOf } from '../api/query.ts';
+import { queryOf } from '../api/query.ts';
 import type { Written } from '../api/query.ts';
 import { readAsked } from '../api/route.ts';
 import { DELIVERED_TYPES } from '../events/conditions.ts';
@@ -41,18 +41,12 @@ export async function renderDeliveries(db: Db, scope: Scope, request: Request): 
 }
 
 const conditionFields = (written: Written): Content => html`
-  ${rangeFields(written)} ${fieldOf({ name: 'source', label: 'Source', value: textOf(written, 'source') })}
-  ${typeSelect(DELIVERED_TYPES, textOf(written, 'type'))}
-  ${selectOf({
-    name: 'with',
-    label: 'Only with',
-    value: textOf(written, 'with'),
-    options: [
-      ['', 'any result'],
-      ['quarantined', 'quarantined records'],
-      ['duplicates', 'duplicates'],
-    ],
-  })}
+  ${rangeFields(written)} ${fieldOf(written, 'source', 'Source')} ${typeSelect(DELIVERED_TYPES, written)}
+  ${selectOf(written, 'with', 'Only with', [
+    ['', 'any result'],
+    ['quarantined', 'quarantined records'],
+    ['duplicates', 'duplicates'],
+  ])}
 `;
 
 function sumsOf(sums: DeliverySums | undefined): Content {

@@ -11,7 +11,7 @@ import { describeDestinations } from '../../store/destinations.ts';
 import type { ConfiguredDestination } from '../../store/destinations.ts';
 import { recordAction } from '../../store/operator-log.ts';
 import { VIEW } from '../access/rule.ts';
-import { jsonRoute, NOTHING, readAsked } from '../api/route.ts';
+import { jsonRoute, NOTHING, orBadGateway, readAsked } from '../api/route.ts';
 import type { ApiRoute, Asking } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import {
@@ -23,7 +23,7 @@ import {
   rewindBody,
 } from './destination-schemas.ts';
 import { destinationPage, destinationsPage } from './destinations-pages.ts';
-import { readRejected, resendChosen, resentSchema, saying } from './rejected-events.ts';
+import { readRejected, resendChosen, resentSchema } from './rejected-events.ts';
 import type { ResendOptions } from './rejected-events.ts';
 
 /** What pages and routes of destinations need. */
@@ -159,7 +159,7 @@ const testRoute = (options: DestinationsOptions) =>
       const { eventId, refusal } = await recordAction(
         options.db,
         { operator, action: 'destination.test', subject: name },
-        () => saying(`can't send to ${name}`, () => options.sendTest(name)),
+        () => orBadGateway('DESTINATION_FAILED', `can't send to ${name}`, () => options.sendTest(name)),
         (sent) => ({ event_id: sent.eventId, refusal: sent.refusal ?? null }),
       );
       return { event_id: eventId, refusal: refusal ?? null };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { describeError, HttpError } from '../../errors.ts';
+import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
 import { findRejected, pageOfRejected } from '../../store/rejected-events.ts';
 import type { Rejected } from '../../store/rejected-events.ts';
@@ -7,6 +7,7 @@ import { describeIds, recordAction } from '../../store/operator-log.ts';
 import type { Scope } from '../../store/scope.ts';
 import { pageOf, writeCursor } from '../api/paging.ts';
 import type { PageOf } from '../api/paging.ts';
+import { orBadGateway } from '../api/route.ts';
 import type { Asking } from '../api/route.ts';
 import type { resendBody } from './destination-schemas.ts';
 
@@ -59,12 +60,16 @@ export async function resendChosen(
       details: ids ? describeIds(ids) : { all: true },
     },
     () =>
-      saying(`can't send to ${name}; the remaining events are unchanged`, async () => {
-        for await (const { eventId, reason } of resend(name, items)) {
-          results.push({ event_id: eventId, reason: reason ?? null });
-          if (signal.aborted && results.length < items.length) throw new Error('the client disconnected');
-        }
-      }),
+      orBadGateway(
+        'DESTINATION_FAILED',
+        `can't send to ${name}; the remaining events are unchanged`,
+        async () => {
+          for await (const { eventId, reason } of resend(name, items)) {
+            results.push({ event_id: eventId, reason: reason ?? null });
+            if (signal.aborted && results.length < items.length) throw new Error('the client disconnected');
+          }
+        },
+      ),
     () => {
       const left = results.filter(({ reason }) => reason !== null).length;
       return { sent: results.length - left, left };
@@ -86,14 +91,4 @@ async function choosePart(
     throw new HttpError(404, 'NOT_REJECTED', `${name} has no rejected event ${missing}`);
   }
   return { items, next: undefined };
-}
-
-/** Turns an error of a destination into HttpError 502: it is not a defect of this program. */
-export async function saying<T>(what: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof HttpError) throw error;
-    throw new HttpError(502, 'DESTINATION_FAILED', `${what}: ${describeError(error)}`, { cause: error });
-  }
 }

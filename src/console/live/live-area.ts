@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import { VIEW } from '../access/rule.ts';
 import { addressOf } from '../addresses.ts';
-import { only, queryOf, textOf } from '../api/query.ts';
+import { only, queryOf } from '../api/query.ts';
 import { readAsked, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { LiveList } from '../browser/live-list.js';
@@ -81,9 +81,7 @@ function renderLive(request: Request): Page {
     content: html`
       <form method="get" action="/live" role="search" aria-label="Events to show">
         <div class="fields">
-          ${FIELDS.map(([name, label, placeholder]) =>
-            fieldOf({ name, label, placeholder, value: textOf(written, name) }),
-          )}
+          ${FIELDS.map(([name, label, placeholder]) => fieldOf(written, name, label, placeholder))}
         </div>
         <details open=${types.length > 0}>
           <summary>Types</summary>

@@ -152,8 +152,7 @@ function timelineForm(path: string, subject: string, written: Written, problems:
     <form method="get" action=${path} aria-label="Range and types">
       <input type="hidden" name=${subject} value=${written[subject]} />
       <div class="fields">
-        ${rangeFields(written, problems)}
-        ${typeSelect(MESSAGE_TYPES, textOf(written, 'type'), problems.get('type'))}
+        ${rangeFields(written, problems)} ${typeSelect(MESSAGE_TYPES, written, problems)}
         <div class="field"><button>Show</button></div>
       </div>
     </form>

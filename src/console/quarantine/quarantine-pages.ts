@@ -9,7 +9,7 @@ import { countOf, formatBytes, formatCount } from '../../units.ts';
 import type { Visitor } from '../access/access.ts';
 import { hasAccess } from '../access/rule.ts';
 import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
-import { only, queryOf, textOf } from '../api/query.ts';
+import { only, queryOf } from '../api/query.ts';
 import type { Written } from '../api/query.ts';
 import { readAsked } from '../api/route.ts';
 import { DELIVERED_TYPES } from '../events/conditions.ts';
@@ -52,10 +52,8 @@ export const mayChange = (visitor: Visitor): boolean =>
 const STATE_OPTIONS = QUARANTINE_STATES.map((state) => [state, state] as const);
 
 const conditionFields = (written: Written): Content => html`
-  ${selectOf({ name: 'state', label: 'State', value: textOf(written, 'state'), options: STATE_OPTIONS })}
-  ${typeSelect(DELIVERED_TYPES, textOf(written, 'type'))}
-  ${fieldOf({ name: 'source', label: 'Source', value: textOf(written, 'source') })}
-  ${fieldOf({ name: 'reason', label: 'Reason', value: textOf(written, 'reason'), placeholder: 'any part' })}
+  ${selectOf(written, 'state', 'State', STATE_OPTIONS)} ${typeSelect(DELIVERED_TYPES, written)}
+  ${fieldOf(written, 'source', 'Source')} ${fieldOf(written, 'reason', 'Reason', 'any part')}
   ${rangeFields(written)}
 `;
 

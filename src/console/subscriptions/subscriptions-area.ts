@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { describeError, HttpError } from '../../errors.ts';
+import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
 import { recordAction } from '../../store/operator-log.ts';
 import { isInScope } from '../../store/scope.ts';
 import type { Scope } from '../../store/scope.ts';
 import { hasAccess, VIEW } from '../access/rule.ts';
-import { jsonRoute, NOTHING } from '../api/route.ts';
+import { jsonRoute, NOTHING, orBadGateway } from '../api/route.ts';
 import type { ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { html } from '../html/html.ts';
@@ -134,17 +134,8 @@ function find({ sources, missing }: Shown, name: string): SourceSubscriptions {
   throw new HttpError(404, 'UNKNOWN_SOURCE', message);
 }
 
-/** Turns an error of the cloud into HttpError 502: it is not a defect of this program. */
-async function asking<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof HttpError) throw error;
-    throw new HttpError(502, 'CLOUD_FAILED', `error from the cloud: ${describeError(error)}`, {
-      cause: error,
-    });
-  }
-}
+const asking = <T>(work: () => Promise<T>): Promise<T> =>
+  orBadGateway('CLOUD_FAILED', 'error from the cloud', work);
 
 /** The page of subscriptions. Querying the cloud takes time, so the browser does it. */
 function subscriptionsPage({ sources, missing }: Shown, mayApply: boolean): Page {
