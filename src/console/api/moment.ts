@@ -12,7 +12,7 @@ export const moment = z
     context.addIssue({ code: 'custom', message: MESSAGE });
     return z.NEVER;
   })
-  .meta({ description: 'ISO 8601, in UTC unless an offset is given; or how long ago: 90m, 12h, 7d' });
+  .describe('ISO 8601, in UTC unless an offset is given; or how long ago: 90m, 12h, 7d');
 
 /** A point in time in an answer: ISO 8601 in UTC. */
 export const isoTime = z

@@ -45,7 +45,7 @@ const listRoute = (db: Db) =>
       next_cursor: z.string().nullable(),
       looked_back_to: isoTime
         .nullable()
-        .meta({ description: 'set if the search stopped at this time because it took too long' }),
+        .describe('set if the search stopped at this time because it took too long'),
       sums: sumsSchema,
     }),
     async work({ query }, { scope }) {
@@ -72,15 +72,12 @@ const oneRoute = (db: Db) =>
     asks: oneDelivery,
     answer: z.object({
       delivery: deliverySchema,
-      replay_of: z
-        .string()
-        .nullable()
-        .meta({ description: 'id of the quarantined item that this delivery replayed' }),
+      replay_of: z.string().nullable().describe('id of the quarantined item that this delivery replayed'),
       events: z
         .array(eventSchema)
         .nullable()
-        .meta({ description: `at most ${MOST_OF_EACH}; null if the search timed out` }),
-      quarantined: z.array(quarantinedSchema).meta({ description: `at most ${MOST_OF_EACH}` }),
+        .describe(`at most ${MOST_OF_EACH}; null if the search timed out`),
+      quarantined: z.array(quarantinedSchema).describe(`at most ${MOST_OF_EACH}`),
     }),
     async work({ path }, { scope }) {
       const { delivery, events, quarantined, replayOf } = await describeDelivery(db, scope, path.delivery_id);

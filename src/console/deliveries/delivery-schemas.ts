@@ -16,12 +16,12 @@ export const deliverySchema = z
     source: z.string(),
     message_type: deliveredType,
     origin: z.enum(['webhook', 'backfill']),
-    secret_form: z.string().nullable().meta({ description: 'form in which the secret was sent' }),
+    secret_form: z.string().nullable().describe('form in which the secret was sent'),
     body_bytes: count,
-    record_count: count.meta({ description: 'as in the receipt' }),
-    expected_count: count.meta({ description: 'event_count + duplicate_count + quarantined_count' }),
+    record_count: count.describe('as in the receipt'),
+    expected_count: count.describe('event_count + duplicate_count + quarantined_count'),
     event_count: count,
-    duplicate_count: count.meta({ description: 'events that an earlier delivery contained' }),
+    duplicate_count: count.describe('events that an earlier delivery contained'),
     quarantined_count: count,
   })
   .meta({ id: 'Delivery', description: 'One inbound POST and its result' });
@@ -35,7 +35,7 @@ export const deliveryQuery = z
     with: z
       .enum(['quarantined', 'duplicates'], 'must be quarantined or duplicates')
       .optional()
-      .meta({ description: 'only deliveries with quarantined records, or with duplicates' }),
+      .describe('only deliveries with quarantined records, or with duplicates'),
     limit: limit(50, 500),
     cursor: cursorOf(z.object({ at: z.iso.datetime().transform((text) => new Date(text)), id: z.uuid() })),
   })
@@ -63,4 +63,4 @@ export function filterOf({
 export const sumsSchema = z
   .object({ deliveries: count, events: count, duplicates: count, quarantined: count })
   .nullable()
-  .meta({ description: 'totals of all matching deliveries; null if the query took longer than 1.5 s' });
+  .describe('totals of all matching deliveries; null if the query took longer than 1.5 s');

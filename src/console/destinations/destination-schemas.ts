@@ -12,22 +12,19 @@ export const destinationSchema = z
     name: z.string(),
     type: z.string().nullable(),
     format: z.string().nullable(),
-    state: z.enum(['running', 'paused', 'refused', 'not configured', 'not started']).meta({
-      description:
+    state: z
+      .enum(['running', 'paused', 'refused', 'not configured', 'not started'])
+      .describe(
         'refused: the destination rejected the connection or the credentials; resume it after fixing the cause',
-    }),
-    behind: z
-      .number()
-      .int()
-      .nullable()
-      .meta({ description: 'backlog: stored events that were not forwarded yet' }),
+      ),
+    behind: z.number().int().nullable().describe('backlog: stored events that were not forwarded yet'),
     behind_is_least: z
       .boolean()
-      .meta({ description: 'whether the backlog is larger than that, because counting stopped' }),
-    behind_since: time.meta({ description: 'when the oldest event of the backlog was received' }),
+      .describe('whether the backlog is larger than that, because counting stopped'),
+    behind_since: time.describe('when the oldest event of the backlog was received'),
     sent: z.string().nullable(),
     last_sent_at: time,
-    rejected: z.number().int().nullable().meta({ description: 'rejected events that were not resent' }),
+    rejected: z.number().int().nullable().describe('rejected events that were not resent'),
     last_error: z.string().nullable(),
     last_error_at: time,
   })
@@ -40,7 +37,7 @@ export const oneDestination = z.object({ path: z.object({ name: z.string().max(2
 export const rewindBody = z.strictObject({
   to: z
     .union([z.literal('now').transform(() => undefined), moment])
-    .meta({ description: 'now, ISO 8601, or relative: 90m, 12h, 7d' }),
+    .describe('now, ISO 8601, or relative: 90m, 12h, 7d'),
 });
 
 const rejectedCursor = cursorOf(z.object({ id: z.uuid() }));
@@ -63,7 +60,7 @@ export const rejectedQuery = z.object({ limit: limit(50, 500), cursor: rejectedC
 export const resendBody = z
   .strictObject({
     ids: z.array(z.uuid('must be ids of events')).min(1).max(500).optional(),
-    all: z.literal(true).optional().meta({ description: 'all rejected events, one part per request' }),
+    all: z.literal(true).optional().describe('all rejected events, one part per request'),
     limit: limit(100, 500),
     cursor: rejectedCursor,
   })

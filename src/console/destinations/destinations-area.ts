@@ -152,7 +152,7 @@ const testRoute = (options: DestinationsOptions) =>
       refusal: z
         .string()
         .nullable()
-        .meta({ description: 'why the destination rejected the event; null if it accepted the event' }),
+        .describe('why the destination rejected the event; null if it accepted the event'),
     }),
     async work({ path: { name } }, { operator }) {
       mustBeConfigured(options, name);

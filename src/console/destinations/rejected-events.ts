@@ -36,7 +36,7 @@ export interface ResendOptions {
 /** The result of resending one event. */
 export const resentSchema = z.object({
   event_id: z.string(),
-  reason: z.string().nullable().meta({ description: 'why the event was not sent; null if it was sent' }),
+  reason: z.string().nullable().describe('why the event was not sent; null if it was sent'),
 });
 
 type Resent = z.output<typeof resentSchema>;

@@ -83,7 +83,7 @@ const histogramRoute = (db: Db) =>
             .min(2)
             .max(500)
             .default(60)
-            .meta({ description: 'maximum number of bars, 2 to 500' }),
+            .describe('maximum number of bars, 2 to 500'),
         })
         .refine(isInOrder, NOT_IN_ORDER),
     }),

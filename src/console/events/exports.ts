@@ -21,7 +21,7 @@ import { exportSchema } from './event-schemas.ts';
 const exportId = z
   .string()
   .regex(/^[0-9a-f]{32}$/, 'must have 32 hexadecimal digits')
-  .meta({ description: 'random id chosen by the client: 32 hexadecimal digits' });
+  .describe('random id chosen by the client: 32 hexadecimal digits');
 
 const byId = z.object({ path: z.object({ export_id: exportId }) });
 

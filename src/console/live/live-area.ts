@@ -29,7 +29,7 @@ const position = z
     return z.NEVER;
   })
   .optional()
-  .meta({ description: 'resume after this message id, like the header Last-Event-ID' });
+  .describe('resume after this message id, like the header Last-Event-ID');
 
 /** New events as they are stored. */
 export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: EventHub }): Area {

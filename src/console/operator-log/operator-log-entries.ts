@@ -14,19 +14,19 @@ const details = z.record(z.string(), z.unknown());
 export const actionSchema = z
   .object({
     id: z.string(),
-    began_at: isoTime.meta({ description: 'ISO 8601, UTC' }),
+    began_at: isoTime.describe('ISO 8601, UTC'),
     operator: z
       .string()
-      .meta({ description: 'account, "admin token", "local user", or user and host of the command line' }),
+      .describe('account, "admin token", "local user", or user and host of the command line'),
     via: z.enum(['console', 'api', 'command', 'system']),
     action: z.enum(OPERATOR_ACTIONS),
-    subject: z.string().nullable().meta({ description: 'a destination, an id or a source' }),
-    details: details.meta({ description: 'input of the action' }),
+    subject: z.string().nullable().describe('a destination, an id or a source'),
+    details: details.describe('input of the action'),
     ended_at: isoTime.nullable(),
     outcome: z
       .enum(['done', 'failed'])
       .nullable()
-      .meta({ description: 'null while the action runs; stays null if its process was killed' }),
+      .describe('null while the action runs; stays null if its process was killed'),
     result: details.nullable(),
   })
   .meta({ id: 'OperatorAction' });

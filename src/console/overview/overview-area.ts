@@ -55,11 +55,11 @@ const bucketSeconds = z.coerce
   .int()
   .min(60)
   .multipleOf(60)
-  .meta({ description: 'width of a bucket in seconds, a multiple of 60' });
+  .describe('width of a bucket in seconds, a multiple of 60');
 
 const arrivalsQuery = z
   .object({
-    since: moment.meta({ description: 'start of the range: ISO 8601 or relative (24h)' }),
+    since: moment.describe('start of the range: ISO 8601 or relative (24h)'),
     until: rangeShape.until,
     bucket_seconds: bucketSeconds.optional(),
     points: z.coerce
@@ -68,8 +68,8 @@ const arrivalsQuery = z
       .min(1)
       .max(2_000)
       .optional()
-      .meta({ description: 'approximate number of buckets, unless bucket_seconds is set' }),
-    source: z.string().optional().meta({ description: 'source (exact match)' }),
+      .describe('approximate number of buckets, unless bucket_seconds is set'),
+    source: z.string().optional().describe('source (exact match)'),
   })
   .refine(isInOrder, NOT_IN_ORDER);
 
@@ -140,8 +140,8 @@ function overviewRoutes(
       ...VIEW,
       asks: z.object({ query: z.object(rangeShape).refine(isInOrder, NOT_IN_ORDER) }),
       answer: conservationSchema.extend({
-        since: z.string().nullable().meta({ description: 'start of the range; null without a range' }),
-        until: z.string().nullable().meta({ description: 'end of the range; null without a range' }),
+        since: z.string().nullable().describe('start of the range; null without a range'),
+        until: z.string().nullable().describe('end of the range; null without a range'),
       }),
       async work({ query: { since, until } }, { scope }) {
         const hasRange = since !== undefined || until !== undefined;

@@ -92,13 +92,10 @@ const oneRoute = (db: Db) =>
     ...VIEW,
     asks: oneQuarantined,
     answer: quarantinedSchema.extend({
-      replay_of: z
-        .string()
-        .nullable()
-        .meta({ description: 'id of the item whose replay quarantined this one' }),
+      replay_of: z.string().nullable().describe('id of the item whose replay quarantined this one'),
       again: z
         .array(z.object({ quarantine_id: z.string(), reason: z.string() }))
-        .meta({ description: 'records that its replay quarantined again' }),
+        .describe('records that its replay quarantined again'),
     }),
     async work({ path }, { scope }) {
       const { item, replayOf, account } = await describeQuarantined(db, scope, path.quarantine_id);
@@ -127,7 +124,7 @@ const contentRoute = (db: Db) =>
     },
   });
 
-const next = z.string().nullable().meta({ description: 'cursor of the next part; null after the last part' });
+const next = z.string().nullable().describe('cursor of the next part; null after the last part');
 
 const replayRoute = ({ db, replay }: QuarantineOptions) =>
   jsonRoute({

@@ -16,11 +16,11 @@ export const quarantinedSchema = z
     source: z.string(),
     message_type: deliveredType,
     reason: z.string(),
-    encoding: z.string().nullable().meta({ description: 'Content-Encoding, if the item is a whole body' }),
+    encoding: z.string().nullable().describe('Content-Encoding, if the item is a whole body'),
     bytes: z.number().int(),
     state: z.enum(['open', 'replayed', 'discarded']),
     resolved_at: isoTime.nullable(),
-    replay_delivery_id: z.string().nullable().meta({ description: 'the delivery that its replay created' }),
+    replay_delivery_id: z.string().nullable().describe('the delivery that its replay created'),
   })
   .meta({ id: 'Quarantined', description: 'A body or a record that could not be parsed or stored' });
 
@@ -35,7 +35,7 @@ export const conditionsShape = {
   ...rangeShape,
   source: conditionShape.source,
   type: deliveredType.optional(),
-  reason: conditionShape.text.meta({ description: 'any part of the reason, ignoring case' }),
+  reason: conditionShape.text.describe('any part of the reason, ignoring case'),
 };
 
 /** The conditions of a list of quarantined items. */
@@ -68,7 +68,7 @@ export const chosenBody = z
     ids: z.array(z.uuid('must be ids of quarantined items')).min(1).max(MOST_AT_ONCE).optional(),
     matching: matching
       .optional()
-      .meta({ description: 'all open items that meet these conditions; {} for all open items' }),
+      .describe('all open items that meet these conditions; {} for all open items'),
     limit: limit(500, MOST_AT_ONCE),
     cursor: cursorOf(z.object({ began: z.string(), after: z.uuid() })),
   })
@@ -81,17 +81,18 @@ export const chosenBody = z
 export const replaySchema = z
   .object({
     quarantine_id: z.string(),
-    outcome: z.enum(['replayed', 'resolved', 'refused', 'unknown']).meta({
-      description:
+    outcome: z
+      .enum(['replayed', 'resolved', 'refused', 'unknown'])
+      .describe(
         'replayed: stored as a new delivery; resolved: replayed or discarded before; refused: not accepted now, the item stays open; unknown: no such item',
-    }),
-    delivery_id: z.string().nullable().meta({ description: 'the delivery that the replay created' }),
+      ),
+    delivery_id: z.string().nullable().describe('the delivery that the replay created'),
     events: z.number().int(),
     duplicates: z.number().int(),
     again: z
       .array(z.object({ quarantine_id: z.string(), reason: z.string() }))
-      .meta({ description: 'records that were quarantined again, with their new ids' }),
-    reason: z.string().nullable().meta({ description: 'why the item was not replayed' }),
+      .describe('records that were quarantined again, with their new ids'),
+    reason: z.string().nullable().describe('why the item was not replayed'),
   })
   .meta({ id: 'Replay', description: 'The result of replaying one quarantined item' });
 

@@ -51,12 +51,12 @@ export function settingsArea({ db, settings, reload }: SettingsOptions): Area {
           changed: z
             .array(z.string())
             .readonly()
-            .meta({ description: 'changed settings, sources and destinations, in force now' }),
+            .describe('changed settings, sources and destinations, in force now'),
           needs_restart: z
             .array(z.string())
             .readonly()
-            .meta({ description: 'changed settings that keep their value until a restart' }),
-          errors: z.array(z.string()).readonly().meta({ description: 'what could not be put in force' }),
+            .describe('changed settings that keep their value until a restart'),
+          errors: z.array(z.string()).readonly().describe('what could not be put in force'),
         }),
         work: (_asked, { operator }) =>
           recordAction(db, { operator, action: 'settings.reload' }, reload, (reloaded) => ({ ...reloaded })),

@@ -62,7 +62,7 @@ const listRoute = (options: SubscriptionsOptions): ApiRoute =>
     answer: z.object({
       items: z.array(z.object({ source: z.string() })),
       next_cursor: z.null(),
-      missing: z.array(z.string()).meta({ description: 'missing settings' }),
+      missing: z.array(z.string()).describe('missing settings'),
     }),
     async work(_asked, { scope }) {
       const { sources, missing } = limitTo(scope, options);
