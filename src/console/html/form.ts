@@ -8,7 +8,7 @@ import type { Content } from './html.ts';
 
 const NO_PROBLEMS: Problems = new Map();
 
-/** A labelled text field with what the person entered, valid or not, and its problem below. `name` is the query parameter. */
+/** A labelled text field with the entered value, valid or not, and its problem below. `name` is the query parameter. */
 export function fieldOf(
   written: Written,
   name: string,
@@ -36,7 +36,7 @@ export function fieldOf(
   `;
 }
 
-/** A labelled choice of values with their labels; the first one if the person has chosen none. */
+/** A labelled choice of values with their labels; the first one if none was chosen. */
 export function selectOf(
   written: Written,
   name: string,

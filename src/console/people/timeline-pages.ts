@@ -27,7 +27,7 @@ import { accessPointName, readPlaces, whereaboutsOf } from './whereabouts.ts';
 const USER: Subject = { path: '/people/user', parameter: 'name' };
 const CLIENT: Subject = { path: '/people/client', parameter: 'mac' };
 
-/** A page of a timeline, and the query parameter that names whose timeline it is. */
+/** A page with a timeline, and the query parameter that names its user or client. */
 interface Subject {
   readonly path: string;
   readonly parameter: 'name' | 'mac';
@@ -157,7 +157,7 @@ const COLUMNS: readonly Column<StoredEvent>[] = [
   ...GENERAL_COLUMNS,
 ];
 
-/** The events of somebody by day, newest first. */
+/** Events by day, newest first, and a link to search them. */
 function timelineOf({ path }: Subject, written: Written, page: PageOf<StoredEvent>, search: Query): Content {
   const byDay = Map.groupBy(page.items, ({ occurredAt }) => occurredAt.slice(0, 10));
   return html`
