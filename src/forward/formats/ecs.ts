@@ -84,7 +84,7 @@ export const ECS_MAPPINGS: readonly Mapping[] = [
 /** `source.ip` and `related.ip` contain these. */
 const OMITTED = ['ipv4', 'ipv6', 'framed_ip_address'];
 
-const PLANS = eachKind((kind, { action }) =>
+const planOf = eachKind((kind, { action }) =>
   compilePlan({
     constants: {
       'ecs.version': '9.4.0',
@@ -108,5 +108,5 @@ const PLANS = eachKind((kind, { action }) =>
  */
 export const formatEcs: Format = (event) => {
   const facts = factsOf(event);
-  return JSON.stringify(PLANS[facts.kind](facts));
+  return JSON.stringify(planOf(facts.kind)(facts));
 };

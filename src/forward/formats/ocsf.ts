@@ -213,7 +213,7 @@ const classConstants = ({ classUid, activityId, severityId }: OcsfRow) => ({
   severity_id: severityId,
 });
 
-const PLANS = eachKind((kind) => {
+const planOf = eachKind((kind) => {
   const row = OCSF_ROWS[kind];
   return compilePlan({
     constants: {
@@ -234,5 +234,5 @@ const PLANS = eachKind((kind) => {
  */
 export const formatOcsf: Format = (event) => {
   const facts = factsOf(event);
-  return JSON.stringify(PLANS[facts.kind](facts));
+  return JSON.stringify(planOf(facts.kind)(facts));
 };
