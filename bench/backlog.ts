@@ -11,7 +11,7 @@ import { watchMemory } from './memory.ts';
 import { TARGETS } from './targets/all.ts';
 import { dataDirOf } from './targets/postgres.ts';
 import { openPlace } from './targets/target.ts';
-import { WORKLOADS } from './workloads.ts';
+import { fill, WORKLOADS } from './workloads.ts';
 
 /** The results of draining a spooled backlog while new deliveries came in. */
 export interface Backlog {
@@ -86,8 +86,8 @@ async function fillSpool(directory: string, deliveries: number): Promise<void> {
 }
 
 function spooled(number: number, receivedAt: number): QueuedDelivery {
-  const { messageType, body } = WORKLOADS[WORKLOAD];
-  const records = body(1_000_000_000 + number, receivedAt);
+  const { messageType, template } = WORKLOADS[WORKLOAD];
+  const records = fill(template, 100_000_000 + number, receivedAt);
   return {
     deliveryId: newDeliveryId(receivedAt),
     source: 'default',

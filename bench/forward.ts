@@ -12,7 +12,7 @@ import { connectDatabase } from './targets/postgres.ts';
 import type { AskDatabase } from './targets/postgres.ts';
 import { openPlace } from './targets/target.ts';
 import type { Place } from './targets/target.ts';
-import { startWithSettings } from './targets/xiq-sink.ts';
+import { startOnRedis } from './targets/xiq-sink.ts';
 import { WORKLOADS } from './workloads.ts';
 
 /** How fast one destination caught up. */
@@ -57,7 +57,7 @@ export async function measureForwarding(seconds: number, signal: AbortSignal): P
   const file = path.join(place.directory, 'settings.yaml');
   // JSON is YAML.
   await writeFile(file, JSON.stringify({ destinations }));
-  const running = await startWithSettings(place, { XIQ_SINK_CONFIG: file });
+  const running = await startOnRedis(place, { settings: { XIQ_SINK_CONFIG: file } });
   const ask = await connectDatabase(running.databaseUrl, place);
 
   const { messageType, rows } = WORKLOADS[FILL];

@@ -3,16 +3,16 @@ import type { Client } from 'autocannon';
 import { CONNECTIONS, LoadOptions } from './apply-load.ts';
 import type { LoadResult } from './apply-load.ts';
 import { createLatencies } from './latencies.ts';
-import { WORKLOADS } from './workloads.ts';
+import { authorizationOf, fill, WORKLOADS } from './workloads.ts';
 
 /**
- * The load's process: sends the workload that its argument describes and prints the LoadResult.
+ * The load's process without wrk, and for a load of a limited rate: sends the workload that its argument describes and prints the LoadResult.
  *
  * When the time is over, each connection still waits for its last answer. It is unknown whether the delivery of a closed
  * connection was accepted, so rows could not be compared with answers.
  */
 const { origin, secret, workload, seconds, rate } = LoadOptions.parse(JSON.parse(process.argv[2] ?? ''));
-const { messageType, body } = WORKLOADS[workload];
+const { messageType, form, template } = WORKLOADS[workload];
 
 /** Connections without an answer this long after the end are closed. */
 const PATIENCE_SECONDS = 30;
@@ -26,14 +26,14 @@ const startedAt = Date.now();
 const run = autocannon({
   url: `${origin}/ingest/default/${messageType}`,
   method: 'POST',
-  headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+  headers: { authorization: authorizationOf(form, secret), 'content-type': 'application/json' },
   connections: CONNECTIONS,
   pipelining: 1,
   ...(rate === undefined ? {} : { overallRate: rate }),
   duration: seconds + PATIENCE_SECONDS,
   sampleInt: 100,
   setupClient: (client) => void clients.push(client),
-  requests: [{ setupRequest: (request) => ({ ...request, body: body((sent += 1), Date.now()) }) }],
+  requests: [{ setupRequest: (request) => ({ ...request, body: fill(template, (sent += 1), Date.now()) }) }],
 });
 run.on('response', (_client, status, _bytes, milliseconds) => {
   if (status < 200 || status > 299) return;

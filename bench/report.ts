@@ -1,4 +1,5 @@
 import type { Backlog } from './backlog.ts';
+import type { Budget } from './budget.ts';
 import { formatTable } from '../src/commands/shared/output.ts';
 import { countOf, formatCount } from '../src/units.ts';
 import type { Forwarded } from './forward.ts';
@@ -127,6 +128,35 @@ export function formatForwarded(forwarded: Forwarded): string {
   return (
     `${formatWhole(events)} events, stored at ${formatWhole(ingestRate)}/s; load of ${formatWhole(liveRate)} deliveries/s, ` +
     `p99 ${quietP99.toFixed(1)} ms without forwarding\n${formatTable(columns, rows)}`
+  );
+}
+
+/** Functions below the table of the parts. */
+const FUNCTIONS_SHOWN = 15;
+
+/** Processor time per delivery: a table of the parts, and one of the functions that take most of it. */
+export function formatBudget({ target, workload, deliveries, ...budget }: Budget): string {
+  const { program, parts, others, functions, deliveriesPerSecond } = budget;
+  const total = others.reduce((sum, { microseconds }) => sum + microseconds, program);
+  const line = (name: string, microseconds: number) => [
+    name,
+    microseconds.toFixed(1).padStart(7),
+    `${((microseconds * 100) / total).toFixed(1)} %`.padStart(7),
+  ];
+  const rows = [
+    line('xiq-sink', program),
+    ...parts.map(({ name, microseconds }) => line(`  ${name}`, microseconds)),
+    ...others.map(({ name, microseconds }) => line(name, microseconds)),
+    line('all', total),
+  ];
+  const longest = functions
+    .slice(0, FUNCTIONS_SHOWN)
+    .map(({ name, part, at, microseconds }) => [name, microseconds.toFixed(1).padStart(7), part, at]);
+  return (
+    `${workload}, ${TARGETS[target].title}: microseconds of processor time per delivery ` +
+    `(${formatCount(deliveries)} deliveries, ${formatWhole(deliveriesPerSecond)}/s)\n` +
+    `${formatTable(['', '     us', '  share'], rows)}\n\n` +
+    formatTable(['function', '     us', 'part', 'at'], longest)
   );
 }
 

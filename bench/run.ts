@@ -3,6 +3,8 @@ import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typin
 import { describeError } from '../src/errors.ts';
 import { CONNECTIONS } from './apply-load.ts';
 import { measureBacklog } from './backlog.ts';
+import { BUDGET_TARGETS, BUDGET_WORKLOADS, measureBudget } from './budget.ts';
+import type { Budget } from './budget.ts';
 import { measureForwarding } from './forward.ts';
 import { describeMachine } from './machine.ts';
 import { measure } from './measure.ts';
@@ -10,6 +12,7 @@ import type { Measurement } from './measure.ts';
 import {
   compare,
   formatBacklog,
+  formatBudget,
   formatComparison,
   formatForwarded,
   formatMachine,
@@ -38,6 +41,10 @@ const program = new Command('npm run bench --')
     ]),
   )
   .option(
+    '--budget',
+    'instead: report the processor time per delivery by part of the program, database, queue and sender (Linux)',
+  )
+  .option(
     '--soak <minutes>',
     'instead: load xiq-sink on Redis for this long and report whether its memory grows',
     minutes,
@@ -57,15 +64,20 @@ const program = new Command('npm run bench --')
     'instead: fill a database once with this many events and report how fast searches and exports are',
     positive,
   )
-  .option('--json <file>', 'also write all results to this file')
-  .action(async (options) => {
+  .option(
+    '--json [file]',
+    'also write all results to this file; without a file, print them as JSON instead of tables (--budget: also in a pipe)',
+  )
+  .action(async ({ json, ...options }) => {
     const signal = interruption();
+    const output = outputTo(json ?? (options.budget === true && !process.stdout.isTTY));
     try {
-      if (options.soak !== undefined) await runSoak(options.soak, options, signal);
-      else if (options.forward !== undefined) await runForward(options.forward, options, signal);
-      else if (options.backlog !== undefined) await runBacklog(options.backlog, options, signal);
-      else if (options.search !== undefined) await runSearch(options.search, options, signal);
-      else await runComparison(options, signal);
+      if (options.budget === true) await runBudget(options, output, signal);
+      else if (options.soak !== undefined) await runSoak(options.soak, output, signal);
+      else if (options.forward !== undefined) await runForward(options.forward, output, signal);
+      else if (options.backlog !== undefined) await runBacklog(options.backlog, output, signal);
+      else if (options.search !== undefined) await runSearch(options.search, output, signal);
+      else await runComparison(options, output, signal);
     } catch (error) {
       console.error(
         signal.aborted ? 'stopped; servers and temporary files are removed' : describeError(error),
@@ -74,20 +86,24 @@ const program = new Command('npm run bench --')
     }
   });
 
+/** Where the results go. */
 interface Output {
-  readonly json?: string | undefined;
+  /** Shows a text to people. */
+  show(text: string): void;
+  /** Writes all results as JSON, if that was asked for. */
+  save(content: object): Promise<void>;
 }
 
-interface Choice extends Output {
+interface Choice {
   readonly seconds: number;
   readonly only?: readonly string[] | undefined;
 }
 
-async function runComparison({ seconds, only, json }: Choice, signal: AbortSignal): Promise<void> {
+async function runComparison({ seconds, only }: Choice, output: Output, signal: AbortSignal): Promise<void> {
   const machine = await describeMachine(signal);
-  console.log(formatMachine(machine));
+  output.show(formatMachine(machine));
   if (machine.redis === undefined) {
-    console.log('redis-server is not on PATH: measuring only xiq-sink on its embedded database');
+    output.show('redis-server is not on PATH: measuring only xiq-sink on its embedded database');
   }
   const targets = chosen(TARGET_NAMES, only).filter(
     (target) => machine.redis !== undefined || !TARGETS[target].needsRedis,
@@ -101,8 +117,8 @@ async function runComparison({ seconds, only, json }: Choice, signal: AbortSigna
     }
   }
   const compared = compare(measurements);
-  console.log(`\n${formatComparison(compared)}`);
-  await writeJson(json, { machine, load: { connections: CONNECTIONS, seconds }, measurements: compared });
+  output.show(`\n${formatComparison(compared)}`);
+  await output.save({ machine, load: { connections: CONNECTIONS, seconds }, measurements: compared });
 
   const wrong = measurements.filter(
     ({ storedRows, expectedRows, cutShort }) => storedRows !== expectedRows && !cutShort,
@@ -112,50 +128,77 @@ async function runComparison({ seconds, only, json }: Choice, signal: AbortSigna
   }
 }
 
-async function runSoak(minutes: number, { json }: Output, signal: AbortSignal): Promise<void> {
+async function runBudget({ seconds, only }: Choice, output: Output, signal: AbortSignal): Promise<void> {
   const machine = await describeMachine(signal);
-  console.log(formatMachine(machine));
-  if (machine.redis === undefined) throw new Error('--soak needs redis-server on PATH');
-  const result = await soak(minutes, (sample) => console.log(formatSample(sample)), signal);
-  console.log(formatSoak(result));
-  await writeJson(json, { machine, load: { connections: CONNECTIONS, seconds: minutes * 60 }, soak: result });
+  const budgets: Budget[] = [];
+  for (const workload of chosen(WORKLOAD_NAMES, only, BUDGET_WORKLOADS)) {
+    for (const target of chosen(BUDGET_TARGETS, only)) {
+      console.error(`${workload}: ${TARGETS[target].title} ...`);
+      const budget = await measureBudget(target, workload, seconds, signal);
+      output.show(`\n${formatBudget(budget)}`);
+      budgets.push(budget);
+    }
+  }
+  await output.save({ machine, load: { connections: CONNECTIONS, seconds }, budgets });
 }
 
-async function runBacklog(deliveries: number, { json }: Output, signal: AbortSignal): Promise<void> {
+async function runSoak(minutes: number, output: Output, signal: AbortSignal): Promise<void> {
   const machine = await describeMachine(signal);
-  console.log(formatMachine(machine));
+  output.show(formatMachine(machine));
+  if (machine.redis === undefined) throw new Error('--soak needs redis-server on PATH');
+  const result = await soak(minutes, (sample) => output.show(formatSample(sample)), signal);
+  output.show(formatSoak(result));
+  await output.save({ machine, load: { connections: CONNECTIONS, seconds: minutes * 60 }, soak: result });
+}
+
+async function runBacklog(deliveries: number, output: Output, signal: AbortSignal): Promise<void> {
+  const machine = await describeMachine(signal);
+  output.show(formatMachine(machine));
   if (machine.redis === undefined) throw new Error('--backlog needs redis-server on PATH');
   const backlog = await measureBacklog(deliveries, signal);
-  console.log(formatBacklog(backlog));
-  await writeJson(json, { machine, backlog });
+  output.show(formatBacklog(backlog));
+  await output.save({ machine, backlog });
 }
 
-async function runForward(seconds: number | true, { json }: Output, signal: AbortSignal): Promise<void> {
+async function runForward(seconds: number | true, output: Output, signal: AbortSignal): Promise<void> {
   const machine = await describeMachine(signal);
-  console.log(formatMachine(machine));
+  output.show(formatMachine(machine));
   if (machine.redis === undefined) throw new Error('--forward needs redis-server on PATH');
   const forwarded = await measureForwarding(seconds === true ? FILL_SECONDS : seconds, signal);
-  console.log(formatForwarded(forwarded));
-  await writeJson(json, { machine, forwarded });
+  output.show(formatForwarded(forwarded));
+  await output.save({ machine, forwarded });
 }
 
-async function runSearch(events: number, { json }: Output, signal: AbortSignal): Promise<void> {
+async function runSearch(events: number, output: Output, signal: AbortSignal): Promise<void> {
   const machine = await describeMachine(signal);
-  console.log(formatMachine(machine));
+  output.show(formatMachine(machine));
   const searched = await measureSearch(events, signal);
-  console.log(formatSearched(searched));
-  await writeJson(json, { machine, searched });
+  output.show(formatSearched(searched));
+  await output.save({ machine, searched });
 }
 
-async function writeJson(file: string | undefined, content: object): Promise<void> {
-  if (file === undefined) return;
-  await writeFile(file, `${JSON.stringify({ measuredAt: new Date(), ...content }, undefined, 2)}\n`);
+/** To a file beside the tables, or instead of them to standard output (true). */
+function outputTo(json: string | boolean): Output {
+  return {
+    show: (text) => {
+      if (json !== true) console.log(text);
+    },
+    save: async (content) => {
+      const text = JSON.stringify({ measuredAt: new Date(), ...content }, undefined, 2);
+      if (json === true) console.log(text);
+      else if (json !== false) await writeFile(json, `${text}\n`);
+    },
+  };
 }
 
-/** The chosen names; all names if none of this kind was chosen. */
-function chosen<Name extends string>(names: readonly Name[], only: readonly string[] = []): readonly Name[] {
+/** The chosen names; the usual ones if none of this kind was chosen. */
+function chosen<Name extends string>(
+  names: readonly Name[],
+  only: readonly string[] = [],
+  usual = names,
+): readonly Name[] {
   const asked = names.filter((name) => only.includes(name));
-  return asked.length > 0 ? asked : names;
+  return asked.length > 0 ? asked : usual;
 }
 
 /** Fires at Ctrl-C or SIGTERM. Everything is then stopped and removed in order; further signals change nothing. */

@@ -1,5 +1,5 @@
 import { startPlain } from './plain.ts';
-import type { Place, RunningTarget } from './target.ts';
+import type { Place, RunningTarget, Variant } from './target.ts';
 import { startOnEmbedded, startOnRedis } from './xiq-sink.ts';
 
 export const TARGET_NAMES = ['redis', 'embedded', 'plain', 'plain-tuned'] as const;
@@ -11,7 +11,8 @@ export interface Target {
   /** The name in the report. */
   readonly title: string;
   readonly needsRedis: boolean;
-  readonly start: (place: Place) => Promise<RunningTarget>;
+  /** Only xiq-sink has variants. */
+  readonly start: (place: Place, variant?: Variant) => Promise<RunningTarget>;
 }
 
 /** Concurrent jobs: the default of BullMQ's worker, and the number of connections in pg's pool. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../test/support/free-port.ts';
 import { checkAnswers, startChild } from './child.ts';
-import { connectDatabase, startPostgres } from './postgres.ts';
+import { connectDatabase, postgresPid, startPostgres } from './postgres.ts';
 import { startRedis } from './redis.ts';
 import type { Place, RunningTarget } from './target.ts';
 
@@ -11,7 +11,7 @@ const PROGRAM = fileURLToPath(new URL('../plain-receiver.ts', import.meta.url));
 /** The plain receiver, on the same Redis and Postgres set-up as xiq-sink, with this many concurrent jobs. */
 export async function startPlain(place: Place, concurrency: number): Promise<RunningTarget> {
   const databaseUrl = await startPostgres(place);
-  const redisUrl = await startRedis(place);
+  const redis = await startRedis(place);
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
   const secret = randomBytes(32).toString('hex');
@@ -23,7 +23,7 @@ export async function startPlain(place: Place, concurrency: number): Promise<Run
       env: {
         NODE_ENV: 'production',
         DATABASE_URL: databaseUrl,
-        REDIS_URL: redisUrl,
+        REDIS_URL: redis.url,
         PORT: String(port),
         WEBHOOK_SECRET: secret,
         CONCURRENCY: String(concurrency),
@@ -37,6 +37,7 @@ export async function startPlain(place: Place, concurrency: number): Promise<Run
     origin,
     secret,
     pid,
+    servers: { Postgres: await postgresPid(place), Redis: redis.pid },
     countRows: async (messageType) =>
       Number(await ask(`select count(*) from plain_events where message_type = '${messageType}'`)),
   };

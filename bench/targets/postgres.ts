@@ -21,16 +21,20 @@ export async function startPostgres(place: Place): Promise<string> {
  * you start the programs that use the server, so they end first.
  */
 export function stopPostgresWith(place: Place): void {
-  const pidFile = path.join(dataDirOf(place), 'postgres', 'cluster', 'postmaster.pid');
-  const readPid = async () => Number((await readFile(pidFile, 'utf8').catch(() => '')).split('\n')[0]);
   place.cleanup.defer(async () => {
     // SIGINT is the server's fast shutdown, after which it removes the file; signal 0 only checks that it exists.
-    let running = send(await readPid(), 'SIGINT');
+    let running = send(await postgresPid(place), 'SIGINT');
     while (running) {
       await sleep(50);
-      running = send(await readPid(), 0);
+      running = send(await postgresPid(place), 0);
     }
   });
+}
+
+/** The process id of the place's database server; 0 if it is not running. */
+export async function postgresPid(place: Place): Promise<number> {
+  const file = path.join(dataDirOf(place), 'postgres', 'cluster', 'postmaster.pid');
+  return Number((await readFile(file, 'utf8').catch(() => '')).split('\n')[0]);
 }
 
 function send(pid: number, signal: NodeJS.Signals | 0): boolean {

@@ -5,8 +5,8 @@ import { freePort } from '../../test/support/free-port.ts';
 import { startChild } from './child.ts';
 import type { Place } from './target.ts';
 
-/** Starts a Redis that syncs each write to disk before it answers. Returns its URL. */
-export async function startRedis(place: Place): Promise<string> {
+/** Starts a Redis that syncs each write to disk before it answers. */
+export async function startRedis(place: Place): Promise<{ readonly url: string; readonly pid: number }> {
   const port = await freePort();
   const options = {
     port: String(port),
@@ -17,7 +17,7 @@ export async function startRedis(place: Place): Promise<string> {
     save: '',
     'maxmemory-policy': 'noeviction',
   };
-  await startChild(
+  const pid = await startChild(
     {
       name: 'redis-server',
       command: 'redis-server',
@@ -27,7 +27,7 @@ export async function startRedis(place: Place): Promise<string> {
     },
     place,
   );
-  return `redis://127.0.0.1:${port}`;
+  return { url: `redis://127.0.0.1:${port}`, pid };
 }
 
 async function ping(port: number): Promise<void> {

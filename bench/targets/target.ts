@@ -17,8 +17,18 @@ export interface RunningTarget {
   readonly secret: string;
   /** The id of the receiver's Node.js process. */
   readonly pid: number;
+  /** The process ids of the servers that it uses, by name. */
+  readonly servers: Readonly<Record<string, number>>;
   /** The number of rows in Postgres from records of this type. */
   countRows(messageType: MessageType): Promise<number>;
+}
+
+/** How xiq-sink is started. */
+export interface Variant {
+  /** The folder of its checkout; without it, this one. */
+  readonly checkout?: string;
+  /** Additional settings. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 /** Creates a place under the temporary directory. The user of the database can read it as well. */

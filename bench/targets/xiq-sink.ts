@@ -1,53 +1,53 @@
 import { randomBytes } from 'node:crypto';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { tableOf } from '../../src/message-types.ts';
 import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
 import { freePort } from '../../test/support/free-port.ts';
 import { checkAnswers, startChild } from './child.ts';
-import { connectDatabase, dataDirOf, startPostgres, stopPostgresWith } from './postgres.ts';
+import { connectDatabase, dataDirOf, postgresPid, startPostgres, stopPostgresWith } from './postgres.ts';
 import { startRedis } from './redis.ts';
-import type { Place, RunningTarget } from './target.ts';
+import type { Place, RunningTarget, Variant } from './target.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../bin/xiq-sink', import.meta.url));
+/** The folder of this checkout. */
+export const THIS_CHECKOUT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** xiq-sink with its queue in Redis. */
-export async function startOnRedis(place: Place): Promise<RunningTarget> {
-  return startWithSettings(place, {});
-}
-
-/** xiq-sink with its queue in Redis and additional settings. */
-export async function startWithSettings(
+export async function startOnRedis(
   place: Place,
-  settings: Readonly<Record<string, string>>,
+  { settings, ...variant }: Variant = {},
 ): Promise<RunningTarget & { readonly databaseUrl: string }> {
   const databaseUrl = await startPostgres(place);
+  const redis = await startRedis(place);
   const program = await startProgram(place, {
-    DATABASE_URL: databaseUrl,
-    REDIS_URL: await startRedis(place),
-    ...settings,
+    ...variant,
+    settings: { DATABASE_URL: databaseUrl, REDIS_URL: redis.url, ...settings },
   });
-  return { ...(await withRows(program, databaseUrl, place)), databaseUrl };
+  const servers = { Postgres: await postgresPid(place), Redis: redis.pid };
+  return { ...program, ...(await withRows(databaseUrl, place)), servers, databaseUrl };
 }
 
 /** xiq-sink alone: with an embedded database that contains the queue. */
-export async function startOnEmbedded(place: Place): Promise<RunningTarget> {
+export async function startOnEmbedded(place: Place, variant?: Variant): Promise<RunningTarget> {
   stopPostgresWith(place);
-  const program = await startProgram(place, {});
+  const program = await startProgram(place, variant);
   // The server is running; this returns its address.
   const { databaseUrl } = await startEmbeddedPostgres(dataDirOf(place));
-  return withRows(program, databaseUrl, place);
+  const servers = { Postgres: await postgresPid(place) };
+  return { ...program, ...(await withRows(databaseUrl, place)), servers };
 }
 
-type Program = Omit<RunningTarget, 'countRows'>;
-
-async function startProgram(place: Place, settings: Readonly<Record<string, string>>): Promise<Program> {
+async function startProgram(
+  place: Place,
+  { checkout = THIS_CHECKOUT, settings }: Variant = {},
+): Promise<Pick<RunningTarget, 'origin' | 'secret' | 'pid'>> {
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
   const secret = randomBytes(32).toString('hex');
   const pid = await startChild(
     {
       name: 'xiq-sink',
-      command: PROGRAM,
+      command: path.join(checkout, 'bin', 'xiq-sink'),
       args: ['serve'],
       env: {
         DATA_DIR: dataDirOf(place),
@@ -65,10 +65,9 @@ async function startProgram(place: Place, settings: Readonly<Record<string, stri
   return { origin, secret, pid };
 }
 
-async function withRows(program: Program, databaseUrl: string, place: Place): Promise<RunningTarget> {
+async function withRows(databaseUrl: string, place: Place): Promise<Pick<RunningTarget, 'countRows'>> {
   const ask = await connectDatabase(databaseUrl, place);
   return {
-    ...program,
     countRows: async (messageType) => Number(await ask(`select count(*) from ${tableOf(messageType)}`)),
   };
 }

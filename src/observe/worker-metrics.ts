@@ -1,15 +1,7 @@
 import type { Registry } from 'prom-client';
 import type { MessageType } from '../domain.ts';
 import { metersOf } from './metrics.ts';
-
-/** The figures of a stored delivery that are counted. */
-interface StoredRow {
-  readonly source: string;
-  readonly messageType: string;
-  readonly eventCount: number;
-  readonly duplicateCount: number;
-  readonly quarantinedCount: number;
-}
+import type { Stored } from './sum-stored.ts';
 
 /** Seconds. */
 const STORE_BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -19,14 +11,11 @@ const STORE_DELIVERIES_BUCKETS = [1, 4, 16, 64, 256, 1024, 4096];
 
 const LABELS = ['source', 'message_type'] as const;
 
-/**
- * Registers the metrics of storing. Call the result after each transaction, with the rows of its deliveries and its
- * duration.
- */
+/** Registers the metrics of storing. Call the result after each transaction, with what it stored and its duration. */
 export function createStoringMetrics(
   registry: Registry,
   sourceLabel: (source: string) => string,
-): (rows: readonly StoredRow[], seconds: number) => void {
+): (stored: Stored, seconds: number) => void {
   const { counter, histogram } = metersOf(registry);
   const events = counter('events_stored_total', 'Events stored as new rows', ...LABELS);
   const duplicates = counter(
@@ -45,15 +34,15 @@ export function createStoringMetrics(
     'Deliveries stored by one transaction',
     STORE_DELIVERIES_BUCKETS,
   );
-  return (rows, seconds) => {
+  return (stored, seconds) => {
     durations.observe(seconds);
-    deliveries.observe(rows.length);
-    for (const { source, messageType, ...counts } of rows) {
-      const labels = { source: sourceLabel(source), message_type: messageType };
-      events.inc(labels, counts.eventCount);
-      duplicates.inc(labels, counts.duplicateCount);
+    deliveries.observe(stored.deliveries);
+    for (const sum of stored.sums) {
+      const labels = { source: sourceLabel(sum.source), message_type: sum.messageType };
+      events.inc(labels, sum.events);
+      duplicates.inc(labels, sum.duplicates);
       // Also by 0: an increase shows only if its series exists before it.
-      quarantined.inc(labels, counts.quarantinedCount);
+      quarantined.inc(labels, sum.quarantined);
     }
   };
 }

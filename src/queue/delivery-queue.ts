@@ -68,6 +68,9 @@ export interface DeliveryQueueOptions {
   readonly logger: Logger;
 }
 
+/** Making a batch holds up the event loop: 7 ms for 1 MiB on Postgres. Ingest must hardly notice a flood. */
+const BULK_BOUNDS = { ...GROUP_BOUNDS, maxBytes: 256 * 1024 };
+
 /**
  * Opens a lane of the queue with its spool. Deliveries that arrive during one write share the next one. While the queue is
  * unavailable they go to the spool, which is drained into the queue when it is available again.
@@ -144,7 +147,8 @@ export function openDeliveryQueue({
   /** A batch is for one queue. In the bulk lane it is of one source, and no source waits for the commit of another. */
   function groupOf(source: string): GroupCommit<QueuedDelivery, Durability> {
     const key = lane === 'bulk' ? source : chooseQueue(names, source);
-    const group = groups.get(key) ?? createGroupCommit(commit, GROUP_BOUNDS);
+    const bounds = lane === 'bulk' ? BULK_BOUNDS : GROUP_BOUNDS;
+    const group = groups.get(key) ?? createGroupCommit(commit, bounds);
     groups.set(key, group);
     return group;
   }

@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import { describeError } from '../errors.ts';
 import { startForwarding } from '../forward/forward-events.ts';
-import { openForwardingDatabase } from '../store/database.ts';
+import { checkDatabase, openForwardingDatabase } from '../store/database.ts';
 import { addDestination } from '../store/destinations.ts';
 import { endOfEvents } from '../store/read-events.ts';
 import { closing } from './closing.ts';
@@ -39,7 +39,7 @@ export async function startForwardings(
   const { config } = live;
   const db = openForwardingDatabase(databaseUrl, logLostConnections(logger));
   started.defer(closing(logger, 'database of the forwarder', () => db.destroy()));
-  observation.addPool('forwarding', db, started);
+  observation.addPool('forwarding', () => checkDatabase(db), started);
   const running = new Map<string, Running>();
   const oneAtATime = pLimit(1);
 

@@ -5,7 +5,6 @@ import packageJson from '../../package.json' with { type: 'json' };
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import type { ForwardObserver } from '../forward/forward-events.ts';
-import type { OnStored } from '../handlers/store-batch.ts';
 import type { IngestObserver } from '../ingest/receive-delivery.ts';
 import { cached } from '../observe/cached.ts';
 import { createForwardingMetrics } from '../observe/forwarding-metrics.ts';
@@ -18,6 +17,7 @@ import type { ProcessGauge } from '../observe/process-figures.ts';
 import { isProblem } from '../observe/readiness.ts';
 import type { Readiness } from '../observe/readiness.ts';
 import { startProcessReport } from '../observe/process-report.ts';
+import type { Stored } from '../observe/sum-stored.ts';
 import { createStoringProgress } from '../observe/storing-progress.ts';
 import type { StoringProgress } from '../observe/storing-progress.ts';
 import type { TypeSilence } from '../observe/silence.ts';
@@ -49,7 +49,8 @@ export interface Observation {
   readonly traces: Traces | undefined;
   readonly ingest: IngestObserver;
   readonly onCommitted: OnCommitted;
-  readonly onStored: OnStored;
+  /** Called after every transaction with what it stored, and its duration. */
+  readonly onStored: (stored: Stored, seconds: number) => void;
   readonly onQuarantineDropped: (dropped: DroppedContent) => void;
   readonly forwarding: ForwardObserver;
   readonly onSubscriptionsChecked: (source: string, changes: number) => void;
@@ -63,10 +64,10 @@ export interface Observation {
   readonly storing: StoringProgress;
   /** The steps of the start. */
   readonly startSteps: StartSteps;
-  /** The connections that do the work of this process, by the name of the work. */
-  readonly pools: ReadonlyMap<string, Db>;
+  /** Checks of the connections that do the work of this process, by the name of the work. */
+  readonly pools: ReadonlyMap<string, CheckPool>;
   /** Adds connections that do work, until they are closed. */
-  addPool(name: string, db: Db, closed: AsyncDisposableStack): void;
+  addPool(name: string, check: CheckPool, closed: AsyncDisposableStack): void;
   /** Follows the maintenance, once it runs. */
   followMaintenance(blocked: () => readonly BlockedChange[]): void;
   /** Follows the silence watch, once it runs. */
@@ -76,6 +77,9 @@ export interface Observation {
   /** Reports in the database that this process is alive, and how ready, until everything is closed. */
   startReport(databaseUrl: string, readiness: Readiness, opened: AsyncDisposableStack): void;
 }
+
+/** Rejects if the database does not answer over these connections. */
+export type CheckPool = () => Promise<void>;
 
 export interface ObservationOptions {
   readonly config: ServiceConfig;
@@ -102,7 +106,7 @@ export async function startObserving(
   const arrivals = () => latest();
   let blocked: () => readonly BlockedChange[] = () => [];
   const storing = createStoringProgress();
-  const pools = new Map<string, Db>();
+  const pools = new Map<string, CheckPool>();
   const gauge = createProcessGauge({
     receives: receivesIn(role),
     stores: storesIn(role),
@@ -116,8 +120,8 @@ export async function startObserving(
     storing,
     startSteps: createStartSteps(role !== 'ingest' && options.db !== undefined),
     pools,
-    addPool(name, pool, closed) {
-      pools.set(name, pool);
+    addPool(name, check, closed) {
+      pools.set(name, check);
       closed.defer(() => void pools.delete(name));
     },
     askDestinations,
@@ -179,10 +183,10 @@ function observeParts(
       },
     },
     onCommitted: (deliveries) => ingest?.committed(deliveries),
-    onStored(rows, seconds) {
-      countStored?.(rows, seconds);
+    onStored(stored, seconds) {
+      countStored?.(stored, seconds);
       gauge.stored(
-        rows.reduce((sum, { eventCount }) => sum + eventCount, 0),
+        stored.sums.reduce((sum, { events }) => sum + events, 0),
         seconds,
       );
     },

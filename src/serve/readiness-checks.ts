@@ -14,13 +14,15 @@ import { countOf, formatBytes, formatDuration } from '../units.ts';
 import { describeBlocked } from './maintenance.ts';
 import { forwardsIn, storesIn } from './roles.ts';
 import type { Role } from './roles.ts';
-import type { Observation } from './observation.ts';
+import type { CheckPool, Observation } from './observation.ts';
 
 export interface CheckedParts {
   readonly role: Role;
   readonly db: Db | undefined;
   /** Undefined in a process that accepts no deliveries. */
   readonly queue: DeliveryQueue | undefined;
+  /** Whether the queue is in the database. */
+  readonly isQueueStored?: boolean;
   /** Measures the queue. Undefined in a process that neither stores nor has the console. */
   readonly measure: (() => Promise<QueueMeasure>) | undefined;
   readonly observation: Pick<
@@ -38,9 +40,10 @@ const BEHIND_AFTER_MS = 5 * 60 * 1000;
  * The readiness checks of a process of this role. Forwarding and silence never make it unavailable: deliveries are
  * accepted all the same.
  */
-export function checksOf({ role, db, queue, measure, observation }: CheckedParts): Checks {
+export function checksOf({ role, db, queue, isQueueStored, measure, observation }: CheckedParts): Checks {
+  const queueDb = isQueueStored === true ? db : undefined;
   return {
-    ...(queue === undefined ? {} : { queue: queueCheck(queue), spool: spoolCheck(queue) }),
+    ...(queue === undefined ? {} : { queue: queueCheck(queue, queueDb), spool: spoolCheck(queue) }),
     ...(db === undefined
       ? {}
       : {
@@ -57,10 +60,12 @@ export function checksOf({ role, db, queue, measure, observation }: CheckedParts
 }
 
 /** Deliveries are accepted while the queue or the spool is available, even if they cannot be stored now. */
-function queueCheck(queue: DeliveryQueue): Check {
+function queueCheck(queue: DeliveryQueue, db: Db | undefined): Check {
   const ask = async (): Promise<Finding> => {
     if ((await queue.check()) === 'queued') return { state: 'ok' };
-    return { state: 'spooling', why: queue.state().failure };
+    const { failure } = queue.state();
+    const obstacles = db === undefined ? undefined : await findObstaclesOf(db).catch(() => undefined);
+    return { state: 'spooling', why: [failure, obstacles].filter((part) => part !== undefined).join(': ') };
   };
   return { ask, isNeeded: true };
 }
@@ -89,16 +94,16 @@ function databaseCheck(
 ): Check {
   const ask = async () => {
     const idle = [...pools].filter(([name]) => name !== 'storing' || storing.state().batches === 0);
-    const parts = await Promise.all(idle.map(async ([name, pool]) => ({ name, ...(await probe(pool)) })));
+    const parts = await Promise.all(idle.map(async ([name, check]) => ({ name, ...(await probe(check)) })));
     if (parts.length === 0) await checkDatabase(db);
     return worstOf(parts, ['away']);
   };
   return { ask, isNeeded: role !== 'all' && role !== 'ingest' };
 }
 
-async function probe(pool: Db): Promise<{ readonly state: State; readonly why: string }> {
+async function probe(check: CheckPool): Promise<{ readonly state: State; readonly why: string }> {
   try {
-    await soon(checkDatabase(pool));
+    await soon(check());
     return { state: 'ok', why: '' };
   } catch (error) {
     return { state: 'away', why: describeError(error) };
@@ -170,15 +175,20 @@ function storingCheck(
 /** What the sessions of this service wait for in the database. */
 async function explainWait(db: Db): Promise<string> {
   try {
-    const { standby, blockers } = await soon(findObstacles(db, PATIENCE_MS / 2_000));
-    const obstacles = [
-      ...(standby ? ['a commit waits for a synchronous standby to confirm it'] : []),
-      ...blockers.map((session) => `a lock is held by ${describeWork(session)}`),
-    ];
-    return obstacles.join('; ') || 'the database names nothing that is in the way';
+    return (await findObstaclesOf(db)) ?? 'the database names nothing that is in the way';
   } catch (error) {
     return `the database does not say why: ${describeError(error)}`;
   }
+}
+
+/** What is in the way of the sessions of this service; undefined if the database names nothing. */
+async function findObstaclesOf(db: Db): Promise<string | undefined> {
+  const { standby, blockers } = await soon(findObstacles(db, PATIENCE_MS / 2_000));
+  const obstacles = [
+    ...(standby ? ['a commit waits for a synchronous standby to confirm it'] : []),
+    ...blockers.map((session) => `a lock is held by ${describeWork(session)}`),
+  ];
+  return obstacles.length === 0 ? undefined : obstacles.join('; ');
 }
 
 const timeOf = (epochMs: number) => new Date(epochMs).toISOString();

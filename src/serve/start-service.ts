@@ -21,7 +21,7 @@ import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import type { QueueLocation } from '../queue/engine.ts';
 import { openFairQueue } from '../queue/fair-queue.ts';
 import { createIdentity } from '../queue/installation.ts';
-import { openDatabase } from '../store/database.ts';
+import { checkDatabase, openDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { locateDeliveries } from '../store/wal-position.ts';
 import { createConsole } from './console.ts';
@@ -154,7 +154,10 @@ async function startParts(
     : undefined;
   const hasConsole = role === 'all' || role === 'console';
   const measure = storesIn(role) || hasConsole ? measureOf(queue, queueLocation, logger, opened) : undefined;
-  const readiness = createReadiness(checksOf({ role, db, queue, measure, observation }), logger);
+  const readiness = createReadiness(
+    checksOf({ role, db, queue, isQueueStored: config.redisUrl === undefined, measure, observation }),
+    logger,
+  );
   const health: HealthOptions = {
     readiness: {
       ask: async () => (draining.aborted ? STOPPING : readiness.ask()),
@@ -183,11 +186,11 @@ async function startParts(
           opened,
         )
       : undefined;
-  if (console !== undefined) observation.addPool('console', console.db, opened);
+  if (console !== undefined) observation.addPool('console', () => checkDatabase(console.db), opened);
   const metrics = () => observation.metrics.render();
   const adminPort = await startAdminListener(config, { metrics, console, draining }, logger, opened);
   if (role !== 'ingest' && database !== undefined) {
-    const start = startOf(role, { config, live, ...database, queueLocation, observation, logger });
+    const start = startOf({ role, config, live, ...database, queueLocation, observation, logger });
     await startWithDatabase(start, logger, signal, working);
   }
   if (storesIn(role) && database !== undefined) {
@@ -201,8 +204,8 @@ async function startParts(
 const STOPPING = { status: 'unavailable', checks: { process: 'stopping' } } as const;
 
 /** The parts of a role that need the database. They bring its tables up to date first, or check them. */
-function startOf(role: Role, options: StoringOptions & ForwardingOptions): Start {
-  const { config, databaseUrl, db, logger } = options;
+function startOf(options: StoringOptions & ForwardingOptions): Start {
+  const { role, config, databaseUrl, db, logger } = options;
   const { startSteps: steps } = options.observation;
   return async (started, signal) => {
     const applied = await steps.run('migrations', () => prepareTables(config, databaseUrl, db, signal));

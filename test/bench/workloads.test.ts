@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { WORKLOAD_NAMES, WORKLOADS } from '../../bench/workloads.ts';
+import { fill, WORKLOAD_NAMES, WORKLOADS } from '../../bench/workloads.ts';
 import { deliveryToEvents } from '../support/convert.ts';
 
 describe.each(WORKLOAD_NAMES)('workload %s', (name) => {
-  const { messageType, records, rows, body } = WORKLOADS[name];
+  const { messageType, records, rows, template } = WORKLOADS[name];
   const now = Date.UTC(2026, 0, 31);
 
   const events = (number: number, sentAt: number) => {
-    const text = body(number, sentAt);
+    const text = fill(template, number, sentAt);
     return deliveryToEvents({
       deliveryId: '019b0000-0000-7000-8000-000000000000',
       source: 'default',

@@ -93,7 +93,7 @@ describe.each(BACKENDS)('traces, $backend', ({ available, usesRedis }) => {
   });
 });
 
-it('cost nothing but a log line when nobody takes them', async () => {
+it('cost nothing but a log line of each thread when nobody takes them', async () => {
   const program = await start(false, `http://127.0.0.1:${await freePort()}`);
   await deliver(program);
   await waitFor(() => program.output().includes("can't export traces"));
@@ -101,5 +101,6 @@ it('cost nothing but a log line when nobody takes them', async () => {
   const began = performance.now();
   expect(await program.end('SIGTERM')).toBe(0);
   expect(performance.now() - began).toBeLessThan(8_000);
-  expect(program.output().split("can't export traces")).toHaveLength(2);
+  // Ingest and the two lanes export on their own.
+  expect(program.output().split("can't export traces").length - 1).toBeLessThanOrEqual(3);
 });

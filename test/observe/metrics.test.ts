@@ -73,14 +73,8 @@ describe('metrics', () => {
       metrics.registry,
       createSourceLabel(() => []),
     );
-    const row = {
-      source: 'a',
-      messageType: 'UNKNOWN',
-      eventCount: 4,
-      duplicateCount: 0,
-      quarantinedCount: 2,
-    };
-    onStored([row, { ...row, eventCount: 1 }], 0.02);
+    const sum = { source: 'a', messageType: 'UNKNOWN', events: 5, duplicates: 0, quarantined: 4 };
+    onStored({ deliveries: 2, sums: [sum] }, 0.02);
     const of = '{source="a",message_type="UNKNOWN"}';
     expect(await samples(metrics, 'events_stored')).toEqual([`xiq_sink_events_stored_total${of} 5`]);
     expect(await samples(metrics, 'duplicates')).toEqual([`xiq_sink_duplicates_total${of} 0`]);

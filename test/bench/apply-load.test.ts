@@ -1,0 +1,40 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { applyLoad } from '../../bench/apply-load.ts';
+import { authorizationOf, fill, WORKLOADS } from '../../bench/workloads.ts';
+
+const SECRET = 'a-secret-of-the-benchmark';
+const never = new AbortController().signal;
+
+// Without a rate wrk sends, if it is on PATH.
+test.each([
+  { workload: 'audit-1-basic', rate: undefined },
+  { workload: 'location-20', rate: undefined },
+  { workload: 'audit-1', rate: 500 },
+] as const)(
+  'the load of $workload with the rate $rate is sent as it is written',
+  async ({ workload, rate }) => {
+    const { messageType, form, template } = WORKLOADS[workload];
+    const bodies: string[] = [];
+    const others = new Set<string>();
+    await using server = createServer((request, response) => {
+      others.add(`${request.method} ${request.url} ${request.headers.authorization}`);
+      void text(request).then((body) => response.end(void bodies.push(body)));
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = z.object({ port: z.number() }).parse(server.address());
+    const options = { origin: `http://127.0.0.1:${port}`, secret: SECRET, workload, seconds: 0.2, rate };
+    const load = await applyLoad(options, never);
+
+    expect(load).toMatchObject({ acknowledged: bodies.length, refused: 0, unanswered: 0 });
+    expect(bodies.length).toBeGreaterThan(10);
+    expect(new Set(bodies).size).toBe(bodies.length);
+    expect([...others]).toEqual([`POST /ingest/default/${messageType} ${authorizationOf(form, SECRET)}`]);
+    // The first delivery, whose time is unknown, is one of those of the first moments.
+    const times = Array.from({ length: 400 }, (_, milliseconds) => load.startedAt + milliseconds);
+    expect(times.some((now) => bodies.includes(fill(template, 7, now)))).toBe(true);
+  },
+);
