@@ -1,6 +1,5 @@
 import type { RootCommand } from '@bomb.sh/tab';
-import { Argument } from '@commander-js/extra-typings';
-import type { Command, CommandUnknownOpts, Option } from '@commander-js/extra-typings';
+import { Argument, type Command, type CommandUnknownOpts, type Option } from '@commander-js/extra-typings';
 import { LAUNCHER } from '../command-name.ts';
 import { defineCommand, examples } from './shared/options.ts';
 

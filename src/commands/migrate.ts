@@ -2,8 +2,7 @@ import type { Command } from '@commander-js/extra-typings';
 import { defineCommand } from './shared/options.ts';
 import { print } from './shared/output.ts';
 import { stopSignal } from './shared/process.ts';
-import { quietLogger } from './shared/run-on-store.ts';
-import type { Settings } from './shared/run-on-store.ts';
+import { quietLogger, type Settings } from './shared/run-on-store.ts';
 
 /** The command `migrate`. */
 export function defineMigrate(program: Command, settings: Settings): void {

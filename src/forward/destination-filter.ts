@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { FAMILIES, FAMILY_OF, MESSAGE_TYPES } from '../domain.ts';
-import type { MessageType } from '../domain.ts';
+import { FAMILIES, FAMILY_OF, MESSAGE_TYPES, type MessageType } from '../domain.ts';
 import type { StoredEvent } from '../store/stored-event.ts';
 
 const identifiers = z.array(z.union([z.int(), z.string().regex(/^\d{1,19}$/)]).transform(String)).min(1);

@@ -1,5 +1,4 @@
-import { createHistogram } from 'node:perf_hooks';
-import type { RecordableHistogram } from 'node:perf_hooks';
+import { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
 
 /** Figures of the last minute, or of the time since the start if that is shorter. */
 interface MinuteSummary {

@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Selectable } from 'kysely';
+import { sql, type Selectable } from 'kysely';
 import { ConflictError, NotFoundError } from '../errors.ts';
 import type { AccountRole } from '../permissions.ts';
 import type { Db, Trx } from './database.ts';

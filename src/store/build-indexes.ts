@@ -3,8 +3,7 @@ import { OutageError } from '../errors.ts';
 import { isLockTimeout } from '../postgres.ts';
 import type { Db, Trx } from './database.ts';
 import { limitLockWait } from './locks.ts';
-import { declaredBy, loadMigrations } from './migrations.ts';
-import type { LargeIndex, Migrations } from './migrations.ts';
+import { declaredBy, loadMigrations, type LargeIndex, type Migrations } from './migrations.ts';
 import { becomeOwner, sessionAsOwner } from './roles.ts';
 import { cancelledBy } from './server-sessions.ts';
 

@@ -1,8 +1,7 @@
 import { ConflictError, NotFoundError } from '../errors.ts';
 import type { Db } from './database.ts';
 import { addDestination, forgetDestination, moveCursor, setState } from './destinations.ts';
-import { recordAction } from './operator-log.ts';
-import type { Operator } from './operator-log.ts';
+import { recordAction, type Operator } from './operator-log.ts';
 import { endOfEvents, positionBefore } from './read-events.ts';
 import type { OperatorActionName } from './tables.ts';
 

@@ -1,10 +1,9 @@
 import { sql } from 'kysely';
 import type { MessageType } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
-import type { Db } from './database.ts';
 import { allOf, familyQueries, timeConditions } from './event-filter.ts';
 import type { Condition, EventFilter, FamilyQuery } from './event-filter.ts';
-import { withinTime } from './database.ts';
+import { withinTime, type Db } from './database.ts';
 import type { Scope } from './scope.ts';
 
 /** The number of events in each bar of a time range. */

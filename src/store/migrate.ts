@@ -5,8 +5,7 @@ import { OutageError, UsageError } from '../errors.ts';
 import { isLockTimeout } from '../postgres.ts';
 import type { Db, Trx } from './database.ts';
 import { limitLockWait } from './locks.ts';
-import { declaredBy, loadMigrations } from './migrations.ts';
-import type { Migrations } from './migrations.ts';
+import { declaredBy, loadMigrations, type Migrations } from './migrations.ts';
 import { asOwner, checkReader, grantToService } from './roles.ts';
 import { cancelledBy, describeSession, findHolders } from './server-sessions.ts';
 

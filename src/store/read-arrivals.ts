@@ -1,10 +1,8 @@
 import { COUNTS, SUMS } from './roll-up-arrivals.ts';
 import { sql } from 'kysely';
-import { isMessageType } from '../domain.ts';
-import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
+import { isMessageType, type MessageType, type UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import type { Db } from './database.ts';
-import { inScope } from './scope.ts';
-import type { Scope } from './scope.ts';
+import { inScope, type Scope } from './scope.ts';
 
 /** A range of arrival times, and the width of its buckets. */
 export interface ArrivalRange {

@@ -1,10 +1,8 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import { describeError } from '../errors.ts';
-import { logOut } from './subscriber.ts';
-import { changesOf, messageTypeOf } from './plan.ts';
-import type { Change } from './plan.ts';
-import type { Subscriber } from './subscriber.ts';
+import { logOut, type Subscriber } from './subscriber.ts';
+import { changesOf, messageTypeOf, type Change } from './plan.ts';
 
 /** The time between two checks. */
 const INTERVAL_MS = 10 * 60 * 1000;

@@ -1,9 +1,7 @@
-import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
-import type { Command } from '@commander-js/extra-typings';
+import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-typings';
 import { ACCOUNT_ROLES } from '../../permissions.ts';
 import { defineCommand, wholeNumber } from '../shared/options.ts';
-import { runOnStore } from '../shared/run-on-store.ts';
-import type { Settings } from '../shared/run-on-store.ts';
+import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 /** The commands `access add|list|change|remove|token`. */
 export function defineAccess(program: Command, settings: Settings): void {

@@ -1,8 +1,7 @@
 import { listAccessTokens } from '../../store/access-tokens.ts';
 import { listAccounts } from '../../store/accounts.ts';
 import type { Db } from '../../store/database.ts';
-import { note, print, printRows } from '../shared/output.ts';
-import type { Columns } from '../shared/output.ts';
+import { note, print, printRows, type Columns } from '../shared/output.ts';
 
 type Listed = Awaited<ReturnType<typeof listAccounts>>[number];
 

@@ -1,8 +1,7 @@
 import type { Command } from '@commander-js/extra-typings';
 import { defineCommand } from '../shared/options.ts';
 import { stopSignal } from '../shared/process.ts';
-import { quietLogger } from '../shared/run-on-store.ts';
-import type { Settings } from '../shared/run-on-store.ts';
+import { quietLogger, type Settings } from '../shared/run-on-store.ts';
 
 /** The commands `backup` and `restore`. */
 export function defineBackup(program: Command, settings: Settings): void {

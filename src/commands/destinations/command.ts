@@ -3,8 +3,7 @@ import type { Destination } from '../../forward/parse-destinations.ts';
 import type { Db } from '../../store/database.ts';
 import { defineCommand, readTime, time, TIME_FORMS, wholeNumber, zoneOption } from '../shared/options.ts';
 import { FAILED, stopSignal } from '../shared/process.ts';
-import { runOnStore } from '../shared/run-on-store.ts';
-import type { Settings } from '../shared/run-on-store.ts';
+import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 /** The commands `destinations list|test|pause|resume|rewind|forget|rejected|replay`. */
 export function defineDestinations(program: Command, settings: Settings): void {

@@ -1,13 +1,10 @@
 import type { Destination } from '../../forward/parse-destinations.ts';
 import type { Db } from '../../store/database.ts';
-import { describeDestinations } from '../../store/destinations.ts';
-import type { DescribedDestination } from '../../store/destinations.ts';
-import { listRejected } from '../../store/rejected-events.ts';
-import type { Rejected } from '../../store/rejected-events.ts';
+import { describeDestinations, type DescribedDestination } from '../../store/destinations.ts';
+import { listRejected, type Rejected } from '../../store/rejected-events.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 import { formatCount, formatDuration } from '../../units.ts';
-import { note, print, printRows } from '../shared/output.ts';
-import type { Columns } from '../shared/output.ts';
+import { note, print, printRows, type Columns } from '../shared/output.ts';
 
 const COLUMNS: Columns<DescribedDestination> = {
   name: ({ name }) => name,

@@ -6,15 +6,13 @@ import type { SourceConfig } from '../../config.ts';
 import { describeError } from '../../errors.ts';
 import { createLogger } from '../../logger.ts';
 import { demandPermissions } from '../../subscribe/permissions.ts';
-import { changesOf, messageTypeOf } from '../../subscribe/plan.ts';
-import type { Change } from '../../subscribe/plan.ts';
+import { changesOf, messageTypeOf, type Change } from '../../subscribe/plan.ts';
 import { createSubscribers } from '../../subscribe/create-subscribers.ts';
 import { readKeptSecret } from '../../serve/webhook-secret.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 import { listSources } from '../../store/sources.ts';
 import { countOf } from '../../units.ts';
-import { fail, LIMIT_MS, ok, skipped, warn } from './check.ts';
-import type { Finding } from './check.ts';
+import { fail, LIMIT_MS, ok, skipped, warn, type Finding } from './check.ts';
 import type { DatabaseAccess } from './database-access.ts';
 
 /** The API access of a source. */

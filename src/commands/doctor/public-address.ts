@@ -5,10 +5,8 @@ import { connect, rootCertificates } from 'node:tls';
 import type { Config } from '../../config.ts';
 import { describeError } from '../../errors.ts';
 import { countOf } from '../../units.ts';
-import { readTlsFiles } from '../../ingest/tls-files.ts';
-import type { TlsFiles } from '../../ingest/tls-files.ts';
-import { fail, ok, warn } from './check.ts';
-import type { Finding } from './check.ts';
+import { readTlsFiles, type TlsFiles } from '../../ingest/tls-files.ts';
+import { fail, ok, warn, type Finding } from './check.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 

@@ -1,5 +1,4 @@
-import { Option } from '@commander-js/extra-typings';
-import type { Command } from '@commander-js/extra-typings';
+import { Option, type Command } from '@commander-js/extra-typings';
 import {
   defineCommand,
   macAddress,
@@ -12,8 +11,7 @@ import {
   zoneOption,
 } from '../shared/options.ts';
 import { stopSignal } from '../shared/process.ts';
-import { runOnStore } from '../shared/run-on-store.ts';
-import type { Settings } from '../shared/run-on-store.ts';
+import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 /** The commands `events search|tail|export`. */
 export function defineEvents(program: Command, settings: Settings): void {

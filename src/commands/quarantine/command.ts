@@ -1,5 +1,4 @@
-import { Option } from '@commander-js/extra-typings';
-import type { Command } from '@commander-js/extra-typings';
+import { Option, type Command } from '@commander-js/extra-typings';
 import { QUARANTINE_STATES } from '../../store/tables.ts';
 import {
   defineCommand,
@@ -11,8 +10,7 @@ import {
   zoneOption,
 } from '../shared/options.ts';
 import { FAILED, stopSignal } from '../shared/process.ts';
-import { quietLogger, runOnStore } from '../shared/run-on-store.ts';
-import type { Settings } from '../shared/run-on-store.ts';
+import { quietLogger, runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 /** The commands `quarantine list|show|replay|discard`. */
 export function defineQuarantine(program: Command, settings: Settings): void {

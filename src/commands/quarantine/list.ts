@@ -13,8 +13,7 @@ import type { QuarantineState } from '../../store/tables.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 import { formatCount } from '../../units.ts';
 import { revealOnLine } from '../../hidden-characters.ts';
-import { note, print, printJson, printRows } from '../shared/output.ts';
-import type { Columns } from '../shared/output.ts';
+import { note, print, printJson, printRows, type Columns } from '../shared/output.ts';
 import { checkIds } from './chosen.ts';
 
 const COLUMNS: Columns<Quarantined> = {

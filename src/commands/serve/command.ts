@@ -1,5 +1,4 @@
-import { Option } from '@commander-js/extra-typings';
-import type { Command } from '@commander-js/extra-typings';
+import { Option, type Command } from '@commander-js/extra-typings';
 import { ROLES } from '../../serve/roles.ts';
 import { defineCommand } from '../shared/options.ts';
 import type { Settings } from '../shared/run-on-store.ts';

@@ -1,5 +1,4 @@
-import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
-import type { Command } from '@commander-js/extra-typings';
+import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-typings';
 import { commandName } from '../../command-name.ts';
 import { MESSAGE_TYPES } from '../../domain.ts';
 import { UsageError } from '../../errors.ts';

@@ -1,9 +1,7 @@
-import { Option } from '@commander-js/extra-typings';
-import type { Command } from '@commander-js/extra-typings';
+import { Option, type Command } from '@commander-js/extra-typings';
 import { UsageError } from '../../errors.ts';
 import { defineCommand } from '../shared/options.ts';
-import { runOnStore } from '../shared/run-on-store.ts';
-import type { Settings } from '../shared/run-on-store.ts';
+import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 /** The command `sql`. */
 export function defineSql(program: Command, settings: Settings): void {

@@ -2,8 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Request, RequestHandler } from 'express';
 import { HttpError } from '../../errors.ts';
 import type { Access, Visitor } from './access.ts';
-import { hasAccess } from './rule.ts';
-import type { Rule } from './rule.ts';
+import { hasAccess, type Rule } from './rule.ts';
 
 interface AskedFor {
   readonly path: string;

@@ -2,8 +2,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { OpenIdConfig } from '../../config.ts';
 import { HttpError } from '../../errors.ts';
-import { ROLE_PERMISSIONS } from '../../permissions.ts';
-import type { AccountRole } from '../../permissions.ts';
+import { ROLE_PERMISSIONS, type AccountRole } from '../../permissions.ts';
 
 /** What a provider says about a person. */
 export type Claims = Readonly<Record<string, unknown>>;

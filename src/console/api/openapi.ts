@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { createDocument } from 'zod-openapi';
-import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject } from 'zod-openapi';
+import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
 import type { ApiRoute } from './route.ts';
 
 /** The body of every error, the cloud's own shape (specification, "Error body"). */

@@ -5,14 +5,12 @@ import {
   changeDestinationState,
   forgetUnconfigured,
   rewindDestination,
+  type DestinationChange,
 } from '../../store/change-destination.ts';
-import type { DestinationChange } from '../../store/change-destination.ts';
-import { describeDestinations } from '../../store/destinations.ts';
-import type { ConfiguredDestination } from '../../store/destinations.ts';
+import { describeDestinations, type ConfiguredDestination } from '../../store/destinations.ts';
 import { recordAction } from '../../store/operator-log.ts';
 import { VIEW } from '../access/rule.ts';
-import { jsonRoute, NOTHING, orBadGateway, readAsked } from '../api/route.ts';
-import type { ApiRoute, Asking } from '../api/route.ts';
+import { jsonRoute, NOTHING, orBadGateway, readAsked, type ApiRoute, type Asking } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import {
   destinationSchema,
@@ -23,8 +21,7 @@ import {
   rewindBody,
 } from './destination-schemas.ts';
 import { destinationPage, destinationsPage } from './destinations-pages.ts';
-import { readRejected, resendChosen, resentSchema } from './rejected-events.ts';
-import type { ResendOptions } from './rejected-events.ts';
+import { readRejected, resendChosen, resentSchema, type ResendOptions } from './rejected-events.ts';
 
 /** What pages and routes of destinations need. */
 export interface DestinationsOptions extends ResendOptions {

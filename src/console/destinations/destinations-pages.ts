@@ -11,13 +11,10 @@ import type { Visitor } from '../access/access.ts';
 import { hasAccess } from '../access/rule.ts';
 import { destinationAddress, eventAddress } from '../addresses.ts';
 import type { PageOf } from '../api/paging.ts';
-import { html } from '../html/html.ts';
-import type { Content } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { pagerOf, tableOf } from '../html/table.ts';
-import type { Column } from '../html/table.ts';
-import { badge, factsOf, timeOf } from '../html/values.ts';
-import type { Fact } from '../html/values.ts';
+import { pagerOf, tableOf, type Column } from '../html/table.ts';
+import { badge, factsOf, timeOf, type Fact } from '../html/values.ts';
 import { readRejected } from './rejected-events.ts';
 
 /** The state of a destination. */

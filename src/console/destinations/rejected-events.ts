@@ -1,14 +1,11 @@
 import { z } from 'zod';
 import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
-import { findRejected, pageOfRejected } from '../../store/rejected-events.ts';
-import type { Rejected } from '../../store/rejected-events.ts';
+import { findRejected, pageOfRejected, type Rejected } from '../../store/rejected-events.ts';
 import { describeIds, recordAction } from '../../store/operator-log.ts';
 import type { Scope } from '../../store/scope.ts';
-import { pageOf, writeCursor } from '../api/paging.ts';
-import type { PageOf } from '../api/paging.ts';
-import { orBadGateway } from '../api/route.ts';
-import type { Asking } from '../api/route.ts';
+import { pageOf, writeCursor, type PageOf } from '../api/paging.ts';
+import { orBadGateway, type Asking } from '../api/route.ts';
 import type { resendBody } from './destination-schemas.ts';
 
 /** Reads one page of the rejected events of a destination that were not resent. */

@@ -10,8 +10,7 @@ import type { EventPosition } from '../../store/event-pages.ts';
 import type { Scope } from '../../store/scope.ts';
 import type { Query } from '../addresses.ts';
 import { moment } from '../api/moment.ts';
-import { cursorParameter, pageOf } from '../api/paging.ts';
-import type { PageOf } from '../api/paging.ts';
+import { cursorParameter, pageOf, type PageOf } from '../api/paging.ts';
 import { several } from '../api/query.ts';
 
 /** All types of deliveries. */

@@ -1,15 +1,12 @@
 import type { z } from 'zod';
 import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
-import { forwardingOf } from '../../store/rejected-events.ts';
-import type { EventForwarding } from '../../store/rejected-events.ts';
-import { findDelivery } from '../../store/search-deliveries.ts';
-import type { Delivery } from '../../store/search-deliveries.ts';
+import { forwardingOf, type EventForwarding } from '../../store/rejected-events.ts';
+import { findDelivery, type Delivery } from '../../store/search-deliveries.ts';
 import { findEvent } from '../../store/search-events.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
 import type { Scope } from '../../store/scope.ts';
-import { toEventAnswer } from './event-schemas.ts';
-import type { eventDetailSchema, forwardingSchema } from './event-schemas.ts';
+import { toEventAnswer, type eventDetailSchema, type forwardingSchema } from './event-schemas.ts';
 
 /** Whether the filter of a configured destination leaves an event out. */
 export type IsFiltered = (destination: string, event: StoredEvent) => boolean;

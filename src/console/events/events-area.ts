@@ -3,12 +3,10 @@ import type { Db } from '../../store/database.ts';
 import { eventHistogram } from '../../store/event-histogram.ts';
 import { VIEW } from '../access/rule.ts';
 import { limit } from '../api/query.ts';
-import { jsonRoute } from '../api/route.ts';
-import type { ApiRoute } from '../api/route.ts';
+import { jsonRoute, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { conditionShape, cursor, filterOf, isInOrder, NOT_IN_ORDER, readEvents } from './conditions.ts';
-import { describeEvent, toDetailAnswer } from './describe-event.ts';
-import type { IsFiltered } from './describe-event.ts';
+import { describeEvent, toDetailAnswer, type IsFiltered } from './describe-event.ts';
 import { renderEvent } from './event-page.ts';
 import {
   eventDetailSchema,

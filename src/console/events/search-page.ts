@@ -4,13 +4,10 @@ import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import type { Visitor } from '../access/access.ts';
 import { hasAccess } from '../access/rule.ts';
-import { addressOf } from '../addresses.ts';
-import type { Query } from '../addresses.ts';
-import { queryOf, readQuery, withBeginning } from '../api/query.ts';
-import type { Problems, Written } from '../api/query.ts';
+import { addressOf, type Query } from '../addresses.ts';
+import { queryOf, readQuery, withBeginning, type Problems, type Written } from '../api/query.ts';
 import { fieldOf, rangeFields, rangeLinks, typesField } from '../html/form.ts';
-import { html } from '../html/html.ts';
-import type { Content } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { pagerOf } from '../html/table.ts';
 import {

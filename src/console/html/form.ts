@@ -1,10 +1,8 @@
 import type { VNode } from 'preact';
 import { MESSAGE_TYPES } from '../../domain.ts';
 import { addressOf } from '../addresses.ts';
-import { textOf } from '../api/query.ts';
-import type { Problems, Written } from '../api/query.ts';
-import { html } from './html.ts';
-import type { Content } from './html.ts';
+import { textOf, type Problems, type Written } from '../api/query.ts';
+import { html, type Content } from './html.ts';
 
 const NO_PROBLEMS: Problems = new Map();
 

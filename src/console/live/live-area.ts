@@ -11,8 +11,7 @@ import { conditionShape } from '../events/conditions.ts';
 import { fieldOf, typesField } from '../html/form.ts';
 import { html } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { createEventHub } from './event-hub.ts';
-import type { EventHub } from './event-hub.ts';
+import { createEventHub, type EventHub } from './event-hub.ts';
 import { followEvents, parseStoredPosition } from './follow-events.ts';
 
 const { type, source, user, mac, text } = conditionShape;

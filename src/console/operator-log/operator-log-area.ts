@@ -4,15 +4,12 @@ import type { LoggedAction } from '../../store/operator-log.ts';
 import type { OperatorActionName } from '../../store/tables.ts';
 import { formatElapsed } from '../../units.ts';
 import type { PageOf } from '../api/paging.ts';
-import { queryOf } from '../api/query.ts';
-import type { Written } from '../api/query.ts';
+import { queryOf, type Written } from '../api/query.ts';
 import { jsonRoute, readAsked } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { html } from '../html/html.ts';
-import type { Content } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { pagerOf, tableOf } from '../html/table.ts';
-import type { Column } from '../html/table.ts';
+import { pagerOf, tableOf, type Column } from '../html/table.ts';
 import { badge, timeOf } from '../html/values.ts';
 import { actionSchema, askedPage, readActions } from './operator-log-entries.ts';
 

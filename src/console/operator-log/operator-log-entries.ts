@@ -1,11 +1,9 @@
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
-import { listActions } from '../../store/operator-log.ts';
+import { listActions, type LoggedAction } from '../../store/operator-log.ts';
 import { OPERATOR_ACTIONS } from '../../store/tables.ts';
-import type { LoggedAction } from '../../store/operator-log.ts';
 import { isoTime } from '../api/moment.ts';
-import { cursorParameter, pageOf } from '../api/paging.ts';
-import type { PageOf } from '../api/paging.ts';
+import { cursorParameter, pageOf, type PageOf } from '../api/paging.ts';
 import { limit } from '../api/query.ts';
 
 const details = z.record(z.string(), z.unknown());

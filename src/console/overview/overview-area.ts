@@ -4,8 +4,7 @@ import { listProcesses } from '../../store/processes.ts';
 import type { Scope } from '../../store/scope.ts';
 import { VIEW } from '../access/rule.ts';
 import { moment } from '../api/moment.ts';
-import { jsonRoute, NOTHING } from '../api/route.ts';
-import type { ApiRoute } from '../api/route.ts';
+import { jsonRoute, NOTHING, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
 import { createArrivalsReader, readAskedArrivals } from './arrivals.ts';
@@ -16,8 +15,8 @@ import {
   overviewSchema,
   processSchema,
   silenceSchema,
+  type Overview,
 } from './overview-schemas.ts';
-import type { Overview } from './overview-schemas.ts';
 import { describeConservation, describeSilence, readOverview, silencesWithin } from './read-overview.ts';
 import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
 import { processLine } from './sum-figures.ts';

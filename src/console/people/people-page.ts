@@ -10,8 +10,7 @@ import { clientAddress, userAddress } from '../addresses.ts';
 import { queryOf, readQuery } from '../api/query.ts';
 import { userName } from '../events/conditions.ts';
 import { fieldOf } from '../html/form.ts';
-import { html } from '../html/html.ts';
-import type { Content } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { timeOf } from '../html/values.ts';
 

@@ -1,14 +1,11 @@
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import { recordAction } from '../../store/operator-log.ts';
-import { addReplay, NO_REPLAYS, discardQuarantined } from '../../store/quarantine.ts';
-import type { Replay } from '../../store/quarantine.ts';
-import { readContent } from '../../store/search-quarantine.ts';
-import type { Quarantined } from '../../store/search-quarantine.ts';
+import { addReplay, NO_REPLAYS, discardQuarantined, type Replay } from '../../store/quarantine.ts';
+import { readContent, type Quarantined } from '../../store/search-quarantine.ts';
 import type { Scope } from '../../store/scope.ts';
 import { hasAccess, VIEW } from '../access/rule.ts';
-import { jsonRoute, readAsked, streamRoute } from '../api/route.ts';
-import type { ApiRoute } from '../api/route.ts';
+import { jsonRoute, readAsked, streamRoute, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { mayChange, quarantinedPage, renderQuarantine } from './quarantine-pages.ts';
 import {

@@ -9,21 +9,16 @@ import { countOf, formatBytes, formatCount } from '../../units.ts';
 import type { Visitor } from '../access/access.ts';
 import { hasAccess } from '../access/rule.ts';
 import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
-import { only, queryOf } from '../api/query.ts';
-import type { Written } from '../api/query.ts';
+import { only, queryOf, type Written } from '../api/query.ts';
 import { readAsked } from '../api/route.ts';
 import { DELIVERED_TYPES } from '../events/conditions.ts';
 import { fieldOf, filterForm, rangeFields, selectOf, typeSelect } from '../html/form.ts';
-import { html } from '../html/html.ts';
-import type { Content } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { pagerOf, tableOf } from '../html/table.ts';
-import type { Column } from '../html/table.ts';
-import { badge, factsOf, timeOf } from '../html/values.ts';
-import type { Fact } from '../html/values.ts';
+import { pagerOf, tableOf, type Column } from '../html/table.ts';
+import { badge, factsOf, timeOf, type Fact } from '../html/values.ts';
 import { conditionsShape, quarantineQuery } from './quarantine-schemas.ts';
-import { readQuarantine } from './read-quarantine.ts';
-import type { DescribedQuarantined, PageOfQuarantine } from './read-quarantine.ts';
+import { readQuarantine, type DescribedQuarantined, type PageOfQuarantine } from './read-quarantine.ts';
 
 /** The list of quarantined items, with the actions on them. */
 export async function renderQuarantine(db: Db, visitor: Visitor, request: Request): Promise<Page> {

@@ -4,10 +4,8 @@ import { recordAction } from '../../store/operator-log.ts';
 import { hasAccess } from '../access/rule.ts';
 import { jsonRoute, NOTHING } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import type { Content } from '../html/html.ts';
-import { html } from '../html/html.ts';
-import { factsOf } from '../html/values.ts';
-import type { Fact } from '../html/values.ts';
+import { html, type Content } from '../html/html.ts';
+import { factsOf, type Fact } from '../html/values.ts';
 
 /** What pages and routes of settings need. */
 interface SettingsOptions {

@@ -2,17 +2,13 @@ import { z } from 'zod';
 import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
 import { recordAction } from '../../store/operator-log.ts';
-import { isInScope } from '../../store/scope.ts';
-import type { Scope } from '../../store/scope.ts';
+import { isInScope, type Scope } from '../../store/scope.ts';
 import { hasAccess, VIEW } from '../access/rule.ts';
-import { jsonRoute, NOTHING, orBadGateway } from '../api/route.ts';
-import type { ApiRoute } from '../api/route.ts';
+import { jsonRoute, NOTHING, orBadGateway, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { html } from '../html/html.ts';
-import type { Content } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { appliedSchema, sourceSchema } from './subscription-schemas.ts';
-import type { AppliedView, SourceView } from './subscription-schemas.ts';
+import { appliedSchema, sourceSchema, type AppliedView, type SourceView } from './subscription-schemas.ts';
 
 /** The subscriptions of one source. Both calls query the cloud and throw if it does not answer. */
 export interface SourceSubscriptions {

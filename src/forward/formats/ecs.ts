@@ -1,11 +1,8 @@
 import type { Format } from '../sender.ts';
-import { compilePlan } from './document.ts';
-import type { Mapping } from './document.ts';
+import { compilePlan, type Mapping } from './document.ts';
 import { factsOf, PRODUCT, VENDOR } from './facts.ts';
-import { addresses, dashedMac, integer, ip, list, seconds, text, time } from './readings.ts';
-import type { Reading } from './readings.ts';
-import { eachKind } from './record-kind.ts';
-import type { RecordKind } from './record-kind.ts';
+import { addresses, dashedMac, integer, ip, list, seconds, text, time, type Reading } from './readings.ts';
+import { eachKind, type RecordKind } from './record-kind.ts';
 
 /** Categorization fields of the Elastic Common Schema; a kind without a category has neither. */
 export const ECS_CATEGORIES: Readonly<

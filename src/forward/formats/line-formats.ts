@@ -1,6 +1,5 @@
 import type { Fact, Facts } from './facts.ts';
-import { text } from './readings.ts';
-import type { Reading } from './readings.ts';
+import { text, type Reading } from './readings.ts';
 import type { RecordKind } from './record-kind.ts';
 
 /** CEF and LEEF require a product version. The cloud has none, so this is the version of the mapping. */

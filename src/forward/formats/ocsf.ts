@@ -1,11 +1,9 @@
 import type { Format } from '../sender.ts';
-import { compilePlan } from './document.ts';
-import type { Mapping } from './document.ts';
+import { compilePlan, type Mapping } from './document.ts';
 import { factsOf, PRODUCT, VENDOR } from './facts.ts';
 import { always, integer, ip, json, list, mac, milliseconds, seconds, text } from './readings.ts';
 import type { Reading } from './readings.ts';
-import { eachKind } from './record-kind.ts';
-import type { RecordKind } from './record-kind.ts';
+import { eachKind, type RecordKind } from './record-kind.ts';
 
 /** The event class of a kind of record in the Open Cybersecurity Schema Framework 1.5.0. */
 interface OcsfRow {

@@ -1,11 +1,9 @@
-import { createSocket } from 'node:dgram';
-import type { Socket } from 'node:dgram';
+import { createSocket, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
-import { tlsConnectionOptions } from './tls-options.ts';
-import type { TlsOptions } from './tls-options.ts';
+import { tlsConnectionOptions, type TlsOptions } from './tls-options.ts';
 
 /** An open connection to a syslog receiver. */
 export interface SyslogConnection {
