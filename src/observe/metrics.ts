@@ -35,7 +35,7 @@ export function metersOf(registry: Registry) {
     histogram: (name: string, help: string, buckets: number[]) =>
       new Histogram({ ...named(name, help), buckets }),
     /** Each scrape reads all values. */
-    gauge(name: string, help: string, read: () => Reading | Promise<Reading>, ...labelNames: string[]): void {
+    gauge: (name: string, help: string, read: () => Reading | Promise<Reading>, ...labelNames: string[]) => {
       const gauge = new Gauge({
         ...named(name, help),
         labelNames,
