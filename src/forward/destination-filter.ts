@@ -18,11 +18,8 @@ export const destinationFilterSchema = z.strictObject({
 export type DestinationFilter = z.output<typeof destinationFilterSchema>;
 
 /** The message types that this filter can select; the others need not be read. */
-export function messageTypesOf({
-  families,
-  message_types: types,
-  codes,
-}: DestinationFilter): readonly MessageType[] {
+export function messageTypesOf(filter: DestinationFilter): readonly MessageType[] {
+  const { families, message_types: types, codes } = filter;
   return MESSAGE_TYPES.filter(
     (type) =>
       (families === undefined || families.includes(FAMILY_OF[type])) &&

@@ -154,13 +154,8 @@ async function ownError(call: () => Promise<void>): Promise<CloudApiError | unde
   }
 }
 
-function requestOf({
-  application,
-  url,
-  secret,
-  messageType,
-  status,
-}: DesiredSubscription): SubscriptionRequest {
+function requestOf(desired: DesiredSubscription): SubscriptionRequest {
+  const { application, url, secret, messageType, status } = desired;
   return { application, url, secret, message_type: messageType, status };
 }
 

@@ -29,14 +29,8 @@ export interface SubscriptionWatch {
  * Compares the subscriptions of each source with the settings, now and every ten minutes, and logs every difference.
  * Failures are logged, and the next check tries again.
  */
-export function watchSubscriptions({
-  subscribers,
-  repairs,
-  logger,
-  clock,
-  delayMs = 0,
-  onChecked,
-}: WatchOptions): SubscriptionWatch {
+export function watchSubscriptions(options: WatchOptions): SubscriptionWatch {
+  const { subscribers, repairs, logger, clock, delayMs = 0, onChecked } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
 

@@ -32,16 +32,8 @@ export function describeApi(routes: readonly ApiRoute[], version: string): objec
   });
 }
 
-function describeRoute({
-  tag,
-  summary,
-  description,
-  needs,
-  asks,
-  answers,
-  method,
-  path,
-}: ApiRoute): ZodOpenApiOperationObject {
+function describeRoute(route: ApiRoute): ZodOpenApiOperationObject {
+  const { tag, summary, description, needs, asks, answers, method, path } = route;
   const { path: parameters, query, body } = asks.shape;
   const content =
     answers.kind === 'json'

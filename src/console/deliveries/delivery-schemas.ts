@@ -42,13 +42,8 @@ export const deliveryQuery = z
   .refine(isInOrder, NOT_IN_ORDER);
 
 /** The conditions as the store's filter. */
-export function filterOf({
-  type,
-  with: only,
-  source,
-  since,
-  until,
-}: z.output<typeof deliveryQuery>): DeliveryFilter {
+export function filterOf(query: z.output<typeof deliveryQuery>): DeliveryFilter {
+  const { type, with: only, source, since, until } = query;
   return {
     source,
     messageType: type,

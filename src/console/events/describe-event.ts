@@ -58,11 +58,8 @@ export function outcomeOf({ hasPassed, rejectedAt, replayedAt, isFiltered }: Eve
 }
 
 /** The detail of an event for the API. */
-export function toDetailAnswer({
-  event,
-  delivery,
-  forwarding,
-}: EventDetail): z.input<typeof eventDetailSchema> {
+export function toDetailAnswer(detail: EventDetail): z.input<typeof eventDetailSchema> {
+  const { event, delivery, forwarding } = detail;
   return {
     event: toEventAnswer(event),
     delivery: delivery ?? null,

@@ -143,12 +143,8 @@ export function storagePanel(overview: Overview): Content {
   `;
 }
 
-function describeStorage({
-  database_bytes: bytes,
-  default_rows: outside,
-  families,
-  partitions,
-}: Storage): Content {
+function describeStorage(storage: Storage): Content {
+  const { database_bytes: bytes, default_rows: outside, families, partitions } = storage;
   return html`
     ${factsOf([
       ['database', formatBytes(bytes)],

@@ -46,13 +46,8 @@ export interface Dialect {
 }
 
 /** Prepares a dialect: keys and labels are assembled once instead of for each event. */
-export function compileExtension({
-  entries,
-  omit,
-  keyOf,
-  escape,
-  delimiter,
-}: Dialect): (facts: Facts) => string {
+export function compileExtension(dialect: Dialect): (facts: Facts) => string {
+  const { entries, omit, keyOf, escape, delimiter } = dialect;
   const known = new Set([...entries.map(({ fact }) => fact), ...omit]);
   const prepared = entries.map(({ fact, key, reading = text, label }) => ({
     fact,

@@ -70,12 +70,8 @@ interface StreamOptions {
 const KEEP_ALIVE_DELAY_MS = 30_000;
 
 /** Opens a TCP or TLS connection. Rejects with the system's error. */
-export async function openStream({
-  host,
-  port,
-  tls: trust,
-  timeoutMs,
-}: StreamOptions): Promise<SyslogConnection> {
+export async function openStream(options: StreamOptions): Promise<SyslogConnection> {
+  const { host, port, tls: trust, timeoutMs } = options;
   const socket =
     trust === undefined
       ? net.connect({ host, port })
