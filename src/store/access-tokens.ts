@@ -12,10 +12,8 @@ export interface NewAccessToken {
 }
 
 /** Adds an API token. Resolves with its id. Throws NotFoundError if the account does not exist or is disabled. */
-export async function addAccessToken(
-  db: Db,
-  { account, digest, label, expiresAt }: NewAccessToken,
-): Promise<string> {
+export async function addAccessToken(db: Db, token: NewAccessToken): Promise<string> {
+  const { account, digest, label, expiresAt } = token;
   const added = await db
     .insertInto('access_tokens')
     .columns(['account', 'digest', 'label', 'expires_at'])

@@ -125,11 +125,8 @@ interface Sample {
 }
 
 /** Draws the samples: one from each quarter of a bar, within the range. */
-function drawSamples(
-  { since, until }: RangeFilter,
-  starts: readonly number[],
-  bucketSeconds: number,
-): Sample[] {
+function drawSamples(range: RangeFilter, starts: readonly number[], bucketSeconds: number): Sample[] {
+  const { since, until } = range;
   return starts.flatMap((start) => {
     const from = Math.max(start, since.getTime());
     const width = Math.min(start + bucketSeconds * 1_000, until.getTime()) - from;

@@ -13,11 +13,8 @@ export interface RejectedEvent {
   readonly reason: string;
 }
 
-export async function insertRejected(
-  db: Db,
-  destination: string,
-  { eventId, occurredAt, messageType, reason }: RejectedEvent,
-): Promise<void> {
+export async function insertRejected(db: Db, destination: string, event: RejectedEvent): Promise<void> {
+  const { eventId, occurredAt, messageType, reason } = event;
   await db
     .insertInto('rejected_events')
     .values({

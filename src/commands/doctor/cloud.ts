@@ -25,10 +25,8 @@ const WARN_DAYS = 30;
 const FAIL_DAYS = 7;
 
 /** Checks that the cloud accepts our credentials, for how long, and that they permit to manage subscriptions. */
-export async function checkApi(
-  { apiUrl: baseUrl, credentials }: CloudAccess,
-  signal: AbortSignal,
-): Promise<Finding> {
+export async function checkApi(access: CloudAccess, signal: AbortSignal): Promise<Finding> {
+  const { apiUrl: baseUrl, credentials } = access;
   const client = createCloudClient({ baseUrl, credentials, timeoutMs: LIMIT_MS });
   try {
     const info = await client.authorization.tokenInfo(signal);

@@ -131,10 +131,8 @@ const REMEDY =
   'check that serve is running, that DNS points to this machine, and that firewall and proxy let requests through';
 
 /** Checks that an xiq-sink answers at PUBLIC_URL, where the cloud sends to. */
-export async function checkPublicAddress(
-  { publicUrl, sources }: Config,
-  signal: AbortSignal,
-): Promise<Finding> {
+export async function checkPublicAddress(config: Config, signal: AbortSignal): Promise<Finding> {
+  const { publicUrl, sources } = config;
   if (publicUrl === undefined) {
     return sources.every(({ cloud }) => cloud === undefined)
       ? ok('PUBLIC_URL is not set: subscriptions are managed by hand')

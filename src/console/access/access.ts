@@ -129,11 +129,8 @@ async function orUnavailable<T>(answer: Promise<T>): Promise<T> {
   }
 }
 
-function accountVisitor(
-  { name, role, sources }: Holder,
-  via: Operator['via'],
-  session: Buffer | undefined,
-): Visitor {
+function accountVisitor(holder: Holder, via: Operator['via'], session: Buffer | undefined): Visitor {
+  const { name, role, sources } = holder;
   const permissions = ROLE_PERMISSIONS[role];
   return { operator: { name, via }, role, permissions, scope: sources ?? ALL_SOURCES, session };
 }

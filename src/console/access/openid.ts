@@ -126,10 +126,8 @@ export function createOpenId(
   };
 }
 
-async function readProvider(
-  { issuer, clientId, clientSecret }: OpenIdConfig,
-  timeout: number,
-): Promise<Configuration> {
+async function readProvider(config: OpenIdConfig, timeout: number): Promise<Configuration> {
+  const { issuer, clientId, clientSecret } = config;
   const { allowInsecureRequests, ClientSecretBasic, ClientSecretPost, customFetch, discovery, ...client } =
     await import('openid-client');
   /** Basic is the default of the standard and of most providers; both send the same secret. */

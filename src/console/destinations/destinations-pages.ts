@@ -101,10 +101,8 @@ interface DestinationsPageOptions {
 }
 
 /** The list of destinations. */
-export async function destinationsPage(
-  { db, configured }: DestinationsPageOptions,
-  visitor: Visitor,
-): Promise<Page> {
+export async function destinationsPage(options: DestinationsPageOptions, visitor: Visitor): Promise<Page> {
+  const { db, configured } = options;
   const { scope } = visitor;
   const destinations = await describeDestinations(db, scope, configured());
   return {

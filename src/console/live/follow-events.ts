@@ -171,10 +171,8 @@ function toLiveEvent(event: StoredEvent): z.output<typeof liveEventSchema> {
 export type WatchFilter = Pick<EventFilter, 'messageTypes' | 'source' | 'user' | 'mac' | 'text'>;
 
 /** Whether an event meets every condition, exactly as in a search; MAC addresses are normalized. */
-export function matches(
-  event: StoredEvent,
-  { messageTypes = [], source, user, mac, text }: WatchFilter,
-): boolean {
+export function matches(event: StoredEvent, filter: WatchFilter): boolean {
+  const { messageTypes = [], source, user, mac, text } = filter;
   if (messageTypes.length > 0 && !messageTypes.includes(event.messageType)) return false;
   if (source !== undefined && event.source !== source) return false;
   if (user === undefined && mac === undefined && text === undefined) return true;

@@ -77,12 +77,8 @@ const CHECKBOX: Column<Quarantined> = {
 /** The conditions of the page as the body member `matching`. */
 const matchingOf = (written: Written) => JSON.stringify(only(written, Object.keys(conditionsShape)));
 
-function chooser(
-  { items, total }: PageOfQuarantine,
-  state: string,
-  written: Written,
-  canChange: boolean,
-): Content {
+function chooser(page: PageOfQuarantine, state: string, written: Written, canChange: boolean): Content {
+  const { items, total } = page;
   const isOpen = state === 'open';
   return html`
     <form id="chosen" data-matching=${matchingOf(written)} data-total=${isOpen ? total : 0}>
