@@ -33,10 +33,8 @@ export async function addAccessToken(db: Db, token: NewAccessToken): Promise<str
     .returning('id')
     .executeTakeFirst();
   if (added !== undefined) return added.id;
-  throw new NotFoundError(
-    'UNKNOWN_ACCOUNT',
-    `there is no account "${account}", or it is disabled; xiq-sink access list shows all`,
-  );
+  const message = `there is no account "${account}", or it is disabled; xiq-sink access list shows all`;
+  throw new NotFoundError('UNKNOWN_ACCOUNT', message);
 }
 
 /** The account of an API token. Undefined if the token is unknown, expired or revoked, or its account is disabled. */
@@ -84,8 +82,6 @@ export async function revokeAccessToken(db: Db, id: string) {
     .returning(['account', 'label'])
     .executeTakeFirst();
   if (revoked !== undefined) return revoked;
-  throw new NotFoundError(
-    'UNKNOWN_TOKEN',
-    `there is no API token ${id}, or it is revoked; xiq-sink access list shows all`,
-  );
+  const message = `there is no API token ${id}, or it is revoked; xiq-sink access list shows all`;
+  throw new NotFoundError('UNKNOWN_TOKEN', message);
 }

@@ -96,11 +96,8 @@ export function requireVisitor({ access, noteWrongToken, hasLogIn }: GateOptions
       return;
     }
     response.set('WWW-Authenticate', 'Bearer');
-    throw new HttpError(
-      401,
-      'UNAUTHORIZED',
-      'missing or wrong token; send ADMIN_TOKEN or an API token as Authorization: Bearer TOKEN',
-    );
+    const message = 'missing or wrong token; send ADMIN_TOKEN or an API token as Authorization: Bearer TOKEN';
+    throw new HttpError(401, 'UNAUTHORIZED', message);
   };
 }
 
