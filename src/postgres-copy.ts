@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Readable } from 'node:stream';
-import type { Client, Connection } from 'pg';
+import { Query } from 'pg';
+import type { Client, Connection, QueryResult } from 'pg';
 
 /** The parts of a reply that are not data. */
 export interface CopyEvents {
@@ -68,6 +69,53 @@ export async function copyIn(client: Client, statement: string, data: AsyncItera
     handleReadyForQuery: () => resolve(),
   });
   await ended;
+}
+
+/** The data of one COPY ... FROM STDIN in text format, as a parameter of a statement (see `acceptCopyData`). */
+export class CopyData {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** Whether the parameters of a statement are data to copy. */
+export const isCopyData = (values: unknown): values is CopyData[] =>
+  Array.isArray(values) && values[0] instanceof CopyData;
+
+/**
+ * Makes a connection accept statements with `CopyData` as parameters, one for each COPY ... FROM STDIN among them. They are
+ * one transaction and take one round trip: the data is sent before the server asks for it. After an error, the server
+ * ignores the rest of it.
+ */
+export function acceptCopyData(client: Client): void {
+  const original: { readonly query: (this: Client, ...parameters: unknown[]) => unknown } = client;
+  const send = original.query;
+  Object.assign(client, {
+    query(text: string, values?: unknown, callback?: unknown) {
+      if (!isCopyData(values)) return send.call(client, text, values, callback);
+      const { promise, resolve, reject } = Promise.withResolvers<QueryResult>();
+      const query = new Query(text, (error, result) => {
+        if (error instanceof Error) reject(error);
+        else resolve(result);
+      });
+      query.submit = (connection) => submitCopies(connection, text, values);
+      send.call(client, Object.assign(query, { handleCopyInResponse() {} }));
+      return promise;
+    },
+  });
+}
+
+function submitCopies(connection: Connection, statements: string, data: readonly CopyData[]): void {
+  const { stream } = connection;
+  stream.cork();
+  connection.query(statements);
+  for (const { text } of data) {
+    stream.write(message('d', Buffer.from(text)));
+    stream.write(message('c'));
+  }
+  stream.uncork();
 }
 
 /** Enough for a write to the network to be worth it: a row has a few hundred bytes. */

@@ -1,6 +1,7 @@
 import { callbackify } from 'node:util';
 import { Client, DatabaseError, escapeLiteral, Pool } from 'pg';
 import type { ClientConfig, PoolConfig, QueryResult } from 'pg';
+import { acceptCopyData, isCopyData } from './postgres-copy.ts';
 import { connectionOf, OptionalTlsClient } from './postgres-tls.ts';
 
 export type { Client, Pool } from 'pg';
@@ -46,6 +47,7 @@ export function createPool(
   pool.on('error', onError);
   pool.on('connect', (client) => {
     client.on('error', onError);
+    acceptCopyData(client);
     if (settings !== undefined) applySettings(client, settings);
   });
   return pool;
@@ -63,10 +65,10 @@ function applySettings(client: Client, settings: TransactionSettings): void {
   const original: { readonly query: RunQuery } = client;
   const send = original.query;
   const run = (text: string, values?: unknown[]) => send.call(client, text, values);
-  const assignments = Object.entries(settings).map(
-    ([name, value]) => `; set local ${name} = ${escapeLiteral(String(value))}`,
-  );
-  const begin = (how: string) => run(how + assignments.join(''));
+  const assignments = Object.entries(settings)
+    .map(([name, value]) => `set local ${name} = ${escapeLiteral(String(value))}`)
+    .join('; ');
+  const begin = (how: string) => run(`${how}; ${assignments}`);
 
   async function runAlone(text: string, values?: unknown[]): Promise<QueryResult> {
     // All three are sent before the first is answered.
@@ -79,6 +81,7 @@ function applySettings(client: Client, settings: TransactionSettings): void {
   }
 
   function query(text: string, values?: unknown[]): Promise<QueryResult> {
+    if (isCopyData(values)) return run(`${assignments}; ${text}`, values);
     // Before the first query the status is unknown.
     const isInTransaction = ['T', 'E'].includes(client.getTransactionStatus() ?? 'I');
     if (isInTransaction) return run(text, values);

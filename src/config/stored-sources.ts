@@ -38,6 +38,9 @@ export const sourceDefinition = z.looseObject({
     })
     .optional(),
   message_types: z.array(z.string()).optional(),
+  limits: z
+    .strictObject({ deliveries_per_second: z.number().optional(), bytes_per_second: z.number().optional() })
+    .optional(),
 });
 
 export type SourceDefinition = z.infer<typeof sourceDefinition>;

@@ -118,7 +118,7 @@ export function createAdminApp(options: AdminOptions): Express {
   app.use((request: Request) => {
     throw new HttpError(404, 'NOT_FOUND', `${request.path} does not exist`);
   });
-  app.use(answerErrors(areas, logRefusal, logger));
+  app.use(answerErrors(areas, logRefusal, logger, console?.db));
   return app;
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler } from 'express';
 import type { Logger } from 'pino';
+import pTimeout from 'p-timeout';
 import type { VNode } from 'preact';
 import {
   ConflictError,
@@ -11,6 +12,12 @@ import {
   SettingsError,
   UsageError,
 } from '../errors.ts';
+import { isLockTimeout } from '../postgres.ts';
+import type { Db } from '../store/database.ts';
+import { ALL_SOURCES } from '../store/scope.ts';
+import { describeSession } from '../store/server-sessions.ts';
+import { findTableLock } from '../store/waits.ts';
+import type { Visitor } from './access/access.ts';
 import { letInWith, wantsPage } from './access/gate.ts';
 import type { LogRefusal } from './access/gate.ts';
 import { navigationOf } from './area.ts';
@@ -27,11 +34,14 @@ export function answerErrors(
   areas: readonly Area[],
   logRefusal: LogRefusal,
   logger: Logger,
+  db: Db | undefined,
 ): ErrorRequestHandler {
   // Express recognizes an error handler by its four parameters.
-  return (error: unknown, request, response, _next) => {
+  return async (error: unknown, request, response, _next) => {
     const errorId = randomUUID();
-    const { status, code, message, retryAfter } = asHttpError(error);
+    const isLocked = db !== undefined && isLockTimeout(error);
+    const shown = isLocked ? await lockedError(error, db, letInWith(request)) : error;
+    const { status, code, message, retryAfter } = asHttpError(shown);
     // The gate has logged it already.
     const isWrongToken = status === 401 && request.headers.authorization !== undefined;
     const line = { errorId, status, method: request.method, path: request.path };
@@ -58,6 +68,22 @@ export function answerErrors(
         : layOut({ title, content }, navigationOf(areas, visitor), request.path, visitor);
     response.send(renderDocument(document));
   };
+}
+
+/** Time to find out who has locked a table. */
+const FIND_LOCK_MS = 1_000;
+
+/** A table was locked for longer than a page waits. Sessions of the database are named to those who may see all of it. */
+async function lockedError(cause: unknown, db: Db, visitor: Visitor | undefined): Promise<HttpError> {
+  const lock =
+    visitor?.scope === ALL_SOURCES
+      ? await pTimeout(findTableLock(db), { milliseconds: FIND_LOCK_MS }).catch(() => undefined)
+      : undefined;
+  const message =
+    lock === undefined
+      ? 'a table of the database is locked; try again later'
+      : `the table ${lock.table} is locked by ${describeSession(lock.session)}; end that session, or try again later`;
+  return new HttpError(503, 'TABLE_LOCKED', message, { cause, retryAfter: 5 });
 }
 
 /** Without access: a page without anything of the console, not even its style. */

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { chown, mkdir, rename, rm } from 'node:fs/promises';
+import { chown, mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createZstdCompress, createZstdDecompress } from 'node:zlib';
 import { copyOut } from '../postgres-copy.ts';
 import { withClient } from '../postgres.ts';
-import { openCluster } from './cluster.ts';
+import { markRestoring, openCluster, stopServer } from './cluster.ts';
 import type { Cluster } from './cluster.ts';
 import { bootstrapUrl, CREDENTIALS_FILE, keepCredentials } from './credentials.ts';
 
@@ -81,17 +81,27 @@ async function* archiveIn(
 }
 
 /**
- * Unpacks a copy of the database into a data directory that has none, next to the place where a server would look for it.
- * `placeUnpacked` moves it there.
+ * Makes a data directory ready for a copy of the database, and marks it as being restored. Removes the database that an
+ * interrupted restore has left, and stops its server.
  */
-export async function unpackBaseBackup(dataDir: string, file: string, signal: AbortSignal): Promise<Cluster> {
+export async function beginRestore(dataDir: string): Promise<Cluster> {
   const cluster = await openCluster(dataDir);
-  const unpacked = unpackedOf(cluster);
-  await rm(unpacked, { recursive: true, force: true });
-  await mkdir(unpacked, { mode: 0o700 });
-  const { runAs } = cluster;
-  if (runAs !== undefined) await chown(unpacked, runAs.uid, runAs.gid);
-  const tar = spawn('tar', ['-x', '-f', '-', '-C', unpacked], {
+  await markRestoring(cluster, true);
+  // After a crash of the machine, there is none.
+  await stopServer(cluster, 'immediate').catch(() => undefined);
+  await rm(cluster.directory, { recursive: true, force: true });
+  return cluster;
+}
+
+/** Unpacks a copy of the database. Nothing but `restore` starts it before `markRestoring` says that it is complete. */
+export async function unpackBaseBackup(
+  { directory, runAs }: Cluster,
+  file: string,
+  signal: AbortSignal,
+): Promise<void> {
+  await mkdir(directory, { mode: 0o700 });
+  if (runAs !== undefined) await chown(directory, runAs.uid, runAs.gid);
+  const tar = spawn('tar', ['-x', '-f', '-', '-C', directory], {
     cwd: '/',
     stdio: ['pipe', 'ignore', 'pipe'],
     ...runAs,
@@ -110,13 +120,4 @@ export async function unpackBaseBackup(dataDir: string, file: string, signal: Ab
       cause: failure,
     });
   }
-  return cluster;
-}
-
-const unpackedOf = ({ directory }: Cluster) => `${directory}.restored`;
-
-/** Puts the unpacked copy where a server looks for its data, or takes it away from there again. */
-export async function placeUnpacked(cluster: Cluster, isInPlace: boolean): Promise<void> {
-  const names = [unpackedOf(cluster), cluster.directory] as const;
-  await (isInPlace ? rename(names[0], names[1]) : rename(names[1], names[0]));
 }

@@ -4,6 +4,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
+import { commandName } from '../command-name.ts';
+import { syncDirectory } from '../durable-file.ts';
 import { describeError, UsageError } from '../errors.ts';
 import { makePrivateDirectory, privateMode } from '../private-directory.ts';
 
@@ -56,8 +58,29 @@ export async function markMoved(dataDir: string, server: string): Promise<void> 
   await writeFile(file, `${server}\n`, { mode: 0o600, flush: true });
 }
 
-/** Throws a UsageError if the database was moved: rows that are stored here now would be missing on the server. */
-export async function refuseMoved({ home }: Cluster): Promise<void> {
+const restoringFile = (home: string) => path.join(home, 'restoring');
+
+/** Whether a restore into this data directory has begun and not finished. */
+export const isRestoring = (dataDir: string) => exists(restoringFile(path.join(dataDir, 'postgres')));
+
+/** Marks the database as being restored, until this is called again with false: nothing else starts it meanwhile. */
+export async function markRestoring({ home }: Cluster, restoring: boolean): Promise<void> {
+  const file = restoringFile(home);
+  await (restoring ? writeFile(file, '', { mode: 0o600, flush: true }) : rm(file));
+  await syncDirectory(home);
+}
+
+/**
+ * Throws a UsageError if the database was moved: rows that are stored here now would be missing on the server. The same
+ * if a restore did not finish.
+ */
+export async function refuseUnusable({ home }: Cluster, forRestore: boolean): Promise<void> {
+  if (!forRestore && (await exists(restoringFile(home)))) {
+    throw new UsageError(
+      `The restore into ${path.dirname(home)} did not finish. Run ${commandName()} restore again, ` +
+        `or delete ${home} to begin with an empty database.`,
+    );
+  }
   const server = await readFile(movedFile(home), 'utf8').catch(() => undefined);
   if (server === undefined) return;
   throw new UsageError(

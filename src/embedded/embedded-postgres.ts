@@ -5,7 +5,7 @@ import {
   createDataDirectory,
   endOfLog,
   openCluster,
-  refuseMoved,
+  refuseUnusable,
   startServer,
   stopServer,
 } from './cluster.ts';
@@ -61,14 +61,16 @@ const SERVER_OPTIONS = [
 /**
  * Starts the database of a data directory, or takes over the one that is running there. Creates it if there is none.
  * Throws a UsageError that says what to do if this machine cannot run it. When the signal fires, the start ends soon, in
- * one way or the other; a server that it has not returned does not run.
+ * one way or the other; a server that it has not returned does not run. Only `restore` starts a database that is not
+ * restored completely.
  */
 export async function startEmbeddedPostgres(
   dataDir: string,
   signal?: AbortSignal,
+  forRestore = false,
 ): Promise<EmbeddedPostgres> {
   const cluster = await openCluster(dataDir);
-  await refuseMoved(cluster);
+  await refuseUnusable(cluster, forRestore);
   let credentials = await keepCredentials(cluster.home);
   await createDataDirectory(cluster, credentials.bootstrapPassword, signal);
   signal?.throwIfAborted();

@@ -26,26 +26,37 @@ const MAX_CONFLICT_PAUSE_MS = 100;
 /** `giveUp` fired while a transaction waited for the database: nothing else is to be tried either. */
 export class GaveUpError extends OutageError {}
 
+/** How a transaction stores, in the order in which refused rows lead from one to the next. */
+type Manner = 'copying' | 'inserting' | 'isolating';
+
 /**
  * Runs work in a transaction and repeats it by the failure rules, through conflicts and outages. The work is asked to
- * isolate the rows that Postgres refuses once it has failed because of one. Throws OutageError when `giveUp` fires
- * during an outage, and every error that repeating cannot mend.
+ * isolate the rows that Postgres refuses once it has failed because of one. `copy` is a cheaper way, which is tried once
+ * before; it resolves with undefined if it is not possible. Throws OutageError when `giveUp` fires during an outage, and
+ * every error that repeating cannot mend.
  */
 export async function runTransaction<T>(
   context: TransactionContext,
   work: (trx: Trx, isolate: boolean) => Promise<T>,
+  copy: () => Promise<T | undefined> = async () => undefined,
 ): Promise<T> {
   const { db, logger } = context;
-  let isolate = false;
+  let manners: readonly Manner[] = ['copying', 'inserting', 'isolating'];
   let pauseMs = MIN_PAUSE_MS;
   for (;;) {
+    const [manner, ...next] = manners;
     try {
-      return await db.transaction().execute((trx) => work(trx, isolate));
+      if (manner !== 'copying') {
+        return await db.transaction().execute((trx) => work(trx, manner === 'isolating'));
+      }
+      manners = next;
+      const copied = await copy();
+      if (copied !== undefined) return copied;
     } catch (error) {
       const kind = kindOf(error);
       const { remedy } = FAILURE_RULES[kind];
-      if (remedy === 'isolate records' && !isolate) {
-        isolate = true;
+      if (remedy === 'isolate records' && next.length > 0) {
+        manners = next;
       } else if (remedy === 'again') {
         logger.debug(`transaction repeated (${kind}): ${describeError(error)}`);
         const spread = MAX_CONFLICT_PAUSE_MS - MIN_CONFLICT_PAUSE_MS;

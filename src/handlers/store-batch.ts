@@ -11,13 +11,15 @@ import { summarize } from './delivery-tally.ts';
 import { FAILURE_RULES } from './failure-rules.ts';
 import { GaveUpError, kindOf, MIN_PAUSE_MS, pause, runTransaction } from './run-transaction.ts';
 import type { TransactionContext } from './run-transaction.ts';
-import { storeDeliveries } from './store-deliveries.ts';
+import { copyBatch, storeDeliveries } from './store-deliveries.ts';
 
 /** Called after every transaction with the rows of the deliveries that it stored, and its duration. */
 type OnStored = (rows: readonly NewDelivery[], seconds: number) => void;
 
 /** Where deliveries are stored, when to stop waiting for it, and who is informed. */
 export interface StoringContext extends TransactionContext {
+  /** Without it, COPY is not tried. */
+  readonly copying?: CopyPace;
   readonly onStored?: OnStored | undefined;
 }
 
@@ -40,8 +42,9 @@ export function createBatchStore(
   giveUp: AbortSignal,
   { onStored, onWaiting }: Pick<StoringContext, 'onStored' | 'onWaiting'> = {},
 ): StoreBatch {
+  const copying = createCopyPace();
   const storeBatches = async (batches: readonly (readonly ReadDelivery[])[]) => {
-    const rows = await storeGroup({ db, logger, giveUp, onStored, onWaiting }, batches.flat());
+    const rows = await storeGroup({ db, logger, giveUp, onStored, onWaiting, copying }, batches.flat());
     return new Map(rows.map((row) => [row.deliveryId, row]));
   };
   const transactions = createGroupCommit(storeBatches, TRANSACTION_BOUNDS);
@@ -115,9 +118,57 @@ async function storeTogether(
   deliveries: readonly ReadDelivery[],
 ): Promise<readonly NewDelivery[]> {
   const began = performance.now();
-  const rows = await runTransaction(context, (trx, isolate) => storeDeliveries(trx, deliveries, isolate));
+  const rows = await runTransaction(
+    context,
+    (trx, isolate) => storeDeliveries(trx, deliveries, isolate),
+    () => tryCopying(context, deliveries),
+  );
   const ms = performance.now() - began;
   context.onStored?.(rows, ms / 1000);
   context.logger.debug({ ...summarize(rows), ms: Math.round(ms) }, 'transaction committed');
   return rows;
+}
+
+/** When to try COPY. */
+interface CopyPace {
+  /** Whether to try it for the next transaction. */
+  isDue(): boolean;
+  ended(isStored: boolean): void;
+}
+
+/** The largest number of transactions between two attempts. */
+const MAX_WITHOUT_COPY = 63;
+
+/**
+ * Tries COPY always while it works. While senders repeat deliveries it fails, and its work is lost: the number of
+ * transactions until the next attempt doubles with each failure, and is halved by each success.
+ */
+function createCopyPace(): CopyPace {
+  let pause = 0;
+  let left = 0;
+  return {
+    isDue() {
+      left -= 1;
+      return left < 0;
+    },
+    ended(isStored) {
+      pause = isStored ? pause >> 1 : Math.min(2 * pause + 1, MAX_WITHOUT_COPY);
+      left = pause;
+    },
+  };
+}
+
+/** Stores deliveries by COPY, if that is due and possible. Throws as any transaction does. */
+async function tryCopying(
+  { db, copying }: StoringContext,
+  deliveries: readonly ReadDelivery[],
+): Promise<readonly NewDelivery[] | undefined> {
+  if (copying?.isDue() !== true) return undefined;
+  let rows: readonly NewDelivery[] | undefined;
+  try {
+    rows = await copyBatch(db, deliveries);
+    return rows;
+  } finally {
+    copying.ended(rows !== undefined);
+  }
 }

@@ -3,11 +3,11 @@ import type { MessageType } from '../domain.ts';
 import { describeError } from '../errors.ts';
 import type { ReadDelivery } from '../queue/delivery-batch.ts';
 import { inSavepoint } from '../store/database.ts';
-import type { Trx } from '../store/database.ts';
+import type { Db, Trx } from '../store/database.ts';
 import { findStoredDeliveries, insertDeliveries } from '../store/deliveries.ts';
 import type { NewDelivery } from '../store/deliveries.ts';
 import { classifyFailure } from '../store/failure.ts';
-import { beginStoring, insertEvents } from '../store/insert-events.ts';
+import { beginStoring, copyDeliveries, eventLine, insertEvents } from '../store/insert-events.ts';
 import type { EventRow } from '../store/insert-events.ts';
 import { insertQuarantine } from '../store/quarantine.ts';
 import type { NewQuarantined } from '../store/quarantine.ts';
@@ -23,6 +23,9 @@ import type { DeliveryTally } from './delivery-tally.ts';
  */
 const MAX_SLICE_ROWS = 2_000;
 const MAX_SLICE_CHARACTERS = 1024 * 1024;
+
+/** The events that one COPY stores are all in memory. */
+const MAX_COPY_CHARACTERS = 4 * 1024 * 1024;
 
 /** After making events for so long, the event loop gets a turn, to send the ingest answers that are ready. */
 const MAX_STRETCH_MS = 10;
@@ -59,6 +62,41 @@ export async function storeDeliveries(
   }
   await insertQuarantine(trx, quarantined);
   await insertDeliveries(trx, rows);
+  return rows;
+}
+
+/**
+ * Stores deliveries in a transaction of its own, by COPY: it takes half the work of `storeDeliveries`, but fails if one of
+ * their rows is stored already. Resolves with undefined for deliveries that are not for COPY: they are large, or
+ * something of them goes to quarantine.
+ */
+export async function copyBatch(
+  db: Db,
+  batch: readonly ReadDelivery[],
+): Promise<readonly NewDelivery[] | undefined> {
+  const tallies = new Map(batch.map((delivery) => [delivery.deliveryId, openTally(delivery)]));
+  const lines = new Map<MessageType, string[]>();
+  const rows: NewDelivery[] = [];
+  const stretch = createStretch();
+  let characters = 0;
+  for (const tally of tallies.values()) {
+    const { delivery } = tally;
+    if (delivery.packed !== undefined) return undefined;
+    for (const part of convertDelivery(delivery)) {
+      if ('setAside' in part) return undefined;
+      const line = eventLine(part.event);
+      characters += line.length;
+      if (characters > MAX_COPY_CHARACTERS) return undefined;
+      const ofType = lines.get(part.event.messageType);
+      if (ofType === undefined) lines.set(part.event.messageType, [line]);
+      else ofType.push(line);
+      tally.events += 1;
+      tally.written += 1;
+      if (stretch.isOver()) await stretch.rest();
+    }
+    rows.push(closeTally(tally).row);
+  }
+  await copyDeliveries(db, rows, lines);
   return rows;
 }
 

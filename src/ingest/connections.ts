@@ -26,7 +26,7 @@ export function trackConnections(server: Server | TlsServer, graceMs: number): C
   });
   server.prependListener('request', (_request, response: ServerResponse) => {
     inProgress.add(response);
-    response.once('close', () => inProgress.delete(response));
+    response.on('close', () => inProgress.delete(response));
     if (isDraining) response.setHeader('Connection', 'close');
   });
   function drain(): void {

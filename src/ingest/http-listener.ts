@@ -95,7 +95,10 @@ function serveRequests(server: Server | TlsServer, app: RequestListener): void {
 /** RFC 9112, section 3.2. Programs in front of this one may use the other of two Host headers. */
 function isHostValid({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   let hosts = 0;
-  for (let n = 0; n < rawHeaders.length; n += 2) if (rawHeaders[n]?.toLowerCase() === 'host') hosts += 1;
+  for (let n = 0; n < rawHeaders.length; n += 2) {
+    const name = rawHeaders[n];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
   return hosts === 1 || (hosts === 0 && httpVersion === '1.0');
 }
 

@@ -1,7 +1,7 @@
 import { elementTexts, isJsonObject } from '../exact-json.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
 import { exceededLimit, scanBody } from './scan-body.ts';
-import type { BodyShape } from './scan-body.ts';
+import type { ScannedBody } from './scan-body.ts';
 
 /** A body that can't be read as records at all. It is quarantined as a whole. */
 export class UnreadableError extends Error {
@@ -18,17 +18,14 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
  * that are not objects are set aside. Throws UnreadableError if the body exceeds one of `BODY_LIMITS`, is not JSON in
  * UTF-8, or is neither an object nor an array.
  */
-export function normalizeBody(body: Buffer, shape: BodyShape = scanBody(body)): NormalizedBody {
+export function normalizeBody(body: Buffer, shape: ScannedBody = scanBody(body)): NormalizedBody {
   const exceeded = exceededLimit(shape);
   if (exceeded !== undefined) throw new UnreadableError(`the body ${exceeded}`);
   const text = decodeUtf8(body);
-  const value = parse(text);
-  if (!Array.isArray(value)) {
-    if (isJsonObject(value)) return { recordCount: 1, records: `[${text}]`, unreadable: [] };
-    throw new UnreadableError('the body is neither a JSON object nor an array');
-  }
+  const content = shape.content ?? parseContent(text);
+  if (content === 'object') return { recordCount: 1, records: `[${text}]`, unreadable: [] };
   return shape.nonObjects === 0
-    ? { recordCount: value.length, records: text, unreadable: [] }
+    ? { recordCount: content, records: text, unreadable: [] }
     : setNonObjectsAside(text);
 }
 
@@ -44,6 +41,14 @@ function decodeUtf8(body: Buffer): string {
   } catch (error) {
     throw new UnreadableError('the body is not UTF-8', { cause: error });
   }
+}
+
+/** Whether the text is an object, or how many elements it has as an array. */
+function parseContent(text: string): 'object' | number {
+  const value = parse(text);
+  if (Array.isArray(value)) return value.length;
+  if (isJsonObject(value)) return 'object';
+  throw new UnreadableError('the body is neither a JSON object nor an array');
 }
 
 function parse(text: string): unknown {

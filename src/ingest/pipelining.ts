@@ -27,8 +27,8 @@ export function limitPipelining(): ServeRequest {
 
   const pass: ServeRequest = (request, response, serve) => {
     const { socket } = request;
-    const connection = connections.get(socket) ?? { unanswered: 0, latest: response };
-    connections.set(socket, connection);
+    let connection = connections.get(socket);
+    if (connection === undefined) connections.set(socket, (connection = { unanswered: 0, latest: response }));
     if (isEnding(socket, connection.latest)) {
       stopParsing(socket);
       return;
@@ -39,7 +39,7 @@ export function limitPipelining(): ServeRequest {
       return;
     }
     connection.unanswered += 1;
-    response.once('close', () => {
+    response.on('close', () => {
       connection.unanswered -= 1;
     });
     const run = () => {

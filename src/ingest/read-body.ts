@@ -49,7 +49,7 @@ export async function readBody(
   const length = request.headers['content-length'] ?? null;
   // Before reading begins, which would request the body of a sender that waits for `100 Continue`.
   if (Number(length) > limit) throw tooLarge(limit);
-  const { promise: refused, reject } = Promise.withResolvers<never>();
+  const { promise: body, resolve, reject } = Promise.withResolvers<Buffer>();
   const cut = (error: unknown) => {
     request.off('data', count).pause();
     reject(error);
@@ -64,8 +64,8 @@ export async function readBody(
   request.on('data', count);
   const endReading = onReading(cut);
   try {
-    const body = rawBody(request, { limit, length });
-    return await Promise.race([body, refused]);
+    rawBody(request, { limit, length }).then(resolve, reject);
+    return await body;
   } catch (error) {
     if (error instanceof HttpError) throw error;
     if (isTooLarge(error)) throw tooLarge(limit, error);

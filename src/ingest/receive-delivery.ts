@@ -37,17 +37,14 @@ export interface ReceiveOptions {
   readonly observer: IngestObserver;
 }
 
-/** Source and message type that a delivery is sent to, and the address that it came from. */
+/** Source and message type that a delivery is sent to, and where it came from. */
 export interface Addressed {
   readonly source: string;
   readonly messageType: MessageType;
   readonly remoteAddress: string;
+  /** Whether its sender has proven a secret of the source. Set while it is received. */
+  isProven: boolean;
 }
-
-const provenSenders = new WeakSet<IncomingMessage>();
-
-/** Whether the sender of this request has proven a secret of the source. */
-export const isProven = (request: IncomingMessage) => provenSenders.has(request);
 
 /** Seconds after which a sender should retry if neither queue nor spool can accept its delivery. */
 const RETRY_AFTER_OUTAGE = 10;
@@ -58,10 +55,11 @@ const RETRY_AFTER_OUTAGE = 10;
  */
 export async function receiveDelivery(
   request: IncomingMessage,
-  { source, messageType, remoteAddress }: Addressed,
+  addressed: Addressed,
   inFlight: InFlight,
   { verifier, knowsSources, failedSecrets, enqueue, maxBodyBytes, observer }: ReceiveOptions,
 ): Promise<Receipt> {
+  const { source, messageType, remoteAddress } = addressed;
   const began = performance.now();
   const receivedAt = Date.now();
   const formInHeaders = verifier.verifyHeaders(source, request.headers);
@@ -70,11 +68,11 @@ export async function receiveDelivery(
       ? await wrongSecret(failedSecrets, remoteAddress, knowsSources())
       : unauthorized();
   }
-  if (formInHeaders !== undefined) provenSenders.add(request);
+  addressed.isProven = formInHeaders !== undefined;
   const encoding = request.headers['content-encoding'];
   // Refuses an unknown encoding before a byte of the body is read.
   chooseDecoder(encoding);
-  inFlight.admit(formInHeaders !== undefined);
+  inFlight.admit(addressed.isProven);
   const sent = await readBody(
     request,
     maxBodyBytes,
@@ -85,7 +83,7 @@ export async function receiveDelivery(
     if (!(await verifier.verifySignature(source, request.headers, sent))) {
       throw await wrongSecret(failedSecrets, remoteAddress, knowsSources());
     }
-    provenSenders.add(request);
+    addressed.isProven = true;
     inFlight.prove();
   }
   inFlight.received(sent.length);

@@ -14,6 +14,15 @@ export interface BodyShape {
   readonly nonObjects: number;
 }
 
+/** The shape of a body, with as much as is certain about its text. */
+export interface ScannedBody extends BodyShape {
+  /**
+   * The text is one JSON object, or an array of so many elements. Undefined if only a parser can tell: the scan leaves
+   * escapes and exponents to it.
+   */
+  readonly content: 'object' | number | undefined;
+}
+
 const MIB = 1024 * 1024;
 
 /**
@@ -84,8 +93,25 @@ const NINE = 0x39;
 const POINT = 0x2e;
 const MINUS = 0x2d;
 
+/** The bytes of strings that are nothing but text: no quote, no escape, no control character. */
+const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte < 0x20 || byte === QUOTE || byte === BACKSLASH ? 0 : 1,
+);
+
+/** The tokens that may follow in a JSON text. */
+const VALUE = 0;
+const VALUE_OR_END = 1;
+const NAME = 2;
+const NAME_OR_END = 3;
+const COLON = 4;
+/** A comma, or the end of what contains the value. */
+const AFTER_VALUE = 5;
+
+/** Whether each level of nesting is an object, while a body is scanned. */
+const isObjectAt = new Uint8Array(BODY_LIMITS.depth.max + 2);
+
 /** Counts the shape of a body in one pass, without memory. Ends early once a count is beyond its limit. */
-export function scanBody(body: Uint8Array): BodyShape {
+export function scanBody(body: Uint8Array): ScannedBody {
   const length = body.length;
   let depth = 0;
   let deepest = 0;
@@ -99,22 +125,37 @@ export function scanBody(body: Uint8Array): BodyShape {
   let isArray = false;
   /** The depth of records: 1 in an array of them, else 0. */
   let recordDepth = 0;
+  let objects = 0;
+  /** As long as the text is certain to be JSON, the token that follows. */
+  let next = VALUE;
+  let isCertain = true;
   scan: for (let at = 0; at < length; at += 1) {
     switch (body[at] ?? 0) {
       case 0x22: {
         const start = at + 1;
         at = start;
+        while (PLAIN[body[at] ?? 0] === 1) at += 1;
+        if (body[at] !== QUOTE) isCertain = false;
         for (let byte = body[at]; at < length && byte !== QUOTE; byte = body[at])
           at += byte === BACKSLASH ? 2 : 1;
         lastString = at - start;
         if (isArray && depth === 1) nonObjects += 1;
+        if (next === NAME || next === NAME_OR_END) next = COLON;
+        else if (next <= VALUE_OR_END) next = AFTER_VALUE;
+        else isCertain = false;
         break;
       }
       case 0x7b: // {
         structural += 1;
-        if (depth === recordDepth) recordStart = at;
+        if (depth === recordDepth) {
+          recordStart = at;
+          objects += 1;
+        }
         depth += 1;
         if (depth > deepest) deepest = depth;
+        if (next > VALUE_OR_END) isCertain = false;
+        isObjectAt[depth] = 1;
+        next = NAME_OR_END;
         break;
       case 0x5b: // [
         structural += 1;
@@ -125,32 +166,42 @@ export function scanBody(body: Uint8Array): BodyShape {
         }
         depth += 1;
         if (depth > deepest) deepest = depth;
+        if (next > VALUE_OR_END) isCertain = false;
+        isObjectAt[depth] = 0;
+        next = VALUE_OR_END;
         break;
       case 0x7d: // }
         structural += 1;
+        if (isObjectAt[depth] !== 1 || (next !== AFTER_VALUE && next !== NAME_OR_END)) isCertain = false;
+        next = AFTER_VALUE;
         depth -= 1;
         if (depth === recordDepth && at - recordStart >= largestRecord) largestRecord = at - recordStart + 1;
         break;
       case 0x5d: // ]
         structural += 1;
+        if (isObjectAt[depth] !== 0 || (next !== AFTER_VALUE && next !== VALUE_OR_END)) isCertain = false;
+        next = AFTER_VALUE;
         depth -= 1;
         break;
       case 0x3a: // :
         structural += 1;
         if (lastString > longestName) longestName = lastString;
+        if (next !== COLON) isCertain = false;
+        next = VALUE;
         break;
       case 0x2c: // ,
         structural += 1;
         if (structural > BODY_LIMITS.structural.max || nonObjects > BODY_LIMITS.nonObjects.max) break scan;
         if (exactNumbers > BODY_LIMITS.exactNumbers.max || deepest > BODY_LIMITS.depth.max) break scan;
+        if (next !== AFTER_VALUE || depth < 1) isCertain = false;
+        next = isObjectAt[depth] === 1 ? NAME : VALUE;
         break;
       case 0x74: // true
-      case 0x6e: // null
-        at += 3;
-        if (isArray && depth === 1) nonObjects += 1;
-        break;
       case 0x66: // false
-        at += 4;
+      case 0x6e: // null
+        if (next > VALUE_OR_END || !isWord(body, at)) isCertain = false;
+        next = AFTER_VALUE;
+        at += body[at] === 0x66 ? 4 : 3;
         if (isArray && depth === 1) nonObjects += 1;
         break;
       case 0x2d:
@@ -166,14 +217,48 @@ export function scanBody(body: Uint8Array): BodyShape {
       case 0x39: {
         const end = endOfNumber(body, at);
         if (mayLoseDigits(body, at, end)) exactNumbers += 1;
+        if (next > VALUE_OR_END || !isPlainNumber(body, at, end)) isCertain = false;
+        next = AFTER_VALUE;
         at = end - 1;
         if (isArray && depth === 1) nonObjects += 1;
         break;
       }
+      case 0x09:
+      case 0x0a:
+      case 0x0d:
+      case 0x20:
+        break;
+      default:
+        isCertain = false;
     }
     if (deepest > BODY_LIMITS.depth.max) break;
   }
-  return { depth: deepest, structural, exactNumbers, longestName, largestRecord, nonObjects };
+  const isWhole = isCertain && next === AFTER_VALUE && depth === 0;
+  return {
+    depth: deepest,
+    structural,
+    exactNumbers,
+    longestName,
+    largestRecord,
+    nonObjects,
+    content: isWhole ? contentOf(isArray, objects, nonObjects) : undefined,
+  };
+}
+
+function contentOf(isArray: boolean, objects: number, nonObjects: number): ScannedBody['content'] {
+  if (isArray) return objects + nonObjects;
+  return objects === 1 ? 'object' : undefined;
+}
+
+const WORDS = ['true', 'false', 'null'].map((word) => Buffer.from(word));
+
+function isWord(body: Uint8Array, start: number): boolean {
+  for (const word of WORDS) {
+    let at = 0;
+    while (at < word.length && body[start + at] === word[at]) at += 1;
+    if (at === word.length) return true;
+  }
+  return false;
 }
 
 function endOfNumber(body: Uint8Array, start: number): number {
@@ -190,6 +275,18 @@ function endOfNumber(body: Uint8Array, start: number): number {
     if (!isPart) break;
   }
   return end;
+}
+
+/** Whether these bytes of a number are certain to be one: it has no exponent. */
+function isPlainNumber(body: Uint8Array, start: number, end: number): boolean {
+  const first = body[start] === MINUS ? start + 1 : start;
+  let point = end;
+  for (let at = first; at < end; at += 1) {
+    const byte = body[at] ?? 0;
+    if (byte === POINT && point === end) point = at;
+    else if (byte < ZERO || byte > NINE) return false;
+  }
+  return point > first && point !== end - 1 && (body[first] !== ZERO || point === first + 1);
 }
 
 /** The same numbers as in `parseExactJson`: 16 digits, an exponent, a trailing zero after the point, 0.000000, minus zero. */

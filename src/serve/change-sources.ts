@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { sourceDefinition, readStoredSource, subjectOf } from '../config/stored-sources.ts';
 import type { SecretReference, SourceContext, SourceDefinition } from '../config/stored-sources.ts';
+import type { AddedSource, Made } from '../console/sources/sources-area.ts';
 import { ConflictError, UsageError } from '../errors.ts';
 import { openSecret, sealSecret } from '../sealed-secret.ts';
 import type { SecretsKey } from '../sealed-secret.ts';
@@ -28,33 +29,14 @@ export interface SourceChange {
 export type GivenSecret = Exclude<SecretReference, { sealed: string }> | { readonly value: string };
 
 /** A source as it is given. */
-export interface GivenSource {
-  readonly name: string;
-  /** Undefined: one is generated. */
-  readonly secret: GivenSecret | undefined;
-  readonly cloud:
-    | {
-        readonly apiUrl: string;
-        readonly token?: GivenSecret | undefined;
-        readonly username?: string | undefined;
-        readonly password?: GivenSecret | undefined;
-      }
-    | undefined;
-  readonly messageTypes: readonly string[] | undefined;
-}
-
-/** What a change has made. */
-export interface Made {
-  /** The generated secret: nobody can read it again. Undefined if it was given. */
-  readonly generated: string | undefined;
-}
+type GivenSource = AddedSource<GivenSecret>;
 
 /**
  * Adds a source to the database, where all processes find it within a second. Throws a UsageError if something of it is
  * wrong or cannot be encrypted, and a ConflictError if there is a source of this name.
  */
 export async function addSource(change: SourceChange, given: GivenSource): Promise<Made> {
-  const { name, cloud, messageTypes } = given;
+  const { name, cloud, messageTypes, limits } = given;
   const { secretsKeys } = change.context;
   mustNotBeConfigured(change, name, 'SOURCE_EXISTS');
   const { secret, generated } = secretFrom(given.secret);
@@ -62,6 +44,7 @@ export async function addSource(change: SourceChange, given: GivenSource): Promi
   const definition: SourceDefinition = {
     webhook_secrets: [referenceTo(secret, name, secretsKeys)],
     ...(messageTypes && { message_types: [...messageTypes] }),
+    ...(limits && Object.values(limits).some((limit) => limit !== undefined) && { limits }),
     ...(cloud && {
       cloud: {
         api_url: cloud.apiUrl,
@@ -72,7 +55,12 @@ export async function addSource(change: SourceChange, given: GivenSource): Promi
     }),
   };
   check(change, name, definition);
-  const details = { secret: kindOf(given.secret), api_url: cloud?.apiUrl, message_types: messageTypes };
+  const details = {
+    secret: kindOf(given.secret),
+    api_url: cloud?.apiUrl,
+    message_types: messageTypes,
+    ...limits,
+  };
   await record(change, 'source.add', name, details, () => insertSource(change.db, name, definition));
   return { generated };
 }

@@ -16,7 +16,7 @@ export async function describeSources(
   const names = new Set(configured.map(({ name }) => name));
   const inSettings = configured
     .filter(({ name }) => isInScope(scope, name))
-    .map(({ name, secrets, cloud, messageTypes }) => ({
+    .map(({ name, secrets, cloud, messageTypes, limits }) => ({
       name,
       origin: 'settings' as const,
       state: 'in use' as const,
@@ -24,6 +24,8 @@ export async function describeSources(
       old_secrets_until: null,
       api_url: cloud?.apiUrl ?? null,
       message_types: messageTypes,
+      deliveries_per_second: limits?.deliveriesPerSecond ?? null,
+      bytes_per_second: limits?.bytesPerSecond ?? null,
     }));
   const now = Date.now();
   const inDatabase = (await listSources(db, scope)).map(toStored).map((stored) => {
@@ -41,6 +43,8 @@ export async function describeSources(
       old_secrets_until: secrets === 1 ? null : (oldSecretsUntil?.toISOString() ?? null),
       api_url: definition.cloud?.api_url ?? null,
       message_types: definition.message_types ?? null,
+      deliveries_per_second: definition.limits?.deliveries_per_second ?? null,
+      bytes_per_second: definition.limits?.bytes_per_second ?? null,
     };
   });
   return [...inSettings, ...inDatabase];

@@ -34,12 +34,17 @@ export interface StoringLimits {
   readonly statementMs: number;
   /** The socket is closed after so long without a byte: a network that drops packets would block TCP for 15 minutes. */
   readonly silenceMs: number;
+  /** The server gives a statement up that waits longer for a lock. Undefined: it waits as long as a statement may take. */
+  readonly lockMs?: number;
 }
 
 const STORING_LIMITS: StoringLimits = { statementMs: 45_000, silenceMs: 60_000 };
 
 /** The report of a process is given up early: the next one follows soon. */
 const REPORTING_LIMITS: StoringLimits = { statementMs: 5_000, silenceMs: 20_000 };
+
+/** All pages share few connections: one that waits for a locked table gives its own up before others miss it. */
+const CONSOLE_LIMITS: StoringLimits = { ...STORING_LIMITS, lockMs: 2_000 };
 
 /** Connections of each pool. Console requests share theirs, exports included. */
 const STORING_CONNECTIONS = 2;
@@ -69,9 +74,9 @@ export function openReportingDatabase(databaseUrl: string, onError: OnError): Db
   return openLimited(databaseUrl, onError, 1, REPORTING_LIMITS);
 }
 
-/** Opens the database for the console, under the limits of storing: no page waits longer. */
+/** Opens the database for the console, under the limits of storing, and a shorter one for locks: no page waits longer. */
 export function openConsoleDatabase(databaseUrl: string, onError: OnError): Db {
-  return openLimited(databaseUrl, onError, CONSOLE_CONNECTIONS, STORING_LIMITS);
+  return openLimited(databaseUrl, onError, CONSOLE_CONNECTIONS, CONSOLE_LIMITS);
 }
 
 /** Opens the database for inspection by a person. No query takes longer than `limitMs`. */
@@ -86,13 +91,14 @@ function openLimited(
   databaseUrl: string,
   onError: OnError,
   max: number,
-  { statementMs, silenceMs }: StoringLimits,
+  { statementMs, silenceMs, lockMs }: StoringLimits,
 ): Db {
   const options = {
     connectionString: databaseUrl,
     max,
     settings: {
       statement_timeout: statementMs,
+      ...(lockMs === undefined ? {} : { lock_timeout: lockMs }),
       // The server also releases the row locks of a session that it no longer hears from.
       idle_in_transaction_session_timeout: silenceMs,
     },

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { MessageType, Origin, SecretForm, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import type { Db, Trx } from './database.ts';
 import { StoredMeanwhileError } from './failure.ts';
-import { arrayLiteral, insertRows, insertStatement } from './insert-rows.ts';
+import { arrayLiteral, copyLine, copyStatement, insertRows, insertStatement } from './insert-rows.ts';
 import type { Column } from './insert-rows.ts';
 
 /** A delivery with its counts: of the rows it must account for, and of what became of them. */
@@ -55,6 +55,10 @@ const COLUMNS: readonly Column<NewDelivery>[] = [
   { name: 'duplicate_count', type: 'integer', value: (row) => row.duplicateCount },
   { name: 'quarantined_count', type: 'integer', value: (row) => row.quarantinedCount },
 ];
+
+/** The statement that copies deliveries, and a line of its data. */
+export const COPY_DELIVERIES = copyStatement('deliveries', COLUMNS);
+export const deliveryLine = (delivery: NewDelivery): string => copyLine(COLUMNS, delivery);
 
 const STATEMENT = insertStatement('deliveries', COLUMNS, 'returning delivery_id');
 

@@ -1,9 +1,12 @@
-import { sql } from 'kysely';
+import { CompiledQuery, sql } from 'kysely';
 import { MESSAGE_TYPES } from '../domain.ts';
 import type { MessageType, Origin } from '../domain.ts';
 import { FIELDS, tableOf } from '../message-types.ts';
-import type { Trx } from './database.ts';
-import { insertRows, insertStatement } from './insert-rows.ts';
+import { CopyData } from '../postgres-copy.ts';
+import type { Db, Trx } from './database.ts';
+import { COPY_DELIVERIES, deliveryLine } from './deliveries.ts';
+import type { NewDelivery } from './deliveries.ts';
+import { copyLine, copyStatement, insertRows, insertStatement } from './insert-rows.ts';
 import type { Column } from './insert-rows.ts';
 
 /** One event to be stored: every value in the text form that Postgres reads for its type. */
@@ -39,6 +42,7 @@ const ENVELOPE: readonly Column<EventRow>[] = [
 interface Insert {
   readonly columns: readonly Column<EventRow>[];
   readonly statement: string;
+  readonly copy: string;
 }
 
 /** The insert statement of each message type. */
@@ -50,12 +54,17 @@ const INSERTS = new Map<MessageType, Insert>(
       value: ({ values }) => values[index] ?? null,
     }));
     const columns = [...ENVELOPE, ...typed];
-    return [
-      messageType,
-      { columns, statement: insertStatement(tableOf(messageType), columns, 'returning delivery_id') },
-    ];
+    const table = tableOf(messageType);
+    const statement = insertStatement(table, columns, 'returning delivery_id');
+    return [messageType, { columns, statement, copy: copyStatement(table, columns) }];
   }),
 );
+
+function insertOf(messageType: MessageType): Insert {
+  const insert = INSERTS.get(messageType);
+  if (insert === undefined) throw new Error(`no table for ${messageType}`);
+  return insert;
+}
 
 /**
  * Begins to store. The first statement of every transaction that stores, before any savepoint: those who follow the
@@ -74,8 +83,7 @@ export async function insertEvents(
   messageType: MessageType,
   rows: readonly EventRow[],
 ): Promise<string[]> {
-  const insert = INSERTS.get(messageType);
-  if (insert === undefined) throw new Error(`no table for ${messageType}`);
+  const insert = insertOf(messageType);
   // All transactions insert in the same order, so that two with the same events cannot deadlock.
   const ordered = rows.toSorted((a, b) => (a.eventId < b.eventId ? -1 : 1));
   const written = await insertRows<EventRow, { delivery_id: string }>(
@@ -85,4 +93,30 @@ export async function insertEvents(
     ordered,
   );
   return written.map((row) => row.delivery_id);
+}
+
+/** An event as a line of the data for `copyEvents`. It starts with the event id. */
+export const eventLine = (event: EventRow): string => copyLine(insertOf(event.messageType).columns, event);
+
+/**
+ * Stores deliveries with the lines of all their events, in a transaction of its own that takes one round trip. Throws,
+ * and stores nothing, if one of the deliveries or events is stored already, or twice among these.
+ */
+export async function copyDeliveries(
+  db: Db,
+  deliveries: readonly NewDelivery[],
+  events: ReadonlyMap<MessageType, string[]>,
+): Promise<void> {
+  const statements = ['select begin_storing()'];
+  const data: CopyData[] = [];
+  for (const messageType of MESSAGE_TYPES) {
+    const lines = events.get(messageType);
+    if (lines === undefined) continue;
+    statements.push(insertOf(messageType).copy);
+    // In the same order as in `insertEvents`.
+    data.push(new CopyData(lines.toSorted().join('')));
+  }
+  statements.push(COPY_DELIVERIES);
+  data.push(new CopyData(deliveries.map(deliveryLine).join('')));
+  await db.executeQuery(CompiledQuery.raw(statements.join('; '), data));
 }

@@ -50,3 +50,28 @@ export function arrayLiteral(values: readonly (string | number | null)[]): strin
   });
   return `{${elements.join(',')}}`;
 }
+
+/** The statement that copies any number of rows. It fails if a row has the same key as one of the table. */
+export const copyStatement = <Row>(table: string, columns: readonly Column<Row>[]): string =>
+  `copy ${table} (${columns.map(({ name }) => name).join(', ')}) from stdin`;
+
+const SPECIAL_IN_COPY = /[\\\n\r\t]/;
+const COPY_ESCAPES: Readonly<Record<string, string>> = {
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\\': '\\\\',
+};
+
+/** A row in the text format of COPY (PostgreSQL manual, "COPY"). */
+export function copyLine<Row>(columns: readonly Column<Row>[], row: Row): string {
+  let line = '';
+  for (const { value } of columns) {
+    const field = value(row);
+    if (line !== '') line += '\t';
+    if (field === null) line += '\\N';
+    else if (typeof field === 'number' || !SPECIAL_IN_COPY.test(field)) line += field;
+    else line += field.replaceAll(/[\\\n\r\t]/g, (character) => COPY_ESCAPES[character] ?? character);
+  }
+  return `${line}\n`;
+}

@@ -250,6 +250,11 @@ async function refuseRows(target: Client, tables: readonly Table[]): Promise<voi
   }
 }
 
+/** Throws a ConflictError if a target with tables is in use or was ever used. Nothing of it may be changed then. */
+export async function refuseUsed(targetUrl: string): Promise<void> {
+  await withClient(targetUrl, async (target) => refuseRows(target, await listTables(target)));
+}
+
 /** Lets the sequences of the target continue where those of the source are. */
 export async function moveSequences(source: Db, target: Db): Promise<void> {
   const { rows } = await sql<{ name: string; value: string }>`

@@ -44,6 +44,25 @@ export async function findObstacles(db: Db, seconds: number): Promise<Obstacles>
   return { standby: rows.length > 0, blockers: await findBlockers(db, seconds) };
 }
 
+/** A session in the way of everybody who reads a table. */
+export interface TableLock {
+  readonly table: string;
+  readonly session: Session;
+}
+
+/** The table that a session has locked even for reading; of several, the one whose transaction has been open longest. */
+export async function findTableLock(db: Db): Promise<TableLock | undefined> {
+  const { rows } = await sql<Session & { readonly table: string }>`
+    select ${SESSION_COLUMNS}, relname as table
+    from pg_locks as held
+      join pg_class as locked on locked.oid = held.relation
+      left join pg_stat_activity as activity on activity.pid = held.pid
+    where held.database = (select oid from pg_database where datname = current_database())
+      and held.granted and held.mode = 'AccessExclusiveLock' and relkind in ('r', 'p')
+    order by activity.xact_start nulls first, relispartition, relname limit 1`.execute(db);
+  return rows.map(({ table, ...session }) => ({ table, session }))[0];
+}
+
 /** The sessions that make sessions of this role wait for a lock, and have done so for longer than this. */
 async function findBlockers(db: Db, seconds: number): Promise<readonly Session[]> {
   const { rows } = await sql<Session>`

@@ -32,6 +32,12 @@ export async function locateDeliveries(
   return db.transaction().execute(async (trx) => {
     const stored =
       deliveryIds.length === 0 ? new Set<string>() : await findStoredDeliveries(trx, deliveryIds);
+    // The service's role inherits nothing, so a right that an administrator grants must be taken on.
+    if (replicas > 0) {
+      await sql`
+        select set_config('role', 'pg_read_all_stats', true) where pg_has_role('pg_read_all_stats', 'member')
+          and not pg_has_role('pg_read_all_stats', 'usage')`.execute(trx);
+    }
     const { rows } = await sql<{ file: string; bytes: string; replicated: string | null }>`
       select pg_walfile_name(pg_current_wal_insert_lsn()) as file,
         (pg_current_wal_insert_lsn() - '0/0')::text as bytes,

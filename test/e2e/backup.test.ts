@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { access, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { zstdDecompressSync } from 'node:zlib';
 import { Client } from 'pg';
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { encodeBatch } from '../../src/queue/delivery-batch.ts';
 import { keepCredentials, bootstrapUrl } from '../../src/embedded/credentials.ts';
@@ -13,6 +15,7 @@ import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { startLoad } from '../support/load.ts';
 import {
   endOfProgram,
+  killProgramWhen,
   PROGRAM,
   runProgram,
   SECRET,
@@ -33,6 +36,19 @@ afterAll(async () => {
 });
 
 const settingsOf = (name: string) => ({ DATA_DIR: path.join(directory, name), WEBHOOK_SECRET: SECRET });
+
+const SECRETS_KEY = randomBytes(32).toString('base64');
+
+/** An installation with its generated secret, a source in the database, and a delivery in the spool. */
+const spooled = () => ({ DATA_DIR: path.join(directory, 'spooled'), SECRETS_KEY });
+const backupOfSpool = () => path.join(directory, 'backup-of-spool');
+let secretOfCustomer: string;
+
+const exists = (file: string) =>
+  access(file).then(
+    () => true,
+    () => false,
+  );
 
 async function serve(name: string): Promise<Program> {
   const program = await startProgram(settingsOf(name));
@@ -159,8 +175,19 @@ it('leaves nothing in a backup that other users could read', async () => {
   for (const name of names) expect((await stat(path.join(backup, name))).mode & 0o077).toBe(0);
 });
 
+/** Everything in a backup, the database unpacked. */
+async function contentsOf(backup: string): Promise<Buffer> {
+  const entries = await readdir(backup, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  const contents = files.map(async ({ parentPath, name }) => {
+    const content = await readFile(path.join(parentPath, name));
+    return name.endsWith('.zst') ? zstdDecompressSync(content) : content;
+  });
+  return Buffer.concat(await Promise.all(contents));
+}
+
 it('takes along the deliveries in the spool and the generated secret, while serve does not run', async () => {
-  const settings = { DATA_DIR: path.join(directory, 'spooled') };
+  const settings = spooled();
   const program = await startProgram(settings);
   await program.end('SIGTERM');
   const spool = openSpool(
@@ -171,16 +198,77 @@ it('takes along the deliveries in the spool and the generated secret, while serv
     encodeBatch([queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ userName: 'spooled@example.com' })])]),
   );
   await spool.close();
-  const backup = path.join(directory, 'backup-of-spool');
-  await runProgram(settings, 'backup', backup);
+  const added = await runProgram(settings, 'sources', 'add', 'customer');
+  secretOfCustomer = /webhook secret: (\w+)/.exec(added)?.[1] ?? '';
+  await runProgram(settings, 'backup', backupOfSpool());
   const secret = await readFile(path.join(settings.DATA_DIR, 'webhook-secret'), 'utf8');
   await rm(settings.DATA_DIR, { recursive: true });
-  await runProgram(settings, 'restore', backup);
+  await runProgram(settings, 'restore', backupOfSpool());
   expect(await readFile(path.join(settings.DATA_DIR, 'webhook-secret'), 'utf8')).toBe(secret);
   const again = await startProgram(settings);
   programs.push(again);
   await waitFor(async () => (await runProgram(settings, 'events', 'search')).includes('spooled@example.com'));
   await again.end('SIGTERM');
+});
+
+it('contains secrets of sources only as the key of the environment has encrypted them', async () => {
+  const contents = await contentsOf(backupOfSpool());
+  expect(secretOfCustomer).toHaveLength(64);
+  expect(contents.includes('sealed')).toBe(true);
+  expect(contents.includes(secretOfCustomer)).toBe(false);
+  const key = Buffer.from(SECRETS_KEY, 'base64');
+  for (const form of [SECRETS_KEY, key, key.toString('hex')]) expect(contents.includes(form)).toBe(false);
+});
+
+describe('after a kill -9', () => {
+  it('an unfinished backup is no backup, and the next one says what to do', async () => {
+    const settings = spooled();
+    const target = path.join(directory, 'killed-backup');
+    await killProgramWhen(
+      async () => (await readdir(target).catch((): string[] => [])).includes('postgres.tar.zst'),
+      settings,
+      'backup',
+      target,
+    );
+    const again = await endOfProgram(settings, 'backup', target);
+    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('did not finish. Delete it')]);
+    const restored = await endOfProgram(settingsOf('from-killed'), 'restore', target);
+    expect([restored.code, restored.stderr]).toEqual([2, expect.stringContaining('not a complete backup')]);
+    await rm(target, { recursive: true });
+    await runProgram(settings, 'backup', target);
+    const client = await connect('spooled');
+    const { rows: slots } = await client.query('select from pg_replication_slots');
+    await client.end();
+    expect(slots).toEqual([]);
+  });
+
+  it.each([
+    { place: 'while it unpacks', file: 'PG_VERSION' },
+    { place: 'while it verifies', file: 'postmaster.pid' },
+  ])(
+    'nothing starts on a restore that was interrupted $place, and restore can be repeated',
+    async ({ file }) => {
+      const name = `killed-restore-${file}`;
+      const settings = { ...spooled(), DATA_DIR: path.join(directory, name) };
+      await killProgramWhen(
+        () => exists(path.join(settings.DATA_DIR, 'postgres', 'cluster', file)),
+        settings,
+        'restore',
+        backupOfSpool(),
+      );
+      for (const command of [['serve'], ['events', 'search']]) {
+        const { code, stderr } = await endOfProgram(settings, ...command);
+        expect([code, stderr]).toEqual([2, expect.stringMatching(/did not finish\. Run \S+ restore again/)]);
+      }
+      expect(await runProgram(settings, 'restore', backupOfSpool())).toMatch(/rows verified/);
+      const program = await startProgram(settings);
+      programs.push(program);
+      await waitFor(async () =>
+        (await runProgram(settings, 'events', 'search')).includes('spooled@example.com'),
+      );
+      await program.end('SIGTERM');
+    },
+  );
 });
 
 it('refuses to restore over data, or from a backup that is damaged or incomplete, and to back up a server', async () => {
@@ -209,7 +297,7 @@ it('refuses to restore over data, or from a backup that is damaged or incomplete
   );
   const wrong = await endOfProgram(other, 'restore', backup);
   expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringMatching(/operator_log has \d+ of \d+/)]);
-  expect((await endOfProgram(other, 'events', 'search')).stderr).toContain('There is no database');
+  expect((await endOfProgram(other, 'events', 'search')).stderr).toContain('did not finish');
   await writeFile(
     manifestFile(),
     manifest.replace(/("audit_events_\w+"): ([1-9]\d*)/, (_, table, n) => `${table}: ${Number(n) - 1}`),

@@ -1,4 +1,5 @@
-import { rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
+import path from 'node:path';
 import { sql } from 'kysely';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createRoles } from '../../src/store/create-roles.ts';
@@ -17,16 +18,21 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
 });
 
-/** A server with an asynchronous replica, each behind a network of its own, and an address that follows a failover. */
-async function startPair() {
+/** A server with asynchronous replicas, each behind a network of its own, and an address that follows a failover. */
+async function startPair(count = 1) {
   const primary = await startDebianPostgres();
   cleanUps.push(() => primary.stop());
   const databaseUrl = withRole(primary.url, SERVICE_ROLE);
   await createRoles(primary.url, { databaseUrl, readerUrl: withRole(primary.url, READER_ROLE) });
-  const link = await startProxy({ host: '127.0.0.1', port: primary.port });
-  cleanUps.push(() => link.stop());
-  const replica = await startDebianPostgres({ replicaOf: link.port });
-  cleanUps.push(() => replica.stop());
+  const replicas = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const link = await startProxy({ host: '127.0.0.1', port: primary.port });
+      cleanUps.push(() => link.stop());
+      const server = await startDebianPostgres({ replicaOf: link.port });
+      cleanUps.push(() => server.stop());
+      return { link, server };
+    }),
+  );
   const active = { host: '127.0.0.1', port: primary.port };
   const address = await startProxy(active);
   cleanUps.push(() => address.stop());
@@ -34,13 +40,15 @@ async function startPair() {
   cleanUps.push(() => db.destroy());
   return {
     db,
+    superuserUrl: primary.url,
     databaseUrl: through(address, databaseUrl),
-    /** The replica gets nothing more, and the primary does not notice. */
-    stall: () => link.silence(),
+    /** The last replica gets nothing more, and the primary does not notice. */
+    stall: () => replicas.at(-1)?.link.silence(),
+    /** The last replica takes over. */
     async failOver() {
       await primary.kill();
-      await replica.promote();
-      active.port = replica.port;
+      await replicas.at(-1)?.server.promote();
+      active.port = replicas.at(-1)?.server.port ?? 0;
     },
   };
 }
@@ -126,6 +134,51 @@ describe.skipIf(!hasDebianPostgres)('a failover to a replica that lags (needs po
     await start(pair, false, settings);
     await waitFor(async () => (await storedUsers(pair).catch(() => [])).length >= 40);
     expect(await storedUsers(pair)).toEqual(range(0, 40));
+  });
+
+  it('with STRICT_REPLICAS, deliveries are kept until so many real replicas have their commits', async () => {
+    const pair = await startPair(2);
+    const directory = await temporaryDirectory();
+    cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+    const settings = { DURABILITY: 'strict', STRICT_REPLICAS: '2', DATA_DIR: directory };
+    const program = await start(pair, false, settings);
+    const segments = async () =>
+      (await readdir(path.join(directory, 'spool'), { recursive: true })).filter((name) =>
+        name.endsWith('.segment'),
+      );
+    /** Resolves once these are stored, the spool knows it, and it has looked at the log since the last ones. */
+    const store = async (from: number, count: number) => {
+      await send(program, range(from, count));
+      await waitFor(async () => (await storedUsers(pair)).length === from + count);
+      await waitFor(async () => (await waiting(program)) === 0);
+    };
+    const untilReplicated = (replicas: number) =>
+      waitFor(async () => {
+        const { rows } = await sql`
+          select from pg_stat_replication where flush_lsn >= pg_current_wal_insert_lsn()`.execute(pair.db);
+        return rows.length === replicas;
+      });
+
+    // Without the right to see the replicas, only the time counts.
+    await store(0, 20);
+    await untilReplicated(2);
+    await store(20, 5);
+    const [first = 'none'] = await segments();
+    const administrator = openDatabase(pair.superuserUrl, () => undefined);
+    cleanUps.push(() => administrator.destroy());
+    await sql`grant pg_read_all_stats to xiq_sink`.execute(administrator);
+    await waitFor(async () => (await segments()).length === 0);
+    expect(first).toMatch(/segment$/);
+
+    pair.stall();
+    await store(25, 50);
+    await untilReplicated(1);
+    await store(75, 5);
+    expect((await segments()).length).toBeGreaterThan(0);
+    await pair.failOver();
+    await send(program, range(80, 5));
+    await waitFor(async () => (await storedUsers(pair)).length >= 85);
+    expect(await storedUsers(pair)).toEqual(range(0, 85));
   });
 
   it('loses what the replica lacked with DURABILITY=normal, and with STRICT_KEEP_MINUTES=0', async () => {

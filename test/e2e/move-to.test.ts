@@ -1,4 +1,4 @@
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Client } from 'pg';
 import { pino } from 'pino';
@@ -8,7 +8,14 @@ import { openBatchQueue } from '../../src/queue/batch-queue.ts';
 import { hasDebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts';
 import type { DebianPostgres } from '../support/debian-postgres.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
-import { endOfProgram, runProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import {
+  endOfProgram,
+  killProgramWhen,
+  runProgram,
+  SECRET,
+  startProgram,
+  temporaryDirectory,
+} from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -95,13 +102,21 @@ describe.skipIf(!hasDebianPostgres)('move-to', () => {
     expect(await program.end('SIGTERM')).toBe(0);
     await leaveJobsAndUseIds();
 
-    // The roles exist only now.
+    await killInTheMiddle(roles, target);
+
     const printed = await runProgram(settings(roles), 'move-to', target, '--json');
     expect(printed).toMatch(/^\{"table":"audit_events","rows":70,"digest":"\d{10,}"\}$/m);
 
     expect(await refused(settings(), 'serve')).toContain(
       `was moved to 127.0.0.1:${server.port}. Set DATABASE_URL.`,
     );
+    // As after a kill between the commit and the mark.
+    const mark = path.join(settings().DATA_DIR, 'postgres', 'moved');
+    await rename(mark, `${mark}.away`);
+    expect(await refused(settings(roles), 'move-to', target)).toMatch(
+      /The target is not empty.*If an earlier move-to ended there, set DATABASE_URL/,
+    );
+    await rename(`${mark}.away`, mark);
     const moved = { ...settings(), DATABASE_URL: target };
     expect(await refused(moved, 'move-to', target)).toContain('already uses a server');
     program = await startProgram(moved);
@@ -123,6 +138,26 @@ describe.skipIf(!hasDebianPostgres)('move-to', () => {
     expect(action).toEqual({ outcome: 'done', subject: `127.0.0.1:${server.port}` });
     await program.end('SIGTERM');
   });
+
+  /** Kills a move that has copied a part of the events. Nothing of it is on the server afterwards. */
+  async function killInTheMiddle(roles: Record<string, string>, target: string): Promise<void> {
+    // The roles exist only now.
+    await runProgram({ ...settings(roles), DATABASE_URL: target }, 'migrate');
+    const locker = new Client({ connectionString: server.url.replace(/postgres$/, 'xiq_sink') });
+    await locker.connect();
+    await locker.query('begin; lock table log_entries in share mode');
+    const isWaiting = async () => {
+      const rows = await onServer(
+        'xiq_sink',
+        `select from pg_stat_activity where wait_event_type = 'Lock' and query like 'copy "log_entries"%'`,
+      );
+      return rows.length > 0;
+    };
+    await killProgramWhen(isWaiting, settings(roles), 'move-to', target);
+    await locker.end();
+    await waitFor(async () => !(await isWaiting()));
+    expect(await onServer('xiq_sink', 'select from audit_events limit 1')).toEqual([]);
+  }
 
   /** Deliveries that wait in the queue, and ids of transactions far beyond those of the new server. */
   async function leaveJobsAndUseIds(): Promise<void> {

@@ -117,6 +117,9 @@ describe('a source without a restart', () => {
       await untilAnswered(401, program, 'one', old);
       expect(await statusOf(program, 'one', secret)).toBe(200);
     }
+    const limited = await runProgram(command, 'sources', 'add', 'limited', '--deliveries-per-second', '1');
+    const [, secretOfLimited = ''] = /webhook secret: (\w+)/.exec(limited) ?? [];
+    for (const program of programs) await untilAnswered(429, program, 'limited', secretOfLimited);
     await runProgram(command, 'sources', 'rotate', 'two');
     for (const program of programs) expect(await statusOf(program, 'two', secrets[1] ?? '')).toBe(200);
     await runProgram(command, 'sources', 'rotate', 'two', '--drop-old');
@@ -131,16 +134,17 @@ describe('a source without a restart', () => {
     // Stored once each, and kept after the source was disabled.
     await waitFor(async () => {
       const rows = await db.selectFrom('deliveries').select('source').distinct().execute();
-      return rows.length === 5;
+      return rows.length === 6;
     });
     expect(await runProgram(command, 'sources', 'list')).toMatch(/three +disabled +database/);
     const actions = (await listActions(db, { limit: 50 })).map(
       ({ action, subject }) => `${action} ${subject}`,
     );
-    expect(actions.slice(0, 4)).toEqual([
+    expect(actions.slice(0, 5)).toEqual([
       'source.disable three',
       'source.drop-old two',
       'source.rotate two',
+      'source.add limited',
       'source.rotate one',
     ]);
     // No secret is readable: not in the database, not in logs, not in the data directory.

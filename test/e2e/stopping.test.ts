@@ -9,8 +9,8 @@ import { endOfProgram, PROGRAM, SECRET, startProgram, temporaryDirectory } from 
 import type { Program } from '../support/program.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
+import { startBalancer } from '../support/balancer.ts';
 import { freePort } from '../support/free-port.ts';
-import { startHaproxy } from '../support/haproxy.ts';
 import { startLoad } from '../support/load.ts';
 import { hasRedisServer, startRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -41,6 +41,14 @@ async function start(settings: Record<string, string>, ...args: string[]): Promi
 /** The bound of a stop without draining, with the time to notice the end of the process. */
 const BOUND_MS = 7_500;
 
+/** Waits as the supervisor does that restarts one process at a time. */
+async function untilReady(port: number): Promise<void> {
+  await waitFor(async () => {
+    const answer = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
+    return answer?.ok;
+  });
+}
+
 describe('a rolling restart behind HAProxy', () => {
   it.each([
     { role: 'all', restarts: 4 },
@@ -48,24 +56,25 @@ describe('a rolling restart behind HAProxy', () => {
   ])('refuses nothing and loses nothing: $role', async ({ role, restarts }) => {
     const database = await databaseOfItsOwn();
     const settings = { DATABASE_URL: database.databaseUrl, WEBHOOK_SECRET: SECRET, DRAIN_SECONDS: '2' };
-    const ports = [await freePort(), await freePort()];
+    const ports = [await freePort(), await freePort()] as const;
     const directories = [await dataDirectory(), await dataDirectory()];
     const startOn = (index: number) =>
       start({ ...settings, PORT: String(ports[index]), DATA_DIR: directories[index] ?? '' }, '--role', role);
     if (role === 'ingest') await start({ ...settings, DATA_DIR: await dataDirectory() }, '--role', 'worker');
     const programs = [await startOn(0), await startOn(1)];
-    const proxy = await startHaproxy(ports.map((port, index) => ({ name: `sink${index}`, port })));
-    cleanUps.push(() => proxy.stop());
-    for (const index of [0, 1]) await proxy.untilStatus(`sink${index}`, 'UP');
+    await using proxies = new AsyncDisposableStack();
+    const origin = await startBalancer('haproxy', await dataDirectory(), ports, proxies);
+    await untilReady(ports[0]);
+    await untilReady(ports[1]);
 
-    const load = startLoad(() => proxy.url, 4);
+    const load = startLoad(() => origin, 4);
     cleanUps.push(() => load.stop());
     for (let n = 0; n < restarts; n += 1) {
       const index = n % 2;
       const before = load.acknowledged();
       expect(await programs[index]?.end('SIGTERM')).toBe(0);
       programs[index] = await startOn(index);
-      await proxy.untilStatus(`sink${index}`, 'UP');
+      await untilReady(ports[n % 2 === 0 ? 0 : 1]);
       await waitFor(() => load.acknowledged() > before + 200);
     }
     const acknowledged = await load.stop();

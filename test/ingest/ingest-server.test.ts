@@ -240,7 +240,10 @@ it('closes by answering the delivery in hand, and waits for nobody else', async 
 
 it('sends the headers that harden an answer, and none that tells what it runs on', async () => {
   const { post, request } = await serve();
-  for (const response of [await post(BODY), await post('x'), await request('/healthz', {})]) {
+  const others = [await post(BODY, {}, `${AUDIT}?x`), await post('x'), await request('/healthz', {})];
+  for (const response of [await post(BODY), ...others]) {
+    expect(response.headers.get('content-security-policy')).toBe("default-src 'none';frame-ancestors 'none'");
+    expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
     expect(response.headers.get('x-content-type-options')).toBe('nosniff');
     expect(response.headers.get('strict-transport-security')).toContain('max-age=');
     expect(response.headers.get('x-powered-by')).toBeNull();

@@ -81,8 +81,59 @@ describe('the scan', () => {
   it('ends whatever the bytes are', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 1_000 }), (bytes) => {
-        for (const count of Object.values(scanBody(bytes))) expect(count).toBeGreaterThanOrEqual(0);
+        const { content: _, ...counts } = scanBody(bytes);
+        for (const count of Object.values(counts)) expect(count).toBeGreaterThanOrEqual(0);
       }),
+    );
+  });
+});
+
+describe('the content', () => {
+  /** What a parser finds; undefined for a text that is not JSON, or neither an object nor an array. */
+  function parsedContent(text: string): ReturnType<typeof scan>['content'] {
+    try {
+      const value: unknown = JSON.parse(text);
+      if (Array.isArray(value)) return value.length;
+      return isObject(value) ? 'object' : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  it.each([
+    ['{"id":-12.50,"name":"é 😀/","list":[0,[],{}],"no":null,"yes":true,"never":false}', 'object'],
+    [' \t\r\n[{"a":{}} , {"b":[0.1,10]},7]\n', 3],
+    ['[]', 0],
+    ['{}', 'object'],
+  ])('of %j is certain', (text, content) => expect(scan(text).content).toBe(content));
+
+  it.each([
+    ['', '', [...'[]{},:', '"a"', '1', 'true']],
+    ['[', ']', [...'01-.']],
+    ['[', ']', [...'nulte ']],
+  ])('is what a parser finds: every text between %j and %j of up to five of %j', (start, end, tokens) => {
+    const check = (text: string, left: number) => {
+      const isBegun = /^[[{]/.test(text);
+      if (scan(text + end).content !== parsedContent(text + end)) expect.fail(text + end);
+      if (left > 0 && (isBegun || left > 3)) for (const token of tokens) check(text + token, left - 1);
+    };
+    check(start, 5);
+  });
+
+  it('is certain only if a parser finds the same: any JSON with any change', () => {
+    const change = fc.constantFrom(
+      '',
+      ...' \n\0\u001F\u007F\u00A0\u2028\uFEFF"\\[]{},:0123456789.-+eEtrufalsn/',
+    );
+    fc.assert(
+      fc.property(json, fc.nat(), fc.nat(2), change, (value, at, cut, put) => {
+        const sent = JSON.stringify(value);
+        const start = at % (sent.length + 1);
+        const text = sent.slice(0, start) + put + sent.slice(start + cut);
+        const { content } = scan(text);
+        if (content !== undefined) expect(content).toBe(parsedContent(text));
+      }),
+      { numRuns: 2_000 },
     );
   });
 });

@@ -60,6 +60,36 @@ it('that comes in several forms at once is known by the first of them', () => {
   expect(verifier.verifyHeaders('north', headers)).toBe('bearer');
 });
 
+describe('an Authorization header that was right', () => {
+  const headers = { authorization: `Basic ${base64(`user:${CURRENT}`)}` };
+  const beside = { ...headers, authorization: `Bearer ${SOUTH}`, 'x-webhook-secret': CURRENT };
+
+  it('is right again for its source alone, and so are others after it', () => {
+    for (const right of [headers, { authorization: CURRENT }, headers, headers]) {
+      expect(verifier.verifyHeaders('north', right)).toBe(right === headers ? 'basic' : 'raw');
+      expect(verifier.verifyHeaders('south', right)).toBeUndefined();
+      expect(verifier.verifyHeaders('nowhere', right)).toBeUndefined();
+      expect(verifier.verifyHeaders('north', {})).toBeUndefined();
+      expect(verifier.verifyHeaders('north', { authorization: `x${right.authorization}` })).toBeUndefined();
+    }
+  });
+
+  it('is not the wrong one beside another header that is right', () => {
+    expect(verifier.verifyHeaders('north', beside)).toBe('header');
+    expect(verifier.verifyHeaders('north', { authorization: beside.authorization })).toBeUndefined();
+  });
+
+  it('is forgotten when the secrets change', () => {
+    const rotating = createSecretVerifier([{ name: 'a', secrets: [CURRENT] }]);
+    expect(rotating.verifyHeaders('a', headers)).toBe('basic');
+    rotating.use([{ name: 'a', secrets: [ROTATED] }]);
+    expect(rotating.verifyHeaders('a', headers)).toBeUndefined();
+    rotating.use([{ name: 'b', secrets: [CURRENT] }]);
+    expect(rotating.verifyHeaders('a', headers)).toBeUndefined();
+    expect(rotating.verifyHeaders('b', headers)).toBe('basic');
+  });
+});
+
 describe('any secret', () => {
   it('is recognised in every form, and none of its neighbours is', async () => {
     await fc.assert(

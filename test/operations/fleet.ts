@@ -1,10 +1,10 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Role } from '../../src/serve/roles.ts';
+import { startBalancer } from '../support/balancer.ts';
+import type { BalancerName } from '../support/balancer.ts';
 import { SECRET } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { startBalancer } from './balancer.ts';
-import type { BalancerName } from './balancer.ts';
 import { createMember } from './member.ts';
 import type { Member } from './member.ts';
 

@@ -31,6 +31,18 @@ export function formatRows(rows: readonly Row[]): string {
   );
 }
 
+/** The same as a table of Markdown, for docs/running.md. */
+export function markdownRows(rows: readonly Row[]): string {
+  const names = Object.keys(COLUMNS);
+  const cells = rows.map((row) => [
+    row.scenario,
+    ...Object.values(COLUMNS).map((format) => (row.measured === undefined ? '' : format(row.measured))),
+    describeVerdict(row).replaceAll('|', '\\|'),
+  ]);
+  const lines = [['scenario', ...names, 'verdict'], ['---', ...names.map(() => '---:'), '---'], ...cells];
+  return lines.map((line) => `| ${line.join(' | ')} |`).join('\n');
+}
+
 /** The verdict, and why. */
 export function describeVerdict({ isGood, remark }: Row): string {
   const verdict = isGood ? 'ok' : 'FAILED';

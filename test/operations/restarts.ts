@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { createRedisPart } from '../faults/redis-part.ts';
-import type { BalancerName } from './balancer.ts';
+import type { BalancerName } from '../support/balancer.ts';
 import { openFleet, restartEach } from './fleet.ts';
 import type { Fleet } from './fleet.ts';
 import type { Ground } from './ground.ts';

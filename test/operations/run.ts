@@ -15,7 +15,7 @@ import type { Ground } from './ground.ts';
 import { NOISY } from './noisy-scenario.ts';
 import { POSTGRES_SCENARIOS } from './postgres-scenarios.ts';
 import { REDIS_SCENARIOS } from './redis-scenarios.ts';
-import { describeVerdict, formatRows } from './report.ts';
+import { describeVerdict, formatRows, markdownRows } from './report.ts';
 import { RESTARTS } from './restarts.ts';
 import { runScenario } from './run-scenario.ts';
 import type { Row } from './run-scenario.ts';
@@ -34,7 +34,8 @@ const command = new Command('npm run test:operations --')
   )
   .option('--list', 'print the scenarios instead of running them', false)
   .option('--json <file>', 'also write the rows to this file')
-  .action(async ({ short, only, list, json }) => {
+  .option('--markdown', 'print the rows as a table of Markdown', false)
+  .action(async ({ short, only, list, json, markdown }) => {
     const plan = SCENARIOS.filter(({ name, isLong = false }) =>
       only === undefined ? !(short && isLong) : only.includes(name),
     );
@@ -42,7 +43,7 @@ const command = new Command('npm run test:operations --')
     const signal = interruption();
     try {
       const rows = await runAll(plan, { pace: short ? SHORT : LONG, signal });
-      write(`\n${formatRows(rows)}`);
+      write(`\n${markdown ? markdownRows(rows) : formatRows(rows)}`);
       if (json !== undefined) {
         await writeFile(json, `${JSON.stringify({ measuredAt: new Date(), short, rows }, undefined, 2)}\n`);
       }

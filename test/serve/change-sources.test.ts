@@ -82,6 +82,30 @@ it.each([
   expect(String(error)).not.toContain(secret);
 });
 
+it('limits are stored as those of the settings file are, and a wrong one is refused', async () => {
+  const admin = await startAdmin([sourcesForTests(test.db)], test.db);
+  // As a form sends it.
+  await admin.post('/sources', { name: 'slow', deliveries_per_second: '5', bytes_per_second: 1_000 });
+  const { sources } = joinSources([], await readStoredSources(test.db), contextOf(SECRETS_KEY));
+  expect(sources.find(({ name }) => name === 'slow')?.limits).toEqual({
+    deliveriesPerSecond: 5,
+    bytesPerSecond: 1_000,
+  });
+  expect(await admin.get('/sources')).toMatchObject({
+    items: expect.arrayContaining([
+      expect.objectContaining({ name: 'slow', deliveries_per_second: 5, bytes_per_second: 1_000 }),
+    ]),
+  });
+  expect(await admin.page('/sources')).toContain('5 deliveries/s, 1000 bytes/s');
+  await expect(admin.post('/sources', { name: 'stopped', bytes_per_second: 0 })).rejects.toThrow(
+    /answered 400.*bytes_per_second/s,
+  );
+  await expect(
+    addSource(change(), { ...given('stopped'), limits: { deliveries_per_second: 0 } }),
+  ).rejects.toThrow(/limits\.deliveries_per_second/);
+  await admin.close();
+});
+
 it('the API takes no reference to a file or a variable', async () => {
   const admin = await startAdmin([sourcesForTests(test.db)], test.db);
   const refused = (body: object) => expect(admin.post('/sources', body)).rejects.toThrow(/answered 400/);

@@ -100,6 +100,20 @@ export async function runProgram(settings: Settings, ...args: string[]): Promise
   return stdout;
 }
 
+/** Kills a command as soon as the condition holds. Fails if it ends before. */
+export async function killProgramWhen(
+  condition: () => Promise<boolean>,
+  settings: Settings,
+  ...args: string[]
+): Promise<void> {
+  const child = spawn(PROGRAM, args, { env: { PATH: process.env['PATH'], ...settings }, stdio: 'ignore' });
+  const exited = once(child, 'exit');
+  await waitFor(async () => child.exitCode !== null || (await condition()));
+  child.kill('SIGKILL');
+  await exited;
+  if (child.signalCode !== 'SIGKILL') throw new Error(`${args[0]} ended before it could be killed`);
+}
+
 /** How a command ended. */
 export interface Ended {
   readonly code: number;

@@ -107,8 +107,14 @@ async function copyAll(db: Db, { dataDir }: Config, target: string, signal: Abor
 
 async function createEmpty(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  if ((await readdir(directory)).length > 0) {
-    throw new UsageError(`${directory} is not empty: a backup needs a directory of its own.`);
+  const names = await readdir(directory);
+  if (names.length > 0) {
+    const isUnfinished = names.includes(DATABASE_FILE) && !names.includes(MANIFEST_FILE);
+    throw new UsageError(
+      isUnfinished
+        ? `${directory} has a backup that did not finish. Delete it, or name another directory.`
+        : `${directory} is not empty: a backup needs a directory of its own.`,
+    );
   }
   // It contains passwords, and everything that was stored.
   await chmod(directory, 0o700);

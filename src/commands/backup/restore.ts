@@ -4,8 +4,8 @@ import path from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
 import { isMissingFile, syncDirectory } from '../../durable-file.ts';
-import { credentialsOf, placeUnpacked, unpackBaseBackup } from '../../embedded/base-backup.ts';
-import { hasCluster } from '../../embedded/cluster.ts';
+import { beginRestore, credentialsOf, unpackBaseBackup } from '../../embedded/base-backup.ts';
+import { hasCluster, isRestoring, markRestoring } from '../../embedded/cluster.ts';
 import { startEmbeddedPostgres } from '../../embedded/embedded-postgres.ts';
 import { UsageError } from '../../errors.ts';
 import { freeBytes } from '../../free-bytes.ts';
@@ -25,7 +25,8 @@ import type { Manifest } from './manifest.ts';
 /**
  * `restore`: creates the data directory of the settings from a backup. First it compares the checksums of all files, then
  * it starts the database and compares the rows. Until everything is right, no `serve` can start on the result, and the
- * command can be repeated. Throws a UsageError if the data directory has contents, or the backup is incomplete.
+ * command can be repeated, also after a `kill -9`. Throws a UsageError if the data directory has contents, or the backup
+ * is incomplete.
  */
 export async function restore(
   config: Config,
@@ -38,23 +39,17 @@ export async function restore(
   const { dataDir } = config;
   const from = path.resolve(directory);
   const manifest = await readManifest(from);
+  if (await isRestoring(dataDir)) await removeUnfinished(dataDir);
   await refuseContents(dataDir, manifest);
   await verifyFiles(from, manifest);
   if (!json) note(`verified ${countOf(Object.keys(manifest.files).length, 'file')}; unpacking`);
   await makePrivateDirectory(dataDir);
-  const cluster = await unpackBaseBackup(dataDir, path.join(from, DATABASE_FILE), signal);
+  const cluster = await beginRestore(dataDir);
+  await unpackBaseBackup(cluster, path.join(from, DATABASE_FILE), signal);
   await copyPrivate(path.join(from, path.basename(credentialsOf(dataDir))), credentialsOf(dataDir));
-  await placeUnpacked(cluster, true);
-  try {
-    await verifyDatabase(dataDir, from, manifest, logger);
-    await restoreFiles(from, dataDir, manifest);
-  } catch (error) {
-    await placeUnpacked(cluster, false);
-    for (const file of [path.join(dataDir, SPOOL), secretFileOf(dataDir)]) {
-      await rm(file, { recursive: true, force: true });
-    }
-    throw error;
-  }
+  await verifyDatabase(dataDir, from, manifest, logger);
+  await restoreFiles(from, dataDir, manifest);
+  await markRestoring(cluster, false);
   const { began_at: beganAt, rows } = manifest;
   const count = Object.values(rows.tables).reduce((sum, one) => sum + one, 0);
   if (json) printJson({ directory: dataDir, began_at: beganAt, verified_rows: count });
@@ -66,7 +61,14 @@ export async function restore(
   }
 }
 
-/** What an interrupted `restore` leaves is no obstacle: the database's files that are not in place. */
+/** What a `restore` leaves that failed or was interrupted is no obstacle. */
+async function removeUnfinished(dataDir: string): Promise<void> {
+  await beginRestore(dataDir);
+  for (const file of [path.join(dataDir, SPOOL), secretFileOf(dataDir)]) {
+    await rm(file, { recursive: true, force: true });
+  }
+}
+
 async function refuseContents(dataDir: string, { database_bytes: needed }: Manifest): Promise<void> {
   const names = await readdir(dataDir).catch((error: unknown) => {
     if (isMissingFile(error)) return [];
@@ -106,7 +108,7 @@ async function verifyDatabase(
   { rows, began_at: beganAt }: Manifest,
   logger: Logger,
 ): Promise<void> {
-  const embedded = await startEmbeddedPostgres(dataDir);
+  const embedded = await startEmbeddedPostgres(dataDir, undefined, true);
   const db = openDatabase(embedded.databaseUrl, logLostConnections(logger));
   try {
     const different = await compareRows(db, rows);

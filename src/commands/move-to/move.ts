@@ -12,7 +12,7 @@ import { logLostConnections, prepareStore, withStore } from '../../serve/open-st
 import type { CommandStore } from '../../serve/open-store.ts';
 import { OLDEST_POSTGRES, openDatabase, readServerFacts } from '../../store/database.ts';
 import type { Db } from '../../store/database.ts';
-import { moveSequences, moveTables, readMonths } from '../../store/move-tables.ts';
+import { moveSequences, moveTables, readMonths, refuseUsed } from '../../store/move-tables.ts';
 import type { MovedTable, MoveObserver } from '../../store/move-tables.ts';
 import { recordAction } from '../../store/operator-log.ts';
 import { maintainPartitions } from '../../store/partitions.ts';
@@ -48,6 +48,7 @@ export async function moveTo(move: Move): Promise<void> {
     }
     opened.defer(() => lock.release());
     await prepareTarget(move);
+    await asUsage(() => refuseUsed(databaseUrl));
     if (from.redisUrl === undefined) await drainQueue(source, move);
     const target = opened.adopt(openDatabase(databaseUrl, logLostConnections(logger)), (db) => db.destroy());
     const moved = await copyAll(source, target, move);

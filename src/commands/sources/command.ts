@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { Command } from '@commander-js/extra-typings';
 import { MESSAGE_TYPES } from '../../domain.ts';
-import { defineCommand } from '../shared/options.ts';
+import { defineCommand, wholeNumber } from '../shared/options.ts';
 import { runOnStore } from '../shared/run-on-store.ts';
 import type { Settings } from '../shared/run-on-store.ts';
 
@@ -25,6 +25,8 @@ export function defineSources(program: Command, settings: Settings): void {
     .option('--username <name>', 'user name at the API, instead of a token')
     .option('--password <place>', `password at the API: ${SECRET_FORMS}`)
     .addOption(new Option('--type <types...>', 'message types to subscribe to').choices(MESSAGE_TYPES))
+    .option('--deliveries-per-second <n>', 'limit in each ingest process', perSecond)
+    .option('--bytes-per-second <n>', 'limit in each ingest process, of bodies as sent', perSecond)
     .action(async (name, options) => {
       const { add } = await import('./sources.ts');
       await runOnStore(settings, ({ db }, config) => add(db, config, name, options));
@@ -76,6 +78,8 @@ export function defineSources(program: Command, settings: Settings): void {
       await runOnStore(settings, ({ db }, config) => disableOne(db, config, name));
     });
 }
+
+const perSecond = (text: string) => Number(wholeNumber(text));
 
 const MAX_HOURS = 8_760;
 

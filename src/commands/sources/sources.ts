@@ -8,7 +8,8 @@ import {
   reencryptSources,
   rotateSecret,
 } from '../../serve/change-sources.ts';
-import type { GivenSecret, Made, SourceChange } from '../../serve/change-sources.ts';
+import type { Made } from '../../console/sources/sources-area.ts';
+import type { GivenSecret, SourceChange } from '../../serve/change-sources.ts';
 import { describeSources } from '../../serve/list-sources.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import type { Db } from '../../store/database.ts';
@@ -25,6 +26,8 @@ interface AddOptions {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   readonly type?: readonly string[] | undefined;
+  readonly deliveriesPerSecond?: number | undefined;
+  readonly bytesPerSecond?: number | undefined;
 }
 
 /** `sources add`: adds a source and prints what its sender needs. */
@@ -41,6 +44,7 @@ export async function add(db: Db, config: ServiceConfig, name: string, options: 
     secret,
     cloud: hasCloud ? { ...cloud, password: await secretAt(password) } : undefined,
     messageTypes: type,
+    limits: { deliveries_per_second: options.deliveriesPerSecond, bytes_per_second: options.bytesPerSecond },
   };
   const made = await asUsage(() => addSource(changeOf(db, config), given));
   print(`added ${name}: send deliveries to ${config.publicUrl ?? ''}/ingest/${name}/MESSAGE_TYPE`);
@@ -98,6 +102,8 @@ const COLUMNS: Columns<SourceLine> = {
   'old secrets until': ({ old_secrets_until: until }) => until,
   api: ({ api_url: url }) => url,
   'message types': ({ message_types: types }) => types?.join(', ') ?? 'default',
+  'deliveries/s': ({ deliveries_per_second: limit }) => limit?.toString() ?? null,
+  'bytes/s': ({ bytes_per_second: limit }) => limit?.toString() ?? null,
 };
 
 /** `sources list`: prints the sources as a table, or as JSON lines. */

@@ -1,6 +1,7 @@
 import pTimeout from 'p-timeout';
 import type { MessageType } from '../../domain.ts';
 import { describeError, HttpError } from '../../errors.ts';
+import { isLockTimeout } from '../../postgres.ts';
 import { sumArrivals } from '../../store/read-arrivals.ts';
 import type { ArrivalSum } from '../../store/read-arrivals.ts';
 import type { Db } from '../../store/database.ts';
@@ -247,7 +248,7 @@ export function startGathering(patienceMs = PATIENCE_MS): Gathering {
         });
       } catch (error) {
         if (error instanceof HttpError) throw error;
-        problems.push({ part, why: describeError(error) });
+        problems.push({ part, why: isLockTimeout(error) ? 'a table is locked' : describeError(error) });
         return null;
       }
     },

@@ -19,6 +19,11 @@ export const sourceSchema = z
       .readonly()
       .nullable()
       .meta({ description: 'null: those of the setting MESSAGE_TYPES' }),
+    deliveries_per_second: z
+      .number()
+      .nullable()
+      .meta({ description: 'limit in each ingest process; null: none' }),
+    bytes_per_second: z.number().nullable().meta({ description: 'the same of bytes of bodies as sent' }),
   })
   .meta({ id: 'Source' });
 

@@ -9,23 +9,33 @@ import { sourceSchema } from './source-schema.ts';
 import type { SourceLine } from './source-schema.ts';
 import { sourcesPage } from './sources-page.ts';
 
-/** A source that is added by the API: secrets are encrypted in the database, or generated. */
-interface AddedSource {
+/** A secret as the API takes it, which is encrypted in the database. */
+interface SecretValue {
+  readonly value: string;
+}
+
+/** A source that is added. Without a secret, one is generated. */
+export interface AddedSource<Secret = SecretValue> {
   readonly name: string;
-  readonly secret: { readonly value: string } | undefined;
+  readonly secret: Secret | undefined;
   readonly cloud:
     | {
         readonly apiUrl: string;
-        readonly token?: { readonly value: string } | undefined;
+        readonly token?: Secret | undefined;
         readonly username?: string | undefined;
-        readonly password?: { readonly value: string } | undefined;
+        readonly password?: Secret | undefined;
       }
     | undefined;
   readonly messageTypes: readonly string[] | undefined;
+  readonly limits?: {
+    readonly deliveries_per_second?: number | undefined;
+    readonly bytes_per_second?: number | undefined;
+  };
 }
 
-interface Made {
-  /** Undefined if the secret was given. */
+/** What a change has made. */
+export interface Made {
+  /** The generated secret: nobody can read it again. Undefined if it was given. */
   readonly generated: string | undefined;
 }
 
@@ -91,6 +101,8 @@ const made = z.object({
 
 const toMade = (name: string, { generated }: Made) => ({ name, secret: generated ?? null });
 
+const limit = z.coerce.number().int().min(1).optional();
+
 const addRoute = ({ add }: SourcesOptions) =>
   jsonRoute({
     method: 'post',
@@ -108,6 +120,8 @@ const addRoute = ({ add }: SourcesOptions) =>
         username: z.string().max(1_000).optional(),
         password: z.string().max(1_000).optional(),
         message_types: z.array(z.enum(MESSAGE_TYPES)).optional(),
+        deliveries_per_second: limit.meta({ description: 'limit in each ingest process' }),
+        bytes_per_second: limit.meta({ description: 'limit in each ingest process, of bodies as sent' }),
       }),
     }),
     answer: made,
@@ -118,7 +132,9 @@ const addRoute = ({ add }: SourcesOptions) =>
       );
       const cloud = { apiUrl, token: value(body.api_token), username, password: value(body.password) };
       const source = { name, secret: value(body.secret), cloud: hasCloud ? cloud : undefined };
-      return toMade(name, await add(operator, { ...source, messageTypes: body.message_types }));
+      const { message_types: messageTypes, deliveries_per_second, bytes_per_second } = body;
+      const limits = { deliveries_per_second, bytes_per_second };
+      return toMade(name, await add(operator, { ...source, messageTypes, limits }));
     },
   });
 

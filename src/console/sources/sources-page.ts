@@ -1,3 +1,4 @@
+import { formatBytes, formatCount } from '../../units.ts';
 import type { Visitor } from '../access/access.ts';
 import { hasAccess } from '../access/rule.ts';
 import { fieldOf } from '../html/form.ts';
@@ -34,7 +35,7 @@ export function sourcesPage(sources: readonly SourceLine[], visitor: Visitor): P
 const STATES = { 'in use': 'good', disabled: 'plain', conflict: 'bad' } as const;
 
 const COLUMNS: readonly Column<SourceLine>[] = [
-  { heading: 'Name', cell: ({ name }) => html`<code>${name}</code>` },
+  { heading: 'Name', cell: ({ name }) => html`<code class="nowrap">${name}</code>` },
   { heading: 'State', cell: ({ state }) => badge(STATES[state], state) },
   { heading: 'Defined in', cell: ({ origin }) => origin },
   { heading: 'Secrets', cell: secretsOf },
@@ -44,7 +45,16 @@ const COLUMNS: readonly Column<SourceLine>[] = [
     kind: 'wrap',
     cell: ({ message_types: types }) => types?.join(', ') ?? html`<span class="dim">default</span>`,
   },
+  { heading: 'Limits', cell: limitsOf },
 ];
+
+function limitsOf({ deliveries_per_second: deliveries, bytes_per_second: bytes }: SourceLine): Content {
+  const limits = [
+    deliveries && `${formatCount(deliveries)} deliveries/s`,
+    bytes && `${formatBytes(bytes)}/s`,
+  ];
+  return limits.filter(Boolean).join(', ') || html`<span class="dim">none</span>`;
+}
 
 function secretsOf({ secrets, old_secrets_until: until }: SourceLine): Content {
   if (secrets < 2) return String(secrets);
@@ -95,6 +105,8 @@ const ADD = html`
       ${fieldOf({}, 'name', 'Name', 'customer-a')}
       ${fieldOf({}, 'api_url', 'API of its cloud (optional)', 'https://…')}
       ${fieldOf({}, 'api_token', 'API token (optional)', '')}
+      ${fieldOf({}, 'deliveries_per_second', 'Deliveries/s (optional)', '')}
+      ${fieldOf({}, 'bytes_per_second', 'Bytes/s (optional)', '')}
       <div class="row"><button>Add</button></div>
     </form>
     <p class="dim">Its webhook secret is generated and shown once.</p>

@@ -28,6 +28,7 @@ import type { OpenBrowser } from '../../support/browser.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import type { TestDatabase } from '../../support/database.ts';
 import { auditRecord } from '../../support/deliveries.ts';
+import { sourcesForTests } from '../../support/sources.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 describe.skipIf(!runsInBrowser())(
@@ -56,6 +57,7 @@ describe.skipIf(!runsInBrowser())(
         quarantineArea({ db, replay: replayerOf(db, { maxBodyBytes: 1024 * 1024 }, logger) }),
         destinationsArea({ db, ...sendingOf(db, () => [fileDestination('archive', directory)]) }),
         subscriptionsArea(subscriptionsOf({ db, sources: () => [source], publicUrl, logger, opened })),
+        sourcesForTests(db),
       ];
       admin = await startAdmin(areas, db);
       browser = await openBrowser();
@@ -139,6 +141,37 @@ describe.skipIf(!runsInBrowser())(
       await button('Resume archive').click();
       await page.getByText('archive resumes within a second.').waitFor();
       expect(await lastAction(test.db)).toMatchObject({ action: 'destination.resume' });
+    });
+
+    it('adds a source with its generated secret, rotates and disables it', async () => {
+      await page.goto(`${admin.url}/sources`);
+      await page.getByLabel('Name').fill('customer-a');
+      await page.getByLabel('Deliveries/s (optional)').fill('200');
+      await button('Add').click();
+      await page.getByText('The new secret of customer-a, shown only now:').waitFor();
+      const shown = page.locator('.shown code');
+      const first = await shown.textContent();
+      expect(first).toMatch(/^[0-9a-f]{64}$/);
+      await page.getByRole('link', { name: 'Continue' }).click();
+      const row = page.getByRole('row', { name: /customer-a/ });
+      await row.getByText('200 deliveries/s').waitFor();
+      expect(await page.content()).not.toContain(first);
+
+      await button('Rotate the secret of customer-a').click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click();
+      await page.getByText('The new secret of customer-a, shown only now:').waitFor();
+      expect(await shown.textContent()).not.toBe(first);
+      await page.getByRole('link', { name: 'Continue' }).click();
+      await button('Drop the old secrets of customer-a').click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Drop old' }).click();
+      await page.getByText('The old secrets of customer-a are dropped.').waitFor();
+      expect(await lastAction(test.db)).toMatchObject({ action: 'source.drop-old', via: 'console' });
+
+      await button('Disable customer-a').click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click();
+      await page.getByText('customer-a is disabled.').waitFor();
+      await row.getByText('disabled', { exact: true }).waitFor();
+      expect(await row.getByRole('button').count()).toBe(0);
     });
 
     it('sends refused events again, and moves the place of a destination', async () => {

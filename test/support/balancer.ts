@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { readDeployFile } from '../support/deploy-file.ts';
-import { freePort } from '../support/free-port.ts';
-import { startServerProcess } from '../support/server-process.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { readDeployFile } from './deploy-file.ts';
+import { freePort } from './free-port.ts';
+import { startServerProcess } from './server-process.ts';
+import { waitFor } from './wait-for.ts';
 
 /** Debian's proxies that the documentation describes. */
 export type BalancerName = 'haproxy' | 'nginx';
