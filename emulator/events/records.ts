@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Clock } from '../../src/clock.ts';
-import type { LOG_RECORD_SCHEMAS } from '../../src/cloud/contract/logs.ts';
+import type { LOG_RECORD_SCHEMAS } from './log-schemas.ts';
 import type { Random } from '../random.ts';
 import { clientAddress } from '../world/clients.ts';
 import type { Client } from '../world/clients.ts';

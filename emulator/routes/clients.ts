@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CLIENT_VIEWS } from '../../src/cloud/contract/client.ts';
+import { CLIENT_VIEWS } from './client-views.ts';
 import { found } from '../http/errors.ts';
 import { int64, int64Path } from '../http/int64.ts';
 import { createSelection, pageOf, pageQuery } from '../http/query.ts';

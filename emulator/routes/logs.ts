@@ -1,13 +1,9 @@
 import { z } from 'zod';
-import {
-  AUDIT_WINDOW_MS,
-  LOG_KINDS,
-  LOG_PAGE_LIMITS,
-  LOG_RECORD_SCHEMAS,
-} from '../../src/cloud/contract/logs.ts';
+import { AUDIT_WINDOW_MS, LOG_KINDS, LOG_PAGE_LIMITS } from '../../src/cloud/contract/logs.ts';
 import type { LogKind } from '../../src/cloud/contract/logs.ts';
 import type { Clock } from '../../src/clock.ts';
 import type { Journal } from '../events/journal.ts';
+import { LOG_RECORD_SCHEMAS } from '../events/log-schemas.ts';
 import { pageOf, pageQuery, queryInt } from '../http/query.ts';
 import { page, route } from '../http/route.ts';
 import type { Route } from '../http/route.ts';

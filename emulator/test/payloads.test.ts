@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { LOG_RECORD_SCHEMAS } from '../../src/cloud/contract/logs.ts';
+import { LOG_RECORD_SCHEMAS } from '../events/log-schemas.ts';
 import { LOG_OF } from '../events/journal.ts';
 import { live, setUp, typeOf } from './sending-harness.ts';
 

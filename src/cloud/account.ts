@@ -1,19 +1,16 @@
 import { CloudApiError } from './cloud-api-error.ts';
-import { homeAccountSchema, viqInfoSchema } from './contract/account.ts';
-import type { HomeAccount, ViqInfo } from './contract/account.ts';
+import { homeAccountSchema, viqInfoSchema, type HomeAccount, type ViqInfo } from './contract/account.ts';
 import {
   createdApiTokenSchema,
   permissionCheckResponseSchema,
   permissionListSchema,
   tokenInfoSchema,
-} from './contract/auth.ts';
-import type {
-  CreateApiTokenRequest,
-  CreatedApiToken,
-  Permission,
-  PermissionCheckRequest,
-  PermissionCheckResponse,
-  TokenInfo,
+  type CreateApiTokenRequest,
+  type CreatedApiToken,
+  type Permission,
+  type PermissionCheckRequest,
+  type PermissionCheckResponse,
+  type TokenInfo,
 } from './contract/auth.ts';
 import type { Call, OutgoingCall } from './exchange.ts';
 import { readJson } from './json.ts';

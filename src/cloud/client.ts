@@ -1,21 +1,13 @@
-import { createAccount, createAuthorization } from './account.ts';
-import type { Account, Authorization } from './account.ts';
-import { authorize, createTokens } from './tokens.ts';
+import { createAccount, createAuthorization, type Account, type Authorization } from './account.ts';
+import { authorize, createTokens, type Credentials } from './tokens.ts';
 import { parseBaseUrl } from './addresses.ts';
-import { systemClock } from '../clock.ts';
-import type { Clock } from '../clock.ts';
-import { createDevices } from './devices.ts';
-import type { Devices } from './devices.ts';
-import { createLogs } from './logs.ts';
-import type { Logs } from './logs.ts';
-import { createOperations } from './operations.ts';
-import type { Operations } from './operations.ts';
-import { createRequest } from './request.ts';
-import type { CloudLogger } from './request.ts';
+import { systemClock, type Clock } from '../clock.ts';
+import { createDevices, type Devices } from './devices.ts';
+import { createLogs, type Logs } from './logs.ts';
+import { createOperations, type Operations } from './operations.ts';
+import { createRequest, type CloudLogger } from './request.ts';
 import { createSecrets } from '../secrets.ts';
-import { createSubscriptions } from './subscriptions.ts';
-import type { Subscriptions } from './subscriptions.ts';
-import type { Credentials } from './tokens.ts';
+import { createSubscriptions, type Subscriptions } from './subscriptions.ts';
 
 /** The options of a client of the cloud's API. */
 export interface CloudClientOptions {

@@ -1,9 +1,7 @@
 import type { Clock } from '../clock.ts';
-import type { Device, DeviceField, DeviceView } from './contract/device.ts';
-import { deviceSchema } from './contract/device.ts';
+import { deviceSchema, type Device, type DeviceField, type DeviceView } from './contract/device.ts';
 import type { Call } from './exchange.ts';
-import { readStartedOperation } from './operations.ts';
-import type { StartedOperation } from './operations.ts';
+import { readStartedOperation, type StartedOperation } from './operations.ts';
 import { listAll } from './paging.ts';
 import { path } from './addresses.ts';
 import { readJson } from './json.ts';

@@ -37,10 +37,8 @@ export function readJson<Schema extends z.ZodType>(schema: Schema, answer: Answe
   const parsed = schema.safeParse(bodyOf(answer));
   if (parsed.success) return parsed.data;
   const { method, path, status } = answer;
-  throw new CloudApiError(
-    `${method} ${path} answered ${status} with an unexpected body: ${z.prettifyError(parsed.error)}`,
-    { method, path, status, cause: parsed.error },
-  );
+  const message = `${method} ${path} answered ${status} with an unexpected body: ${z.prettifyError(parsed.error)}`;
+  throw new CloudApiError(message, { method, path, status, cause: parsed.error });
 }
 
 function bodyOf({ method, path, status, text }: Answer): unknown {

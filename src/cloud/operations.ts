@@ -1,7 +1,6 @@
 import { CloudApiError, readErrorBody } from './cloud-api-error.ts';
 import type { Clock } from '../clock.ts';
-import { MIN_POLL_INTERVAL_MS, operationSchema } from './contract/operation.ts';
-import type { Operation } from './contract/operation.ts';
+import { MIN_POLL_INTERVAL_MS, operationSchema, type Operation } from './contract/operation.ts';
 import type { Answer, Call } from './exchange.ts';
 import { path } from './addresses.ts';
 import { readJson } from './json.ts';

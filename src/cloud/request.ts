@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
 import { adviceFor, CloudApiError, readErrorBody } from './cloud-api-error.ts';
 import type { Clock } from '../clock.ts';
-import { exchange } from './exchange.ts';
-import type { Answer, OutgoingCall } from './exchange.ts';
+import { exchange, type Answer, type OutgoingCall } from './exchange.ts';
 import { jsonOrNothing } from './json.ts';
 import { createPacer, readRateLimit } from './rate-limit.ts';
 import { readRetryAfter } from '../retry-after.ts';

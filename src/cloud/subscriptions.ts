@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { CloudApiError } from './cloud-api-error.ts';
-import { subscriptionSchema } from './contract/subscription.ts';
-import type { Subscription, SubscriptionRequest } from './contract/subscription.ts';
+import { subscriptionSchema, type Subscription, type SubscriptionRequest } from './contract/subscription.ts';
 import type { Answer, Call } from './exchange.ts';
 import { jsonOrNothing } from './json.ts';
 import { listAll } from './paging.ts';

@@ -1,26 +1,19 @@
 import type { RootCommand } from '@bomb.sh/tab';
-import { Argument } from '@commander-js/extra-typings';
-import type { Command, CommandUnknownOpts, Option } from '@commander-js/extra-typings';
+import { Argument, type Command, type CommandUnknownOpts, type Option } from '@commander-js/extra-typings';
 import { LAUNCHER } from '../command-name.ts';
-import { examples } from './shared/options.ts';
+import { defineCommand, examples } from './shared/options.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish', 'powershell'] as const;
 
 /** The command `completion`, and the hidden `complete`, which the completion scripts of the shells run. */
 export function defineCompletion(program: Command): void {
-  program
-    .command('completion')
-    .description('print a completion script for a shell')
+  defineCommand(program, 'completion', 'print a completion script for a shell', [
+    'source <(xiq-sink completion bash)',
+    'source <(xiq-sink completion zsh)',
+    'xiq-sink completion fish | source',
+    'xiq-sink completion powershell | Out-String | Invoke-Expression',
+  ])
     .addArgument(new Argument('<shell>', 'shell that reads the script').choices(SHELLS))
-    .addHelpText(
-      'after',
-      examples(
-        'source <(xiq-sink completion bash)',
-        'source <(xiq-sink completion zsh)',
-        'xiq-sink completion fish | source',
-        'xiq-sink completion powershell | Out-String | Invoke-Expression',
-      ),
-    )
     .action((shell) => printCompletionScript(program.name(), shell));
 
   program

@@ -1,17 +1,18 @@
 import type { Command } from '@commander-js/extra-typings';
 import { EMULATOR_OPTIONS, flagOf } from '../../emulator/command-options.ts';
 import { UsageError } from '../errors.ts';
-import { examples } from './shared/options.ts';
+import { defineCommand } from './shared/options.ts';
 import { stopSignal } from './shared/process.ts';
 import { quietLogger } from './shared/run-on-store.ts';
 
 /** The command `emulator`. */
 export function defineEmulator(program: Command): void {
-  const emulator = program
-    .command('emulator')
-    .description('run an emulated cloud for demos and tests, until Ctrl-C')
-    .addHelpText('after', examples('xiq-sink emulator', 'xiq-sink emulator --rate 200 --secret-form hmac'))
-    .action((options) => runEmulatorUntilSignal(options));
+  const emulator = defineCommand(
+    program,
+    'emulator',
+    'run an emulated cloud for demos and tests, until Ctrl-C',
+    ['xiq-sink emulator', 'xiq-sink emulator --rate 200 --secret-form hmac'],
+  ).action((options) => runEmulatorUntilSignal(options));
   for (const { name, meaning, default: usual } of EMULATOR_OPTIONS) {
     emulator.option(`${flagOf(name)} <value>`, meaning, usual);
   }

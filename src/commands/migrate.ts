@@ -1,27 +1,22 @@
 import type { Command } from '@commander-js/extra-typings';
-import { examples } from './shared/options.ts';
+import { defineCommand } from './shared/options.ts';
 import { print } from './shared/output.ts';
 import { stopSignal } from './shared/process.ts';
-import { quietLogger } from './shared/run-on-store.ts';
-import type { Settings } from './shared/run-on-store.ts';
+import { quietLogger, type Settings } from './shared/run-on-store.ts';
 
 /** The command `migrate`. */
 export function defineMigrate(program: Command, settings: Settings): void {
-  program
-    .command('migrate')
-    .description('create the database or update its tables, then exit')
-    .addHelpText(
-      'after',
-      examples('xiq-sink migrate', 'DATABASE_URL=postgresql://db.example/xiq xiq-sink migrate'),
-    )
-    .action(async () => {
-      const config = await settings();
-      const { prepareStore } = await import('../serve/open-store.ts');
-      const applied = await prepareStore(config, await quietLogger(), {
-        signal: stopSignal(),
-        onProgress: ({ index, phase, percent }) =>
-          print(`${index}: ${phase}${percent === undefined ? '' : `, ${percent} %`}`),
-      });
-      print(applied.length === 0 ? 'up to date' : `applied: ${applied.join(', ')}`);
+  defineCommand(program, 'migrate', 'create the database or update its tables, then exit', [
+    'xiq-sink migrate',
+    'DATABASE_URL=postgresql://db.example/xiq xiq-sink migrate',
+  ]).action(async () => {
+    const config = await settings();
+    const { prepareStore } = await import('../serve/open-store.ts');
+    const applied = await prepareStore(config, await quietLogger(), {
+      signal: stopSignal(),
+      onProgress: ({ index, phase, percent }) =>
+        print(`${index}: ${phase}${percent === undefined ? '' : `, ${percent} %`}`),
     });
+    print(applied.length === 0 ? 'up to date' : `applied: ${applied.join(', ')}`);
+  });
 }

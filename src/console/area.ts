@@ -1,7 +1,6 @@
 import type { Request } from 'express';
 import type { Visitor } from './access/access.ts';
-import { hasAccess } from './access/rule.ts';
-import type { Rule } from './access/rule.ts';
+import { hasAccess, type Rule } from './access/rule.ts';
 import type { ApiRoute } from './api/route.ts';
 import type { NavigationEntry, Page } from './html/layout.ts';
 

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stretch } from '../store/read-events.ts';
 import type { StoredPosition } from '../store/stored-event.ts';
-import { createFilter } from './destination-filter.ts';
-import type { DestinationFilter } from './destination-filter.ts';
+import { createFilter, type DestinationFilter } from './destination-filter.ts';
 import type { Message, Format } from './sender.ts';
 
 /** The most that one batch contains. */

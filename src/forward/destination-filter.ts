@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { FAMILIES, FAMILY_OF, MESSAGE_TYPES } from '../domain.ts';
-import type { MessageType } from '../domain.ts';
+import { FAMILIES, FAMILY_OF, MESSAGE_TYPES, type MessageType } from '../domain.ts';
 import type { StoredEvent } from '../store/stored-event.ts';
 
 const identifiers = z.array(z.union([z.int(), z.string().regex(/^\d{1,19}$/)]).transform(String)).min(1);
@@ -19,11 +18,8 @@ export const destinationFilterSchema = z.strictObject({
 export type DestinationFilter = z.output<typeof destinationFilterSchema>;
 
 /** The message types that this filter can select; the others need not be read. */
-export function messageTypesOf({
-  families,
-  message_types: types,
-  codes,
-}: DestinationFilter): readonly MessageType[] {
+export function messageTypesOf(filter: DestinationFilter): readonly MessageType[] {
+  const { families, message_types: types, codes } = filter;
   return MESSAGE_TYPES.filter(
     (type) =>
       (families === undefined || families.includes(FAMILY_OF[type])) &&

@@ -4,20 +4,15 @@ import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
 import { describeError, OutageError } from '../errors.ts';
 import type { Db } from '../store/database.ts';
-import { checkpoint, recordFailure, releaseLease, takeLease } from '../store/destinations.ts';
-import type { Lease } from '../store/destinations.ts';
-import { readStretch } from '../store/read-events.ts';
-import type { Stretch } from '../store/read-events.ts';
+import { checkpoint, recordFailure, releaseLease, takeLease, type Lease } from '../store/destinations.ts';
+import { readStretch, type Stretch } from '../store/read-events.ts';
 import type { StoredPosition } from '../store/stored-event.ts';
 import { ALL_SOURCES } from '../store/scope.ts';
 import { createBackoff } from './backoff.ts';
-import { createBatcher } from './batch-events.ts';
-import type { BatchLimits } from './batch-events.ts';
-import { messageTypesOf } from './destination-filter.ts';
-import type { DestinationFilter } from './destination-filter.ts';
+import { createBatcher, type BatchLimits } from './batch-events.ts';
+import { messageTypesOf, type DestinationFilter } from './destination-filter.ts';
 import { sendBisecting } from './send-bisecting.ts';
-import { EndpointRefusedError, RetryLaterError } from './sender.ts';
-import type { Sender, Format } from './sender.ts';
+import { EndpointRefusedError, RetryLaterError, type Sender, type Format } from './sender.ts';
 
 /** A destination that is ready to receive events. */
 export interface Forwarding {

@@ -1,17 +1,12 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
-import { DEFAULT_DESTINATION, destinationNames } from '../config/destinations.ts';
-import type { ForwardingSettings } from '../config/destinations.ts';
+import { DEFAULT_DESTINATION, destinationNames, type ForwardingSettings } from '../config/destinations.ts';
 import { SettingsError, UsageError } from '../errors.ts';
-import { DEFAULT_LIMITS } from './batch-events.ts';
-import type { BatchLimits } from './batch-events.ts';
-import { destinationFilterSchema } from './destination-filter.ts';
-import type { DestinationFilter } from './destination-filter.ts';
-import { createFormat, FORMAT_NAMES } from './formats/formats.ts';
-import type { FormatName } from './formats/formats.ts';
+import { DEFAULT_LIMITS, type BatchLimits } from './batch-events.ts';
+import { destinationFilterSchema, type DestinationFilter } from './destination-filter.ts';
+import { createFormat, FORMAT_NAMES, type FormatName } from './formats/formats.ts';
 import { destinationOfUrl } from './forward-to.ts';
-import { DEFAULT_REDACTION_RULES, redactionRulesSchema } from './redaction-rules.ts';
-import type { RedactionRules } from './redaction-rules.ts';
+import { DEFAULT_REDACTION_RULES, redactionRulesSchema, type RedactionRules } from './redaction-rules.ts';
 import type { Sender, Format } from './sender.ts';
 import { SENDER_TYPES } from './senders/sender-types.ts';
 

@@ -1,8 +1,6 @@
-import { isJsonObject, isRawNumber, parseExactJson } from '../exact-json.ts';
-import type { JsonObject } from '../exact-json.ts';
+import { isJsonObject, isRawNumber, parseExactJson, type JsonObject } from '../exact-json.ts';
 import { createTextRedaction, REDACTED } from './redact-text.ts';
-import { secretNameTest } from './redaction-rules.ts';
-import type { RedactionRules } from './redaction-rules.ts';
+import { secretNameTest, type RedactionRules } from './redaction-rules.ts';
 import type { StoredEvent } from '../store/stored-event.ts';
 
 /** A delivery nests at most 200 levels; JSON inside texts may add some. Anything deeper is hidden unread. */

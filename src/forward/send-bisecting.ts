@@ -1,6 +1,5 @@
 import { describeError } from '../errors.ts';
-import { BatchRefusedError, EndpointRefusedError } from './sender.ts';
-import type { Message, Sender } from './sender.ts';
+import { BatchRefusedError, EndpointRefusedError, type Message, type Sender } from './sender.ts';
 
 /** A message that the destination will never accept, and why. */
 export interface RejectedMessage {

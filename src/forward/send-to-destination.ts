@@ -4,8 +4,7 @@ import { sendBisecting } from './send-bisecting.ts';
 import type { Sender } from './sender.ts';
 import type { StoredEvent } from '../store/stored-event.ts';
 import type { Db } from '../store/database.ts';
-import { markReplayed } from '../store/rejected-events.ts';
-import type { Rejected } from '../store/rejected-events.ts';
+import { markReplayed, type Rejected } from '../store/rejected-events.ts';
 import { findEvent } from '../store/search-events.ts';
 import { ALL_SOURCES } from '../store/scope.ts';
 

@@ -1,11 +1,9 @@
 import type { Db } from '../store/database.ts';
 import { readArrivalHours, readLastArrivals } from '../store/read-arrivals.ts';
 import { ALL_SOURCES } from '../store/scope.ts';
-import { HISTORY_MS, learnPattern } from './arrival-pattern.ts';
-import type { ArrivalPattern } from './arrival-pattern.ts';
+import { HISTORY_MS, learnPattern, type ArrivalPattern } from './arrival-pattern.ts';
 import type { Gap } from './weekly-rates.ts';
-import { judgeSilence } from './silence.ts';
-import type { TypeSilence } from './silence.ts';
+import { judgeSilence, type TypeSilence } from './silence.ts';
 
 /** Patterns by source and message type, for those with enough history. */
 export type ArrivalPatterns = ReadonlyMap<string, ArrivalPattern>;

@@ -10,10 +10,8 @@ export interface CacheTimes {
  * Wraps `load` so that it runs at most once in `keepMs`, however often the result is called: calls in between share one
  * value. The value is undefined if `load` fails or takes longer than `timeoutMs`. The result never rejects.
  */
-export function cached<T>(
-  load: () => Promise<T>,
-  { keepMs, timeoutMs }: CacheTimes,
-): () => Promise<T | undefined> {
+export function cached<T>(load: () => Promise<T>, times: CacheTimes): () => Promise<T | undefined> {
+  const { keepMs, timeoutMs } = times;
   let loadedAt = -Infinity;
   let value: Promise<T | undefined> = Promise.resolve(undefined);
   return () => {

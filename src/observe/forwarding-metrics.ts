@@ -1,7 +1,6 @@
-import { Counter, Gauge } from 'prom-client';
 import type { Registry } from 'prom-client';
 import type { DestinationStatus } from '../store/destinations.ts';
-import { PREFIX } from './metrics.ts';
+import { metersOf } from './metrics.ts';
 
 /** Counts what a forwarder does. */
 export interface ForwardingMetrics {
@@ -16,60 +15,50 @@ const STATES = ['running', 'paused', 'refused'] as const;
 
 /** Registers the metrics of a forwarder. Each scrape reads the state of the destinations. */
 export function createForwardingMetrics(registry: Registry, ask: AskDestinations): ForwardingMetrics {
-  const registers = [registry];
-  const labelNames = ['destination'] as const;
-  const gauge = (name: string, help: string, value: (status: DestinationStatus) => number) =>
-    new Gauge({
-      name: PREFIX + name,
+  const { counter, gauge } = metersOf(registry);
+  const perDestination = (name: string, help: string, valueOf: (status: DestinationStatus) => number) =>
+    gauge(
+      name,
       help,
-      labelNames,
-      registers,
-      async collect() {
-        this.reset();
-        for (const status of (await ask()) ?? []) this.set({ destination: status.name }, value(status));
-      },
-    });
-  gauge(
+      async () =>
+        ((await ask()) ?? []).map((status) => [{ destination: status.name }, valueOf(status)] as const),
+      'destination',
+    );
+  perDestination(
     'forward_behind_seconds',
     'Age of the oldest event not yet sent to a destination; 0 when all are sent',
     ({ behind_since: since }) => (since === null ? 0 : Math.max(0, Date.now() - since.getTime()) / 1000),
   );
-  gauge(
+  perDestination(
     'forward_behind_events',
     'Events not yet sent to a destination, counted up to 100,001',
     ({ behind_count: count }) => count,
   );
-  gauge(
+  perDestination(
     'forward_rejected',
     'Events that a destination rejected and that have not been resent',
     ({ rejected_count: count }) => count,
   );
-  registry.registerMetric(
-    new Gauge({
-      name: `${PREFIX}forward_state`,
-      help: '1 for the current state of a destination: running, paused (by an operator), refused (the destination denies access)',
-      labelNames: ['destination', 'state'],
-      registers: [],
-      async collect() {
-        this.reset();
-        for (const { name: destination, state: now } of (await ask()) ?? []) {
-          for (const state of STATES) this.set({ destination, state }, state === now ? 1 : 0);
-        }
-      },
-    }),
+  gauge(
+    'forward_state',
+    '1 for the current state of a destination: running, paused (by an operator), refused (the destination denies access)',
+    async () =>
+      ((await ask()) ?? []).flatMap(({ name: destination, state: now }) =>
+        STATES.map((state) => [{ destination, state }, state === now ? 1 : 0] as const),
+      ),
+    'destination',
+    'state',
   );
-  const sent = new Counter({
-    name: `${PREFIX}forward_sent_total`,
-    help: 'Events that a destination accepted from this process',
-    labelNames,
-    registers,
-  });
-  const failures = new Counter({
-    name: `${PREFIX}forward_failures_total`,
-    help: 'Attempts to forward that failed and are retried',
-    labelNames,
-    registers,
-  });
+  const sent = counter(
+    'forward_sent_total',
+    'Events that a destination accepted from this process',
+    'destination',
+  );
+  const failures = counter(
+    'forward_failures_total',
+    'Attempts to forward that failed and are retried',
+    'destination',
+  );
   return {
     sent: (destination, events) => sent.inc({ destination }, events),
     failed: (destination) => failures.inc({ destination }),

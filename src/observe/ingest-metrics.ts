@@ -1,7 +1,6 @@
-import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Registry } from 'prom-client';
 import { cached } from './cached.ts';
-import { PREFIX } from './metrics.ts';
+import { metersOf } from './metrics.ts';
 
 /** The figures of an accepted delivery that are counted. */
 interface Taken {
@@ -29,43 +28,29 @@ export function createIngestMetrics(
   registry: Registry,
   sourceLabel: (source: string) => string,
 ): IngestMetrics {
-  const registers = [registry];
-  const labelNames = ['source', 'message_type'] as const;
-  const deliveries = new Counter({
-    name: `${PREFIX}deliveries_total`,
-    help: 'Accepted deliveries: durable in the queue or the spool',
-    labelNames,
-    registers,
-  });
-  const records = new Counter({
-    name: `${PREFIX}records_total`,
-    help: 'Records of the accepted deliveries, including unreadable ones',
-    labelNames,
-    registers,
-  });
-  const bytes = new Counter({
-    name: `${PREFIX}received_bytes_total`,
-    help: 'Size of the bodies of the accepted deliveries, as sent, in bytes',
-    registers,
-  });
-  const refusals = new Counter({
-    name: `${PREFIX}refused_total`,
-    help: 'Requests answered with an error, by HTTP status',
-    labelNames: ['status'],
-    registers,
-  });
-  const answers = new Histogram({
-    name: `${PREFIX}answer_duration_seconds`,
-    help: 'Time from the headers of a delivery until it is durable',
-    buckets: ANSWER_BUCKETS,
-    registers,
-  });
-  const batches = new Histogram({
-    name: `${PREFIX}batch_deliveries`,
-    help: 'Deliveries made durable by one write',
-    buckets: BATCH_BUCKETS,
-    registers,
-  });
+  const { counter, histogram } = metersOf(registry);
+  const labels = ['source', 'message_type'] as const;
+  const deliveries = counter(
+    'deliveries_total',
+    'Accepted deliveries: durable in the queue or the spool',
+    ...labels,
+  );
+  const records = counter(
+    'records_total',
+    'Records of the accepted deliveries, including unreadable ones',
+    ...labels,
+  );
+  const bytes = counter(
+    'received_bytes_total',
+    'Size of the bodies of the accepted deliveries, as sent, in bytes',
+  );
+  const refusals = counter('refused_total', 'Requests answered with an error, by HTTP status', 'status');
+  const answers = histogram(
+    'answer_duration_seconds',
+    'Time from the headers of a delivery until it is durable',
+    ANSWER_BUCKETS,
+  );
+  const batches = histogram('batch_deliveries', 'Deliveries made durable by one write', BATCH_BUCKETS);
   return {
     taken({ source, messageType, recordCount, bodyBytes }, seconds) {
       const labels = { source: sourceLabel(source), message_type: messageType };
@@ -101,36 +86,21 @@ export interface QueueToMeasure {
 /** A scrape must not wait for a queue that is down, and frequent scrapes must not load the queue. */
 const QUEUE_CACHE = { keepMs: 5_000, timeoutMs: 1_000 };
 
+const JOB_STATES = ['waiting', 'active', 'delayed', 'failed'] as const;
+
 /** Registers the metrics of the queue and of this process's spool. Each scrape reads them. */
 export function registerQueueMetrics(registry: Registry, queue: QueueToMeasure): void {
   const measure = cached(() => queue.measure(), QUEUE_CACHE);
-  const registers = [registry];
-  registry.registerMetric(
-    new Gauge({
-      name: `${PREFIX}queue_jobs`,
-      help: 'Jobs in the queue: waiting, active, delayed (waiting to be retried), failed; absent while the queue is unavailable',
-      labelNames: ['state'],
-      registers: [],
-      async collect() {
-        this.reset();
-        const jobs = await measure();
-        if (jobs === undefined) return;
-        this.set({ state: 'waiting' }, jobs.waiting);
-        this.set({ state: 'active' }, jobs.active);
-        this.set({ state: 'delayed' }, jobs.delayed);
-        this.set({ state: 'failed' }, jobs.failed);
-      },
-    }),
+  const { gauge } = metersOf(registry);
+  gauge(
+    'queue_jobs',
+    'Jobs in the queue: waiting, active, delayed (waiting to be retried), failed; absent while the queue is unavailable',
+    async () => {
+      const jobs = await measure();
+      return jobs === undefined ? [] : JOB_STATES.map((state) => [{ state }, jobs[state]] as const);
+    },
+    'state',
   );
-  const gauge = (name: string, help: string, value: () => number | Promise<number>) =>
-    new Gauge({
-      name: PREFIX + name,
-      help,
-      registers,
-      async collect() {
-        this.set(await value());
-      },
-    });
   gauge(
     'queue_oldest_job_age_seconds',
     'Age of the oldest waiting job; 0 when the queue is empty, NaN while the queue is unavailable',

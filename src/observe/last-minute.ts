@@ -1,3 +1,5 @@
+import { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
+
 /** Figures of the last minute, or of the time since the start if that is shorter. */
 interface MinuteSummary {
   /** The sum of the amounts per second. */
@@ -18,16 +20,17 @@ export interface LastMinute {
 const SLOT_MS = 5_000;
 const SLOTS = 12;
 
-/** Durations are counted in buckets that grow by an eighth of an octave, from 10 us to a quarter of an hour. */
-const BUCKETS_PER_OCTAVE = 8;
-const SMALLEST_MS = 0.01;
-const BUCKETS = 27 * BUCKETS_PER_OCTAVE;
+/** The longest duration that is told apart: a quarter of an hour, in microseconds. */
+const LONGEST_US = 900_000_000;
+
+/** Durations in microseconds, told apart to within a hundredth. */
+const createDurations = () => createHistogram({ lowest: 1, highest: LONGEST_US, figures: 2 });
 
 interface Slot {
   /** The step of the clock that this slot counts. */
   step: number;
   amount: number;
-  readonly durations: Uint32Array;
+  readonly durations: RecordableHistogram;
 }
 
 /** Starts to count; `now` returns the milliseconds of a monotonic clock. */
@@ -36,7 +39,7 @@ export function createLastMinute(now: () => number = () => performance.now()): L
   const slots = Array.from({ length: SLOTS }, (): Slot => ({
     step: -1,
     amount: 0,
-    durations: new Uint32Array(BUCKETS),
+    durations: createDurations(),
   }));
 
   function currentSlot(): Slot | undefined {
@@ -45,7 +48,7 @@ export function createLastMinute(now: () => number = () => performance.now()): L
     if (slot !== undefined && slot.step !== step) {
       slot.step = step;
       slot.amount = 0;
-      slot.durations.fill(0);
+      slot.durations.reset();
     }
     return slot;
   }
@@ -55,41 +58,22 @@ export function createLastMinute(now: () => number = () => performance.now()): L
       const slot = currentSlot();
       if (slot === undefined) return;
       slot.amount += amount;
-      const bucket = bucketOf(seconds * 1000);
-      slot.durations[bucket] = (slot.durations[bucket] ?? 0) + 1;
+      slot.durations.record(Math.min(Math.max(1, Math.ceil(seconds * 1e6)), LONGEST_US));
     },
     summary() {
       const at = now();
       const recent = slots.filter(({ step }) => step > Math.floor(at / SLOT_MS) - SLOTS);
       const seconds = Math.min(at - startedAt, (SLOTS - 1) * SLOT_MS + (at % SLOT_MS)) / 1000;
       const amount = recent.reduce((sum, slot) => sum + slot.amount, 0);
-      const percentile = percentilesOf(recent.map(({ durations }) => durations));
+      const durations = createDurations();
+      for (const slot of recent) durations.add(slot.durations);
+      const percentile = (percent: number) =>
+        durations.count === 0 ? 0 : durations.percentile(percent) / 1000;
       return {
         perSecond: seconds === 0 ? 0 : amount / seconds,
-        p50Ms: percentile(0.5),
-        p99Ms: percentile(0.99),
+        p50Ms: percentile(50),
+        p99Ms: percentile(99),
       };
     },
-  };
-}
-
-function bucketOf(ms: number): number {
-  const bucket = Math.ceil(Math.log2(Math.max(ms, SMALLEST_MS) / SMALLEST_MS) * BUCKETS_PER_OCTAVE);
-  return Math.min(bucket, BUCKETS - 1);
-}
-
-/** Returns the upper end of the bucket that contains a share of all durations, in milliseconds. */
-function percentilesOf(counts: readonly Uint32Array[]): (share: number) => number {
-  const total = Array.from({ length: BUCKETS }, (_, bucket) =>
-    counts.reduce((sum, durations) => sum + (durations[bucket] ?? 0), 0),
-  );
-  const all = total.reduce((sum, count) => sum + count, 0);
-  return (share) => {
-    let below = 0;
-    const bucket = total.findIndex((count) => {
-      below += count;
-      return all > 0 && below >= share * all;
-    });
-    return bucket === -1 ? 0 : SMALLEST_MS * 2 ** (bucket / BUCKETS_PER_OCTAVE);
   };
 }

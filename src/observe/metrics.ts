@@ -1,7 +1,7 @@
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry, type LabelValues } from 'prom-client';
 
 /** The names of all metrics of xiq-sink start with this. */
-export const PREFIX = 'xiq_sink_';
+const PREFIX = 'xiq_sink_';
 
 /** The metrics of this process. */
 export interface Metrics {
@@ -15,15 +15,39 @@ export interface Metrics {
 export function createMetrics({ version, role }: { version: string; role: string }): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  new Gauge({
-    name: `${PREFIX}build_info`,
-    help: 'Always 1; the labels name the running version and role',
-    labelNames: ['version', 'role'],
-    registers: [registry],
-  }).set({ version, role }, 1);
+  const help = 'Always 1; the labels name the running version and role';
+  metersOf(registry).gauge('build_info', help, () => [[{ version, role }, 1]], 'version', 'role');
   return {
     registry,
     render: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
+  };
+}
+
+/** The values of a gauge by their labels, or its only value. */
+type Reading = number | Iterable<readonly [LabelValues<string>, number]>;
+
+/** Creates the metrics of a part in a registry, by name and help text. */
+export function metersOf(registry: Registry) {
+  const named = (name: string, help: string) => ({ name: PREFIX + name, help, registers: [registry] });
+  return {
+    counter: <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
+      new Counter({ ...named(name, help), labelNames }),
+    histogram: (name: string, help: string, buckets: number[]) =>
+      new Histogram({ ...named(name, help), buckets }),
+    /** Each scrape reads all values. */
+    gauge: (name: string, help: string, read: () => Reading | Promise<Reading>, ...labelNames: string[]) => {
+      const gauge = new Gauge({
+        ...named(name, help),
+        labelNames,
+        async collect() {
+          const reading = await read();
+          gauge.reset();
+          for (const [labels, value] of typeof reading === 'number' ? [[{}, reading] as const] : reading) {
+            gauge.set(labels, value);
+          }
+        },
+      });
+    },
   };
 }
 

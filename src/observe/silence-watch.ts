@@ -2,12 +2,9 @@ import type { Logger } from 'pino';
 import type { Db } from '../store/database.ts';
 import { isCatchingUp } from '../store/read-arrivals.ts';
 import { formatDuration } from '../units.ts';
-import { assessSilences, learnPatterns } from './assess-silences.ts';
-import type { ArrivalPatterns } from './assess-silences.ts';
-import { describeSilence, MIN_SILENCE_MS } from './silence.ts';
-import type { TypeSilence } from './silence.ts';
-import { HOUR_MS } from './weekly-rates.ts';
-import type { Gap } from './weekly-rates.ts';
+import { assessSilences, learnPatterns, type ArrivalPatterns } from './assess-silences.ts';
+import { describeSilence, MIN_SILENCE_MS, type TypeSilence } from './silence.ts';
+import { HOUR_MS, type Gap } from './weekly-rates.ts';
 
 /** Looks for unusual silences and logs them. */
 export interface SilenceWatch {

@@ -1,9 +1,7 @@
 import type { MessageType } from '../domain.ts';
 import { formatCount, formatDuration } from '../units.ts';
-import { HISTORY_MS, learnPattern } from './arrival-pattern.ts';
-import type { ArrivalPattern } from './arrival-pattern.ts';
-import { HOUR_MS } from './weekly-rates.ts';
-import type { Gap, HistoryHour } from './weekly-rates.ts';
+import { HISTORY_MS, learnPattern, type ArrivalPattern } from './arrival-pattern.ts';
+import { HOUR_MS, type Gap, type HistoryHour } from './weekly-rates.ts';
 
 /** A shorter silence is never unusual, however many deliveries usually arrive: networks and clouds have hiccups. */
 export const MIN_SILENCE_MS = 5 * 60 * 1000;

@@ -1,7 +1,6 @@
-import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Registry } from 'prom-client';
 import type { MessageType } from '../domain.ts';
-import { PREFIX } from './metrics.ts';
+import { metersOf } from './metrics.ts';
 import type { Stored } from './sum-stored.ts';
 
 /** Seconds. */
@@ -10,30 +9,31 @@ const STORE_BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 /** Deliveries: a transaction contains the batches of at most 16 jobs. */
 const STORE_DELIVERIES_BUCKETS = [1, 4, 16, 64, 256, 1024, 4096];
 
+const LABELS = ['source', 'message_type'] as const;
+
 /** Registers the metrics of storing. Call the result after each transaction, with what it stored and its duration. */
 export function createStoringMetrics(
   registry: Registry,
   sourceLabel: (source: string) => string,
 ): (stored: Stored, seconds: number) => void {
-  const registers = [registry];
-  const labelNames = ['source', 'message_type'] as const;
-  const counter = (name: string, help: string) =>
-    new Counter({ name: PREFIX + name, help, labelNames, registers });
-  const events = counter('events_stored_total', 'Events stored as new rows');
-  const duplicates = counter('duplicates_total', 'Events that an earlier delivery had already stored');
-  const quarantined = counter('quarantined_total', 'Quarantined records and whole bodies');
-  const durations = new Histogram({
-    name: `${PREFIX}store_duration_seconds`,
-    help: 'Duration of a transaction that stored deliveries, including waits',
-    buckets: STORE_BUCKETS,
-    registers,
-  });
-  const deliveries = new Histogram({
-    name: `${PREFIX}store_deliveries`,
-    help: 'Deliveries stored by one transaction',
-    buckets: STORE_DELIVERIES_BUCKETS,
-    registers,
-  });
+  const { counter, histogram } = metersOf(registry);
+  const events = counter('events_stored_total', 'Events stored as new rows', ...LABELS);
+  const duplicates = counter(
+    'duplicates_total',
+    'Events that an earlier delivery had already stored',
+    ...LABELS,
+  );
+  const quarantined = counter('quarantined_total', 'Quarantined records and whole bodies', ...LABELS);
+  const durations = histogram(
+    'store_duration_seconds',
+    'Duration of a transaction that stored deliveries, including waits',
+    STORE_BUCKETS,
+  );
+  const deliveries = histogram(
+    'store_deliveries',
+    'Deliveries stored by one transaction',
+    STORE_DELIVERIES_BUCKETS,
+  );
   return (stored, seconds) => {
     durations.observe(seconds);
     deliveries.observe(stored.deliveries);
@@ -57,20 +57,19 @@ export function createQuarantineMetrics(
   readonly items: number;
   readonly bytes: number;
 }) => void {
-  const registers = [registry];
-  const labelNames = ['source', 'reason'] as const;
-  const items = new Counter({
-    name: `${PREFIX}quarantine_dropped_total`,
-    help: 'Quarantined items whose content was deleted because of a limit on size or age',
-    labelNames,
-    registers,
-  });
-  const bytes = new Counter({
-    name: `${PREFIX}quarantine_dropped_bytes_total`,
-    help: 'Size of the quarantined content that was deleted because of a limit on size or age',
-    labelNames,
-    registers,
-  });
+  const { counter } = metersOf(registry);
+  const items = counter(
+    'quarantine_dropped_total',
+    'Quarantined items whose content was deleted because of a limit on size or age',
+    'source',
+    'reason',
+  );
+  const bytes = counter(
+    'quarantine_dropped_bytes_total',
+    'Size of the quarantined content that was deleted because of a limit on size or age',
+    'source',
+    'reason',
+  );
   return ({ source, reason, ...dropped }) => {
     const labels = { source: sourceLabel(source), reason };
     items.inc(labels, dropped.items);
@@ -88,35 +87,24 @@ export interface Arrival {
 
 /** Registers the metrics of arrivals and silences. */
 export function registerArrivalMetrics(registry: Registry, latest: () => readonly Arrival[]): void {
-  const labelNames = ['source', 'message_type'] as const;
-  registry.registerMetric(
-    new Gauge({
-      name: `${PREFIX}last_event_timestamp_seconds`,
-      help: 'Time at which the last event was received, in seconds since 1970',
-      labelNames,
-      registers: [],
-      collect() {
-        this.reset();
-        for (const { source, messageType, lastReceivedAt } of latest()) {
-          if (lastReceivedAt === undefined) continue;
-          this.set({ source, message_type: messageType }, lastReceivedAt.getTime() / 1000);
-        }
-      },
-    }),
+  const { gauge } = metersOf(registry);
+  const labelsOf = ({ source, messageType }: Arrival) => ({ source, message_type: messageType });
+  gauge(
+    'last_event_timestamp_seconds',
+    'Time at which the last event was received, in seconds since 1970',
+    () =>
+      latest().flatMap((one) =>
+        one.lastReceivedAt === undefined
+          ? []
+          : [[labelsOf(one), one.lastReceivedAt.getTime() / 1000] as const],
+      ),
+    ...LABELS,
   );
-  registry.registerMetric(
-    new Gauge({
-      name: `${PREFIX}silence_unusual`,
-      help: '1 while no events have arrived for longer than usual, as learned from past events',
-      labelNames,
-      registers: [],
-      collect() {
-        this.reset();
-        for (const { source, messageType, state } of latest()) {
-          this.set({ source, message_type: messageType }, state === 'unusual' ? 1 : 0);
-        }
-      },
-    }),
+  gauge(
+    'silence_unusual',
+    '1 while no events have arrived for longer than usual, as learned from past events',
+    () => latest().map((one) => [labelsOf(one), one.state === 'unusual' ? 1 : 0] as const),
+    ...LABELS,
   );
 }
 
@@ -125,11 +113,12 @@ export function registerArrivalMetrics(registry: Registry, latest: () => readonl
  * changes that the subscriptions of the source need.
  */
 export function createSubscriptionMetrics(registry: Registry): (source: string, changes: number) => void {
-  const drift = new Gauge({
-    name: `${PREFIX}subscriptions_drift`,
-    help: 'Changes needed to bring the webhook subscriptions in the cloud in line with the settings, as of the last check (every 10 minutes)',
-    labelNames: ['source'],
-    registers: [registry],
-  });
-  return (source, changes) => drift.set({ source }, changes);
+  const drift = new Map<string, number>();
+  metersOf(registry).gauge(
+    'subscriptions_drift',
+    'Changes needed to bring the webhook subscriptions in the cloud in line with the settings, as of the last check (every 10 minutes)',
+    () => [...drift].map(([source, changes]) => [{ source }, changes] as const),
+    'source',
+  );
+  return (source, changes) => void drift.set(source, changes);
 }

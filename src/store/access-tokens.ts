@@ -12,10 +12,8 @@ export interface NewAccessToken {
 }
 
 /** Adds an API token. Resolves with its id. Throws NotFoundError if the account does not exist or is disabled. */
-export async function addAccessToken(
-  db: Db,
-  { account, digest, label, expiresAt }: NewAccessToken,
-): Promise<string> {
+export async function addAccessToken(db: Db, token: NewAccessToken): Promise<string> {
+  const { account, digest, label, expiresAt } = token;
   const added = await db
     .insertInto('access_tokens')
     .columns(['account', 'digest', 'label', 'expires_at'])
@@ -35,10 +33,8 @@ export async function addAccessToken(
     .returning('id')
     .executeTakeFirst();
   if (added !== undefined) return added.id;
-  throw new NotFoundError(
-    'UNKNOWN_ACCOUNT',
-    `there is no account "${account}", or it is disabled; xiq-sink access list shows all`,
-  );
+  const message = `there is no account "${account}", or it is disabled; xiq-sink access list shows all`;
+  throw new NotFoundError('UNKNOWN_ACCOUNT', message);
 }
 
 /** The account of an API token. Undefined if the token is unknown, expired or revoked, or its account is disabled. */
@@ -86,8 +82,6 @@ export async function revokeAccessToken(db: Db, id: string) {
     .returning(['account', 'label'])
     .executeTakeFirst();
   if (revoked !== undefined) return revoked;
-  throw new NotFoundError(
-    'UNKNOWN_TOKEN',
-    `there is no API token ${id}, or it is revoked; xiq-sink access list shows all`,
-  );
+  const message = `there is no API token ${id}, or it is revoked; xiq-sink access list shows all`;
+  throw new NotFoundError('UNKNOWN_TOKEN', message);
 }

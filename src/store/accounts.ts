@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Selectable } from 'kysely';
+import { sql, type Selectable } from 'kysely';
 import { ConflictError, NotFoundError } from '../errors.ts';
 import type { AccountRole } from '../permissions.ts';
 import type { Db, Trx } from './database.ts';
@@ -46,10 +45,8 @@ export async function addAccount(db: Db, account: NewAccount): Promise<void> {
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst();
   if (added.numInsertedOrUpdatedRows === 1n) return;
-  throw new ConflictError(
-    'ACCOUNT_EXISTS',
-    `an account "${name}" exists already, or did before it was removed`,
-  );
+  const message = `an account "${name}" exists already, or did before it was removed`;
+  throw new ConflictError('ACCOUNT_EXISTS', message);
 }
 
 /** The account with this name, in upper or lower case, also if it is disabled. */

@@ -1,12 +1,11 @@
 import { sql } from 'kysely';
 import { OutageError } from '../errors.ts';
 import { isLockTimeout } from '../postgres.ts';
-import { cancelledBy } from './cancel.ts';
 import type { Db, Trx } from './database.ts';
 import { limitLockWait } from './locks.ts';
-import { declaredBy, loadMigrations } from './migrations.ts';
-import type { LargeIndex, Migrations } from './migrations.ts';
+import { declaredBy, loadMigrations, type LargeIndex, type Migrations } from './migrations.ts';
 import { becomeOwner, sessionAsOwner } from './roles.ts';
+import { cancelledBy } from './server-sessions.ts';
 
 /** How far the building of an index has come. */
 interface IndexProgress {

@@ -1,8 +1,7 @@
 import { ConflictError, NotFoundError } from '../errors.ts';
 import type { Db } from './database.ts';
 import { addDestination, forgetDestination, moveCursor, setState } from './destinations.ts';
-import { recordAction } from './operator-log.ts';
-import type { Operator } from './operator-log.ts';
+import { recordAction, type Operator } from './operator-log.ts';
 import { endOfEvents, positionBefore } from './read-events.ts';
 import type { OperatorActionName } from './tables.ts';
 
@@ -49,10 +48,8 @@ export async function rewindDestination(change: DestinationChange, time: Date | 
 export async function forgetUnconfigured(change: DestinationChange): Promise<void> {
   const { db, configured, name } = change;
   if (configured.includes(name)) {
-    throw new ConflictError(
-      'STILL_CONFIGURED',
-      `destination "${name}" is still configured: remove it from the settings first`,
-    );
+    const message = `destination "${name}" is still configured: remove it from the settings first`;
+    throw new ConflictError('STILL_CONFIGURED', message);
   }
   await record(change, 'destination.forget', {}, () => forgetDestination(db, name));
 }
@@ -66,10 +63,8 @@ async function record(
 ): Promise<void> {
   await recordAction(db, { operator, action, subject: name, details }, async () => {
     if (!(await work())) {
-      throw new NotFoundError(
-        'UNKNOWN_DESTINATION',
-        `no destination is called "${name}": the list of destinations shows all names`,
-      );
+      const message = `no destination is called "${name}": the list of destinations shows all names`;
+      throw new NotFoundError('UNKNOWN_DESTINATION', message);
     }
   });
 }

@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import type { Db } from './database.ts';
 import { validate, whileRowsWait } from './open-month.ts';
-import { attach, createTableLike, lockAtOnce, makeChange } from './partition-changes.ts';
-import type { BlockedChange } from './partition-changes.ts';
+import { attach, createTableLike, lockAtOnce, makeChange, type BlockedChange } from './partition-changes.ts';
 import {
   addMonths,
   countDefault,
@@ -11,8 +10,8 @@ import {
   PARTITIONED,
   untilName,
   WAITING_CONSTRAINT,
+  type PartitionedTable,
 } from './partitioned-tables.ts';
-import type { PartitionedTable } from './partitioned-tables.ts';
 
 /**
  * Whether all rows of the table are in its default partition, and no month has one of its own: so migration 0013 left

@@ -1,10 +1,7 @@
-import { sql } from 'kysely';
-import type { Selectable } from 'kysely';
+import { sql, type Selectable } from 'kysely';
 import type { Db } from './database.ts';
-import { insertRejected, isOfScope } from './rejected-events.ts';
-import type { RejectedEvent } from './rejected-events.ts';
-import { ALL_SOURCES } from './scope.ts';
-import type { Scope } from './scope.ts';
+import { insertRejected, isOfScope, type RejectedEvent } from './rejected-events.ts';
+import { ALL_SOURCES, type Scope } from './scope.ts';
 import type { StoredPosition } from './stored-event.ts';
 import type { DestinationState, Tables } from './tables.ts';
 

@@ -1,9 +1,6 @@
-import { sql } from 'kysely';
-import type { RawBuilder } from 'kysely';
-import { FAMILIES, FAMILY_OF, MESSAGE_TYPES } from '../domain.ts';
-import type { Family, MessageType } from '../domain.ts';
-import { inScope } from './scope.ts';
-import type { Scope } from './scope.ts';
+import { sql, type RawBuilder } from 'kysely';
+import { FAMILIES, FAMILY_OF, MESSAGE_TYPES, type Family, type MessageType } from '../domain.ts';
+import { inScope, type Scope } from './scope.ts';
 
 /** Conditions on events. All conditions that are given must hold. */
 export interface EventFilter {

@@ -1,10 +1,9 @@
 import { sql } from 'kysely';
 import type { MessageType } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
-import type { Db } from './database.ts';
 import { allOf, familyQueries, timeConditions } from './event-filter.ts';
 import type { Condition, EventFilter, FamilyQuery } from './event-filter.ts';
-import { withinTime } from './database.ts';
+import { withinTime, type Db } from './database.ts';
 import type { Scope } from './scope.ts';
 
 /** The number of events in each bar of a time range. */
@@ -126,11 +125,8 @@ interface Sample {
 }
 
 /** Draws the samples: one from each quarter of a bar, within the range. */
-function drawSamples(
-  { since, until }: RangeFilter,
-  starts: readonly number[],
-  bucketSeconds: number,
-): Sample[] {
+function drawSamples(range: RangeFilter, starts: readonly number[], bucketSeconds: number): Sample[] {
+  const { since, until } = range;
   return starts.flatMap((start) => {
     const from = Math.max(start, since.getTime());
     const width = Math.min(start + bucketSeconds * 1_000, until.getTime()) - from;

@@ -3,10 +3,8 @@ import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
 import { allOf, isIndexed, timeConditions } from './event-filter.ts';
 import type { Condition, EventFilter, FamilyQuery } from './event-filter.ts';
-import { selectRows } from './event-rows.ts';
-import type { StoredRow } from './event-rows.ts';
-import { INDEXED, SCANNED, timeStretches } from './time-stretches.ts';
-import type { EventOrder, TimeRange } from './time-stretches.ts';
+import { selectRows, type StoredRow } from './event-rows.ts';
+import { INDEXED, SCANNED, timeStretches, type EventOrder, type TimeRange } from './time-stretches.ts';
 
 /** The last event of a page, after which the next page begins. Times are stored to the millisecond. */
 export interface EventPosition {

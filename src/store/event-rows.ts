@@ -1,10 +1,7 @@
-import { sql } from 'kysely';
-import type { RawBuilder } from 'kysely';
-import { FAMILY_OF, MESSAGE_TYPES } from '../domain.ts';
-import type { Family, MessageType } from '../domain.ts';
+import { sql, type RawBuilder } from 'kysely';
+import { FAMILY_OF, MESSAGE_TYPES, type Family, type MessageType } from '../domain.ts';
 import { isJsonObject, parseExactJson } from '../exact-json.ts';
-import { FIELDS } from '../message-types.ts';
-import type { Field } from '../message-types.ts';
+import { FIELDS, type Field } from '../message-types.ts';
 import type { Db } from './database.ts';
 import type { StoredEvent } from './stored-event.ts';
 

@@ -1,11 +1,9 @@
 import { sql } from 'kysely';
 import type { Db } from './database.ts';
-import { familyQueries } from './event-filter.ts';
-import type { EventFilter, FamilyQuery } from './event-filter.ts';
+import { familyQueries, type EventFilter, type FamilyQuery } from './event-filter.ts';
 import { byTime, selectPage, stretchesOf } from './event-pages.ts';
 import type { StoredRow } from './event-rows.ts';
-import { createFormat } from './export-format.ts';
-import type { ExportFormat } from './export-format.ts';
+import { createFormat, type ExportFormat } from './export-format.ts';
 import type { Scope } from './scope.ts';
 import type { TimeRange } from './time-stretches.ts';
 

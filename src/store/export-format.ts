@@ -1,12 +1,9 @@
 import { csvLine, guardFormula } from '../csv.ts';
-import { FAMILY_OF } from '../domain.ts';
-import type { MessageType } from '../domain.ts';
+import { FAMILY_OF, type MessageType } from '../domain.ts';
 import { escapeHiddenInJson } from '../hidden-characters.ts';
 import { FIELDS } from '../message-types.ts';
-import { columnsOfRow } from './event-rows.ts';
-import type { StoredRow } from './event-rows.ts';
-import { viewColumns } from './stored-event.ts';
-import type { StoredEvent } from './stored-event.ts';
+import { columnsOfRow, type StoredRow } from './event-rows.ts';
+import { viewColumns, type StoredEvent } from './stored-event.ts';
 
 /** The format of an export: CSV (RFC 4180), or one JSON object per line. */
 export type ExportFormat = 'csv' | 'ndjson';

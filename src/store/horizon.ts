@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import type { Db } from './database.ts';
-import { SESSION_COLUMNS } from './server-sessions.ts';
-import type { Session } from './server-sessions.ts';
+import { SESSION_COLUMNS, type Session } from './server-sessions.ts';
 
 /**
  * What a transaction holds that stores deliveries or events: it took this lock before it got its transaction id

@@ -3,13 +3,11 @@ import { Migrator } from 'kysely/migration';
 import { DatabaseError } from 'pg';
 import { OutageError, UsageError } from '../errors.ts';
 import { isLockTimeout } from '../postgres.ts';
-import { cancelledBy } from './cancel.ts';
 import type { Db, Trx } from './database.ts';
 import { limitLockWait } from './locks.ts';
-import { declaredBy, loadMigrations } from './migrations.ts';
-import type { Migrations } from './migrations.ts';
+import { declaredBy, loadMigrations, type Migrations } from './migrations.ts';
 import { asOwner, checkReader, grantToService } from './roles.ts';
-import { describeSession, findHolders } from './server-sessions.ts';
+import { cancelledBy, describeSession, findHolders } from './server-sessions.ts';
 
 /** How long a migration waits for a table that another session uses; everybody else queues behind it meanwhile. */
 const LOCK_WAIT_MS = 2_000;

@@ -1,7 +1,6 @@
 import { promises as fs } from 'node:fs';
 import path from 'node:path';
-import { FileMigrationProvider } from 'kysely/migration';
-import type { Migration } from 'kysely/migration';
+import { FileMigrationProvider, type Migration } from 'kysely/migration';
 import { z } from 'zod';
 
 /**

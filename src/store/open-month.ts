@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { RawBuilder } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import type { Db } from './database.ts';
 import { attach, createTableLike, lockAtOnce, makeChange } from './partition-changes.ts';
 import type { BlockedChange, Change } from './partition-changes.ts';

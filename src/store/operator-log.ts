@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Selectable } from 'kysely';
+import { sql, type Selectable } from 'kysely';
 import { describeError } from '../errors.ts';
 import type { Db } from './database.ts';
 import type { OperatorActionName, Tables } from './tables.ts';

@@ -1,13 +1,11 @@
-import { sql } from 'kysely';
-import type { RawBuilder } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import { DatabaseError } from 'pg';
 import { isLockTimeout } from '../postgres.ts';
 import type { Db, Trx } from './database.ts';
 import { limitLockWait, lockRow } from './locks.ts';
 import type { PartitionedTable } from './partitioned-tables.ts';
 import { becomeOwner } from './roles.ts';
-import { findHolders } from './server-sessions.ts';
-import type { Session } from './server-sessions.ts';
+import { findHolders, type Session } from './server-sessions.ts';
 
 /**
  * How long a change waits for the locks that it needs. Everybody else who needs the table queues behind it meanwhile,

@@ -1,9 +1,7 @@
 import { sql } from 'kysely';
-import type { Db } from './database.ts';
 import { allOf, timeConditions } from './event-filter.ts';
-import { withinTime } from './database.ts';
-import { inScope } from './scope.ts';
-import type { Scope } from './scope.ts';
+import { withinTime, type Db } from './database.ts';
+import { inScope, type Scope } from './scope.ts';
 
 /**
  * The position of a client when an access point heard it. The units of `x`, `y` and `unc` are not documented; they are

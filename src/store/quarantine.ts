@@ -1,11 +1,8 @@
-import { sql } from 'kysely';
-import type { Selectable } from 'kysely';
+import { sql, type Selectable } from 'kysely';
 import type { MessageType, Origin, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import type { Db, Trx } from './database.ts';
-import { arrayLiteral, insertRows, insertStatement } from './insert-rows.ts';
-import type { Column } from './insert-rows.ts';
-import { inScope } from './scope.ts';
-import type { Scope } from './scope.ts';
+import { arrayLiteral, insertRows, insertStatement, type Column } from './insert-rows.ts';
+import { inScope, type Scope } from './scope.ts';
 import type { Resolution, Tables } from './tables.ts';
 
 /** An item to be quarantined: its origin, the reason, and the original bytes. */

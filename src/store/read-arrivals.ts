@@ -1,10 +1,8 @@
 import { COUNTS, SUMS } from './roll-up-arrivals.ts';
 import { sql } from 'kysely';
-import { isMessageType } from '../domain.ts';
-import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
+import { isMessageType, type MessageType, type UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import type { Db } from './database.ts';
-import { inScope } from './scope.ts';
-import type { Scope } from './scope.ts';
+import { inScope, type Scope } from './scope.ts';
 
 /** A range of arrival times, and the width of its buckets. */
 export interface ArrivalRange {
@@ -37,11 +35,8 @@ export interface Arrival {
  * The arrivals in a range, by time and message type. Empty buckets are left out. Arrivals older than 14 days are
  * counted by the hour: with a finer width, the first bucket of an hour contains all of it.
  */
-export async function readArrivals(
-  db: Db,
-  scope: Scope,
-  { since, until, bucketSeconds, source }: ArrivalRange,
-): Promise<Arrival[]> {
+export async function readArrivals(db: Db, scope: Scope, range: ArrivalRange): Promise<Arrival[]> {
+  const { since, until, bucketSeconds, source } = range;
   const ofSource = source === undefined ? sql`true` : sql`source = ${source}`;
   const { rows } = await sql<Arrival>`
     select date_bin(make_interval(secs => ${bucketSeconds}), bucket, 'epoch') as bucket,

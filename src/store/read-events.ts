@@ -2,14 +2,11 @@ import { sql } from 'kysely';
 import { FAMILIES } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
-import { allOf, familyQueries, timeConditions } from './event-filter.ts';
-import type { EventFilter, FamilyQuery } from './event-filter.ts';
-import { selectRows, toEvent } from './event-rows.ts';
-import type { StoredRow } from './event-rows.ts';
+import { allOf, familyQueries, timeConditions, type EventFilter, type FamilyQuery } from './event-filter.ts';
+import { selectRows, toEvent, type StoredRow } from './event-rows.ts';
 import { readHorizon } from './horizon.ts';
 import type { Scope } from './scope.ts';
-import { byPosition } from './stored-event.ts';
-import type { StoredEvent, StoredPosition } from './stored-event.ts';
+import { byPosition, type StoredEvent, type StoredPosition } from './stored-event.ts';
 
 /** A stretch of the stored events: in the order of storing, those that match a filter. */
 export interface Stretch {

@@ -1,5 +1,4 @@
-import { Client, escapeIdentifier } from 'pg';
-import type { FieldDef } from 'pg';
+import { Client, escapeIdentifier, type FieldDef } from 'pg';
 import { UsageError } from '../errors.ts';
 import { createClient } from '../postgres.ts';
 import { READER } from './roles.ts';

@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { RawBuilder } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import type { Db, Trx } from './database.ts';
 import { lockRow } from './locks.ts';
 import { addMonths } from './partitioned-tables.ts';

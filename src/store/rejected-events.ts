@@ -1,9 +1,7 @@
-import { sql } from 'kysely';
-import type { RawBuilder, Selectable } from 'kysely';
+import { sql, type RawBuilder, type Selectable } from 'kysely';
 import type { MessageType } from '../domain.ts';
 import type { Db } from './database.ts';
-import { ALL_SOURCES, inScope } from './scope.ts';
-import type { Scope } from './scope.ts';
+import { ALL_SOURCES, inScope, type Scope } from './scope.ts';
 import type { StoredEvent } from './stored-event.ts';
 import type { DestinationState, Tables } from './tables.ts';
 
@@ -15,11 +13,8 @@ export interface RejectedEvent {
   readonly reason: string;
 }
 
-export async function insertRejected(
-  db: Db,
-  destination: string,
-  { eventId, occurredAt, messageType, reason }: RejectedEvent,
-): Promise<void> {
+export async function insertRejected(db: Db, destination: string, event: RejectedEvent): Promise<void> {
+  const { eventId, occurredAt, messageType, reason } = event;
   await db
     .insertInto('rejected_events')
     .values({

@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { RawBuilder } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import type { Db, Trx } from './database.ts';
 import { readHorizon } from './horizon.ts';
 

@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { RawBuilder } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 
 /** The scope of the service itself, of the command line, and of people who may see everything. */
 export const ALL_SOURCES = 'all' as const;

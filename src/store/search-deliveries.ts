@@ -1,15 +1,10 @@
-import { sql } from 'kysely';
-import type { RawBuilder, Selectable } from 'kysely';
-import { FAMILY_OF, isMessageType } from '../domain.ts';
-import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
+import { sql, type RawBuilder, type Selectable } from 'kysely';
+import { FAMILY_OF, isMessageType, type MessageType, type UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
-import { withinTime } from './database.ts';
-import type { Db } from './database.ts';
+import { withinTime, type Db } from './database.ts';
 import { selectRows, toEvent } from './event-rows.ts';
-import { inScope } from './scope.ts';
-import type { Scope } from './scope.ts';
-import { byPosition } from './stored-event.ts';
-import type { StoredEvent } from './stored-event.ts';
+import { inScope, type Scope } from './scope.ts';
+import { byPosition, type StoredEvent } from './stored-event.ts';
 import type { Tables } from './tables.ts';
 
 /** Conditions on deliveries. All conditions that are given must hold. */

@@ -1,18 +1,11 @@
-import { sql } from 'kysely';
-import type { RawBuilder } from 'kysely';
-import { FAMILIES, FAMILY_OF } from '../domain.ts';
-import type { Family, MessageType } from '../domain.ts';
+import { sql, type RawBuilder } from 'kysely';
+import { FAMILIES, FAMILY_OF, type Family, type MessageType } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
-import { withinTime } from './database.ts';
-import type { Db } from './database.ts';
-import { allOf, familyQueries, timeConditions } from './event-filter.ts';
-import type { EventFilter } from './event-filter.ts';
-import { byTime, selectPage, stretchesOf } from './event-pages.ts';
-import type { EventPage } from './event-pages.ts';
-import { selectRows, toEvent } from './event-rows.ts';
-import type { StoredRow } from './event-rows.ts';
-import { inScope } from './scope.ts';
-import type { Scope } from './scope.ts';
+import { withinTime, type Db } from './database.ts';
+import { allOf, familyQueries, timeConditions, type EventFilter } from './event-filter.ts';
+import { byTime, selectPage, stretchesOf, type EventPage } from './event-pages.ts';
+import { selectRows, toEvent, type StoredRow } from './event-rows.ts';
+import { inScope, type Scope } from './scope.ts';
 import type { StoredEvent } from './stored-event.ts';
 import { divide } from './time-stretches.ts';
 

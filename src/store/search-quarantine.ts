@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import type { Db } from './database.ts';
-import { inScope } from './scope.ts';
-import type { Scope } from './scope.ts';
+import { inScope, type Scope } from './scope.ts';
 import type { QuarantineState, Resolution } from './tables.ts';
 
 /** Conditions on quarantined items. All conditions that are given must hold. */

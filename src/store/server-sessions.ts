@@ -1,7 +1,6 @@
-import { sql } from 'kysely';
-import type { RawBuilder } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import { formatDuration } from '../units.ts';
-import type { Db, Trx } from './database.ts';
+import type { Db } from './database.ts';
 
 /** A session on the database server that others wait for. */
 export interface Session {
@@ -57,14 +56,46 @@ export async function findHolders(
   return rows;
 }
 
-/** Cancels what a transaction is doing when the signal fires, until it is disposed of. */
-export async function cancelOn(signal: AbortSignal | undefined, db: Db, trx: Trx): Promise<Disposable> {
-  const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(trx);
+/** A statement that begins just after a cancellation needs another one. */
+const CANCEL_INTERVAL_MS = 200;
+
+/**
+ * Once the signal has fired, the server cancels each statement of this connection, by another connection of the database,
+ * until the result is disposed of. Throws the signal's reason if it has fired already.
+ */
+export async function cancelOn(signal: AbortSignal | undefined, db: Db, connection: Db): Promise<Disposable> {
+  const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(connection);
+  let timer: NodeJS.Timeout | undefined;
   const cancel = () => {
-    // If it fails, the transaction takes its time.
+    // If the server does not answer, the work fails by that.
     void sql`select pg_cancel_backend(${rows[0]?.pid})`.execute(db).catch(() => undefined);
   };
+  const onAbort = () => {
+    cancel();
+    timer = setInterval(cancel, CANCEL_INTERVAL_MS);
+  };
   signal?.throwIfAborted();
-  signal?.addEventListener('abort', cancel);
-  return { [Symbol.dispose]: () => signal?.removeEventListener('abort', cancel) };
+  signal?.addEventListener('abort', onAbort, { once: true });
+  return {
+    [Symbol.dispose]() {
+      signal?.removeEventListener('abort', onAbort);
+      clearInterval(timer);
+    },
+  };
+}
+
+/** Does work on one connection, whose statements the signal cancels. Throws the signal's reason then. */
+export async function cancelledBy<T>(
+  signal: AbortSignal | undefined,
+  db: Db,
+  connection: Db,
+  work: () => Promise<T>,
+): Promise<T> {
+  using _cancelling = await cancelOn(signal, db, connection);
+  try {
+    return await work();
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw error;
+  }
 }

@@ -1,10 +1,8 @@
-import { sql } from 'kysely';
-import type { Selectable } from 'kysely';
+import { sql, type Selectable } from 'kysely';
 import { DatabaseError } from 'pg';
 import { ConflictError, NotFoundError } from '../errors.ts';
 import type { Db, Trx } from './database.ts';
-import { inScope } from './scope.ts';
-import type { Scope } from './scope.ts';
+import { inScope, type Scope } from './scope.ts';
 import type { Tables } from './tables.ts';
 
 /** A source as the database keeps it. */

@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
-import { FAMILIES } from '../domain.ts';
-import type { Family } from '../domain.ts';
+import { FAMILIES, type Family } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
 

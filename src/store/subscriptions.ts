@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { Selectable } from 'kysely';
+import { sql, type Selectable } from 'kysely';
 import type { Db } from './database.ts';
 import { createLock, lockRow } from './locks.ts';
 import type { Tables } from './tables.ts';
@@ -49,10 +48,8 @@ export async function recordSubscription(db: Db, subscription: RecordedSubscript
 }
 
 /** Deletes the record of a subscription: by its id, or by message type and URL while the id is unknown. */
-export async function forgetSubscription(
-  db: Db,
-  { source, subscription_id: id, message_type, url }: RecordedSubscription,
-): Promise<void> {
+export async function forgetSubscription(db: Db, subscription: RecordedSubscription): Promise<void> {
+  const { source, subscription_id: id, message_type, url } = subscription;
   const ofSource = db.deleteFrom('subscriptions').where('source', '=', source);
   const one =
     id === null

@@ -1,11 +1,8 @@
-import { sql } from 'kysely';
-import type { RawBuilder } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import type { MessageType } from '../domain.ts';
-import type { Db } from './database.ts';
 import { allOf, timeConditions } from './event-filter.ts';
-import { withinTime } from './database.ts';
-import { inScope } from './scope.ts';
-import type { Scope } from './scope.ts';
+import { withinTime, type Db } from './database.ts';
+import { inScope, type Scope } from './scope.ts';
 
 /** A device, user, access point or network seen with a user or a client: how often, and when last. */
 export interface SeenWith {

@@ -1,8 +1,7 @@
 import type { CloudClient } from '../cloud/client.ts';
 import type { Subscription } from '../cloud/contract/subscription.ts';
 import type { Db } from '../store/database.ts';
-import { findSubscriptions } from '../store/subscriptions.ts';
-import type { RecordedSubscription } from '../store/subscriptions.ts';
+import { findSubscriptions, type RecordedSubscription } from '../store/subscriptions.ts';
 import { digestOf } from './desired.ts';
 
 /** A subscription in the cloud, as far as it is known. */

@@ -4,12 +4,9 @@ import { CloudApiError } from '../cloud/cloud-api-error.ts';
 import type { SubscriptionRequest } from '../cloud/contract/subscription.ts';
 import type { Db } from '../store/database.ts';
 import { forgetSubscription, recordSubscription, replaceSubscriptions } from '../store/subscriptions.ts';
-import { readActual, toRecord } from './actual.ts';
-import type { Actual, ActualSubscription } from './actual.ts';
-import { digestOf } from './desired.ts';
-import type { DesiredSubscription, Ownership } from './desired.ts';
-import { changesOf, messageTypeOf, planSubscriptions } from './plan.ts';
-import type { Change } from './plan.ts';
+import { readActual, toRecord, type Actual, type ActualSubscription } from './actual.ts';
+import { digestOf, type DesiredSubscription, type Ownership } from './desired.ts';
+import { changesOf, messageTypeOf, planSubscriptions, type Change } from './plan.ts';
 
 /** What is needed to change the subscriptions of a source. */
 export interface ApplyContext {
@@ -157,13 +154,8 @@ async function ownError(call: () => Promise<void>): Promise<CloudApiError | unde
   }
 }
 
-function requestOf({
-  application,
-  url,
-  secret,
-  messageType,
-  status,
-}: DesiredSubscription): SubscriptionRequest {
+function requestOf(desired: DesiredSubscription): SubscriptionRequest {
+  const { application, url, secret, messageType, status } = desired;
   return { application, url, secret, message_type: messageType, status };
 }
 

@@ -4,8 +4,7 @@ import { systemClock } from '../clock.ts';
 import type { SourceConfig } from '../config.ts';
 import type { Db } from '../store/database.ts';
 import { createOwnership, desiredSubscriptions } from './desired.ts';
-import { createSubscriber } from './subscriber.ts';
-import type { Subscriber } from './subscriber.ts';
+import { createSubscriber, type Subscriber } from './subscriber.ts';
 
 interface SubscribersOptions {
   /** All sources of this installation. Those with API credentials and a secret to register get a subscriber. */

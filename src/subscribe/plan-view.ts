@@ -1,5 +1,4 @@
-import { messageTypeOf } from './plan.ts';
-import type { Difference, Step } from './plan.ts';
+import { messageTypeOf, type Difference, type Step } from './plan.ts';
 import type { Listing, Plan } from './subscriber.ts';
 
 /** A step of a plan, safe to show: without secrets and without URLs that may contain one. */

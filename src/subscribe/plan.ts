@@ -1,6 +1,5 @@
 import type { ActualSubscription } from './actual.ts';
-import { digestOf } from './desired.ts';
-import type { DesiredSubscription, Ownership } from './desired.ts';
+import { digestOf, type DesiredSubscription, type Ownership } from './desired.ts';
 
 /** A member that differs from the desired one. For a secret, only that it differs. */
 export type Difference =

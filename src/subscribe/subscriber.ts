@@ -1,14 +1,11 @@
 import pTimeout from 'p-timeout';
 import type { CloudClient } from '../cloud/client.ts';
 import { whileSubscribing } from '../store/subscriptions.ts';
-import { readActual } from './actual.ts';
-import type { ActualSubscription } from './actual.ts';
-import { applySubscriptions } from './apply.ts';
-import type { Applied, ApplyContext, ApplyOptions } from './apply.ts';
+import { readActual, type ActualSubscription } from './actual.ts';
+import { applySubscriptions, type Applied, type ApplyContext, type ApplyOptions } from './apply.ts';
 import type { DesiredSubscription } from './desired.ts';
 import { demandPermissions } from './permissions.ts';
-import { planSubscriptions } from './plan.ts';
-import type { Step } from './plan.ts';
+import { planSubscriptions, type Step } from './plan.ts';
 
 /** The desired state of the cloud: the subscriptions from the settings, or none of ours. */
 export type Goal = 'subscribed' | 'removed';

@@ -1,10 +1,8 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import { describeError } from '../errors.ts';
-import { logOut } from './subscriber.ts';
-import { changesOf, messageTypeOf } from './plan.ts';
-import type { Change } from './plan.ts';
-import type { Subscriber } from './subscriber.ts';
+import { logOut, type Subscriber } from './subscriber.ts';
+import { changesOf, messageTypeOf, type Change } from './plan.ts';
 
 /** The time between two checks. */
 const INTERVAL_MS = 10 * 60 * 1000;
@@ -31,14 +29,8 @@ export interface SubscriptionWatch {
  * Compares the subscriptions of each source with the settings, now and every ten minutes, and logs every difference.
  * Failures are logged, and the next check tries again.
  */
-export function watchSubscriptions({
-  subscribers,
-  repairs,
-  logger,
-  clock,
-  delayMs = 0,
-  onChecked,
-}: WatchOptions): SubscriptionWatch {
+export function watchSubscriptions(options: WatchOptions): SubscriptionWatch {
+  const { subscribers, repairs, logger, clock, delayMs = 0, onChecked } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
 

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createCloudClient } from '../../src/cloud/client.ts';
-import { LOG_KINDS, LOG_RECORD_SCHEMAS } from '../../src/cloud/contract/logs.ts';
+import { LOG_RECORD_SCHEMAS } from '../../emulator/events/log-schemas.ts';
+import { LOG_KINDS } from '../../src/cloud/contract/logs.ts';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
 import type { EmulatorSetup } from '../../emulator/emulator.ts';

@@ -10,7 +10,8 @@ import type { RunningAdmin } from '../support/admin.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 
-const page = z.object({ items: z.array(actionSchema), next_cursor: z.string().nullable() });
+const entry = actionSchema.extend({ began_at: z.iso.datetime(), ended_at: z.iso.datetime().nullable() });
+const page = z.object({ items: z.array(entry), next_cursor: z.string().nullable() });
 
 let database: TestDatabase;
 let db: Db;

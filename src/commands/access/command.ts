@@ -1,17 +1,17 @@
-import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
-import type { Command } from '@commander-js/extra-typings';
+import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-typings';
 import { ACCOUNT_ROLES } from '../../permissions.ts';
-import { examples, wholeNumber } from '../shared/options.ts';
-import { runOnStore } from '../shared/run-on-store.ts';
-import type { Settings } from '../shared/run-on-store.ts';
+import { defineCommand, wholeNumber } from '../shared/options.ts';
+import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 /** The commands `access add|list|change|remove|token`. */
 export function defineAccess(program: Command, settings: Settings): void {
   const access = program.command('access').description('manage accounts and API tokens of the console');
 
-  access
-    .command('add')
-    .description('add an account')
+  defineCommand(access, 'add', 'add an account', [
+    'xiq-sink access add ada --role operator',
+    'xiq-sink access add grace --role auditor --source branch --totp',
+    'xiq-sink access add grafana --role viewer --no-password',
+  ])
     .argument('<name>', 'name of the person or the program; recorded in the operator log')
     .addOption(
       new Option('--role <role>', 'role of the account').choices(ACCOUNT_ROLES).makeOptionMandatory(),
@@ -20,14 +20,6 @@ export function defineAccess(program: Command, settings: Settings): void {
     .option('--password-stdin', 'read the password from standard input')
     .option('--no-password', 'allow no login with a password, for programs that use API tokens')
     .option('--totp', 'require one-time codes of an authenticator app, and print the key for it')
-    .addHelpText(
-      'after',
-      examples(
-        'xiq-sink access add ada --role operator',
-        'xiq-sink access add grace --role auditor --source branch --totp',
-        'xiq-sink access add grafana --role viewer --no-password',
-      ),
-    )
     .action(async (name, { role, source, passwordStdin, password, totp }) => {
       const { addPerson } = await import('./accounts.ts');
       const input = password ? passwordInput(passwordStdin) : 'none';
@@ -36,19 +28,21 @@ export function defineAccess(program: Command, settings: Settings): void {
       );
     });
 
-  access
-    .command('list')
-    .description('list accounts with their API tokens')
+  defineCommand(access, 'list', 'list accounts with their API tokens', [
+    'xiq-sink access list',
+    'xiq-sink access list --json',
+  ])
     .option('--json', 'print one JSON object per line')
-    .addHelpText('after', examples('xiq-sink access list', 'xiq-sink access list --json'))
     .action(async ({ json }) => {
       const { printAccess } = await import('./list.ts');
       await runOnStore(settings, ({ db }) => printAccess(db, json === true));
     });
 
-  access
-    .command('change')
-    .description('change an account and end its sessions')
+  defineCommand(access, 'change', 'change an account and end its sessions', [
+    'xiq-sink access change ada --role admin',
+    'xiq-sink access change ada --password',
+    'xiq-sink access change grace --enable --all-sources',
+  ])
     .argument('<name>', 'account name')
     .addOption(new Option('--role <role>', 'new role').choices(ACCOUNT_ROLES))
     .option('--source <name>', 'source that the account may see; repeat for several', collect)
@@ -58,14 +52,6 @@ export function defineAccess(program: Command, settings: Settings): void {
     .option('--totp', 'require one-time codes with a new key, and print it')
     .addOption(new Option('--no-totp', 'require no one-time codes').default(undefined))
     .option('--enable', 'enable an account that was removed')
-    .addHelpText(
-      'after',
-      examples(
-        'xiq-sink access change ada --role admin',
-        'xiq-sink access change ada --password',
-        'xiq-sink access change grace --enable --all-sources',
-      ),
-    )
     .action(async (name, { role, source, allSources, password, passwordStdin, totp, enable }) => {
       const { changePerson } = await import('./accounts.ts');
       const input = password === true || passwordStdin === true ? passwordInput(passwordStdin) : undefined;
@@ -80,19 +66,19 @@ export function defineAccess(program: Command, settings: Settings): void {
       );
     });
 
-  access
-    .command('remove')
-    .description('disable an account, end its sessions and revoke its API tokens')
+  defineCommand(access, 'remove', 'disable an account, end its sessions and revoke its API tokens', [
+    'xiq-sink access remove ada',
+  ])
     .argument('<name>', 'account name; it stays reserved, because the operator log contains it')
-    .addHelpText('after', examples('xiq-sink access remove ada'))
     .action(async (name) => {
       const { removePerson } = await import('./accounts.ts');
       await runOnStore(settings, ({ db }) => removePerson(db, name));
     });
 
-  access
-    .command('token')
-    .description('create an API token of an account, or revoke one')
+  defineCommand(access, 'token', 'create an API token of an account, or revoke one', [
+    'xiq-sink access token grafana --expires 90d --label dashboard',
+    'xiq-sink access token --revoke 7',
+  ])
     .argument('[name]', 'account name')
     .option('--expires <duration>', 'lifetime of the token, such as 12h, 90d or 52w', lifetime)
     .option('--label <text>', 'purpose of the token, such as the program that uses it')
@@ -100,13 +86,6 @@ export function defineAccess(program: Command, settings: Settings): void {
       new Option('--revoke <id>', 'revoke the token with this id')
         .argParser(wholeNumber)
         .conflicts(['expires', 'label']),
-    )
-    .addHelpText(
-      'after',
-      examples(
-        'xiq-sink access token grafana --expires 90d --label dashboard',
-        'xiq-sink access token --revoke 7',
-      ),
     )
     .action(async (name, { expires, label, revoke }) => {
       const { createToken, revokeToken } = await import('./tokens.ts');

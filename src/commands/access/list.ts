@@ -1,10 +1,27 @@
 import { listAccessTokens } from '../../store/access-tokens.ts';
 import { listAccounts } from '../../store/accounts.ts';
 import type { Db } from '../../store/database.ts';
-import { note, print, printTable } from '../shared/output.ts';
+import { note, print, printRows, type Columns } from '../shared/output.ts';
 
-const ACCOUNT_COLUMNS = ['name', 'role', 'sources', 'login', 'created', 'disabled'];
-const TOKEN_COLUMNS = ['token', 'account', 'label', 'created', 'expires', 'last used'];
+type Listed = Awaited<ReturnType<typeof listAccounts>>[number];
+
+const ACCOUNT_COLUMNS: Columns<Listed> = {
+  name: ({ name }) => name,
+  role: ({ role }) => role,
+  sources: ({ sources }) => sources?.join(', ') ?? 'all',
+  login: logInOf,
+  created: ({ created_at: at }) => at.toISOString(),
+  disabled: ({ disabled_at: at }) => at?.toISOString() ?? null,
+};
+
+const TOKEN_COLUMNS: Columns<Awaited<ReturnType<typeof listAccessTokens>>[number]> = {
+  token: ({ id }) => id,
+  account: ({ account }) => account,
+  label: ({ label }) => label,
+  created: ({ created_at: at }) => at.toISOString(),
+  expires: ({ expires_at: at }) => at.toISOString(),
+  'last used': ({ last_used_at: at }) => at?.toISOString() ?? 'never',
+};
 
 /** `access list`: prints accounts and API tokens as tables, or accounts with their tokens as JSON lines. */
 export async function printAccess(db: Db, asJson: boolean): Promise<void> {
@@ -20,33 +37,10 @@ export async function printAccess(db: Db, asJson: boolean): Promise<void> {
     note('(no accounts; add one with access add)');
     return;
   }
-  await printTable(
-    ACCOUNT_COLUMNS,
-    accounts.map((account) => [
-      account.name,
-      account.role,
-      account.sources?.join(', ') ?? 'all',
-      logInOf(account),
-      account.created_at.toISOString(),
-      account.disabled_at?.toISOString() ?? null,
-    ]),
-  );
-  if (tokens.length === 0) return;
-  print('');
-  await printTable(
-    TOKEN_COLUMNS,
-    tokens.map((token) => [
-      token.id,
-      token.account,
-      token.label,
-      token.created_at.toISOString(),
-      token.expires_at.toISOString(),
-      token.last_used_at?.toISOString() ?? 'never',
-    ]),
-  );
+  await printRows(accounts, ACCOUNT_COLUMNS);
+  if (tokens.length > 0) print('');
+  await printRows(tokens, TOKEN_COLUMNS);
 }
-
-type Listed = Awaited<ReturnType<typeof listAccounts>>[number];
 
 function logInOf({ has_password, has_totp, is_openid }: Listed): string {
   if (is_openid) return 'OpenID Connect';

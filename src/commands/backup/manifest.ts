@@ -49,10 +49,8 @@ export async function readManifest(directory: string): Promise<Manifest> {
   try {
     return Manifest.parse(JSON.parse(text));
   } catch (error) {
-    throw new UsageError(
-      `${file} is damaged, or was written by a newer version of xiq-sink. Use that version.`,
-      { cause: error },
-    );
+    const message = `${file} is damaged, or was written by a newer version of xiq-sink. Use that version.`;
+    throw new UsageError(message, { cause: error });
   }
 }
 

@@ -9,12 +9,10 @@ import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
 import { createEmulator } from '../../../emulator/emulator.ts';
 import type { Db } from '../../store/database.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
-import { loadSettings } from '../../serve/load-settings.ts';
-import type { ServiceConfig } from '../../serve/load-settings.ts';
+import { loadSettings, type ServiceConfig } from '../../serve/load-settings.ts';
 import { withStore } from '../../serve/open-store.ts';
 import { sampleBody } from '../../serve/sample-delivery.ts';
-import { startService } from '../../serve/start-service.ts';
-import type { Service } from '../../serve/start-service.ts';
+import { startService, type Service } from '../../serve/start-service.ts';
 import { countOf } from '../../units.ts';
 
 /** Deliveries a second: all nine message types within a second or two. */

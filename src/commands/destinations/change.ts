@@ -3,8 +3,8 @@ import {
   changeDestinationState,
   forgetUnconfigured,
   rewindDestination,
+  type DestinationChange,
 } from '../../store/change-destination.ts';
-import type { DestinationChange } from '../../store/change-destination.ts';
 import type { Db } from '../../store/database.ts';
 import { print } from '../shared/output.ts';
 import { asUsage, commandOperator } from '../shared/process.ts';

@@ -1,5 +1,4 @@
-import type { Rejected } from '../../store/rejected-events.ts';
-import { findRejected, openRejected, countRejected } from '../../store/rejected-events.ts';
+import { findRejected, openRejected, countRejected, type Rejected } from '../../store/rejected-events.ts';
 import { validate as isUuid } from 'uuid';
 import { UsageError } from '../../errors.ts';
 import type { Destination } from '../../forward/parse-destinations.ts';

@@ -2,8 +2,7 @@ import { commandName } from '../../command-name.ts';
 import type { Config } from '../../config.ts';
 import type { SourceConfig } from '../../config.ts';
 import { destinationNames } from '../../config/destinations.ts';
-import { FULL_LIMIT_MS, LIMIT_MS, ok } from './check.ts';
-import type { Check } from './check.ts';
+import { FULL_LIMIT_MS, LIMIT_MS, ok, type Check } from './check.ts';
 import { checkApi, checkSubscriptions } from './cloud.ts';
 import type { DatabaseAccess } from './database-access.ts';
 import {

@@ -6,15 +6,13 @@ import type { SourceConfig } from '../../config.ts';
 import { describeError } from '../../errors.ts';
 import { createLogger } from '../../logger.ts';
 import { demandPermissions } from '../../subscribe/permissions.ts';
-import { changesOf, messageTypeOf } from '../../subscribe/plan.ts';
-import type { Change } from '../../subscribe/plan.ts';
+import { changesOf, messageTypeOf, type Change } from '../../subscribe/plan.ts';
 import { createSubscribers } from '../../subscribe/create-subscribers.ts';
 import { readKeptSecret } from '../../serve/webhook-secret.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 import { listSources } from '../../store/sources.ts';
 import { countOf } from '../../units.ts';
-import { fail, LIMIT_MS, ok, skipped, warn } from './check.ts';
-import type { Finding } from './check.ts';
+import { fail, LIMIT_MS, ok, skipped, warn, type Finding } from './check.ts';
 import type { DatabaseAccess } from './database-access.ts';
 
 /** The API access of a source. */
@@ -27,10 +25,8 @@ const WARN_DAYS = 30;
 const FAIL_DAYS = 7;
 
 /** Checks that the cloud accepts our credentials, for how long, and that they permit to manage subscriptions. */
-export async function checkApi(
-  { apiUrl: baseUrl, credentials }: CloudAccess,
-  signal: AbortSignal,
-): Promise<Finding> {
+export async function checkApi(access: CloudAccess, signal: AbortSignal): Promise<Finding> {
+  const { apiUrl: baseUrl, credentials } = access;
   const client = createCloudClient({ baseUrl, credentials, timeoutMs: LIMIT_MS });
   try {
     const info = await client.authorization.tokenInfo(signal);

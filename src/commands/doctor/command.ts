@@ -1,18 +1,15 @@
 import type { Command } from '@commander-js/extra-typings';
-import { examples } from '../shared/options.ts';
+import { defineCommand } from '../shared/options.ts';
 import type { Settings } from '../shared/run-on-store.ts';
 
 /** The command `doctor`. */
 export function defineDoctor(program: Command, settings: Settings): void {
-  program
-    .command('doctor')
-    .description('check the installation and suggest fixes; changes nothing')
+  defineCommand(program, 'doctor', 'check the installation and suggest fixes; changes nothing', [
+    'xiq-sink doctor',
+    'xiq-sink doctor --json | jq "select(.status != \\"ok\\")"',
+  ])
     .option('--json', 'print one JSON object per line')
     .option('--full', 'count all stored deliveries again; takes minutes on a large database')
-    .addHelpText(
-      'after',
-      examples('xiq-sink doctor', 'xiq-sink doctor --json | jq "select(.status != \\"ok\\")"'),
-    )
     .action(async ({ json, full }) => {
       const { examine } = await import('./doctor.ts');
       // A check that timed out may still have an open connection, which must not delay the exit.

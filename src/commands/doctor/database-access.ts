@@ -1,6 +1,5 @@
 import type { Config } from '../../config.ts';
-import type { Db } from '../../store/database.ts';
-import { openInspectingDatabase } from '../../store/database.ts';
+import { openInspectingDatabase, type Db } from '../../store/database.ts';
 import { hasCluster } from '../../embedded/cluster.ts';
 import { locateDatabase } from '../../serve/open-store.ts';
 import { LIMIT_MS } from './check.ts';

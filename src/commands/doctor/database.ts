@@ -11,8 +11,7 @@ import { describeWork } from '../../store/server-sessions.ts';
 import { findTableUsers, findWaits } from '../../store/waits.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 import { countOf, formatBytes } from '../../units.ts';
-import { fail, ok, warn } from './check.ts';
-import type { Finding } from './check.ts';
+import { fail, ok, warn, type Finding } from './check.ts';
 import type { DatabaseAccess } from './database-access.ts';
 
 /** Checks that the database answers, is supported and writable, and makes commits durable. */

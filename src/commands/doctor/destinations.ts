@@ -1,9 +1,7 @@
-import { listDestinations, MAX_BEHIND_COUNT } from '../../store/destinations.ts';
-import type { DestinationStatus } from '../../store/destinations.ts';
+import { listDestinations, MAX_BEHIND_COUNT, type DestinationStatus } from '../../store/destinations.ts';
 import { commandName } from '../../command-name.ts';
 import { countOf, formatDuration } from '../../units.ts';
-import { fail, ok, warn } from './check.ts';
-import type { Finding } from './check.ts';
+import { fail, ok, warn, type Finding } from './check.ts';
 import type { DatabaseAccess } from './database-access.ts';
 
 /** A destination with a longer lag does not keep up, or is unreachable. */

@@ -5,8 +5,7 @@ import { freeBytes } from '../../free-bytes.ts';
 import { privateMode } from '../../private-directory.ts';
 import { readServerTime } from '../../store/database.ts';
 import { formatBytes, formatDuration } from '../../units.ts';
-import { fail, ok, warn } from './check.ts';
-import type { Finding } from './check.ts';
+import { fail, ok, warn, type Finding } from './check.ts';
 import type { DatabaseAccess } from './database-access.ts';
 
 /** Seconds that a clock may be wrong: a Date header has whole seconds, and answers take time. */

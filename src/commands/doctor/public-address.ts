@@ -5,10 +5,8 @@ import { connect, rootCertificates } from 'node:tls';
 import type { Config } from '../../config.ts';
 import { describeError } from '../../errors.ts';
 import { countOf } from '../../units.ts';
-import { readTlsFiles } from '../../ingest/tls-files.ts';
-import type { TlsFiles } from '../../ingest/tls-files.ts';
-import { fail, ok, warn } from './check.ts';
-import type { Finding } from './check.ts';
+import { readTlsFiles, type TlsFiles } from '../../ingest/tls-files.ts';
+import { fail, ok, warn, type Finding } from './check.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
@@ -133,10 +131,8 @@ const REMEDY =
   'check that serve is running, that DNS points to this machine, and that firewall and proxy let requests through';
 
 /** Checks that an xiq-sink answers at PUBLIC_URL, where the cloud sends to. */
-export async function checkPublicAddress(
-  { publicUrl, sources }: Config,
-  signal: AbortSignal,
-): Promise<Finding> {
+export async function checkPublicAddress(config: Config, signal: AbortSignal): Promise<Finding> {
+  const { publicUrl, sources } = config;
   if (publicUrl === undefined) {
     return sources.every(({ cloud }) => cloud === undefined)
       ? ok('PUBLIC_URL is not set: subscriptions are managed by hand')

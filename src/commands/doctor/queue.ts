@@ -9,8 +9,7 @@ import { checkWritable, inspectSpool } from '../../queue/spool/inspect-spool.ts'
 import { locateQueue } from '../../serve/open-store.ts';
 import { findInstallation } from '../../store/installation.ts';
 import { countOf, formatBytes, formatDuration } from '../../units.ts';
-import { fail, ok, warn } from './check.ts';
-import type { Finding } from './check.ts';
+import { fail, ok, warn, type Finding } from './check.ts';
 import type { DatabaseAccess } from './database-access.ts';
 
 /** Workers store a batch in well under a second: one that has waited longer than this is stuck. */

@@ -1,7 +1,6 @@
-import { Option } from '@commander-js/extra-typings';
-import type { Command } from '@commander-js/extra-typings';
+import { Option, type Command } from '@commander-js/extra-typings';
 import {
-  examples,
+  defineCommand,
   macAddress,
   position,
   time,
@@ -12,25 +11,20 @@ import {
   zoneOption,
 } from '../shared/options.ts';
 import { stopSignal } from '../shared/process.ts';
-import { runOnStore } from '../shared/run-on-store.ts';
-import type { Settings } from '../shared/run-on-store.ts';
+import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 /** The commands `events search|tail|export`. */
 export function defineEvents(program: Command, settings: Settings): void {
   const events = program.command('events').description('search, follow and export stored events');
 
-  rangeCommand('search', 'print matching events, newest first')
+  rangeCommand('search', 'print matching events, newest first', [
+    'xiq-sink events search --since 24h --type AUDIT_LOG_ALL',
+    'xiq-sink events search --user admin@example.com --code 10001',
+    'xiq-sink events search --mac aa:bb:cc:dd:ee:ff --json',
+  ])
     .option('--limit <number>', 'maximum number of events', wholeNumber, '50')
     .option('--after <position>', 'continue after the last event of a page', position)
     .option('--json', 'print one JSON object per line')
-    .addHelpText(
-      'after',
-      examples(
-        'xiq-sink events search --since 24h --type AUDIT_LOG_ALL',
-        'xiq-sink events search --user admin@example.com --code 10001',
-        'xiq-sink events search --mac aa:bb:cc:dd:ee:ff --json',
-      ),
-    )
     .action(async ({ limit, after, json, ...filter }) => {
       const range = toFilter(withRange(filter));
       const { printSearch } = await import('./search.ts');
@@ -39,32 +33,27 @@ export function defineEvents(program: Command, settings: Settings): void {
       );
     });
 
-  eventsCommand('tail', 'print matching events as they are stored, until Ctrl-C')
+  eventsCommand('tail', 'print matching events as they are stored, until Ctrl-C', [
+    'xiq-sink events tail --type AUTHENTICATION_LOG_ALL',
+    'xiq-sink events tail --json | jq .',
+  ])
     .option('--json', 'print one JSON object per line')
-    .addHelpText(
-      'after',
-      examples('xiq-sink events tail --type AUTHENTICATION_LOG_ALL', 'xiq-sink events tail --json | jq .'),
-    )
     .action(async ({ json, ...filter }) => {
       const signal = stopSignal();
       const { followEvents } = await import('./search.ts');
       await runOnStore(settings, ({ db }) => followEvents(db, toFilter(filter), json === true, signal));
     });
 
-  rangeCommand('export', 'export all matching events, newest first (recorded in the operator log)')
+  rangeCommand('export', 'export all matching events, newest first (recorded in the operator log)', [
+    'xiq-sink events export --format csv --type AUDIT_LOG_ALL --since 30d --output audit.csv',
+    'xiq-sink events export --format ndjson --user admin@example.com | gzip > admin.ndjson.gz',
+  ])
     .addOption(
       new Option('--format <format>', 'CSV with a header line, or one JSON object per line')
         .choices(['csv', 'ndjson'] as const)
         .makeOptionMandatory(),
     )
     .option('--output <file>', 'write to this file instead of standard output')
-    .addHelpText(
-      'after',
-      examples(
-        'xiq-sink events export --format csv --type AUDIT_LOG_ALL --since 30d --output audit.csv',
-        'xiq-sink events export --format ndjson --user admin@example.com | gzip > admin.ndjson.gz',
-      ),
-    )
     .action(async ({ format, output, ...filter }) => {
       const range = toFilter(withRange(filter));
       const signal = stopSignal();
@@ -73,18 +62,16 @@ export function defineEvents(program: Command, settings: Settings): void {
     });
 
   /** A command on the events of a time range. */
-  function rangeCommand(name: string, description: string) {
-    return eventsCommand(name, description)
+  function rangeCommand(name: string, description: string, lines: readonly string[]) {
+    return eventsCommand(name, description, lines)
       .option('--since <time>', `start of the range: ${TIME_FORMS}`, time)
       .option('--until <time>', 'end of the range, exclusive', time)
       .addOption(zoneOption());
   }
 
   /** A command on events, with the conditions that all of them accept. */
-  function eventsCommand(name: string, description: string) {
-    return events
-      .command(name)
-      .description(description)
+  function eventsCommand(name: string, description: string, lines: readonly string[]) {
+    return defineCommand(events, name, description, lines)
       .addOption(typesOption())
       .option('--user <name>', 'exact user name')
       .option('--code <code>', 'event code of an audit record', wholeNumber)

@@ -1,23 +1,22 @@
 import type { Command } from '@commander-js/extra-typings';
 import { UsageError } from '../../errors.ts';
-import { examples } from '../shared/options.ts';
+import { defineCommand } from '../shared/options.ts';
 import { stopSignal } from '../shared/process.ts';
 import { quietLogger, settingsOf } from '../shared/run-on-store.ts';
 
 /** The command `move-to`. */
 export function defineMoveTo(program: Command, env: Readonly<Record<string, string | undefined>>): void {
-  program
-    .command('move-to')
-    .description('move the embedded database to a Postgres server, with verification; serve must be stopped')
+  defineCommand(
+    program,
+    'move-to',
+    'move the embedded database to a Postgres server, with verification; serve must be stopped',
+    [
+      'xiq-sink move-to postgresql://xiq_sink@db.example:5432/xiq_sink',
+      'BOOTSTRAP_DATABASE_URL=... READER_DATABASE_URL=... xiq-sink move-to postgresql://xiq_sink@db.example/xiq',
+    ],
+  )
     .argument('<database-url>', 'an empty database, named as DATABASE_URL will name it')
     .option('--json', 'print one object per table')
-    .addHelpText(
-      'after',
-      examples(
-        'xiq-sink move-to postgresql://xiq_sink@db.example:5432/xiq_sink',
-        'BOOTSTRAP_DATABASE_URL=... READER_DATABASE_URL=... xiq-sink move-to postgresql://xiq_sink@db.example/xiq',
-      ),
-    )
     .action(async (databaseUrl, { json = false }) => {
       if (env['DATABASE_URL'])
         throw new UsageError(

@@ -17,7 +17,7 @@ import type { MovedTable, MoveObserver } from '../../store/move-tables.ts';
 import { recordAction } from '../../store/operator-log.ts';
 import { maintainPartitions } from '../../store/partitions.ts';
 import { countOf, formatCount } from '../../units.ts';
-import { note, print, printJsonLine, printTable } from '../shared/output.ts';
+import { note, print, printRows } from '../shared/output.ts';
 import { asUsage, commandOperator } from '../shared/process.ts';
 import { createProgress } from '../shared/progress.ts';
 import type { Progress } from '../shared/progress.ts';
@@ -144,12 +144,16 @@ async function report(
   rows: number,
   { from, databaseUrl, json }: Move,
 ): Promise<void> {
-  if (json) for (const table of moved) printJsonLine(table);
-  else {
-    await printTable(
-      ['table', 'rows', 'digest'],
-      moved.map(({ table, rows: count, digest }) => [table, formatCount(count), digest]),
-    );
+  await printRows(
+    moved,
+    {
+      table: ({ table }) => table,
+      rows: (one) => formatCount(one.rows),
+      digest: ({ digest }) => digest,
+    },
+    json,
+  );
+  if (!json) {
     print(`moved ${countOf(rows, 'row')} to ${serverName(databaseUrl)}; counts and digests are equal`);
   }
   note(

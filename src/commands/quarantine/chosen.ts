@@ -3,8 +3,7 @@ import { commandName } from '../../command-name.ts';
 import { UsageError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
 import { describeIds } from '../../store/operator-log.ts';
-import { countQuarantine, openQuarantine } from '../../store/search-quarantine.ts';
-import type { QuarantineFilter } from '../../store/search-quarantine.ts';
+import { countQuarantine, openQuarantine, type QuarantineFilter } from '../../store/search-quarantine.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 
 /** The items that a command works on: those with these ids, else open items that match the filter, or all with `all`. */

@@ -1,8 +1,7 @@
-import { Option } from '@commander-js/extra-typings';
-import type { Command } from '@commander-js/extra-typings';
+import { Option, type Command } from '@commander-js/extra-typings';
 import { QUARANTINE_STATES } from '../../store/tables.ts';
 import {
-  examples,
+  defineCommand,
   time,
   TIME_FORMS,
   typeOption,
@@ -11,8 +10,7 @@ import {
   zoneOption,
 } from '../shared/options.ts';
 import { FAILED, stopSignal } from '../shared/process.ts';
-import { quietLogger, runOnStore } from '../shared/run-on-store.ts';
-import type { Settings } from '../shared/run-on-store.ts';
+import { quietLogger, runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 /** The commands `quarantine list|show|replay|discard`. */
 export function defineQuarantine(program: Command, settings: Settings): void {
@@ -20,20 +18,16 @@ export function defineQuarantine(program: Command, settings: Settings): void {
     .command('quarantine')
     .description('list, show, replay and discard quarantined items');
 
-  quarantineCommand('list', 'list quarantined items, newest first')
+  quarantineCommand('list', 'list quarantined items, newest first', [
+    'xiq-sink quarantine list',
+    'xiq-sink quarantine list --reason "not JSON" --since 7d',
+    'xiq-sink quarantine list --state all --json',
+  ])
     .addOption(
       new Option('--state <state>', 'state of the items').choices(QUARANTINE_STATES).default('open' as const),
     )
     .option('--limit <number>', 'maximum number of items', wholeNumber, '50')
     .option('--json', 'print one JSON object per line')
-    .addHelpText(
-      'after',
-      examples(
-        'xiq-sink quarantine list',
-        'xiq-sink quarantine list --reason "not JSON" --since 7d',
-        'xiq-sink quarantine list --state all --json',
-      ),
-    )
     .action(async ({ type, state, limit, json, ...filter }) => {
       const matching = { ...withRange(filter), messageType: type };
       const { printQuarantine } = await import('./list.ts');
@@ -42,33 +36,26 @@ export function defineQuarantine(program: Command, settings: Settings): void {
       );
     });
 
-  quarantine
-    .command('show')
-    .description('show one item and its content (as text, or as hex)')
+  defineCommand(quarantine, 'show', 'show one item and its content (as text, or as hex)', [
+    'xiq-sink quarantine show ID',
+    'xiq-sink quarantine show ID --raw | gunzip',
+  ])
     .argument('<id>', 'item id, as printed by list')
     .addOption(new Option('--raw', 'print the original bytes and nothing else').conflicts('json'))
     .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      examples('xiq-sink quarantine show ID', 'xiq-sink quarantine show ID --raw | gunzip'),
-    )
     .action(async (id, { raw, json }) => {
       const format = raw === true ? 'raw' : json === true ? 'json' : 'text';
       const { printQuarantined } = await import('./list.ts');
       await runOnStore(settings, ({ db }) => printQuarantined(db, id, format));
     });
 
-  quarantineCommand('replay', 'process open items again')
+  quarantineCommand('replay', 'process open items again', [
+    'xiq-sink quarantine replay ID',
+    'xiq-sink quarantine replay --type AUDIT_LOG_ALL --reason "violates check constraint"',
+    'xiq-sink quarantine replay --all',
+  ])
     .argument('[ids...]', 'item ids, as printed by list; without ids, the options choose the items')
     .option('--all', 'all open items')
-    .addHelpText(
-      'after',
-      examples(
-        'xiq-sink quarantine replay ID',
-        'xiq-sink quarantine replay --type AUDIT_LOG_ALL --reason "violates check constraint"',
-        'xiq-sink quarantine replay --all',
-      ),
-    )
     .action(async (ids, { type, all, ...filter }) => {
       const giveUp = stopSignal();
       const chosen = { ids, filter: { ...withRange(filter), messageType: type }, all: all === true };
@@ -79,17 +66,13 @@ export function defineQuarantine(program: Command, settings: Settings): void {
       });
     });
 
-  quarantineCommand('discard', 'delete the content of open items; the record of them stays')
+  quarantineCommand('discard', 'delete the content of open items; the record of them stays', [
+    'xiq-sink quarantine discard ID --yes',
+    'xiq-sink quarantine discard --source branch --until 90d',
+  ])
     .argument('[ids...]', 'item ids, as printed by list; without ids, the options choose the items')
     .option('--all', 'all open items')
     .option('--yes', 'discard them; without this option, only show what would be discarded')
-    .addHelpText(
-      'after',
-      examples(
-        'xiq-sink quarantine discard ID --yes',
-        'xiq-sink quarantine discard --source branch --until 90d',
-      ),
-    )
     .action(async (ids, { type, all, yes, ...filter }) => {
       const signal = stopSignal();
       const chosen = { ids, filter: { ...withRange(filter), messageType: type }, all: all === true };
@@ -98,10 +81,8 @@ export function defineQuarantine(program: Command, settings: Settings): void {
     });
 
   /** A command on quarantined items, with the conditions that most of them accept. */
-  function quarantineCommand(name: string, description: string) {
-    return quarantine
-      .command(name)
-      .description(description)
+  function quarantineCommand(name: string, description: string, lines: readonly string[]) {
+    return defineCommand(quarantine, name, description, lines)
       .addOption(typeOption())
       .option('--source <name>', 'exact source name')
       .option('--reason <text>', 'text that the reason contains')

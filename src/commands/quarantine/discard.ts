@@ -8,8 +8,7 @@ import { revealOnLine } from '../../hidden-characters.ts';
 import { note, print } from '../shared/output.ts';
 import { commandOperator } from '../shared/process.ts';
 import { createProgress } from '../shared/progress.ts';
-import { checkChosen, countChosen, describeChosen, pagesOf } from './chosen.ts';
-import type { Chosen } from './chosen.ts';
+import { checkChosen, countChosen, describeChosen, pagesOf, type Chosen } from './chosen.ts';
 import { printQuarantine } from './list.ts';
 
 /** Items that the preview of `discard` shows. */

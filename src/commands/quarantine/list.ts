@@ -13,10 +13,18 @@ import type { QuarantineState } from '../../store/tables.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 import { formatCount } from '../../units.ts';
 import { revealOnLine } from '../../hidden-characters.ts';
-import { note, print, printJson, printJsonLine, printTable } from '../shared/output.ts';
+import { note, print, printJson, printRows, type Columns } from '../shared/output.ts';
 import { checkIds } from './chosen.ts';
 
-const COLUMNS = ['id', 'received', 'source', 'type', 'bytes', 'state', 'reason'];
+const COLUMNS: Columns<Quarantined> = {
+  id: (item) => item.quarantine_id,
+  received: (item) => item.received_at.toISOString(),
+  source: (item) => item.source,
+  type: (item) => item.message_type,
+  bytes: (item) => String(item.bytes),
+  state: (item) => item.resolution ?? 'open',
+  reason: (item) => item.reason,
+};
 
 /** `quarantine list`: prints matching items, newest first, as a table or as JSON lines, and the number of all that match. */
 export async function printQuarantine(
@@ -26,8 +34,7 @@ export async function printQuarantine(
   asJson: boolean,
 ): Promise<void> {
   const found = await searchQuarantine(db, ALL_SOURCES, filter, state, limit);
-  for (const item of asJson ? found : []) printJsonLine(item);
-  if (!asJson && found.length > 0) await printTable(COLUMNS, found.map(toCells));
+  await printRows(found, COLUMNS, asJson);
   const total = await countQuarantine(db, ALL_SOURCES, filter, state);
   note(`(${found.length} of ${formatCount(total)}${state === 'all' ? '' : ` ${state}`})`);
 }
@@ -83,15 +90,3 @@ async function describe(db: Db, item: Quarantined): Promise<[string, string][]> 
 
 const optional = (name: string, value: string | undefined): [string, string][] =>
   value === undefined ? [] : [[name, value]];
-
-function toCells(item: Quarantined): string[] {
-  return [
-    item.quarantine_id,
-    item.received_at.toISOString(),
-    item.source,
-    item.message_type,
-    String(item.bytes),
-    item.resolution ?? 'open',
-    item.reason,
-  ];
-}

@@ -1,5 +1,4 @@
-import { groupByBytes, replayQuarantined } from '../../replay/replay.ts';
-import type { ReplayContext } from '../../replay/replay.ts';
+import { groupByBytes, replayQuarantined, type ReplayContext } from '../../replay/replay.ts';
 import { recordAction } from '../../store/operator-log.ts';
 import { addReplay, NO_REPLAYS } from '../../store/quarantine.ts';
 import type { Replay, ReplaySums, ReplayTally } from '../../store/quarantine.ts';
@@ -10,8 +9,7 @@ import { revealOnLine } from '../../hidden-characters.ts';
 import { note, print } from '../shared/output.ts';
 import { commandOperator } from '../shared/process.ts';
 import { createProgress } from '../shared/progress.ts';
-import { checkChosen, countChosen, describeChosen, PAGE } from './chosen.ts';
-import type { Chosen } from './chosen.ts';
+import { checkChosen, countChosen, describeChosen, PAGE, type Chosen } from './chosen.ts';
 
 /** Of the items that one replay quarantines again, at most this many are printed. */
 const NAMED = 5;

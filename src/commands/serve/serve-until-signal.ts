@@ -5,8 +5,7 @@ import { describeError } from '../../errors.ts';
 import { createLogger } from '../../logger.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import type { Role } from '../../serve/roles.ts';
-import { startService } from '../../serve/start-service.ts';
-import type { Service } from '../../serve/start-service.ts';
+import { startService, type Service } from '../../serve/start-service.ts';
 import { welcome } from './welcome.ts';
 
 /** How long a shutdown may take. The embedded database is stopped at once then, which takes another second or so. */

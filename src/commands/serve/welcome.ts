@@ -7,11 +7,8 @@ import { sampleCommand, SECRET_PLACEHOLDER } from '../../serve/sample-delivery.t
 import type { Service } from '../../serve/start-service.ts';
 
 /** The screen of a service that has started: its addresses, a delivery to try, and how to query events. */
-export function welcome(
-  { sources, secrets, port, adminPort, psqlArgument }: Service,
-  config: Config,
-  role: Role,
-): string {
+export function welcome(service: Service, config: Config, role: Role): string {
+  const { sources, secrets, port, adminPort, psqlArgument } = service;
   const address = `${config.tls === undefined ? 'http' : 'https'}://localhost:${port}`;
   const admin = adminAddress(config, adminPort);
   if (secrets === undefined) {

@@ -1,4 +1,4 @@
-import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-typings';
 import { commandName } from '../../command-name.ts';
 import { MESSAGE_TYPES } from '../../domain.ts';
 import { UsageError } from '../../errors.ts';
@@ -30,6 +30,14 @@ export function examples(...lines: string[]): () => string {
     const typed = lines.map((line) => line.replaceAll(/(?<=^|[\s(])xiq-sink(?= )/g, commandName()));
     return `\nExamples:\n${typed.map((line) => `  ${line}`).join('\n')}`;
   };
+}
+
+/** Adds a command to another one, with examples below its help text. */
+export function defineCommand(parent: Command, name: string, description: string, lines: readonly string[]) {
+  return parent
+    .command(name)
+    .description(description)
+    .addHelpText('after', examples(...lines));
 }
 
 /** Parses a whole number. It stays text, because an id can have more digits than a number keeps. */

@@ -35,6 +35,20 @@ export async function printTable(
   print(formatTable(columns, rows, widthOf));
 }
 
+/** The columns of a table of rows: headings, and how to read their cells. */
+export type Columns<Row> = Readonly<Record<string, (row: Row) => string | null>>;
+
+/** Prints rows as JSON lines, or else as a table, if there are any. */
+export async function printRows<Row>(
+  rows: readonly Row[],
+  columns: Columns<Row>,
+  asJson = false,
+): Promise<void> {
+  if (asJson) return rows.forEach(printJsonLine);
+  const cells = rows.map((row) => Object.values(columns).map((cellOf) => cellOf(row)));
+  if (rows.length > 0) await printTable(Object.keys(columns), cells);
+}
+
 /** Characters that may take no column of a terminal, or two: combining marks and all scripts after them. */
 const SPECIAL_WIDTH = /[^\0-\u02FF]/;
 

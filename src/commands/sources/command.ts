@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { Command } from '@commander-js/extra-typings';
 import { MESSAGE_TYPES } from '../../domain.ts';
-import { examples, wholeNumber } from '../shared/options.ts';
+import { defineCommand, wholeNumber } from '../shared/options.ts';
 import { runOnStore } from '../shared/run-on-store.ts';
 import type { Settings } from '../shared/run-on-store.ts';
 
@@ -13,9 +13,11 @@ export function defineSources(program: Command, settings: Settings): void {
     .command('sources')
     .description('manage sources (cloud accounts that send to this installation) without a restart');
 
-  sources
-    .command('add')
-    .description('add a source to the database; its deliveries are accepted within a second')
+  defineCommand(sources, 'add', 'add a source to the database; its deliveries are accepted within a second', [
+    'xiq-sink sources add customer-a',
+    'xiq-sink sources add customer-b --secret file:/run/secrets/customer-b',
+    'xiq-sink sources add customer-c --api-url https://api.example --api-token env:TOKEN_OF_CUSTOMER_C',
+  ])
     .argument('<name>', 'name of the source, part of its URL')
     .option('--secret <place>', `webhook secret: ${SECRET_FORMS} (default: generated)`)
     .option('--api-url <url>', "address of its cloud's API, to manage its subscriptions")
@@ -25,32 +27,31 @@ export function defineSources(program: Command, settings: Settings): void {
     .addOption(new Option('--type <types...>', 'message types to subscribe to').choices(MESSAGE_TYPES))
     .option('--deliveries-per-second <n>', 'limit in each ingest process', perSecond)
     .option('--bytes-per-second <n>', 'limit in each ingest process, of bodies as sent', perSecond)
-    .addHelpText(
-      'after',
-      examples(
-        'xiq-sink sources add customer-a',
-        'xiq-sink sources add customer-b --secret file:/run/secrets/customer-b',
-        'xiq-sink sources add customer-c --api-url https://api.example --api-token env:TOKEN_OF_CUSTOMER_C',
-      ),
-    )
     .action(async (name, options) => {
       const { add } = await import('./sources.ts');
       await runOnStore(settings, ({ db }, config) => add(db, config, name, options));
     });
 
-  sources
-    .command('list')
-    .description('list the sources of the settings and of the database')
+  defineCommand(sources, 'list', 'list the sources of the settings and of the database', [
+    'xiq-sink sources list',
+    'xiq-sink sources list --json',
+  ])
     .option('--json', 'print one JSON object per line')
-    .addHelpText('after', examples('xiq-sink sources list', 'xiq-sink sources list --json'))
     .action(async ({ json }) => {
       const { printSources } = await import('./sources.ts');
       await runOnStore(settings, ({ db }, config) => printSources(db, config, json === true));
     });
 
-  sources
-    .command('rotate')
-    .description('add a new secret to a source, which keeps the old ones for a time; or drop the old ones')
+  defineCommand(
+    sources,
+    'rotate',
+    'add a new secret to a source, which keeps the old ones for a time; or drop the old ones',
+    [
+      'xiq-sink sources rotate customer-a --keep 24',
+      'xiq-sink sources rotate customer-a --drop-old',
+      'xiq-sink sources rotate --reencrypt',
+    ],
+  )
     .argument('[name]', 'name of a source in the database')
     .option('--secret <place>', `new secret: ${SECRET_FORMS} (default: generated)`)
     .option('--keep <hours>', 'hours to accept the old secrets (default: until dropped)', hours)
@@ -63,24 +64,15 @@ export function defineSources(program: Command, settings: Settings): void {
         'encrypt the secrets of all sources with the first key of SECRETS_KEY',
       ).conflicts(['secret', 'keep', 'dropOld']),
     )
-    .addHelpText(
-      'after',
-      examples(
-        'xiq-sink sources rotate customer-a --keep 24',
-        'xiq-sink sources rotate customer-a --drop-old',
-        'xiq-sink sources rotate --reencrypt',
-      ),
-    )
     .action(async (name, options) => {
       const { rotate } = await import('./sources.ts');
       await runOnStore(settings, ({ db }, config) => rotate(db, config, name, options));
     });
 
-  sources
-    .command('disable')
-    .description('refuse further deliveries of a source; its events stay')
+  defineCommand(sources, 'disable', 'refuse further deliveries of a source; its events stay', [
+    'xiq-sink sources disable customer-a',
+  ])
     .argument('<name>', 'name of a source in the database')
-    .addHelpText('after', examples('xiq-sink sources disable customer-a'))
     .action(async (name) => {
       const { disableOne } = await import('./sources.ts');
       await runOnStore(settings, ({ db }, config) => disableOne(db, config, name));

@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers';
+import type { SourceLine } from '../../console/sources/source-schema.ts';
 import { UsageError } from '../../errors.ts';
 import {
   addSource,
@@ -15,7 +16,8 @@ import type { ServiceConfig } from '../../serve/load-settings.ts';
 import type { Db } from '../../store/database.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 import { countOf } from '../../units.ts';
-import { note, print, printJsonLine, printTable } from '../shared/output.ts';
+import { note, print, printRows } from '../shared/output.ts';
+import type { Columns } from '../shared/output.ts';
 import { asUsage, commandOperator } from '../shared/process.ts';
 
 interface AddOptions {
@@ -93,23 +95,21 @@ export async function disableOne(db: Db, config: ServiceConfig, name: string): P
   print(`disabled ${name}: its deliveries are refused, its events stay`);
 }
 
+const COLUMNS: Columns<SourceLine> = {
+  name: ({ name }) => name,
+  state: ({ state }) => state,
+  'defined in': ({ origin }) => origin,
+  secrets: ({ secrets }) => String(secrets),
+  'old secrets until': ({ old_secrets_until: until }) => until,
+  api: ({ api_url: url }) => url,
+  'message types': ({ message_types: types }) => types?.join(', ') ?? 'default',
+  limits: limitsOf,
+};
+
 /** `sources list`: prints the sources as a table, or as JSON lines. */
 export async function printSources(db: Db, config: ServiceConfig, asJson: boolean): Promise<void> {
   const sources = await describeSources(db, ALL_SOURCES, config.sources);
-  if (asJson) return sources.forEach(printJsonLine);
-  await printTable(
-    ['name', 'state', 'defined in', 'secrets', 'old secrets until', 'api', 'message types', 'limits'],
-    sources.map((source) => [
-      source.name,
-      source.state,
-      source.origin,
-      String(source.secrets),
-      source.old_secrets_until,
-      source.api_url,
-      source.message_types?.join(', ') ?? 'default',
-      limitsOf(source),
-    ]),
-  );
+  await printRows(sources, COLUMNS, asJson);
 }
 
 const changeOf = (db: Db, config: ServiceConfig): SourceChange => ({

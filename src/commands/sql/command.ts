@@ -1,26 +1,18 @@
-import { Option } from '@commander-js/extra-typings';
-import type { Command } from '@commander-js/extra-typings';
+import { Option, type Command } from '@commander-js/extra-typings';
 import { UsageError } from '../../errors.ts';
-import { examples } from '../shared/options.ts';
-import { runOnStore } from '../shared/run-on-store.ts';
-import type { Settings } from '../shared/run-on-store.ts';
+import { defineCommand } from '../shared/options.ts';
+import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 /** The command `sql`. */
 export function defineSql(program: Command, settings: Settings): void {
-  program
-    .command('sql')
-    .description('run one SQL statement with read-only permissions')
+  defineCommand(program, 'sql', 'run one SQL statement with read-only permissions', [
+    'xiq-sink sql "select occurred_at, user_name, description from audit_log order by 1 desc limit 20"',
+    'xiq-sink sql --csv "select * from conservation" > conservation.csv',
+    'xiq-sink sql "select * from operator_log order by id desc limit 20"',
+  ])
     .argument('<statement>', 'the statement, in quotation marks')
     .addOption(new Option('--csv', 'print CSV').conflicts('json'))
     .option('--json', 'print a JSON array of objects')
-    .addHelpText(
-      'after',
-      examples(
-        'xiq-sink sql "select occurred_at, user_name, description from audit_log order by 1 desc limit 20"',
-        'xiq-sink sql --csv "select * from conservation" > conservation.csv',
-        'xiq-sink sql "select * from operator_log order by id desc limit 20"',
-      ),
-    )
     .action(async (statement, { csv, json }) => {
       const format = csv === true ? 'csv' : json === true ? 'json' : 'table';
       const { printResult } = await import('./print-result.ts');

@@ -6,10 +6,8 @@ import { countOf } from '../../units.ts';
 import { note, printJson, printTable } from '../shared/output.ts';
 
 /** Prints the result of a query; the table with its number of rows on standard error. */
-export async function printResult(
-  { columns, rows }: QueryResult,
-  format: 'table' | 'csv' | 'json',
-): Promise<void> {
+export async function printResult(result: QueryResult, format: 'table' | 'csv' | 'json'): Promise<void> {
+  const { columns, rows } = result;
   const names = columns.map(({ name }) => name);
   switch (format) {
     case 'csv': {

@@ -1,7 +1,6 @@
 import { styleText } from 'node:util';
 import { revealOnLine } from '../../hidden-characters.ts';
-import { messageTypeOf } from '../../subscribe/plan.ts';
-import type { Difference, Step } from '../../subscribe/plan.ts';
+import { messageTypeOf, type Difference, type Step } from '../../subscribe/plan.ts';
 import { displayUrl, viewDifference } from '../../subscribe/plan-view.ts';
 import type { Plan } from '../../subscribe/subscriber.ts';
 

@@ -3,20 +3,16 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { parseCookie } from 'cookie';
 import pTimeout from 'p-timeout';
 import { HttpError } from '../../errors.ts';
-import { ROLE_PERMISSIONS } from '../../permissions.ts';
-import type { AccountRole, Permission } from '../../permissions.ts';
+import { ROLE_PERMISSIONS, type AccountRole, type Permission } from '../../permissions.ts';
 import { findTokenHolder } from '../../store/access-tokens.ts';
 import { hasAccounts } from '../../store/accounts.ts';
 import type { Db } from '../../store/database.ts';
 import type { Operator } from '../../store/operator-log.ts';
-import { ALL_SOURCES } from '../../store/scope.ts';
-import type { Scope } from '../../store/scope.ts';
-import { findSession, isAdminSession } from '../../store/sessions.ts';
-import type { Holder } from '../../store/sessions.ts';
+import { ALL_SOURCES, type Scope } from '../../store/scope.ts';
+import { findSession, isAdminSession, type Holder } from '../../store/sessions.ts';
 import type { SchemaGate } from '../schema-gate.ts';
 import { adminDigestOf, digestOf, isApiToken, isSessionValue } from './credentials.ts';
-import { refuseOtherNames, refuseOtherSites, refuseProxies } from './origin.ts';
-import type { AskedRequest } from './origin.ts';
+import { refuseOtherNames, refuseOtherSites, refuseProxies, type AskedRequest } from './origin.ts';
 
 /** The sender of a request. */
 export interface Visitor {
@@ -133,11 +129,8 @@ async function orUnavailable<T>(answer: Promise<T>): Promise<T> {
   }
 }
 
-function accountVisitor(
-  { name, role, sources }: Holder,
-  via: Operator['via'],
-  session: Buffer | undefined,
-): Visitor {
+function accountVisitor(holder: Holder, via: Operator['via'], session: Buffer | undefined): Visitor {
+  const { name, role, sources } = holder;
   const permissions = ROLE_PERMISSIONS[role];
   return { operator: { name, via }, role, permissions, scope: sources ?? ALL_SOURCES, session };
 }

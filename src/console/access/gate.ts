@@ -2,8 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Request, RequestHandler } from 'express';
 import { HttpError } from '../../errors.ts';
 import type { Access, Visitor } from './access.ts';
-import { hasAccess } from './rule.ts';
-import type { Rule } from './rule.ts';
+import { hasAccess, type Rule } from './rule.ts';
 
 interface AskedFor {
   readonly path: string;
@@ -97,11 +96,8 @@ export function requireVisitor({ access, noteWrongToken, hasLogIn }: GateOptions
       return;
     }
     response.set('WWW-Authenticate', 'Bearer');
-    throw new HttpError(
-      401,
-      'UNAUTHORIZED',
-      'missing or wrong token; send ADMIN_TOKEN or an API token as Authorization: Bearer TOKEN',
-    );
+    const message = 'missing or wrong token; send ADMIN_TOKEN or an API token as Authorization: Bearer TOKEN';
+    throw new HttpError(401, 'UNAUTHORIZED', message);
   };
 }
 

@@ -5,15 +5,13 @@ import type { CookieOptions, NextFunction, Request, Response, Router } from 'exp
 import { z } from 'zod';
 import type { OpenIdConfig } from '../../config.ts';
 import { HttpError } from '../../errors.ts';
-import { findAccount, useTotpStep } from '../../store/accounts.ts';
-import type { Account } from '../../store/accounts.ts';
+import { findAccount, useTotpStep, type Account } from '../../store/accounts.ts';
 import type { Db } from '../../store/database.ts';
 import { recordAction } from '../../store/operator-log.ts';
 import { endSession, SESSION_HOURS, startAdminSession, startSession } from '../../store/sessions.ts';
 import { renderDocument } from '../html/html.ts';
 import type { SchemaGate } from '../schema-gate.ts';
-import { ADMIN_TOKEN_NAME, SESSION_COOKIE } from './access.ts';
-import type { Access } from './access.ts';
+import { ADMIN_TOKEN_NAME, SESSION_COOKIE, type Access } from './access.ts';
 import { createAttempts } from './attempts.ts';
 import { adminDigestOf, browserProof, digestOf, newSessionValue } from './credentials.ts';
 import type { CountFailure, LogRefusal, NoteWrongToken } from './gate.ts';

@@ -43,10 +43,8 @@ export interface OpenIdCookies {
  * started. Signed, so that neither its age nor its content can be changed; kept by the browser and not by this process, so
  * that strangers who start log-ins cost no memory, and another console process with the same client secret can end them.
  */
-export function createOpenIdCookies(
-  { clientSecret, consoleUrl }: OpenIdConfig,
-  now: () => number = Date.now,
-): OpenIdCookies {
+export function createOpenIdCookies(config: OpenIdConfig, now: () => number = Date.now): OpenIdCookies {
+  const { clientSecret, consoleUrl } = config;
   const isTls = consoleUrl.startsWith('https:');
   const key = Buffer.from(
     hkdfSync('sha256', clientSecret ?? randomBytes(32), '', 'xiq-sink console OpenID Connect', 32),

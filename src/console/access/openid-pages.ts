@@ -7,8 +7,7 @@ import { renderDocument } from '../html/html.ts';
 import type { CountFailure, LogRefusal } from './gate.ts';
 import { continuePage } from './log-in-page.ts';
 import { comesFromElsewhere } from './origin.ts';
-import { CALLBACK_PATH, reasonOf } from './openid.ts';
-import type { OpenId } from './openid.ts';
+import { CALLBACK_PATH, reasonOf, type OpenId } from './openid.ts';
 import type { OpenIdCookies } from './openid-cookie.ts';
 import type { Person } from './openid-person.ts';
 

@@ -2,8 +2,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { OpenIdConfig } from '../../config.ts';
 import { HttpError } from '../../errors.ts';
-import { ROLE_PERMISSIONS } from '../../permissions.ts';
-import type { AccountRole } from '../../permissions.ts';
+import { ROLE_PERMISSIONS, type AccountRole } from '../../permissions.ts';
 
 /** What a provider says about a person. */
 export type Claims = Readonly<Record<string, unknown>>;
@@ -47,23 +46,16 @@ export async function personOf(
       listed === undefined
         ? `your provider did not send the claim "${roleClaim}" (requested scopes: ${scopes})`
         : `no group in your claim "${roleClaim}" has a role`;
-    const fix =
-      'An administrator can add one of your groups to OIDC_ROLES, or add you to a group that is there.';
-    throw new HttpError(
-      403,
+    throw noAccess(
       'NO_ROLE',
-      `You are logged in at your provider, but have no access here: ${reason}. ${fix}`,
+      reason,
+      'An administrator can add one of your groups to OIDC_ROLES, or add you to a group that is there.',
     );
   }
   const seen = sources?.filter(({ group }) => groups.has(group)).map(({ value }) => value);
   if (seen?.length === 0) {
-    const fix = 'An administrator can add one of your groups to OIDC_SOURCES.';
     const reason = `no group in your claim "${roleClaim}" may see a source`;
-    throw new HttpError(
-      403,
-      'NO_SOURCE',
-      `You are logged in at your provider, but have no access here: ${reason}. ${fix}`,
-    );
+    throw noAccess('NO_SOURCE', reason, 'An administrator can add one of your groups to OIDC_SOURCES.');
   }
   return {
     identity: `${iss} ${sub}`,
@@ -71,6 +63,11 @@ export async function personOf(
     role,
     sources: seen === undefined || seen.includes('*') ? undefined : [...new Set(seen)].toSorted(),
   };
+}
+
+function noAccess(code: string, reason: string, fix: string): HttpError {
+  const message = `You are logged in at your provider, but have no access here: ${reason}. ${fix}`;
+  return new HttpError(403, code, message);
 }
 
 /** Some providers send a single group as a text. Anything else is no group. */

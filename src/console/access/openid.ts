@@ -3,8 +3,7 @@ import type { ClientAuth, Configuration } from 'openid-client';
 import type { OpenIdConfig } from '../../config.ts';
 import { HttpError } from '../../errors.ts';
 import { isPrivate } from '../../loopback.ts';
-import { personOf } from './openid-person.ts';
-import type { Claims, Person } from './openid-person.ts';
+import { personOf, type Claims, type Person } from './openid-person.ts';
 
 /** Where the provider sends people back to. */
 export const CALLBACK_PATH = '/login/openid/callback';
@@ -127,10 +126,8 @@ export function createOpenId(
   };
 }
 
-async function readProvider(
-  { issuer, clientId, clientSecret }: OpenIdConfig,
-  timeout: number,
-): Promise<Configuration> {
+async function readProvider(config: OpenIdConfig, timeout: number): Promise<Configuration> {
+  const { issuer, clientId, clientSecret } = config;
   const { allowInsecureRequests, ClientSecretBasic, ClientSecretPost, customFetch, discovery, ...client } =
     await import('openid-client');
   /** Basic is the default of the standard and of most providers; both send the same secret. */

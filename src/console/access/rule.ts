@@ -12,6 +12,9 @@ export interface Rule {
   readonly data: 'by source' | 'whole';
 }
 
+/** The rule of most pages and lists. */
+export const VIEW = { needs: 'view', data: 'by source' } as const satisfies Rule;
+
 /** Whether a visitor has access under a rule. */
 export const hasAccess = ({ permissions, scope }: Visitor, { needs, data }: Rule): boolean =>
   permissions.has(needs) && (data === 'by source' || scope === ALL_SOURCES);

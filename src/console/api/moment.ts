@@ -12,4 +12,10 @@ export const moment = z
     context.addIssue({ code: 'custom', message: MESSAGE });
     return z.NEVER;
   })
-  .meta({ description: 'ISO 8601, in UTC unless an offset is given; or how long ago: 90m, 12h, 7d' });
+  .describe('ISO 8601, in UTC unless an offset is given; or how long ago: 90m, 12h, 7d');
+
+/** A point in time in an answer: ISO 8601 in UTC. */
+export const isoTime = z
+  .date()
+  .transform((at) => at.toISOString())
+  .pipe(z.string());

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { createDocument } from 'zod-openapi';
-import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject } from 'zod-openapi';
+import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
 import type { ApiRoute } from './route.ts';
 
 /** The body of every error, the cloud's own shape (specification, "Error body"). */
@@ -33,16 +32,8 @@ export function describeApi(routes: readonly ApiRoute[], version: string): objec
   });
 }
 
-function describeRoute({
-  tag,
-  summary,
-  description,
-  needs,
-  asks,
-  answers,
-  method,
-  path,
-}: ApiRoute): ZodOpenApiOperationObject {
+function describeRoute(route: ApiRoute): ZodOpenApiOperationObject {
+  const { tag, summary, description, needs, asks, answers, method, path } = route;
   const { path: parameters, query, body } = asks.shape;
   const content =
     answers.kind === 'json'

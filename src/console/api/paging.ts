@@ -34,7 +34,7 @@ export const cursorParameter = <Place>(read: (text: string) => Place | undefined
       return z.NEVER;
     })
     .optional()
-    .meta({ description: 'next_cursor of the previous page' });
+    .describe('next_cursor of the previous page');
 
 /** Encodes a position in a list as an opaque cursor. */
 export function writeCursor(place: Readonly<Record<string, unknown>>): string {

@@ -65,10 +65,4 @@ export function several<T extends z.ZodType>(one: T) {
 
 /** The size of a page. */
 export const limit = (usual: number, most: number) =>
-  z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(most)
-    .default(usual)
-    .meta({ description: `maximum number of items, 1 to ${most}` });
+  z.coerce.number().int().min(1).max(most).default(usual).describe(`maximum number of items, 1 to ${most}`);

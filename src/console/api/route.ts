@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { closestName } from '../../closest-name.ts';
-import { HttpError } from '../../errors.ts';
+import { describeError, HttpError } from '../../errors.ts';
 import type { Operator } from '../../store/operator-log.ts';
 import type { Scope } from '../../store/scope.ts';
 import type { Rule } from '../access/rule.ts';
@@ -117,4 +117,14 @@ function describeUnknown(name: string, known: readonly string[]): string {
 
 function describeIssues({ issues }: z.ZodError): string {
   return issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
+}
+
+/** Turns an error of another system into HttpError 502: it is not a defect of this program. */
+export async function orBadGateway<T>(code: string, what: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof HttpError) throw error;
+    throw new HttpError(502, code, `${what}: ${describeError(error)}`, { cause: error });
+  }
 }

@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import { sumDeliveries } from '../../store/search-deliveries.ts';
+import { VIEW } from '../access/rule.ts';
+import { isoTime } from '../api/moment.ts';
 import { jsonRoute, readAsked } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { eventSchema, toEventAnswer } from '../events/event-schemas.ts';
 import { quarantinedSchema, toQuarantinedAnswer } from '../quarantine/quarantine-schemas.ts';
 import { deliveryPage, renderDeliveries } from './deliveries-pages.ts';
-import { deliveryQuery, deliverySchema, filterOf, sumsSchema, toDeliveryAnswer } from './delivery-schemas.ts';
+import { deliveryQuery, deliverySchema, filterOf, sumsSchema } from './delivery-schemas.ts';
 import { describeDelivery, MOST_OF_EACH, readDeliveries } from './read-deliveries.ts';
 
 const oneDelivery = z.object({ path: z.object({ delivery_id: z.uuid('must be the id of a delivery') }) });
@@ -17,16 +19,10 @@ export function deliveriesArea({ db }: { readonly db: Db }): Area {
     navigation: [{ path: '/deliveries', label: 'Deliveries' }],
     routes: [listRoute(db), oneRoute(db)],
     pages: [
-      {
-        path: '/deliveries',
-        needs: 'view',
-        data: 'by source',
-        render: (request, { scope }) => renderDeliveries(db, scope, request),
-      },
+      { path: '/deliveries', ...VIEW, render: (request, { scope }) => renderDeliveries(db, scope, request) },
       {
         path: '/deliveries/:delivery_id',
-        needs: 'view',
-        data: 'by source',
+        ...VIEW,
         async render(request, { scope }) {
           const { path } = readAsked(oneDelivery, request);
           return deliveryPage(await describeDelivery(db, scope, path.delivery_id));
@@ -39,19 +35,17 @@ export function deliveriesArea({ db }: { readonly db: Db }): Area {
 const listRoute = (db: Db) =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/deliveries',
     tag: 'deliveries',
     summary: 'list deliveries, newest first',
-    needs: 'view',
+    ...VIEW,
     asks: z.object({ query: deliveryQuery }),
     answer: z.object({
       items: z.array(deliverySchema),
       next_cursor: z.string().nullable(),
-      looked_back_to: z
-        .string()
+      looked_back_to: isoTime
         .nullable()
-        .meta({ description: 'set if the search stopped at this time because it took too long' }),
+        .describe('set if the search stopped at this time because it took too long'),
       sums: sumsSchema,
     }),
     async work({ query }, { scope }) {
@@ -60,9 +54,9 @@ const listRoute = (db: Db) =>
         sumDeliveries(db, scope, filterOf(query)),
       ]);
       return {
-        items: page.items.map(toDeliveryAnswer),
+        items: [...page.items],
         next_cursor: page.next ?? null,
-        looked_back_to: page.lookedBackTo?.toISOString() ?? null,
+        looked_back_to: page.lookedBackTo ?? null,
         sums: sums ?? null,
       };
     },
@@ -71,28 +65,24 @@ const listRoute = (db: Db) =>
 const oneRoute = (db: Db) =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/deliveries/{delivery_id}',
     tag: 'deliveries',
     summary: 'get one delivery with its events and its quarantined records',
-    needs: 'view',
+    ...VIEW,
     asks: oneDelivery,
     answer: z.object({
       delivery: deliverySchema,
-      replay_of: z
-        .string()
-        .nullable()
-        .meta({ description: 'id of the quarantined item that this delivery replayed' }),
+      replay_of: z.string().nullable().describe('id of the quarantined item that this delivery replayed'),
       events: z
         .array(eventSchema)
         .nullable()
-        .meta({ description: `at most ${MOST_OF_EACH}; null if the search timed out` }),
-      quarantined: z.array(quarantinedSchema).meta({ description: `at most ${MOST_OF_EACH}` }),
+        .describe(`at most ${MOST_OF_EACH}; null if the search timed out`),
+      quarantined: z.array(quarantinedSchema).describe(`at most ${MOST_OF_EACH}`),
     }),
     async work({ path }, { scope }) {
       const { delivery, events, quarantined, replayOf } = await describeDelivery(db, scope, path.delivery_id);
       return {
-        delivery: toDeliveryAnswer(delivery),
+        delivery,
         replay_of: replayOf ?? null,
         events: events?.map(toEventAnswer) ?? null,
         quarantined: quarantined.map(toQuarantinedAnswer),

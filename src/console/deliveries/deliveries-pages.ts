@@ -1,22 +1,18 @@
 import type { Request } from 'express';
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
-import { sumDeliveries } from '../../store/search-deliveries.ts';
-import type { Delivery, DeliverySums } from '../../store/search-deliveries.ts';
+import { sumDeliveries, type Delivery, type DeliverySums } from '../../store/search-deliveries.ts';
 import type { Scope } from '../../store/scope.ts';
 import { countOf, formatBytes, formatCount, formatElapsed } from '../../units.ts';
 import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
-import { queryOf, textOf } from '../api/query.ts';
-import type { Written } from '../api/query.ts';
+import { queryOf, type Written } from '../api/query.ts';
 import { readAsked } from '../api/route.ts';
 import { DELIVERED_TYPES } from '../events/conditions.ts';
 import { eventTable } from '../events/event-table.ts';
 import { fieldOf, filterForm, rangeFields, selectOf, typeSelect } from '../html/form.ts';
-import { html } from '../html/html.ts';
-import type { Content } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { pagerOf, tableOf } from '../html/table.ts';
-import type { Column } from '../html/table.ts';
+import { pagerOf, tableOf, type Column } from '../html/table.ts';
 import { factsOf, timeOf } from '../html/values.ts';
 import { quarantineTable } from '../quarantine/quarantine-pages.ts';
 import { deliveryQuery, filterOf } from './delivery-schemas.ts';
@@ -41,18 +37,12 @@ export async function renderDeliveries(db: Db, scope: Scope, request: Request): 
 }
 
 const conditionFields = (written: Written): Content => html`
-  ${rangeFields(written)} ${fieldOf({ name: 'source', label: 'Source', value: textOf(written, 'source') })}
-  ${typeSelect(DELIVERED_TYPES, textOf(written, 'type'))}
-  ${selectOf({
-    name: 'with',
-    label: 'Only with',
-    value: textOf(written, 'with'),
-    options: [
-      ['', 'any result'],
-      ['quarantined', 'quarantined records'],
-      ['duplicates', 'duplicates'],
-    ],
-  })}
+  ${rangeFields(written)} ${fieldOf(written, 'source', 'Source')} ${typeSelect(DELIVERED_TYPES, written)}
+  ${selectOf(written, 'with', 'Only with', [
+    ['', 'any result'],
+    ['quarantined', 'quarantined records'],
+    ['duplicates', 'duplicates'],
+  ])}
 `;
 
 function sumsOf(sums: DeliverySums | undefined): Content {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { Delivery, DeliveryFilter } from '../../store/search-deliveries.ts';
+import type { DeliveryFilter } from '../../store/search-deliveries.ts';
+import { isoTime } from '../api/moment.ts';
 import { cursorOf } from '../api/paging.ts';
 import { limit } from '../api/query.ts';
 import { conditionShape, deliveredType, isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
@@ -10,29 +11,20 @@ const count = z.number().int();
 export const deliverySchema = z
   .object({
     delivery_id: z.string(),
-    received_at: z.string(),
-    stored_at: z.string(),
+    received_at: isoTime,
+    stored_at: isoTime,
     source: z.string(),
     message_type: deliveredType,
     origin: z.enum(['webhook', 'backfill']),
-    secret_form: z.string().nullable().meta({ description: 'form in which the secret was sent' }),
+    secret_form: z.string().nullable().describe('form in which the secret was sent'),
     body_bytes: count,
-    record_count: count.meta({ description: 'as in the receipt' }),
-    expected_count: count.meta({ description: 'event_count + duplicate_count + quarantined_count' }),
+    record_count: count.describe('as in the receipt'),
+    expected_count: count.describe('event_count + duplicate_count + quarantined_count'),
     event_count: count,
-    duplicate_count: count.meta({ description: 'events that an earlier delivery contained' }),
+    duplicate_count: count.describe('events that an earlier delivery contained'),
     quarantined_count: count,
   })
   .meta({ id: 'Delivery', description: 'One inbound POST and its result' });
-
-/** A delivery as the API answers it. */
-export function toDeliveryAnswer({ xid: _xid, ...delivery }: Delivery): z.output<typeof deliverySchema> {
-  return {
-    ...delivery,
-    received_at: delivery.received_at.toISOString(),
-    stored_at: delivery.stored_at.toISOString(),
-  };
-}
 
 /** The conditions of a list of deliveries. */
 export const deliveryQuery = z
@@ -43,20 +35,15 @@ export const deliveryQuery = z
     with: z
       .enum(['quarantined', 'duplicates'], 'must be quarantined or duplicates')
       .optional()
-      .meta({ description: 'only deliveries with quarantined records, or with duplicates' }),
+      .describe('only deliveries with quarantined records, or with duplicates'),
     limit: limit(50, 500),
     cursor: cursorOf(z.object({ at: z.iso.datetime().transform((text) => new Date(text)), id: z.uuid() })),
   })
   .refine(isInOrder, NOT_IN_ORDER);
 
 /** The conditions as the store's filter. */
-export function filterOf({
-  type,
-  with: only,
-  source,
-  since,
-  until,
-}: z.output<typeof deliveryQuery>): DeliveryFilter {
+export function filterOf(query: z.output<typeof deliveryQuery>): DeliveryFilter {
+  const { type, with: only, source, since, until } = query;
   return {
     source,
     messageType: type,
@@ -71,4 +58,4 @@ export function filterOf({
 export const sumsSchema = z
   .object({ deliveries: count, events: count, duplicates: count, quarantined: count })
   .nullable()
-  .meta({ description: 'totals of all matching deliveries; null if the query took longer than 1.5 s' });
+  .describe('totals of all matching deliveries; null if the query took longer than 1.5 s');

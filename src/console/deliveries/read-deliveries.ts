@@ -4,13 +4,10 @@ import type { Db } from '../../store/database.ts';
 import { eventsOfDelivery, findDelivery, searchDeliveries } from '../../store/search-deliveries.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
 import type { Delivery } from '../../store/search-deliveries.ts';
-import { findReplayed, quarantinedOf } from '../../store/search-quarantine.ts';
-import type { Quarantined } from '../../store/search-quarantine.ts';
+import { findReplayed, quarantinedOf, type Quarantined } from '../../store/search-quarantine.ts';
 import type { Scope } from '../../store/scope.ts';
-import { pageOf, writeCursor } from '../api/paging.ts';
-import type { PageOf } from '../api/paging.ts';
-import { filterOf } from './delivery-schemas.ts';
-import type { deliveryQuery } from './delivery-schemas.ts';
+import { pageOf, writeCursor, type PageOf } from '../api/paging.ts';
+import { filterOf, type deliveryQuery } from './delivery-schemas.ts';
 
 /** One page of deliveries, newest first. */
 export interface PageOfDeliveries extends PageOf<Delivery> {

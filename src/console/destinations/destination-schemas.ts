@@ -1,12 +1,10 @@
 import { z } from 'zod';
 import { MESSAGE_TYPES } from '../../domain.ts';
-import type { DescribedDestination } from '../../store/destinations.ts';
-import type { Rejected } from '../../store/rejected-events.ts';
-import { moment } from '../api/moment.ts';
+import { isoTime, moment } from '../api/moment.ts';
 import { cursorOf } from '../api/paging.ts';
 import { limit } from '../api/query.ts';
 
-const time = z.string().nullable();
+const time = isoTime.nullable();
 
 /** A destination as the API answers it. */
 export const destinationSchema = z
@@ -14,36 +12,23 @@ export const destinationSchema = z
     name: z.string(),
     type: z.string().nullable(),
     format: z.string().nullable(),
-    state: z.enum(['running', 'paused', 'refused', 'not configured', 'not started']).meta({
-      description:
+    state: z
+      .enum(['running', 'paused', 'refused', 'not configured', 'not started'])
+      .describe(
         'refused: the destination rejected the connection or the credentials; resume it after fixing the cause',
-    }),
-    behind: z
-      .number()
-      .int()
-      .nullable()
-      .meta({ description: 'backlog: stored events that were not forwarded yet' }),
+      ),
+    behind: z.number().int().nullable().describe('backlog: stored events that were not forwarded yet'),
     behind_is_least: z
       .boolean()
-      .meta({ description: 'whether the backlog is larger than that, because counting stopped' }),
-    behind_since: time.meta({ description: 'when the oldest event of the backlog was received' }),
+      .describe('whether the backlog is larger than that, because counting stopped'),
+    behind_since: time.describe('when the oldest event of the backlog was received'),
     sent: z.string().nullable(),
     last_sent_at: time,
-    rejected: z.number().int().nullable().meta({ description: 'rejected events that were not resent' }),
+    rejected: z.number().int().nullable().describe('rejected events that were not resent'),
     last_error: z.string().nullable(),
     last_error_at: time,
   })
   .meta({ id: 'Destination', description: 'A destination and its state' });
-
-/** A destination as the API answers it. */
-export function toDestinationAnswer(described: DescribedDestination): z.output<typeof destinationSchema> {
-  return {
-    ...described,
-    behind_since: described.behind_since?.toISOString() ?? null,
-    last_sent_at: described.last_sent_at?.toISOString() ?? null,
-    last_error_at: described.last_error_at?.toISOString() ?? null,
-  };
-}
 
 /** One destination, by its name. */
 export const oneDestination = z.object({ path: z.object({ name: z.string().max(200) }) });
@@ -52,7 +37,7 @@ export const oneDestination = z.object({ path: z.object({ name: z.string().max(2
 export const rewindBody = z.strictObject({
   to: z
     .union([z.literal('now').transform(() => undefined), moment])
-    .meta({ description: 'now, ISO 8601, or relative: 90m, 12h, 7d' }),
+    .describe('now, ISO 8601, or relative: 90m, 12h, 7d'),
 });
 
 const rejectedCursor = cursorOf(z.object({ id: z.uuid() }));
@@ -61,24 +46,12 @@ const rejectedCursor = cursorOf(z.object({ id: z.uuid() }));
 export const rejectedSchema = z
   .object({
     event_id: z.string(),
-    occurred_at: z.string(),
+    occurred_at: isoTime,
     message_type: z.enum(MESSAGE_TYPES),
-    rejected_at: z.string(),
+    rejected_at: isoTime,
     reason: z.string(),
   })
   .meta({ id: 'RejectedEvent', description: 'An event that a destination rejected because of its content' });
-
-/** A rejected event for the API. */
-export function toRejectedAnswer(rejected: Rejected): z.output<typeof rejectedSchema> {
-  const { event_id, occurred_at, message_type, rejected_at, reason } = rejected;
-  return {
-    event_id,
-    occurred_at: occurred_at.toISOString(),
-    message_type,
-    rejected_at: rejected_at.toISOString(),
-    reason,
-  };
-}
 
 /** A page of rejected events. */
 export const rejectedQuery = z.object({ limit: limit(50, 500), cursor: rejectedCursor });
@@ -87,7 +60,7 @@ export const rejectedQuery = z.object({ limit: limit(50, 500), cursor: rejectedC
 export const resendBody = z
   .strictObject({
     ids: z.array(z.uuid('must be ids of events')).min(1).max(500).optional(),
-    all: z.literal(true).optional().meta({ description: 'all rejected events, one part per request' }),
+    all: z.literal(true).optional().describe('all rejected events, one part per request'),
     limit: limit(100, 500),
     cursor: rejectedCursor,
   })

@@ -1,15 +1,16 @@
 import { z } from 'zod';
 import { HttpError } from '../../errors.ts';
+import type { Permission } from '../../permissions.ts';
 import {
   changeDestinationState,
   forgetUnconfigured,
   rewindDestination,
+  type DestinationChange,
 } from '../../store/change-destination.ts';
-import { describeDestinations } from '../../store/destinations.ts';
-import type { ConfiguredDestination } from '../../store/destinations.ts';
+import { describeDestinations, type ConfiguredDestination } from '../../store/destinations.ts';
 import { recordAction } from '../../store/operator-log.ts';
-import { jsonRoute, NOTHING, readAsked } from '../api/route.ts';
-import type { ApiRoute, Asking } from '../api/route.ts';
+import { VIEW } from '../access/rule.ts';
+import { jsonRoute, NOTHING, orBadGateway, readAsked, type ApiRoute, type Asking } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import {
   destinationSchema,
@@ -18,12 +19,9 @@ import {
   rejectedSchema,
   resendBody,
   rewindBody,
-  toDestinationAnswer,
-  toRejectedAnswer,
 } from './destination-schemas.ts';
 import { destinationPage, destinationsPage } from './destinations-pages.ts';
-import { readRejected, resendChosen, resentSchema, saying } from './rejected-events.ts';
-import type { ResendOptions } from './rejected-events.ts';
+import { readRejected, resendChosen, resentSchema, type ResendOptions } from './rejected-events.ts';
 
 /** What pages and routes of destinations need. */
 export interface DestinationsOptions extends ResendOptions {
@@ -43,16 +41,10 @@ export function destinationsArea(options: DestinationsOptions): Area {
     navigation: [{ path: '/destinations', label: 'Destinations' }],
     routes: destinationRoutes(options),
     pages: [
-      {
-        path: '/destinations',
-        needs: 'view',
-        data: 'by source',
-        render: (_request, visitor) => destinationsPage(options, visitor),
-      },
+      { path: '/destinations', ...VIEW, render: (_request, visitor) => destinationsPage(options, visitor) },
       {
         path: '/destinations/:name',
-        needs: 'view',
-        data: 'by source',
+        ...VIEW,
         async render(request, visitor) {
           const { path, query } = readAsked(onePage, request);
           return destinationPage(options, visitor, path.name, query.cursor?.id);
@@ -62,13 +54,32 @@ export function destinationsArea(options: DestinationsOptions): Area {
   };
 }
 
+const rewinding = oneDestination.extend({ body: rewindBody });
+
 function destinationRoutes(options: DestinationsOptions): readonly ApiRoute[] {
   return [
     listRoute(options),
-    stateRoute(options, 'pause', 'paused'),
-    stateRoute(options, 'resume', 'running'),
-    rewindRoute(options),
-    forgetRoute(options),
+    changeRoute(options, 'pause', 'pause after the current batch', oneDestination, (change) =>
+      changeDestinationState(change, 'paused'),
+    ),
+    changeRoute(options, 'resume', 'resume from the last position', oneDestination, (change) =>
+      changeDestinationState(change, 'running'),
+    ),
+    changeRoute(
+      options,
+      'rewind',
+      'resend events received since a given time',
+      rewinding,
+      (change, { body }) => rewindDestination(change, body.to),
+    ),
+    changeRoute(
+      options,
+      'forget',
+      'delete the state of a removed destination',
+      oneDestination,
+      forgetUnconfigured,
+      'destinations.forget',
+    ),
     testRoute(options),
     rejectedRoute(options),
     resendRoute(options),
@@ -78,72 +89,51 @@ function destinationRoutes(options: DestinationsOptions): readonly ApiRoute[] {
 const listRoute = ({ db, configured }: DestinationsOptions) =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/destinations',
     tag: 'destinations',
     summary: 'list destinations, including those removed from the settings',
-    needs: 'view',
+    ...VIEW,
     asks: NOTHING,
     answer: z.object({ items: z.array(destinationSchema), next_cursor: z.null() }),
     work: async (_asked, { scope }) => ({
-      items: (await describeDestinations(db, scope, configured())).map(toDestinationAnswer),
+      items: [...(await describeDestinations(db, scope, configured()))],
       next_cursor: null,
     }),
   });
 
-const done = z.object({ name: z.string() });
-
-function changeOf({ db, configured }: DestinationsOptions, name: string, { operator }: Asking) {
+function changeOf(
+  { db, configured }: DestinationsOptions,
+  name: string,
+  { operator }: Asking,
+): DestinationChange {
   return { db, operator, configured: configured().map((one) => one.name), name };
 }
 
-const stateRoute = (options: DestinationsOptions, verb: 'pause' | 'resume', state: 'paused' | 'running') =>
-  jsonRoute({
+/** A route that changes a destination. */
+function changeRoute<A extends typeof oneDestination>(
+  options: DestinationsOptions,
+  verb: string,
+  summary: string,
+  asks: A,
+  change: (change: DestinationChange, asked: z.output<A>) => Promise<void>,
+  needs: Permission = 'destinations.change',
+): ApiRoute {
+  return jsonRoute({
     method: 'post',
     data: 'whole',
     path: `/destinations/{name}/${verb}`,
     tag: 'destinations',
-    summary: verb === 'pause' ? 'pause after the current batch' : 'resume from the last position',
-    needs: 'destinations.change',
-    asks: oneDestination,
-    answer: done,
-    async work({ path: { name } }, asking) {
-      await changeDestinationState(changeOf(options, name, asking), state);
+    summary,
+    needs,
+    asks,
+    answer: z.object({ name: z.string() }),
+    async work(asked, asking) {
+      const { name } = asked.path;
+      await change(changeOf(options, name, asking), asked);
       return { name };
     },
   });
-
-const rewindRoute = (options: DestinationsOptions) =>
-  jsonRoute({
-    method: 'post',
-    data: 'whole',
-    path: '/destinations/{name}/rewind',
-    tag: 'destinations',
-    summary: 'resend events received since a given time',
-    needs: 'destinations.change',
-    asks: oneDestination.extend({ body: rewindBody }),
-    answer: done,
-    async work({ path: { name }, body }, asking) {
-      await rewindDestination(changeOf(options, name, asking), body.to);
-      return { name };
-    },
-  });
-
-const forgetRoute = (options: DestinationsOptions) =>
-  jsonRoute({
-    method: 'post',
-    data: 'whole',
-    path: '/destinations/{name}/forget',
-    tag: 'destinations',
-    summary: 'delete the state of a removed destination',
-    needs: 'destinations.forget',
-    asks: oneDestination,
-    answer: done,
-    async work({ path: { name } }, asking) {
-      await forgetUnconfigured(changeOf(options, name, asking));
-      return { name };
-    },
-  });
+}
 
 const testRoute = (options: DestinationsOptions) =>
   jsonRoute({
@@ -159,14 +149,14 @@ const testRoute = (options: DestinationsOptions) =>
       refusal: z
         .string()
         .nullable()
-        .meta({ description: 'why the destination rejected the event; null if it accepted the event' }),
+        .describe('why the destination rejected the event; null if it accepted the event'),
     }),
     async work({ path: { name } }, { operator }) {
       mustBeConfigured(options, name);
       const { eventId, refusal } = await recordAction(
         options.db,
         { operator, action: 'destination.test', subject: name },
-        () => saying(`can't send to ${name}`, () => options.sendTest(name)),
+        () => orBadGateway('DESTINATION_FAILED', `can't send to ${name}`, () => options.sendTest(name)),
         (sent) => ({ event_id: sent.eventId, refusal: sent.refusal ?? null }),
       );
       return { event_id: eventId, refusal: refusal ?? null };
@@ -176,16 +166,15 @@ const testRoute = (options: DestinationsOptions) =>
 const rejectedRoute = ({ db }: DestinationsOptions) =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/destinations/{name}/rejected',
     tag: 'destinations',
     summary: 'list rejected events that were not resent',
-    needs: 'view',
+    ...VIEW,
     asks: oneDestination.extend({ query: rejectedQuery }),
     answer: z.object({ items: z.array(rejectedSchema), next_cursor: z.string().nullable() }),
     async work({ path: { name }, query: { limit, cursor } }, { scope }) {
       const { items, next } = await readRejected(db, scope, name, limit, cursor?.id);
-      return { items: items.map(toRejectedAnswer), next_cursor: next ?? null };
+      return { items: [...items], next_cursor: next ?? null };
     },
   });
 

@@ -11,13 +11,10 @@ import type { Visitor } from '../access/access.ts';
 import { hasAccess } from '../access/rule.ts';
 import { destinationAddress, eventAddress } from '../addresses.ts';
 import type { PageOf } from '../api/paging.ts';
-import { html } from '../html/html.ts';
-import type { Content } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { pagerOf, tableOf } from '../html/table.ts';
-import type { Column } from '../html/table.ts';
-import { badge, factsOf, timeOf } from '../html/values.ts';
-import type { Fact } from '../html/values.ts';
+import { pagerOf, tableOf, type Column } from '../html/table.ts';
+import { badge, factsOf, timeOf, type Fact } from '../html/values.ts';
 import { readRejected } from './rejected-events.ts';
 
 /** The state of a destination. */
@@ -104,10 +101,8 @@ interface DestinationsPageOptions {
 }
 
 /** The list of destinations. */
-export async function destinationsPage(
-  { db, configured }: DestinationsPageOptions,
-  visitor: Visitor,
-): Promise<Page> {
+export async function destinationsPage(options: DestinationsPageOptions, visitor: Visitor): Promise<Page> {
+  const { db, configured } = options;
   const { scope } = visitor;
   const destinations = await describeDestinations(db, scope, configured());
   return {

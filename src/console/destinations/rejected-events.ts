@@ -1,13 +1,11 @@
 import { z } from 'zod';
-import { describeError, HttpError } from '../../errors.ts';
+import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
-import { findRejected, pageOfRejected } from '../../store/rejected-events.ts';
-import type { Rejected } from '../../store/rejected-events.ts';
+import { findRejected, pageOfRejected, type Rejected } from '../../store/rejected-events.ts';
 import { describeIds, recordAction } from '../../store/operator-log.ts';
 import type { Scope } from '../../store/scope.ts';
-import { pageOf, writeCursor } from '../api/paging.ts';
-import type { PageOf } from '../api/paging.ts';
-import type { Asking } from '../api/route.ts';
+import { pageOf, writeCursor, type PageOf } from '../api/paging.ts';
+import { orBadGateway, type Asking } from '../api/route.ts';
 import type { resendBody } from './destination-schemas.ts';
 
 /** Reads one page of the rejected events of a destination that were not resent. */
@@ -35,7 +33,7 @@ export interface ResendOptions {
 /** The result of resending one event. */
 export const resentSchema = z.object({
   event_id: z.string(),
-  reason: z.string().nullable().meta({ description: 'why the event was not sent; null if it was sent' }),
+  reason: z.string().nullable().describe('why the event was not sent; null if it was sent'),
 });
 
 type Resent = z.output<typeof resentSchema>;
@@ -59,12 +57,16 @@ export async function resendChosen(
       details: ids ? describeIds(ids) : { all: true },
     },
     () =>
-      saying(`can't send to ${name}; the remaining events are unchanged`, async () => {
-        for await (const { eventId, reason } of resend(name, items)) {
-          results.push({ event_id: eventId, reason: reason ?? null });
-          if (signal.aborted && results.length < items.length) throw new Error('the client disconnected');
-        }
-      }),
+      orBadGateway(
+        'DESTINATION_FAILED',
+        `can't send to ${name}; the remaining events are unchanged`,
+        async () => {
+          for await (const { eventId, reason } of resend(name, items)) {
+            results.push({ event_id: eventId, reason: reason ?? null });
+            if (signal.aborted && results.length < items.length) throw new Error('the client disconnected');
+          }
+        },
+      ),
     () => {
       const left = results.filter(({ reason }) => reason !== null).length;
       return { sent: results.length - left, left };
@@ -86,14 +88,4 @@ async function choosePart(
     throw new HttpError(404, 'NOT_REJECTED', `${name} has no rejected event ${missing}`);
   }
   return { items, next: undefined };
-}
-
-/** Turns an error of a destination into HttpError 502: it is not a defect of this program. */
-export async function saying<T>(what: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof HttpError) throw error;
-    throw new HttpError(502, 'DESTINATION_FAILED', `${what}: ${describeError(error)}`, { cause: error });
-  }
 }

@@ -10,8 +10,7 @@ import type { EventPosition } from '../../store/event-pages.ts';
 import type { Scope } from '../../store/scope.ts';
 import type { Query } from '../addresses.ts';
 import { moment } from '../api/moment.ts';
-import { cursorParameter, pageOf } from '../api/paging.ts';
-import type { PageOf } from '../api/paging.ts';
+import { cursorParameter, pageOf, type PageOf } from '../api/paging.ts';
 import { several } from '../api/query.ts';
 
 /** All types of deliveries. */
@@ -28,7 +27,7 @@ const text = (description: string) =>
     .max(MAX_TEXT, `must have at most ${MAX_TEXT} characters`)
     // Postgres cannot store this character.
     .refine((value) => !value.includes('\0'), 'must not contain the character U+0000')
-    .meta({ description });
+    .describe(description);
 
 const isInt64 = (value: bigint) => BigInt.asIntN(64, value) === value;
 
@@ -37,7 +36,7 @@ const id = (description: string) =>
     .string({ error: 'can be given only once' })
     .trim()
     .refine((value) => /^-?\d{1,19}$/.test(value) && isInt64(BigInt(value)), 'must be a whole number')
-    .meta({ description });
+    .describe(description);
 
 /** A MAC address in any notation. */
 export const mac = (description: string) =>
@@ -50,22 +49,22 @@ export const mac = (description: string) =>
       context.addIssue({ code: 'custom', message });
       return z.NEVER;
     })
-    .meta({ description });
+    .describe(description);
 
 /** A user name, exactly as in the events. */
 export const userName = text('user name (exact match)');
 
 /** A time range as query parameters. */
 export const rangeShape = {
-  since: moment.optional().meta({ description: 'start of the range: ISO 8601 or relative (24h)' }),
-  until: moment.optional().meta({ description: 'end of the range, exclusive: ISO 8601 or relative (1h)' }),
+  since: moment.optional().describe('start of the range: ISO 8601 or relative (24h)'),
+  until: moment.optional().describe('end of the range, exclusive: ISO 8601 or relative (1h)'),
 };
 
 /** Message types as a query parameter. */
 export const typeShape = {
   type: several(z.enum(MESSAGE_TYPES, 'must be one of the nine message types'))
     .optional()
-    .meta({ description: 'message type; can be repeated' }),
+    .describe('message type; can be repeated'),
 };
 
 /** The conditions of a search as query parameters, with the same names in pages and API. */

@@ -1,15 +1,12 @@
 import type { z } from 'zod';
 import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
-import { forwardingOf } from '../../store/rejected-events.ts';
-import type { EventForwarding } from '../../store/rejected-events.ts';
-import { findDelivery } from '../../store/search-deliveries.ts';
-import type { Delivery } from '../../store/search-deliveries.ts';
+import { forwardingOf, type EventForwarding } from '../../store/rejected-events.ts';
+import { findDelivery, type Delivery } from '../../store/search-deliveries.ts';
 import { findEvent } from '../../store/search-events.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
 import type { Scope } from '../../store/scope.ts';
-import { toEventAnswer } from './event-schemas.ts';
-import type { eventDetailSchema, forwardingSchema } from './event-schemas.ts';
+import { toEventAnswer, type eventDetailSchema, type forwardingSchema } from './event-schemas.ts';
 
 /** Whether the filter of a configured destination leaves an event out. */
 export type IsFiltered = (destination: string, event: StoredEvent) => boolean;
@@ -61,28 +58,18 @@ export function outcomeOf({ hasPassed, rejectedAt, replayedAt, isFiltered }: Eve
 }
 
 /** The detail of an event for the API. */
-export function toDetailAnswer({
-  event,
-  delivery,
-  forwarding,
-}: EventDetail): z.input<typeof eventDetailSchema> {
+export function toDetailAnswer(detail: EventDetail): z.input<typeof eventDetailSchema> {
+  const { event, delivery, forwarding } = detail;
   return {
     event: toEventAnswer(event),
-    delivery:
-      delivery === undefined
-        ? null
-        : {
-            ...delivery,
-            received_at: delivery.received_at.toISOString(),
-            stored_at: delivery.stored_at.toISOString(),
-          },
+    delivery: delivery ?? null,
     forwarding: forwarding.map((one) => ({
       destination: one.destination,
       outcome: outcomeOf(one),
       state: one.state,
       reason: one.reason,
-      rejected_at: one.rejectedAt?.toISOString() ?? null,
-      replayed_at: one.replayedAt?.toISOString() ?? null,
+      rejected_at: one.rejectedAt,
+      replayed_at: one.replayedAt,
     })),
   };
 }

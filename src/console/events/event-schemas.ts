@@ -1,23 +1,24 @@
 import { z } from 'zod';
 import { FAMILIES, MESSAGE_TYPES } from '../../domain.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
-import { moment } from '../api/moment.ts';
+import { isoTime, moment } from '../api/moment.ts';
+import { deliverySchema } from '../deliveries/delivery-schemas.ts';
 
 /** One event, by its id and, if known, its time. */
 export const oneEvent = z.object({
   path: z.object({ event_id: z.guid('must be the id of an event') }),
   query: z.object({
-    at: moment.optional().meta({ description: 'occurred_at of the event; makes the lookup fast' }),
+    at: moment.optional().describe('occurred_at of the event; makes the lookup fast'),
   }),
 });
 
-const time = z.string().meta({ description: 'ISO 8601 in UTC' });
+const time = z.string().describe('ISO 8601 in UTC');
 
 /** One event as the API answers it. */
 export const eventSchema = z
   .object({
-    event_id: z.string().meta({ description: 'derived from the content: identical events have the same id' }),
-    delivery_id: z.string().meta({ description: 'the delivery that contained it' }),
+    event_id: z.string().describe('derived from the content: identical events have the same id'),
+    delivery_id: z.string().describe('the delivery that contained it'),
     source: z.string(),
     message_type: z.enum(MESSAGE_TYPES),
     family: z.enum(FAMILIES),
@@ -28,10 +29,10 @@ export const eventSchema = z
     origin: z.enum(['webhook', 'backfill']),
     columns: z
       .record(z.string(), z.union([z.string(), z.array(z.string()), z.null()]))
-      .meta({ description: 'the typed columns of the message type by name, as text' }),
+      .describe('the typed columns of the message type by name, as text'),
     payload: z
       .record(z.string(), z.unknown())
-      .meta({ description: 'the record as sent, with every digit of its numbers' }),
+      .describe('the record as sent, with every digit of its numbers'),
   })
   .meta({ id: 'Event', description: 'One stored event' });
 
@@ -61,24 +62,24 @@ export function toEventAnswer(event: StoredEvent): z.input<typeof eventSchema> {
 /** One page of events. */
 export const eventPageSchema = z.object({
   items: z.array(eventSchema),
-  next_cursor: z.string().nullable().meta({ description: 'cursor of the next page; null on the last page' }),
+  next_cursor: z.string().nullable().describe('cursor of the next page; null on the last page'),
 });
 
 /** Events over time. */
 export const histogramSchema = z
   .object({
-    since: time,
-    until: time,
-    bucket_seconds: z.number().meta({ description: 'width of a bucket' }),
+    since: isoTime,
+    until: isoTime,
+    bucket_seconds: z.number().describe('width of a bucket'),
     bars: z.array(
       z.object({
-        start: time,
+        start: isoTime,
         counts: z.partialRecord(z.enum(MESSAGE_TYPES), z.number()),
       }),
     ),
-    is_complete: z.boolean().meta({
-      description: 'false if counting timed out: the counts are then estimates, or missing',
-    }),
+    is_complete: z
+      .boolean()
+      .describe('false if counting timed out: the counts are then estimates, or missing'),
   })
   .meta({ id: 'Histogram', description: 'The number of events in each bucket of a range' });
 
@@ -86,41 +87,22 @@ export const histogramSchema = z
 export const forwardingSchema = z
   .object({
     destination: z.string(),
-    outcome: z.enum(['sent', 'filtered', 'waiting', 'rejected', 'resent']).meta({
-      description:
+    outcome: z
+      .enum(['sent', 'filtered', 'waiting', 'rejected', 'resent'])
+      .describe(
         'sent: also an event that was stored before the destination was added; filtered: excluded by the current filter of the destination; waiting: not reached yet; rejected: by the destination, because of its content; resent: rejected first, then sent',
-    }),
-    state: z.enum(['running', 'paused', 'refused']).meta({ description: 'current state of the destination' }),
-    reason: z.string().nullable().meta({ description: 'why it was rejected' }),
-    rejected_at: time.nullable(),
-    replayed_at: time.nullable(),
+      ),
+    state: z.enum(['running', 'paused', 'refused']).describe('current state of the destination'),
+    reason: z.string().nullable().describe('why it was rejected'),
+    rejected_at: isoTime.nullable(),
+    replayed_at: isoTime.nullable(),
   })
   .meta({ id: 'EventForwarding' });
 
 /** One event with its delivery and its forwarding. */
 export const eventDetailSchema = z.object({
   event: eventSchema,
-  delivery: z
-    .object({
-      delivery_id: z.string(),
-      received_at: time,
-      stored_at: time,
-      source: z.string(),
-      message_type: z.string(),
-      origin: z.enum(['webhook', 'backfill']),
-      secret_form: z
-        .string()
-        .nullable()
-        .meta({ description: 'form of the secret: basic, bearer, raw, header or hmac' }),
-      body_bytes: z.number(),
-      record_count: z.number(),
-      expected_count: z.number(),
-      event_count: z.number(),
-      duplicate_count: z.number(),
-      quarantined_count: z.number(),
-    })
-    .nullable()
-    .meta({ description: 'null if retention has dropped it' }),
+  delivery: deliverySchema.nullable().describe('null if retention has dropped it'),
   forwarding: z.array(forwardingSchema),
 });
 
@@ -128,11 +110,8 @@ export const eventDetailSchema = z.object({
 export const exportSchema = z
   .object({
     state: z.enum(['running', 'done', 'failed']),
-    rows: z.number().meta({ description: 'written so far' }),
-    bytes: z.number().meta({ description: 'written so far' }),
-    expected_rows: z
-      .number()
-      .nullable()
-      .meta({ description: 'null until counted, and if there are more than a million' }),
+    rows: z.number().describe('written so far'),
+    bytes: z.number().describe('written so far'),
+    expected_rows: z.number().nullable().describe('null until counted, and if there are more than a million'),
   })
   .meta({ id: 'Export' });

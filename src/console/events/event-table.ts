@@ -1,13 +1,10 @@
 import { summarizeEvent } from '../../event-summary.ts';
 import type { VNode } from 'preact';
 import type { MessageType } from '../../domain.ts';
-import { viewEvent } from '../../store/stored-event.ts';
-import type { StoredEvent } from '../../store/stored-event.ts';
+import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
 import { clientAddress, eventAddress, searchAddress, userAddress } from '../addresses.ts';
-import { html } from '../html/html.ts';
-import type { Content } from '../html/html.ts';
-import { tableOf } from '../html/table.ts';
-import type { Column } from '../html/table.ts';
+import { html, type Content } from '../html/html.ts';
+import { tableOf, type Column } from '../html/table.ts';
 import { timeOf } from '../html/values.ts';
 
 type Value = StoredEvent['columns'][string] | undefined;

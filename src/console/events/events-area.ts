@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import { eventHistogram } from '../../store/event-histogram.ts';
+import { VIEW } from '../access/rule.ts';
 import { limit } from '../api/query.ts';
-import { jsonRoute } from '../api/route.ts';
-import type { ApiRoute } from '../api/route.ts';
+import { jsonRoute, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { conditionShape, cursor, filterOf, isInOrder, NOT_IN_ORDER, readEvents } from './conditions.ts';
-import { describeEvent, toDetailAnswer } from './describe-event.ts';
-import type { IsFiltered } from './describe-event.ts';
+import { describeEvent, toDetailAnswer, type IsFiltered } from './describe-event.ts';
 import { renderEvent } from './event-page.ts';
 import {
   eventDetailSchema,
@@ -31,16 +30,10 @@ export function eventsArea({ db, isFiltered }: EventsOptions): Area {
     // The route of one event matches any word as an id, so it comes last.
     routes: [...eventRoutes(db), ...exportRoutes(db), oneEventRoute(db, isFiltered)],
     pages: [
-      {
-        path: '/events',
-        needs: 'view',
-        data: 'by source',
-        render: (request, visitor) => renderSearch(db, visitor, request),
-      },
+      { path: '/events', ...VIEW, render: (request, visitor) => renderSearch(db, visitor, request) },
       {
         path: '/events/:event_id',
-        needs: 'view',
-        data: 'by source',
+        ...VIEW,
         render: (request, { scope }) => renderEvent(db, scope, request, isFiltered),
       },
     ],
@@ -56,11 +49,10 @@ function eventRoutes(db: Db): readonly ApiRoute[] {
 const searchRoute = (db: Db) =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/events',
     tag: 'events',
     summary: 'search events, newest first',
-    needs: 'view',
+    ...VIEW,
     asks: z.object({
       query: z.object({ ...conditionShape, limit: limit(50, 1_000), cursor }).refine(isInOrder, NOT_IN_ORDER),
     }),
@@ -74,12 +66,11 @@ const searchRoute = (db: Db) =>
 const histogramRoute = (db: Db) =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/events/histogram',
     tag: 'events',
     summary: 'count matching events over time, by type',
     description: 'The default range is the last 24 hours.',
-    needs: 'view',
+    ...VIEW,
     asks: z.object({
       query: z
         .object({
@@ -90,7 +81,7 @@ const histogramRoute = (db: Db) =>
             .min(2)
             .max(500)
             .default(60)
-            .meta({ description: 'maximum number of bars, 2 to 500' }),
+            .describe('maximum number of bars, 2 to 500'),
         })
         .refine(isInOrder, NOT_IN_ORDER),
     }),
@@ -99,24 +90,18 @@ const histogramRoute = (db: Db) =>
       const until = conditions.until ?? new Date();
       const since = conditions.since ?? new Date(until.getTime() - DAY_MS);
       const histogram = await eventHistogram(db, scope, { ...filterOf(conditions), since, until }, mostBars);
-      return {
-        since: since.toISOString(),
-        until: until.toISOString(),
-        bucket_seconds: histogram.bucketSeconds,
-        bars: histogram.bars.map(({ start, counts }) => ({ start: start.toISOString(), counts })),
-        is_complete: histogram.isComplete,
-      };
+      const { bucketSeconds: bucket_seconds, bars, isComplete: is_complete } = histogram;
+      return { since, until, bucket_seconds, bars: [...bars], is_complete };
     },
   });
 
 const oneEventRoute = (db: Db, isFiltered: IsFiltered) =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/events/{event_id}',
     tag: 'events',
     summary: 'get one event with its delivery and its forwarding',
-    needs: 'view',
+    ...VIEW,
     asks: oneEvent,
     answer: eventDetailSchema,
     work: async ({ path, query }, { scope }) =>

@@ -8,12 +8,9 @@ import type { Db } from '../../store/database.ts';
 import { countEventsUpTo } from '../../store/search-events.ts';
 import { exportLines } from '../../store/export-events.ts';
 import type { ExportFormat } from '../../store/export-format.ts';
-import { recordAction } from '../../store/operator-log.ts';
-import type { Operator } from '../../store/operator-log.ts';
-import { covers } from '../../store/scope.ts';
-import type { Scope } from '../../store/scope.ts';
-import { jsonRoute, streamRoute } from '../api/route.ts';
-import type { ApiRoute } from '../api/route.ts';
+import { recordAction, type Operator } from '../../store/operator-log.ts';
+import { covers, type Scope } from '../../store/scope.ts';
+import { jsonRoute, streamRoute, type ApiRoute } from '../api/route.ts';
 import { conditionShape, filterOf, isInOrder, NOT_IN_ORDER, queryOfConditions } from './conditions.ts';
 import type { Conditions } from './conditions.ts';
 import { exportSchema } from './event-schemas.ts';
@@ -21,7 +18,7 @@ import { exportSchema } from './event-schemas.ts';
 const exportId = z
   .string()
   .regex(/^[0-9a-f]{32}$/, 'must have 32 hexadecimal digits')
-  .meta({ description: 'random id chosen by the client: 32 hexadecimal digits' });
+  .describe('random id chosen by the client: 32 hexadecimal digits');
 
 const byId = z.object({ path: z.object({ export_id: exportId }) });
 

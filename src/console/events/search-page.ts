@@ -4,13 +4,10 @@ import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import type { Visitor } from '../access/access.ts';
 import { hasAccess } from '../access/rule.ts';
-import { addressOf } from '../addresses.ts';
-import type { Query } from '../addresses.ts';
-import { queryOf, readQuery, textOf, withBeginning } from '../api/query.ts';
-import type { Problems, Written } from '../api/query.ts';
+import { addressOf, type Query } from '../addresses.ts';
+import { queryOf, readQuery, withBeginning, type Problems, type Written } from '../api/query.ts';
 import { fieldOf, rangeFields, rangeLinks, typesField } from '../html/form.ts';
-import { html } from '../html/html.ts';
-import type { Content } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { pagerOf } from '../html/table.ts';
 import {
@@ -124,7 +121,7 @@ const FURTHER_FIELDS = [
 /** The form of a search with the conditions as they were entered, valid or not. */
 function searchForm(written: Written, problems: Problems): VNode {
   const field = ([name, label, placeholder]: readonly [string, string, string?]) =>
-    fieldOf({ name, label, value: textOf(written, name), placeholder, problem: problems.get(name) });
+    fieldOf(written, name, label, placeholder, problems);
   const isFurther = FURTHER_FIELDS.some(([name]) => written[name] !== undefined);
   const types = [written['type'] ?? []].flat();
   return html`

@@ -1,32 +1,28 @@
 import type { VNode } from 'preact';
 import { MESSAGE_TYPES } from '../../domain.ts';
 import { addressOf } from '../addresses.ts';
-import { textOf } from '../api/query.ts';
-import type { Problems, Written } from '../api/query.ts';
-import { html } from './html.ts';
-import type { Content } from './html.ts';
+import { textOf, type Problems, type Written } from '../api/query.ts';
+import { html, type Content } from './html.ts';
 
-interface FieldOptions {
-  /** The query parameter. */
-  readonly name: string;
-  readonly label: string;
-  /** As the person entered it, valid or not. */
-  readonly value: string | undefined;
-  readonly placeholder?: string | undefined;
-  /** What is wrong with the value. */
-  readonly problem?: string | undefined;
-}
+const NO_PROBLEMS: Problems = new Map();
 
-/** A labelled text field, with its problem below. */
-export function fieldOf({ name, label, value, placeholder, problem }: FieldOptions): VNode {
+/** A labelled text field with the entered value, valid or not, and its problem below. `name` is the query parameter. */
+export function fieldOf(
+  written: Written,
+  name: string,
+  label: string,
+  placeholder?: string,
+  problems: Problems = NO_PROBLEMS,
+): VNode {
   const id = `field-${name}`;
+  const problem = problems.get(name);
   return html`
     <div class="field">
       <label for=${id}>${label}</label>
       <input
         id=${id}
         name=${name}
-        value=${value ?? ''}
+        value=${textOf(written, name) ?? ''}
         placeholder=${placeholder}
         autocomplete="off"
         spellcheck="false"
@@ -38,20 +34,23 @@ export function fieldOf({ name, label, value, placeholder, problem }: FieldOptio
   `;
 }
 
-interface SelectOptions extends Omit<FieldOptions, 'placeholder'> {
-  /** Values with their labels; the empty value means no condition. */
-  readonly options: readonly (readonly [value: string, text: string])[];
-}
-
-/** A labelled choice; the first option if there is no value. */
-export function selectOf({ name, label, value, options, problem }: SelectOptions): VNode {
+/** A labelled choice of values with their labels; the first one if none was chosen. */
+export function selectOf(
+  written: Written,
+  name: string,
+  label: string,
+  options: readonly (readonly [value: string, text: string])[],
+  problems: Problems = NO_PROBLEMS,
+): VNode {
   const id = `field-${name}`;
+  const problem = problems.get(name);
   return html`
     <div class="field">
       <label for=${id}>${label}</label>
       <select id=${id} name=${name}>
         ${options.map(
-          ([option, text]) => html`<option value=${option} selected=${option === value}>${text}</option>`,
+          ([value, text]) =>
+            html`<option value=${value} selected=${value === textOf(written, name)}>${text}</option>`,
         )}
       </select>
       ${problem !== undefined && html`<p class="problem">${label} ${problem}.</p>`}
@@ -60,14 +59,14 @@ export function selectOf({ name, label, value, options, problem }: SelectOptions
 }
 
 /** The choice of one message type, or all of them. */
-export const typeSelect = (types: readonly string[], value: string | undefined, problem?: string): VNode =>
-  selectOf({
-    name: 'type',
-    label: 'Type',
-    value,
-    problem,
-    options: [['', 'all types'], ...types.map((type) => [type, type] as const)],
-  });
+export const typeSelect = (types: readonly string[], written: Written, problems?: Problems): VNode =>
+  selectOf(
+    written,
+    'type',
+    'Type',
+    [['', 'all types'], ...types.map((type) => [type, type] as const)],
+    problems,
+  );
 
 /** Check boxes for the message types; none selected means all. */
 export function typesField(chosen: readonly string[], problem?: string): VNode {
@@ -88,24 +87,10 @@ export function typesField(chosen: readonly string[], problem?: string): VNode {
 }
 
 /** The two fields of a time range. */
-export function rangeFields(written: Written, problems: Problems = new Map()): Content {
-  return [
-    fieldOf({
-      name: 'since',
-      label: 'From (UTC)',
-      value: textOf(written, 'since'),
-      placeholder: '24h, 2026-01-31 08:00',
-      problem: problems.get('since'),
-    }),
-    fieldOf({
-      name: 'until',
-      label: 'To (UTC)',
-      value: textOf(written, 'until'),
-      placeholder: 'now',
-      problem: problems.get('until'),
-    }),
-  ];
-}
+export const rangeFields = (written: Written, problems?: Problems): Content => [
+  fieldOf(written, 'since', 'From (UTC)', '24h, 2026-01-31 08:00', problems),
+  fieldOf(written, 'until', 'To (UTC)', 'now', problems),
+];
 
 /** The form above a list that filters it. `fields` are its conditions. */
 export const filterForm = (path: string, label: string, fields: Content): VNode => html`

@@ -1,6 +1,5 @@
 import { html } from 'htm/preact';
-import { options } from 'preact';
-import type { ComponentChildren, VNode } from 'preact';
+import { options, type ComponentChildren, type VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
 import { revealHidden } from '../../hidden-characters.ts';
 

@@ -1,8 +1,7 @@
 import type { VNode } from 'preact';
 import type { Visitor } from '../access/access.ts';
 import { ASSETS, IMPORT_MAP } from '../assets.ts';
-import { html } from './html.ts';
-import type { Content } from './html.ts';
+import { html, type Content } from './html.ts';
 
 /** The head of every document. */
 export function headOf(title: string, more: Content): VNode {

@@ -1,8 +1,6 @@
 import type { VNode } from 'preact';
-import { addressOf } from '../addresses.ts';
-import type { Query } from '../addresses.ts';
-import { html } from './html.ts';
-import type { Content } from './html.ts';
+import { addressOf, type Query } from '../addresses.ts';
+import { html, type Content } from './html.ts';
 
 /** A column of a table. */
 export interface Column<Row> {

@@ -1,6 +1,5 @@
 import type { VNode } from 'preact';
-import { html } from './html.ts';
-import type { Content } from './html.ts';
+import { html, type Content } from './html.ts';
 
 /** A state: a word, and a colour that says the same. */
 export const badge = (kind: 'good' | 'warn' | 'bad' | 'plain', word: string): VNode =>

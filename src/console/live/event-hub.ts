@@ -4,8 +4,7 @@ import { describeError, HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
 import { endOfEvents, readStretch } from '../../store/read-events.ts';
 import type { StoredEvent, StoredPosition } from '../../store/stored-event.ts';
-import { ALL_SOURCES, isInScope } from '../../store/scope.ts';
-import type { Scope } from '../../store/scope.ts';
+import { ALL_SOURCES, isInScope, type Scope } from '../../store/scope.ts';
 
 /** A client that watches new events. */
 export interface Watcher {

@@ -2,12 +2,10 @@ import { once } from 'node:events';
 import type { Response } from 'express';
 import { z } from 'zod';
 import { MESSAGE_TYPES } from '../../domain.ts';
-import type { Db } from '../../store/database.ts';
-import { viewEvent, byPosition } from '../../store/stored-event.ts';
-import type { StoredEvent, StoredPosition } from '../../store/stored-event.ts';
+import { viewEvent, byPosition, type StoredEvent, type StoredPosition } from '../../store/stored-event.ts';
 import { endOfEvents, readStretch } from '../../store/read-events.ts';
 import type { EventFilter } from '../../store/event-filter.ts';
-import { withinTime } from '../../store/database.ts';
+import { withinTime, type Db } from '../../store/database.ts';
 import type { Scope } from '../../store/scope.ts';
 import { summarizeEvent } from '../../event-summary.ts';
 import type { EventHub, Watcher } from './event-hub.ts';
@@ -173,10 +171,8 @@ function toLiveEvent(event: StoredEvent): z.output<typeof liveEventSchema> {
 export type WatchFilter = Pick<EventFilter, 'messageTypes' | 'source' | 'user' | 'mac' | 'text'>;
 
 /** Whether an event meets every condition, exactly as in a search; MAC addresses are normalized. */
-export function matches(
-  event: StoredEvent,
-  { messageTypes = [], source, user, mac, text }: WatchFilter,
-): boolean {
+export function matches(event: StoredEvent, filter: WatchFilter): boolean {
+  const { messageTypes = [], source, user, mac, text } = filter;
   if (messageTypes.length > 0 && !messageTypes.includes(event.messageType)) return false;
   if (source !== undefined && event.source !== source) return false;
   if (user === undefined && mac === undefined && text === undefined) return true;

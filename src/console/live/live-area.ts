@@ -1,8 +1,9 @@
 import type { Request } from 'express';
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
+import { VIEW } from '../access/rule.ts';
 import { addressOf } from '../addresses.ts';
-import { only, queryOf, textOf } from '../api/query.ts';
+import { only, queryOf } from '../api/query.ts';
 import { readAsked, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { LiveList } from '../browser/live-list.js';
@@ -10,8 +11,7 @@ import { conditionShape } from '../events/conditions.ts';
 import { fieldOf, typesField } from '../html/form.ts';
 import { html } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { createEventHub } from './event-hub.ts';
-import type { EventHub } from './event-hub.ts';
+import { createEventHub, type EventHub } from './event-hub.ts';
 import { followEvents, parseStoredPosition } from './follow-events.ts';
 
 const { type, source, user, mac, text } = conditionShape;
@@ -28,7 +28,7 @@ const position = z
     return z.NEVER;
   })
   .optional()
-  .meta({ description: 'resume after this message id, like the header Last-Event-ID' });
+  .describe('resume after this message id, like the header Last-Event-ID');
 
 /** New events as they are stored. */
 export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: EventHub }): Area {
@@ -37,7 +37,6 @@ export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: Event
     routes: [
       streamRoute({
         method: 'get',
-        data: 'by source',
         path: '/events/stream',
         tag: 'events',
         summary: 'stream new events',
@@ -45,7 +44,7 @@ export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: Event
           'Server-sent events: `listening` first, `stored` with a LiveEvent, `gap` if too many events were missed, ' +
           '`trouble` when the database stops answering (message) or answers again (null). With the header ' +
           'Last-Event-ID the stream resumes where an earlier one ended.',
-        needs: 'view',
+        ...VIEW,
         asks: z.object({
           query: z.object({ ...watchShape, after: position }),
         }),
@@ -59,9 +58,7 @@ export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: Event
         },
       }),
     ],
-    pages: [
-      { path: '/live', needs: 'view', data: 'by source', render: async (request) => renderLive(request) },
-    ],
+    pages: [{ path: '/live', ...VIEW, render: async (request) => renderLive(request) }],
   };
 }
 
@@ -83,9 +80,7 @@ function renderLive(request: Request): Page {
     content: html`
       <form method="get" action="/live" role="search" aria-label="Events to show">
         <div class="fields">
-          ${FIELDS.map(([name, label, placeholder]) =>
-            fieldOf({ name, label, placeholder, value: textOf(written, name) }),
-          )}
+          ${FIELDS.map(([name, label, placeholder]) => fieldOf(written, name, label, placeholder))}
         </div>
         <details open=${types.length > 0}>
           <summary>Types</summary>

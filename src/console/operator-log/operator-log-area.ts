@@ -1,20 +1,17 @@
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
+import type { LoggedAction } from '../../store/operator-log.ts';
 import type { OperatorActionName } from '../../store/tables.ts';
 import { formatElapsed } from '../../units.ts';
 import type { PageOf } from '../api/paging.ts';
-import { queryOf } from '../api/query.ts';
-import type { Written } from '../api/query.ts';
+import { queryOf, type Written } from '../api/query.ts';
 import { jsonRoute, readAsked } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { html } from '../html/html.ts';
-import type { Content } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { pagerOf, tableOf } from '../html/table.ts';
-import type { Column } from '../html/table.ts';
+import { pagerOf, tableOf, type Column } from '../html/table.ts';
 import { badge, timeOf } from '../html/values.ts';
 import { actionSchema, askedPage, readActions } from './operator-log-entries.ts';
-import type { OperatorActionLine } from './operator-log-entries.ts';
 
 const asks = z.object({ query: askedPage });
 
@@ -86,7 +83,7 @@ const WORDS: Readonly<Record<OperatorActionName, string>> = {
 const WAYS = { console: 'console', api: 'API', command: 'command line', system: 'the service' } as const;
 
 /** The page of the operator log: time, operator, action and result. */
-function operatorLogPage({ items, next }: PageOf<OperatorActionLine>, written: Written): Page {
+function operatorLogPage({ items, next }: PageOf<LoggedAction>, written: Written): Page {
   return {
     title: 'Operator log',
     content: html`
@@ -112,7 +109,7 @@ const emptyNote = (hasNewer: boolean) =>
         exports will appear here.
       </p>`;
 
-const COLUMNS: readonly Column<OperatorActionLine>[] = [
+const COLUMNS: readonly Column<LoggedAction>[] = [
   { heading: 'Time (UTC)', cell: ({ began_at: began }) => timeOf(began) },
   {
     heading: 'Operator',
@@ -130,11 +127,11 @@ const COLUMNS: readonly Column<OperatorActionLine>[] = [
   { heading: 'Result', kind: 'wrap', cell: ({ result }) => listOf(result ?? {}) },
 ];
 
-function outcomeOf({ outcome, began_at: began, ended_at: ended }: OperatorActionLine): Content {
+function outcomeOf({ outcome, began_at: began, ended_at: ended }: LoggedAction): Content {
   if (outcome === null || ended === null) {
     return badge('plain', 'running');
   }
-  const seconds = (Date.parse(ended) - Date.parse(began)) / 1000;
+  const seconds = (ended.getTime() - began.getTime()) / 1000;
   const word = outcome === 'done' ? badge('good', 'done') : badge('bad', 'failed');
   return html`${word} <span class="dim nowrap">in ${formatElapsed(seconds)}</span>`;
 }

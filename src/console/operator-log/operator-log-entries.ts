@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
-import { listActions } from '../../store/operator-log.ts';
+import { listActions, type LoggedAction } from '../../store/operator-log.ts';
 import { OPERATOR_ACTIONS } from '../../store/tables.ts';
-import type { LoggedAction } from '../../store/operator-log.ts';
-import { cursorParameter, pageOf } from '../api/paging.ts';
-import type { PageOf } from '../api/paging.ts';
+import { isoTime } from '../api/moment.ts';
+import { cursorParameter, pageOf, type PageOf } from '../api/paging.ts';
 import { limit } from '../api/query.ts';
 
 const details = z.record(z.string(), z.unknown());
@@ -13,29 +12,22 @@ const details = z.record(z.string(), z.unknown());
 export const actionSchema = z
   .object({
     id: z.string(),
-    began_at: z.string().meta({ description: 'ISO 8601, UTC' }),
+    began_at: isoTime.describe('ISO 8601, UTC'),
     operator: z
       .string()
-      .meta({ description: 'account, "admin token", "local user", or user and host of the command line' }),
+      .describe('account, "admin token", "local user", or user and host of the command line'),
     via: z.enum(['console', 'api', 'command', 'system']),
     action: z.enum(OPERATOR_ACTIONS),
-    subject: z.string().nullable().meta({ description: 'a destination, an id or a source' }),
-    details: details.meta({ description: 'input of the action' }),
-    ended_at: z.string().nullable(),
+    subject: z.string().nullable().describe('a destination, an id or a source'),
+    details: details.describe('input of the action'),
+    ended_at: isoTime.nullable(),
     outcome: z
       .enum(['done', 'failed'])
       .nullable()
-      .meta({ description: 'null while the action runs; stays null if its process was killed' }),
+      .describe('null while the action runs; stays null if its process was killed'),
     result: details.nullable(),
   })
   .meta({ id: 'OperatorAction' });
-
-export type OperatorActionLine = z.input<typeof actionSchema>;
-
-/** An entry for the API. */
-function actionLine({ began_at, ended_at, ...rest }: LoggedAction): OperatorActionLine {
-  return { ...rest, began_at: began_at.toISOString(), ended_at: ended_at?.toISOString() ?? null };
-}
 
 /** The query of a page of entries. */
 export const askedPage = z.object({
@@ -47,7 +39,7 @@ export const askedPage = z.object({
 export async function readActions(
   db: Db,
   { limit, cursor }: z.output<typeof askedPage>,
-): Promise<PageOf<OperatorActionLine>> {
+): Promise<PageOf<LoggedAction>> {
   const found = await listActions(db, { limit: limit + 1, before: cursor });
-  return pageOf(found.map(actionLine), limit, ({ id }) => id);
+  return pageOf(found, limit, ({ id }) => id);
 }

@@ -1,13 +1,10 @@
 import { MESSAGE_TYPES } from '../../domain.ts';
 import { formatCount, formatDuration } from '../../units.ts';
-import { addressOf } from '../addresses.ts';
-import type { Query } from '../addresses.ts';
-import { html } from '../html/html.ts';
-import type { Content } from '../html/html.ts';
+import { addressOf, type Query } from '../addresses.ts';
+import { html, type Content } from '../html/html.ts';
 import { tableOf } from '../html/table.ts';
 import { timeOf } from '../html/values.ts';
-import { RANGE_NAMES, RANGES } from './arrivals.ts';
-import type { RangeName } from './arrivals.ts';
+import { RANGE_NAMES, RANGES, type RangeName } from './arrivals.ts';
 import type { Arrivals, Overview } from './overview-schemas.ts';
 import { partOf } from './part.ts';
 

@@ -1,8 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE } from '../../domain.ts';
 import { HttpError } from '../../errors.ts';
-import { readArrivals } from '../../store/read-arrivals.ts';
-import type { Arrival, ArrivalRange } from '../../store/read-arrivals.ts';
+import { readArrivals, type Arrival, type ArrivalRange } from '../../store/read-arrivals.ts';
 import type { Db } from '../../store/database.ts';
 import type { Scope } from '../../store/scope.ts';
 import type { Arrivals, Arrived } from './overview-schemas.ts';

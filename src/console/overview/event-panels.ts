@@ -1,9 +1,7 @@
 import { countOf, formatCount, formatDuration } from '../../units.ts';
 import { destinationAddress } from '../addresses.ts';
-import { html } from '../html/html.ts';
-import type { Content } from '../html/html.ts';
-import { tableOf } from '../html/table.ts';
-import type { Column } from '../html/table.ts';
+import { html, type Content } from '../html/html.ts';
+import { tableOf, type Column } from '../html/table.ts';
 import { badge, factsOf } from '../html/values.ts';
 import { RANGE_NAMES } from './arrivals.ts';
 import type { Arrived, Conservation, Overview, Silence } from './overview-schemas.ts';

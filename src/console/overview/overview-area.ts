@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { sumArrivals } from '../../store/read-arrivals.ts';
 import { listProcesses } from '../../store/processes.ts';
 import type { Scope } from '../../store/scope.ts';
+import { VIEW } from '../access/rule.ts';
 import { moment } from '../api/moment.ts';
-import { jsonRoute, NOTHING } from '../api/route.ts';
-import type { ApiRoute } from '../api/route.ts';
+import { jsonRoute, NOTHING, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
 import { createArrivalsReader, readAskedArrivals } from './arrivals.ts';
@@ -15,8 +15,8 @@ import {
   overviewSchema,
   processSchema,
   silenceSchema,
+  type Overview,
 } from './overview-schemas.ts';
-import type { Overview } from './overview-schemas.ts';
 import { describeConservation, describeSilence, readOverview, silencesWithin } from './read-overview.ts';
 import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
 import { processLine } from './sum-figures.ts';
@@ -42,8 +42,7 @@ export function overviewArea(options: OverviewOptions): Area {
     pages: [
       {
         path: '/',
-        needs: 'view',
-        data: 'by source',
+        ...VIEW,
         render: (request, { scope }) => renderOverview(request, scope, options, questions),
       },
     ],
@@ -55,11 +54,11 @@ const bucketSeconds = z.coerce
   .int()
   .min(60)
   .multipleOf(60)
-  .meta({ description: 'width of a bucket in seconds, a multiple of 60' });
+  .describe('width of a bucket in seconds, a multiple of 60');
 
 const arrivalsQuery = z
   .object({
-    since: moment.meta({ description: 'start of the range: ISO 8601 or relative (24h)' }),
+    since: moment.describe('start of the range: ISO 8601 or relative (24h)'),
     until: rangeShape.until,
     bucket_seconds: bucketSeconds.optional(),
     points: z.coerce
@@ -68,8 +67,8 @@ const arrivalsQuery = z
       .min(1)
       .max(2_000)
       .optional()
-      .meta({ description: 'approximate number of buckets, unless bucket_seconds is set' }),
-    source: z.string().optional().meta({ description: 'source (exact match)' }),
+      .describe('approximate number of buckets, unless bucket_seconds is set'),
+    source: z.string().optional().describe('source (exact match)'),
   })
   .refine(isInOrder, NOT_IN_ORDER);
 
@@ -82,26 +81,24 @@ function overviewRoutes(
   return [
     jsonRoute({
       method: 'get',
-      data: 'by source',
       path: '/overview',
       tag,
       summary: 'get the state of the service in one answer',
       description:
         'Also answers while parts are unavailable: they are null, and `problems` has the reasons. Parts that concern all ' +
         'sources together are also null for accounts that may not see all sources.',
-      needs: 'view',
+      ...VIEW,
       asks: NOTHING,
       answer: overviewSchema,
       work: (_asked, { scope }) => overview(scope),
     }),
     jsonRoute({
       method: 'get',
-      data: 'by source',
       path: '/arrivals',
       tag,
       summary: 'count arrivals by time and message type',
       description: 'The range is extended to whole buckets. Arrivals older than 14 days are counted by hour.',
-      needs: 'view',
+      ...VIEW,
       asks: z.object({ query: arrivalsQuery }),
       answer: arrivalsSchema,
       work: async ({ query: { bucket_seconds: width, until = new Date(), ...range } }, { scope }) =>
@@ -109,11 +106,10 @@ function overviewRoutes(
     }),
     jsonRoute({
       method: 'get',
-      data: 'by source',
       path: '/silences',
       tag,
       summary: 'list by source and message type how unusual the current silence is',
-      needs: 'view',
+      ...VIEW,
       asks: NOTHING,
       answer: z.object({ items: z.array(silenceSchema), next_cursor: z.null() }),
       work: async (_asked, { scope }) => ({
@@ -134,18 +130,17 @@ function overviewRoutes(
     }),
     jsonRoute({
       method: 'get',
-      data: 'by source',
       path: '/conservation',
       tag,
       summary: 'check that every acknowledged record is accounted for',
       description:
         'Without a range: everything that ever arrived. With a range: what arrived in it, to the minute, or to the ' +
         'hour if older than 14 days.',
-      needs: 'view',
+      ...VIEW,
       asks: z.object({ query: z.object(rangeShape).refine(isInOrder, NOT_IN_ORDER) }),
       answer: conservationSchema.extend({
-        since: z.string().nullable().meta({ description: 'start of the range; null without a range' }),
-        until: z.string().nullable().meta({ description: 'end of the range; null without a range' }),
+        since: z.string().nullable().describe('start of the range; null without a range'),
+        until: z.string().nullable().describe('end of the range; null without a range'),
       }),
       async work({ query: { since, until } }, { scope }) {
         const hasRange = since !== undefined || until !== undefined;

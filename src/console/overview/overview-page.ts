@@ -2,22 +2,17 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import { sumArrivals } from '../../store/read-arrivals.ts';
 import type { Db } from '../../store/database.ts';
-import { ALL_SOURCES } from '../../store/scope.ts';
-import type { Scope } from '../../store/scope.ts';
+import { ALL_SOURCES, type Scope } from '../../store/scope.ts';
 import { readAsked } from '../api/route.ts';
 import { isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
-import { html } from '../html/html.ts';
-import type { Content } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { badge } from '../html/values.ts';
-import { arrivalsPanel } from './arrivals-panel.ts';
-import type { ShownRange } from './arrivals-panel.ts';
-import { RANGE_NAMES, RANGES, readAskedArrivals, shortestRange } from './arrivals.ts';
-import type { RangeName } from './arrivals.ts';
+import { arrivalsPanel, type ShownRange } from './arrivals-panel.ts';
+import { RANGE_NAMES, RANGES, readAskedArrivals, shortestRange, type RangeName } from './arrivals.ts';
 import { arrivedPanel, conservationPanel, destinationsPanel, silencesPanel } from './event-panels.ts';
 import type { Arrivals, Health, Overview } from './overview-schemas.ts';
-import { startGathering } from './read-overview.ts';
-import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
+import { startGathering, type OverviewOptions, type OverviewQuestions } from './read-overview.ts';
 import { answersPanel, processesPanel, queuePanel, storagePanel, storingPanel } from './system-panels.ts';
 
 const asks = z.object({

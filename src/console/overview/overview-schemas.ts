@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE } from '../../domain.ts';
 
 const messageType = z.enum([...MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE]);
-const time = z.string().meta({ description: 'ISO 8601, UTC' });
+const time = z.string().describe('ISO 8601, UTC');
 const text = z.string();
 const number = z.number();
 
@@ -18,7 +18,7 @@ const health = z
       z.object({
         what: text,
         why: text,
-        page: text.meta({ description: 'path of the page that helps to fix it' }),
+        page: text.describe('path of the page that helps to fix it'),
       }),
     ),
     checks: z.array(check),
@@ -36,8 +36,8 @@ const answers = z
     processes: number,
     per_second: number,
     refused_per_second: number,
-    p50_ms: number.meta({ description: 'of all processes, weighted by their rates' }),
-    p99_ms: number.meta({ description: 'of the slowest process' }),
+    p50_ms: number.describe('of all processes, weighted by their rates'),
+    p99_ms: number.describe('of the slowest process'),
   })
   .meta({ id: 'Answers', description: 'Answers of the ingest processes in the last minute' });
 
@@ -83,8 +83,8 @@ const destination = z
   .object({
     name: text,
     state: z.enum(['running', 'paused', 'refused']),
-    behind_count: number.meta({ description: 'backlog in events, counted up to a limit' }),
-    is_more: z.boolean().meta({ description: 'whether the backlog is larger than behind_count' }),
+    behind_count: number.describe('backlog in events, counted up to a limit'),
+    is_more: z.boolean().describe('whether the backlog is larger than behind_count'),
     behind_since: time.nullable(),
     rejected_count: number,
     last_sent_at: time.nullable(),
@@ -116,7 +116,7 @@ export const conservationSchema = z
         events: number,
         duplicates: number,
         quarantined: number,
-        unbalanced: number.meta({ description: 'deliveries whose own counts do not add up' }),
+        unbalanced: number.describe('deliveries whose own counts do not add up'),
         adds_up: z.boolean(),
         last_received_at: time,
       }),
@@ -131,11 +131,11 @@ const quarantine = z
 const storage = z
   .object({
     database_bytes: number,
-    default_rows: number.meta({ description: 'rows in default partitions, counted up to a limit' }),
+    default_rows: number.describe('rows in default partitions, counted up to a limit'),
     families: z.array(
       z.object({
         family: text,
-        rows: number.nullable().meta({ description: 'an estimate; null if there is none yet' }),
+        rows: number.nullable().describe('an estimate; null if there is none yet'),
         bytes: number,
         oldest_month: text.nullable(),
         newest_month: text.nullable(),
@@ -146,7 +146,7 @@ const storage = z
         family: text,
         partition: text,
         month: text.nullable(),
-        rows: number.nullable().meta({ description: 'an estimate; null if there is none yet' }),
+        rows: number.nullable().describe('an estimate; null if there is none yet'),
         bytes: number,
       }),
     ),

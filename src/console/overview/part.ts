@@ -1,6 +1,5 @@
 import { formatDuration } from '../../units.ts';
-import { html } from '../html/html.ts';
-import type { Content } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import { timeOf } from '../html/values.ts';
 import type { Overview } from './overview-schemas.ts';
 

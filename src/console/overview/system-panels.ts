@@ -1,9 +1,7 @@
 import { MAX_DEFAULT_COUNT } from '../../store/storage-size.ts';
 import { countOf, formatBytes, formatCount, formatDuration, formatMilliseconds } from '../../units.ts';
-import { html } from '../html/html.ts';
-import type { Content } from '../html/html.ts';
-import { tableOf } from '../html/table.ts';
-import type { Column } from '../html/table.ts';
+import { html, type Content } from '../html/html.ts';
+import { tableOf, type Column } from '../html/table.ts';
 import { badge, factsOf, timeOf } from '../html/values.ts';
 import type { Overview, ProcessLine, Storage } from './overview-schemas.ts';
 import { partOf, sinceOf } from './part.ts';
@@ -145,12 +143,8 @@ export function storagePanel(overview: Overview): Content {
   `;
 }
 
-function describeStorage({
-  database_bytes: bytes,
-  default_rows: outside,
-  families,
-  partitions,
-}: Storage): Content {
+function describeStorage(storage: Storage): Content {
+  const { database_bytes: bytes, default_rows: outside, families, partitions } = storage;
   return html`
     ${factsOf([
       ['database', formatBytes(bytes)],

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import { summarizeClient, summarizeUser } from '../../store/timeline.ts';
+import { VIEW } from '../access/rule.ts';
 import { limit } from '../api/query.ts';
-import { jsonRoute } from '../api/route.ts';
-import type { ApiRoute } from '../api/route.ts';
+import { jsonRoute, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { isInOrder, mac, NOT_IN_ORDER, rangeShape, userName } from '../events/conditions.ts';
 import { renderPeople } from './people-page.ts';
@@ -25,24 +25,9 @@ export function peopleArea({ db }: { readonly db: Db }): Area {
     navigation: [{ path: '/people', label: 'People and devices' }],
     routes: peopleRoutes(db),
     pages: [
-      {
-        path: '/people',
-        needs: 'view',
-        data: 'by source',
-        render: (request, { scope }) => renderPeople(db, scope, request),
-      },
-      {
-        path: '/people/user',
-        needs: 'view',
-        data: 'by source',
-        render: (request, { scope }) => renderUser(db, scope, request),
-      },
-      {
-        path: '/people/client',
-        needs: 'view',
-        data: 'by source',
-        render: (request, { scope }) => renderClient(db, scope, request),
-      },
+      { path: '/people', ...VIEW, render: (request, { scope }) => renderPeople(db, scope, request) },
+      { path: '/people/user', ...VIEW, render: (request, { scope }) => renderUser(db, scope, request) },
+      { path: '/people/client', ...VIEW, render: (request, { scope }) => renderClient(db, scope, request) },
     ],
   };
 }
@@ -56,12 +41,11 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
   return [
     jsonRoute({
       method: 'get',
-      data: 'by source',
       path: '/users/{name}',
       tag: 'people',
       summary: 'summarize a user: first and last seen, event types, devices and access points',
       description: RANGE_NOTE,
-      needs: 'view',
+      ...VIEW,
       asks: z.object({ path: z.object({ name: userName }), query: range }),
       answer: userSchema,
       async work({ path: { name }, query }, { scope }) {
@@ -71,12 +55,11 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
     }),
     jsonRoute({
       method: 'get',
-      data: 'by source',
       path: '/clients/{mac}',
       tag: 'people',
       summary: 'summarize a client: first and last seen, event types, users, access points and SSIDs',
       description: RANGE_NOTE,
-      needs: 'view',
+      ...VIEW,
       asks: z.object({ path: clientPath, query: range }),
       answer: clientSchema,
       async work({ path, query }, { scope }) {
@@ -95,12 +78,11 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
 const positionsRoute = (db: Db) =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/clients/{mac}/positions',
     tag: 'people',
     summary: 'list the positions of a client, with estimated positions of the access points',
     description: `Returns the newest observations of the range. ${RANGE_NOTE}`,
-    needs: 'view',
+    ...VIEW,
     asks: z.object({
       path: clientPath,
       query: z.object({ ...rangeShape, limit: limit(500, 5_000) }).refine(isInOrder, NOT_IN_ORDER),
@@ -110,8 +92,7 @@ const positionsRoute = (db: Db) =>
       const asked = wholeRange(query);
       const { positions, accessPoints } = await readPlaces(db, scope, path.mac, asked, query.limit);
       return {
-        since: asked.since.toISOString(),
-        until: asked.until.toISOString(),
+        ...asked,
         items: positions.map(toPositionAnswer),
         access_points: accessPoints.map(({ mac: apMac, name, ...others }) => ({
           ap_mac: apMac,

@@ -7,11 +7,10 @@ import type { ClientSummary, UserSummary } from '../../store/timeline.ts';
 import type { Scope } from '../../store/scope.ts';
 import { countOf } from '../../units.ts';
 import { clientAddress, userAddress } from '../addresses.ts';
-import { queryOf, readQuery, textOf } from '../api/query.ts';
+import { queryOf, readQuery } from '../api/query.ts';
 import { userName } from '../events/conditions.ts';
 import { fieldOf } from '../html/form.ts';
-import { html } from '../html/html.ts';
-import type { Content } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { timeOf } from '../html/values.ts';
 
@@ -26,14 +25,7 @@ export async function renderPeople(db: Db, scope: Scope, request: Request): Prom
   const { asked, problems } = readQuery(search, written);
   const form = html`
     <form method="get" action="/people" role="search" aria-label="People and devices">
-      <div class="fields">
-        ${fieldOf({
-          name: 'q',
-          label: 'User name or MAC address',
-          value: textOf(written, 'q'),
-          problem: problems?.get('q'),
-        })}
-      </div>
+      <div class="fields">${fieldOf(written, 'q', 'User name or MAC address', undefined, problems)}</div>
       <button>Search</button>
     </form>
   `;

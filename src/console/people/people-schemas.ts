@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { MESSAGE_TYPES } from '../../domain.ts';
 import type { ClientPosition } from '../../store/positions.ts';
 import type { ClientSummary, SeenWith, UserSummary } from '../../store/timeline.ts';
+import { isoTime } from '../api/moment.ts';
 import {
   cursor,
   isInOrder,
@@ -36,19 +37,19 @@ export function wholeRange({
   return { since: since ?? new Date(until.getTime() - USUAL_DAYS * 86_400_000), until };
 }
 
-const time = z.string().meta({ description: 'ISO 8601 in UTC' });
+const time = isoTime.describe('ISO 8601 in UTC');
 
 const seenWith = z
   .array(z.object({ name: z.string(), count: z.number(), last_seen: time }))
-  .meta({ description: 'at most 50' });
+  .describe('at most 50');
 
 const summary = {
   since: time,
   until: time,
-  first_seen: time.nullable().meta({ description: 'in the range' }),
-  last_seen: time.nullable().meta({ description: 'in the range' }),
+  first_seen: time.nullable().describe('in the range'),
+  last_seen: time.nullable().describe('in the range'),
   counts_by_type: z.partialRecord(z.enum(MESSAGE_TYPES), z.number()),
-  is_complete: z.boolean().meta({ description: 'false if a part of the query timed out and is missing' }),
+  is_complete: z.boolean().describe('false if a part of the query timed out and is missing'),
 };
 
 /** A user in a time range, as the API answers it. */
@@ -56,8 +57,8 @@ export const userSchema = z
   .object({
     name: z.string(),
     ...summary,
-    devices: seenWith.meta({ description: 'MAC addresses of clients in log entries of the user' }),
-    access_points: seenWith.meta({ description: 'MAC addresses of access points' }),
+    devices: seenWith.describe('MAC addresses of clients in log entries of the user'),
+    access_points: seenWith.describe('MAC addresses of access points'),
   })
   .meta({ id: 'User' });
 
@@ -66,8 +67,8 @@ export const clientSchema = z
   .object({
     mac: z.string(),
     ...summary,
-    users: seenWith.meta({ description: 'users in log entries of the client' }),
-    access_points: seenWith.meta({ description: 'MAC addresses of access points' }),
+    users: seenWith.describe('users in log entries of the client'),
+    access_points: seenWith.describe('MAC addresses of access points'),
     ssids: seenWith,
   })
   .meta({ id: 'Client' });
@@ -75,13 +76,13 @@ export const clientSchema = z
 const positionSchema = z
   .object({
     occurred_at: time,
-    ap_mac: z.string().nullable().meta({ description: 'the access point that received the client' }),
-    x: z.number().nullable().meta({ description: 'position on the floor plan, assumed to be in metres' }),
+    ap_mac: z.string().nullable().describe('the access point that received the client'),
+    x: z.number().nullable().describe('position on the floor plan, assumed to be in metres'),
     y: z.number().nullable(),
-    unc: z.number().nullable().meta({ description: 'uncertainty of the position' }),
+    unc: z.number().nullable().describe('uncertainty of the position'),
     lat: z.number().nullable(),
     lng: z.number().nullable(),
-    rssi: z.number().nullable().meta({ description: 'signal strength in dBm' }),
+    rssi: z.number().nullable().describe('signal strength in dBm'),
   })
   .meta({ id: 'ClientPosition' });
 
@@ -89,7 +90,7 @@ const positionSchema = z
 export const positionsSchema = z.object({
   since: time,
   until: time,
-  items: z.array(positionSchema).meta({ description: 'newest first' }),
+  items: z.array(positionSchema).describe('newest first'),
   access_points: z
     .array(
       z.object({
@@ -97,12 +98,10 @@ export const positionsSchema = z.object({
         name: z.string().nullable(),
         x: z.number(),
         y: z.number(),
-        observations: z
-          .number()
-          .meta({ description: 'number of observations that the estimate is based on' }),
+        observations: z.number().describe('number of observations that the estimate is based on'),
       }),
     )
-    .meta({ description: 'estimated positions of the access points that received the client' }),
+    .describe('estimated positions of the access points that received the client'),
 });
 
 /** A range that has both ends. */
@@ -137,23 +136,19 @@ export const toClientAnswer = (
 });
 
 const toSummaryAnswer = ({ since, until }: WholeRange, summary: UserSummary | ClientSummary) => ({
-  since: since.toISOString(),
-  until: until.toISOString(),
-  first_seen: summary.firstSeen?.toISOString() ?? null,
-  last_seen: summary.lastSeen?.toISOString() ?? null,
+  since,
+  until,
+  first_seen: summary.firstSeen ?? null,
+  last_seen: summary.lastSeen ?? null,
   counts_by_type: { ...summary.countsByType },
   is_complete: summary.isComplete,
 });
 
-const toSeenAnswer = ({ name, count, lastSeen }: SeenWith) => ({
-  name,
-  count,
-  last_seen: lastSeen.toISOString(),
-});
+const toSeenAnswer = ({ lastSeen, ...seen }: SeenWith) => ({ ...seen, last_seen: lastSeen });
 
 /** A position as the API answers it. */
 export const toPositionAnswer = ({ occurredAt, apMac, ...others }: ClientPosition) => ({
-  occurred_at: occurredAt.toISOString(),
+  occurred_at: occurredAt,
   ap_mac: apMac,
   ...others,
 });

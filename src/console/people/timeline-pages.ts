@@ -10,150 +10,131 @@ import { formatCount } from '../../units.ts';
 import { addressOf, clientAddress, eventAddress, searchAddress, userAddress } from '../addresses.ts';
 import type { Query } from '../addresses.ts';
 import type { PageOf } from '../api/paging.ts';
-import { queryOf, readQuery, textOf, withBeginning } from '../api/query.ts';
-import type { Problems, Written } from '../api/query.ts';
+import { queryOf, readQuery, textOf, withBeginning, type Problems, type Written } from '../api/query.ts';
 import { readEvents } from '../events/conditions.ts';
 import { GENERAL_COLUMNS } from '../events/event-table.ts';
 import { rangeFields, rangeLinks, typeSelect } from '../html/form.ts';
-import { html } from '../html/html.ts';
-import type { Content } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { pagerOf, tableOf } from '../html/table.ts';
-import type { Column } from '../html/table.ts';
+import { pagerOf, tableOf, type Column } from '../html/table.ts';
 import { factsOf, timeOf } from '../html/values.ts';
 import { clientQuery, userQuery, USUAL_DAYS, wholeRange } from './people-schemas.ts';
 import { accessPointName, readPlaces, whereaboutsOf } from './whereabouts.ts';
 
-const USER_PATH = '/people/user';
+const USER: Subject = { path: '/people/user', parameter: 'name' };
+const CLIENT: Subject = { path: '/people/client', parameter: 'mac' };
+
+/** A page with a timeline, and the query parameter that names its user or client. */
+interface Subject {
+  readonly path: string;
+  readonly parameter: 'name' | 'mac';
+}
+
+const EVENTS_PER_PAGE = 50;
+
+/** A map with more dots is unreadable. */
+const OBSERVATIONS = 500;
 
 /** The page of a user: devices, access points, and events, newest first. */
 export async function renderUser(db: Db, scope: Scope, request: Request): Promise<Page> {
   const written = withBeginning(queryOf(request), USUAL_DAYS);
   const { asked, problems } = readQuery(userQuery, written);
   const title = `User ${textOf(written, 'name') ?? ''}`;
-  if (problems !== undefined) {
-    return { title, content: timelineForm(USER_PATH, 'name', written, problems) };
-  }
-  const { name, type, cursor } = asked;
+  if (problems !== undefined) return { title, content: timelineForm(USER, written, problems) };
+  const { name: user, type: messageTypes, since, until } = asked;
   const range = wholeRange(asked);
   const [summary, page] = await Promise.all([
-    summarizeUser(db, scope, name, range.since, range.until),
+    summarizeUser(db, scope, user, range.since, range.until),
     readEvents(
       db,
       scope,
-      { user: name, messageTypes: type, since: asked.since, until: asked.until },
-      { limit: EVENTS_PER_PAGE, after: cursor },
+      { user, messageTypes, since, until },
+      { limit: EVENTS_PER_PAGE, after: asked.cursor },
     ),
   ]);
-  const names = await accessPointNames(
-    db,
-    scope,
-    summary.accessPoints.map(({ name: mac }) => mac),
-  );
-  const inRange = { since: textOf(written, 'since'), until: textOf(written, 'until') };
-  return {
-    title,
-    content: [
-      timelineForm(USER_PATH, 'name', written, new Map()),
-      html`
-        <div class="panels">
-          ${seenPanel(summary, USER_PATH, written)}
-          ${seenWithPanel(
-            'Devices',
-            summary.devices,
-            (mac) => html`<a class="mono" href=${clientAddress(mac, inRange)}>${mac}</a>`,
-          )}
-          ${seenWithPanel('Access points', summary.accessPoints, (mac) => accessPointName(mac, names))}
-        </div>
-        <h2>Timeline</h2>
-        <p>
-          <a href=${searchAddress({ ...inRange, user: name })}>Search these events</a> to filter or export
-          them.
-        </p>
-      `,
-      timelineOf(USER_PATH, written, page),
-    ],
-  };
+  const names = await namesOf(db, scope, summary);
+  const inRange = rangeOf(written);
+  const panels = [
+    seenPanel(summary, USER, written),
+    seenWithPanel(
+      'Devices',
+      summary.devices,
+      (mac) => html`<a class="mono" href=${clientAddress(mac, inRange)}>${mac}</a>`,
+    ),
+    seenWithPanel('Access points', summary.accessPoints, (mac) => accessPointName(mac, names)),
+  ];
+  const content = html`
+    ${timelineForm(USER, written)}
+    <div class="panels">${panels}</div>
+    ${timelineOf(USER, written, page, { user })}
+  `;
+  return { title, content };
 }
-
-const CLIENT_PATH = '/people/client';
-const EVENTS_PER_PAGE = 50;
-
-/** A map with more dots is unreadable. */
-const OBSERVATIONS = 500;
 
 /** The page of a client: users, access points, SSIDs, positions, and events, newest first. */
 export async function renderClient(db: Db, scope: Scope, request: Request): Promise<Page> {
   const written = withBeginning(queryOf(request), USUAL_DAYS);
   const { asked, problems } = readQuery(clientQuery, written);
   if (problems !== undefined) return refuse(written, problems);
-  const { mac, type, cursor } = asked;
+  const { mac, type: messageTypes, since, until } = asked;
   const range = wholeRange(asked);
   const [summary, page, places] = await Promise.all([
     summarizeClient(db, scope, mac, range.since, range.until),
     readEvents(
       db,
       scope,
-      { mac, messageTypes: type, since: asked.since, until: asked.until },
-      { limit: EVENTS_PER_PAGE, after: cursor },
+      { mac, messageTypes, since, until },
+      { limit: EVENTS_PER_PAGE, after: asked.cursor },
     ),
     readPlaces(db, scope, mac, range, OBSERVATIONS),
   ]);
-  const names = await accessPointNames(
-    db,
-    scope,
-    summary.accessPoints.map(({ name }) => name),
-  );
-  const inRange = { since: textOf(written, 'since'), until: textOf(written, 'until') };
-  return {
-    title: `Client ${mac}`,
-    content: [
-      timelineForm(CLIENT_PATH, 'mac', written, new Map()),
-      html`
-        <div class="panels four">${panels(summary, names, written)}</div>
-        <h2>Location</h2>
-        ${whereaboutsOf(mac, places, OBSERVATIONS)}
-        <h2>Timeline</h2>
-        <p><a href=${searchAddress({ ...inRange, mac })}>Search these events</a> to filter or export them.</p>
-      `,
-      timelineOf(CLIENT_PATH, written, page),
-    ],
-  };
-}
-
-function panels(
-  summary: ClientSummary,
-  names: ReadonlyMap<string, string>,
-  written: Written,
-): readonly Content[] {
-  const inRange = { since: textOf(written, 'since'), until: textOf(written, 'until') };
-  return [
-    seenPanel(summary, CLIENT_PATH, written),
+  const names = await namesOf(db, scope, summary);
+  const inRange = rangeOf(written);
+  const panels = [
+    seenPanel(summary, CLIENT, written),
     seenWithPanel('Users', summary.users, (name) => html`<a href=${userAddress(name, inRange)}>${name}</a>`),
-    seenWithPanel('Access points', summary.accessPoints, (mac) => accessPointName(mac, names)),
+    seenWithPanel('Access points', summary.accessPoints, (ap) => accessPointName(ap, names)),
     seenWithPanel('SSIDs', summary.ssids, (name) => name),
   ];
+  const content = html`
+    ${timelineForm(CLIENT, written)}
+    <div class="panels four">${panels}</div>
+    <h2>Location</h2>
+    ${whereaboutsOf(mac, places, OBSERVATIONS)} ${timelineOf(CLIENT, written, page, { mac })}
+  `;
+  return { title: `Client ${mac}`, content };
 }
 
-function refuse(written: Written, problems: ReadonlyMap<string, string>): Page {
+const namesOf = (db: Db, scope: Scope, { accessPoints }: UserSummary | ClientSummary) =>
+  accessPointNames(
+    db,
+    scope,
+    accessPoints.map(({ name: mac }) => mac),
+  );
+
+const rangeOf = (written: Written) => ({
+  since: textOf(written, 'since'),
+  until: textOf(written, 'until'),
+});
+
+function refuse(written: Written, problems: Problems): Page {
   const problem = problems.get('mac');
   return {
     title: `Client ${textOf(written, 'mac') ?? ''}`,
     content:
       problem === undefined
-        ? timelineForm(CLIENT_PATH, 'mac', written, problems)
+        ? timelineForm(CLIENT, written, problems)
         : html`<p class="note bad">The MAC address ${problem}. <a href="/people">Search again</a></p>`,
   };
 }
 
-/** The form above a timeline: range and type. `subject` is the parameter that names the user or client. */
-function timelineForm(path: string, subject: string, written: Written, problems: Problems): Content {
+/** The form above a timeline: range and type. */
+function timelineForm({ path, parameter }: Subject, written: Written, problems?: Problems): Content {
   return html`
     <form method="get" action=${path} aria-label="Range and types">
-      <input type="hidden" name=${subject} value=${written[subject]} />
+      <input type="hidden" name=${parameter} value=${written[parameter]} />
       <div class="fields">
-        ${rangeFields(written, problems)}
-        ${typeSelect(MESSAGE_TYPES, textOf(written, 'type'), problems.get('type'))}
+        ${rangeFields(written, problems)} ${typeSelect(MESSAGE_TYPES, written, problems)}
         <div class="field"><button>Show</button></div>
       </div>
     </form>
@@ -173,29 +154,32 @@ const COLUMNS: readonly Column<StoredEvent>[] = [
   ...GENERAL_COLUMNS,
 ];
 
-/** Events by day, newest first. */
-function timelineOf(path: string, written: Written, page: PageOf<StoredEvent>): Content {
-  if (page.items.length === 0) {
-    return html`<p class="empty">No events in this range. Choose a longer range or all types.</p>`;
-  }
+/** Events by day, newest first, and a link to search them. */
+function timelineOf({ path }: Subject, written: Written, page: PageOf<StoredEvent>, search: Query): Content {
   const byDay = Map.groupBy(page.items, ({ occurredAt }) => occurredAt.slice(0, 10));
-  return [
-    [...byDay].map(
+  return html`
+    <h2>Timeline</h2>
+    <p>
+      <a href=${searchAddress({ ...rangeOf(written), ...search })}>Search these events</a> to filter or export
+      them.
+    </p>
+    ${page.items.length === 0 && html`<p class="empty">No events in this range. Choose a longer range or all types.</p>`}
+    ${[...byDay].map(
       ([day, events]) => html`
         <section class="day">
           <h3>${day}</h3>
           ${tableOf(`Events of ${day}, newest first`, COLUMNS, events)}
         </section>
       `,
-    ),
-    pagerOf(path, written, page.next),
-  ];
+    )}
+    ${page.items.length > 0 && pagerOf(path, written, page.next)}
+  `;
 }
 
 /** First and last seen in a range, and the number of events of each type; a type links to its events. */
 function seenPanel(
   { firstSeen, lastSeen, countsByType, isComplete }: UserSummary | ClientSummary,
-  path: string,
+  { path }: Subject,
   query: Query,
 ): Content {
   return html`

@@ -1,14 +1,11 @@
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import { recordAction } from '../../store/operator-log.ts';
-import { addReplay, NO_REPLAYS, discardQuarantined } from '../../store/quarantine.ts';
-import type { Replay } from '../../store/quarantine.ts';
-import { readContent } from '../../store/search-quarantine.ts';
-import type { Quarantined } from '../../store/search-quarantine.ts';
+import { addReplay, NO_REPLAYS, discardQuarantined, type Replay } from '../../store/quarantine.ts';
+import { readContent, type Quarantined } from '../../store/search-quarantine.ts';
 import type { Scope } from '../../store/scope.ts';
-import { hasAccess } from '../access/rule.ts';
-import { jsonRoute, readAsked, streamRoute } from '../api/route.ts';
-import type { ApiRoute } from '../api/route.ts';
+import { hasAccess, VIEW } from '../access/rule.ts';
+import { jsonRoute, readAsked, streamRoute, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { mayChange, quarantinedPage, renderQuarantine } from './quarantine-pages.ts';
 import {
@@ -28,16 +25,10 @@ export function quarantineArea(options: QuarantineOptions): Area {
     navigation: [{ path: '/quarantine', label: 'Quarantine' }],
     routes: quarantineRoutes(options),
     pages: [
-      {
-        path: '/quarantine',
-        needs: 'view',
-        data: 'by source',
-        render: (request, visitor) => renderQuarantine(db, visitor, request),
-      },
+      { path: '/quarantine', ...VIEW, render: (request, visitor) => renderQuarantine(db, visitor, request) },
       {
         path: '/quarantine/:quarantine_id',
-        needs: 'view',
-        data: 'by source',
+        ...VIEW,
         async render(request, visitor) {
           const { path } = readAsked(oneQuarantined, request);
           const described = await describeQuarantined(db, visitor.scope, path.quarantine_id);
@@ -73,11 +64,10 @@ function quarantineRoutes(options: QuarantineOptions): readonly ApiRoute[] {
 const listRoute = (db: Db) =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/quarantine',
     tag: 'quarantine',
     summary: 'list quarantined items, newest first',
-    needs: 'view',
+    ...VIEW,
     asks: z.object({ query: quarantineQuery }),
     answer: z.object({
       items: z.array(quarantinedSchema),
@@ -93,20 +83,16 @@ const listRoute = (db: Db) =>
 const oneRoute = (db: Db) =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/quarantine/{quarantine_id}',
     tag: 'quarantine',
     summary: 'get one quarantined item and the result of its replay',
-    needs: 'view',
+    ...VIEW,
     asks: oneQuarantined,
     answer: quarantinedSchema.extend({
-      replay_of: z
-        .string()
-        .nullable()
-        .meta({ description: 'id of the item whose replay quarantined this one' }),
+      replay_of: z.string().nullable().describe('id of the item whose replay quarantined this one'),
       again: z
         .array(z.object({ quarantine_id: z.string(), reason: z.string() }))
-        .meta({ description: 'records that its replay quarantined again' }),
+        .describe('records that its replay quarantined again'),
     }),
     async work({ path }, { scope }) {
       const { item, replayOf, account } = await describeQuarantined(db, scope, path.quarantine_id);
@@ -135,7 +121,7 @@ const contentRoute = (db: Db) =>
     },
   });
 
-const next = z.string().nullable().meta({ description: 'cursor of the next part; null after the last part' });
+const next = z.string().nullable().describe('cursor of the next part; null after the last part');
 
 const replayRoute = ({ db, replay }: QuarantineOptions) =>
   jsonRoute({

@@ -9,21 +9,16 @@ import { countOf, formatBytes, formatCount } from '../../units.ts';
 import type { Visitor } from '../access/access.ts';
 import { hasAccess } from '../access/rule.ts';
 import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
-import { only, queryOf, textOf } from '../api/query.ts';
-import type { Written } from '../api/query.ts';
+import { only, queryOf, type Written } from '../api/query.ts';
 import { readAsked } from '../api/route.ts';
 import { DELIVERED_TYPES } from '../events/conditions.ts';
 import { fieldOf, filterForm, rangeFields, selectOf, typeSelect } from '../html/form.ts';
-import { html } from '../html/html.ts';
-import type { Content } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { pagerOf, tableOf } from '../html/table.ts';
-import type { Column } from '../html/table.ts';
-import { badge, factsOf, timeOf } from '../html/values.ts';
-import type { Fact } from '../html/values.ts';
+import { pagerOf, tableOf, type Column } from '../html/table.ts';
+import { badge, factsOf, timeOf, type Fact } from '../html/values.ts';
 import { conditionsShape, quarantineQuery } from './quarantine-schemas.ts';
-import { readQuarantine } from './read-quarantine.ts';
-import type { DescribedQuarantined, PageOfQuarantine } from './read-quarantine.ts';
+import { readQuarantine, type DescribedQuarantined, type PageOfQuarantine } from './read-quarantine.ts';
 
 /** The list of quarantined items, with the actions on them. */
 export async function renderQuarantine(db: Db, visitor: Visitor, request: Request): Promise<Page> {
@@ -52,10 +47,8 @@ export const mayChange = (visitor: Visitor): boolean =>
 const STATE_OPTIONS = QUARANTINE_STATES.map((state) => [state, state] as const);
 
 const conditionFields = (written: Written): Content => html`
-  ${selectOf({ name: 'state', label: 'State', value: textOf(written, 'state'), options: STATE_OPTIONS })}
-  ${typeSelect(DELIVERED_TYPES, textOf(written, 'type'))}
-  ${fieldOf({ name: 'source', label: 'Source', value: textOf(written, 'source') })}
-  ${fieldOf({ name: 'reason', label: 'Reason', value: textOf(written, 'reason'), placeholder: 'any part' })}
+  ${selectOf(written, 'state', 'State', STATE_OPTIONS)} ${typeSelect(DELIVERED_TYPES, written)}
+  ${fieldOf(written, 'source', 'Source')} ${fieldOf(written, 'reason', 'Reason', 'any part')}
   ${rangeFields(written)}
 `;
 
@@ -84,12 +77,8 @@ const CHECKBOX: Column<Quarantined> = {
 /** The conditions of the page as the body member `matching`. */
 const matchingOf = (written: Written) => JSON.stringify(only(written, Object.keys(conditionsShape)));
 
-function chooser(
-  { items, total }: PageOfQuarantine,
-  state: string,
-  written: Written,
-  canChange: boolean,
-): Content {
+function chooser(page: PageOfQuarantine, state: string, written: Written, canChange: boolean): Content {
+  const { items, total } = page;
   const isOpen = state === 'open';
   return html`
     <form id="chosen" data-matching=${matchingOf(written)} data-total=${isOpen ? total : 0}>

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { QUARANTINE_STATES } from '../../store/tables.ts';
 import type { Replay } from '../../store/quarantine.ts';
 import type { QuarantineFilter, Quarantined } from '../../store/search-quarantine.ts';
+import { isoTime } from '../api/moment.ts';
 import { cursorOf } from '../api/paging.ts';
 import { limit } from '../api/query.ts';
 import { conditionShape, deliveredType, isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
@@ -11,37 +12,30 @@ export const quarantinedSchema = z
   .object({
     quarantine_id: z.string(),
     delivery_id: z.string(),
-    received_at: z.string(),
+    received_at: isoTime,
     source: z.string(),
     message_type: deliveredType,
     reason: z.string(),
-    encoding: z.string().nullable().meta({ description: 'Content-Encoding, if the item is a whole body' }),
+    encoding: z.string().nullable().describe('Content-Encoding, if the item is a whole body'),
     bytes: z.number().int(),
     state: z.enum(['open', 'replayed', 'discarded']),
-    resolved_at: z.string().nullable(),
-    replay_delivery_id: z.string().nullable().meta({ description: 'the delivery that its replay created' }),
+    resolved_at: isoTime.nullable(),
+    replay_delivery_id: z.string().nullable().describe('the delivery that its replay created'),
   })
   .meta({ id: 'Quarantined', description: 'A body or a record that could not be parsed or stored' });
 
 /** A quarantined item for the API. */
-export function toQuarantinedAnswer({
-  resolution,
-  ...item
-}: Quarantined): z.output<typeof quarantinedSchema> {
-  return {
-    ...item,
-    received_at: item.received_at.toISOString(),
-    state: resolution ?? 'open',
-    resolved_at: item.resolved_at?.toISOString() ?? null,
-  };
-}
+export const toQuarantinedAnswer = (item: Quarantined): z.input<typeof quarantinedSchema> => ({
+  ...item,
+  state: item.resolution ?? 'open',
+});
 
 /** Conditions on quarantined items, as query parameters or members of a body. */
 export const conditionsShape = {
   ...rangeShape,
   source: conditionShape.source,
   type: deliveredType.optional(),
-  reason: conditionShape.text.meta({ description: 'any part of the reason, ignoring case' }),
+  reason: conditionShape.text.describe('any part of the reason, ignoring case'),
 };
 
 /** The conditions of a list of quarantined items. */
@@ -74,7 +68,7 @@ export const chosenBody = z
     ids: z.array(z.uuid('must be ids of quarantined items')).min(1).max(MOST_AT_ONCE).optional(),
     matching: matching
       .optional()
-      .meta({ description: 'all open items that meet these conditions; {} for all open items' }),
+      .describe('all open items that meet these conditions; {} for all open items'),
     limit: limit(500, MOST_AT_ONCE),
     cursor: cursorOf(z.object({ began: z.string(), after: z.uuid() })),
   })
@@ -87,17 +81,18 @@ export const chosenBody = z
 export const replaySchema = z
   .object({
     quarantine_id: z.string(),
-    outcome: z.enum(['replayed', 'resolved', 'refused', 'unknown']).meta({
-      description:
+    outcome: z
+      .enum(['replayed', 'resolved', 'refused', 'unknown'])
+      .describe(
         'replayed: stored as a new delivery; resolved: replayed or discarded before; refused: not accepted now, the item stays open; unknown: no such item',
-    }),
-    delivery_id: z.string().nullable().meta({ description: 'the delivery that the replay created' }),
+      ),
+    delivery_id: z.string().nullable().describe('the delivery that the replay created'),
     events: z.number().int(),
     duplicates: z.number().int(),
     again: z
       .array(z.object({ quarantine_id: z.string(), reason: z.string() }))
-      .meta({ description: 'records that were quarantined again, with their new ids' }),
-    reason: z.string().nullable().meta({ description: 'why the item was not replayed' }),
+      .describe('records that were quarantined again, with their new ids'),
+    reason: z.string().nullable().describe('why the item was not replayed'),
   })
   .meta({ id: 'Replay', description: 'The result of replaying one quarantined item' });
 

@@ -2,21 +2,18 @@ import type { z } from 'zod';
 import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
 import { describeIds } from '../../store/operator-log.ts';
-import { findReplayTallies } from '../../store/quarantine.ts';
-import type { ReplayTally } from '../../store/quarantine.ts';
+import { findReplayTallies, type ReplayTally } from '../../store/quarantine.ts';
 import {
   countQuarantine,
   findQuarantined,
   findReplayed,
   pageOfOpen,
   searchQuarantine,
+  type Quarantined,
 } from '../../store/search-quarantine.ts';
-import type { Quarantined } from '../../store/search-quarantine.ts';
 import type { Scope } from '../../store/scope.ts';
-import { pageOf, writeCursor } from '../api/paging.ts';
-import type { PageOf } from '../api/paging.ts';
-import { filterOf } from './quarantine-schemas.ts';
-import type { chosenBody, quarantineQuery } from './quarantine-schemas.ts';
+import { pageOf, writeCursor, type PageOf } from '../api/paging.ts';
+import { filterOf, type chosenBody, type quarantineQuery } from './quarantine-schemas.ts';
 
 /** One page of quarantined items, newest first, and the total number of matches. */
 export interface PageOfQuarantine extends PageOf<Quarantined> {

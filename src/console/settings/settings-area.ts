@@ -4,10 +4,8 @@ import { recordAction } from '../../store/operator-log.ts';
 import { hasAccess } from '../access/rule.ts';
 import { jsonRoute, NOTHING } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import type { Content } from '../html/html.ts';
-import { html } from '../html/html.ts';
-import { factsOf } from '../html/values.ts';
-import type { Fact } from '../html/values.ts';
+import { html, type Content } from '../html/html.ts';
+import { factsOf, type Fact } from '../html/values.ts';
 
 /** What pages and routes of settings need. */
 interface SettingsOptions {
@@ -51,12 +49,12 @@ export function settingsArea({ db, settings, reload }: SettingsOptions): Area {
           changed: z
             .array(z.string())
             .readonly()
-            .meta({ description: 'changed settings, sources and destinations, in force now' }),
+            .describe('changed settings, sources and destinations, in force now'),
           needs_restart: z
             .array(z.string())
             .readonly()
-            .meta({ description: 'changed settings that keep their value until a restart' }),
-          errors: z.array(z.string()).readonly().meta({ description: 'what could not be put in force' }),
+            .describe('changed settings that keep their value until a restart'),
+          errors: z.array(z.string()).readonly().describe('what could not be put in force'),
         }),
         work: (_asked, { operator }) =>
           recordAction(db, { operator, action: 'settings.reload' }, reload, (reloaded) => ({ ...reloaded })),

@@ -87,11 +87,11 @@ const secret = z
   .string()
   .max(1_000)
   .optional()
-  .meta({ description: 'stored encrypted; default: generated, and returned this once' });
+  .describe('stored encrypted; default: generated, and returned this once');
 
 const made = z.object({
   name: z.string(),
-  secret: z.string().nullable().meta({ description: 'the generated secret, which nobody can read again' }),
+  secret: z.string().nullable().describe('the generated secret, which nobody can read again'),
 });
 
 const toMade = (name: string, { generated }: Made) => ({ name, secret: generated ?? null });
@@ -154,7 +154,7 @@ const rotateRoute = ({ rotate }: SourcesOptions) =>
           .min(0)
           .max(8_760)
           .optional()
-          .meta({ description: 'how long the old secrets are accepted; default: until they are dropped' }),
+          .describe('how long the old secrets are accepted; default: until they are dropped'),
       }),
     }),
     answer: made,

@@ -90,18 +90,15 @@ function changesOf({ name, origin, state, secrets }: SourceLine): Content {
   `;
 }
 
-const textField = (name: string, label: string, placeholder: string) =>
-  fieldOf({ name, label, placeholder, value: undefined });
-
 const ADD = html`
   <section class="panel">
     <h2>Add a source</h2>
     <form class="filters" data-action="/sources" data-secret="">
-      ${textField('name', 'Name', 'customer-a')}
-      ${textField('api_url', 'API of its cloud (optional)', 'https://…')}
-      ${textField('api_token', 'API token (optional)', '')}
-      ${textField('deliveries_per_second', 'Deliveries/s (optional)', '')}
-      ${textField('bytes_per_second', 'Bytes/s (optional)', '')}
+      ${fieldOf({}, 'name', 'Name', 'customer-a')}
+      ${fieldOf({}, 'api_url', 'API of its cloud (optional)', 'https://…')}
+      ${fieldOf({}, 'api_token', 'API token (optional)', '')}
+      ${fieldOf({}, 'deliveries_per_second', 'Deliveries/s (optional)', '')}
+      ${fieldOf({}, 'bytes_per_second', 'Bytes/s (optional)', '')}
       <div class="row"><button>Add</button></div>
     </form>
     <p class="dim">Its webhook secret is generated and shown once.</p>

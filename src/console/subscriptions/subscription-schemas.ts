@@ -18,8 +18,8 @@ const stepSchema = z
       )
       .readonly()
       .optional()
-      .meta({ description: 'of an update; the values of a secret are left out' }),
-    reason: z.string().optional().meta({ description: 'why the subscription is deleted' }),
+      .describe('of an update; the values of a secret are left out'),
+    reason: z.string().optional().describe('why the subscription is deleted'),
   })
   .meta({ id: 'SubscriptionStep', description: 'The planned change of one subscription' });
 
@@ -39,9 +39,9 @@ const heldSchema = z
 /** The subscriptions and the plan of one source. */
 export const sourceSchema = z.object({
   source: z.string(),
-  compared_with: z.enum(['cloud', 'records']).meta({
-    description: 'records: the cloud does not list subscriptions, so the plan is based on local records',
-  }),
+  compared_with: z
+    .enum(['cloud', 'records'])
+    .describe('records: the cloud does not list subscriptions, so the plan is based on local records'),
   in_order: z.boolean(),
   steps: z.array(stepSchema).readonly(),
   held: z.array(heldSchema).readonly(),
@@ -52,13 +52,11 @@ export const appliedSchema = z.object({
   outcomes: z
     .array(z.object({ step: stepSchema, error: z.string().nullable() }))
     .readonly()
-    .meta({ description: 'each attempted change; the error is null if the cloud accepted it' }),
+    .describe('each attempted change; the error is null if the cloud accepted it'),
   unfinished: z
     .array(z.object({ step: stepSchema, reason: z.string() }))
     .readonly()
-    .meta({
-      description: 'changes that are still pending; empty if the cloud shows all of them',
-    }),
+    .describe('changes that are still pending; empty if the cloud shows all of them'),
 });
 
 export type SourceView = z.input<typeof sourceSchema>;

@@ -1,18 +1,14 @@
 import { z } from 'zod';
-import { describeError, HttpError } from '../../errors.ts';
+import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
 import { recordAction } from '../../store/operator-log.ts';
-import { isInScope } from '../../store/scope.ts';
-import type { Scope } from '../../store/scope.ts';
-import { hasAccess } from '../access/rule.ts';
-import { jsonRoute, NOTHING } from '../api/route.ts';
-import type { ApiRoute } from '../api/route.ts';
+import { isInScope, type Scope } from '../../store/scope.ts';
+import { hasAccess, VIEW } from '../access/rule.ts';
+import { jsonRoute, NOTHING, orBadGateway, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { html } from '../html/html.ts';
-import type { Content } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { appliedSchema, sourceSchema } from './subscription-schemas.ts';
-import type { AppliedView, SourceView } from './subscription-schemas.ts';
+import { appliedSchema, sourceSchema, type AppliedView, type SourceView } from './subscription-schemas.ts';
 
 /** The subscriptions of one source. Both calls query the cloud and throw if it does not answer. */
 export interface SourceSubscriptions {
@@ -40,8 +36,7 @@ export function subscriptionsArea(options: SubscriptionsOptions): Area {
     pages: [
       {
         path: '/subscriptions',
-        needs: 'view',
-        data: 'by source',
+        ...VIEW,
         render: async (_request, visitor) =>
           subscriptionsPage(
             limitTo(visitor.scope, options),
@@ -55,16 +50,15 @@ export function subscriptionsArea(options: SubscriptionsOptions): Area {
 const listRoute = (options: SubscriptionsOptions): ApiRoute =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/subscriptions',
     tag: 'subscriptions',
     summary: 'list the sources with managed subscriptions',
-    needs: 'view',
+    ...VIEW,
     asks: NOTHING,
     answer: z.object({
       items: z.array(z.object({ source: z.string() })),
       next_cursor: z.null(),
-      missing: z.array(z.string()).meta({ description: 'missing settings' }),
+      missing: z.array(z.string()).describe('missing settings'),
     }),
     async work(_asked, { scope }) {
       const { sources, missing } = limitTo(scope, options);
@@ -81,11 +75,10 @@ const oneSource = z.object({ path: z.object({ source: z.string().max(200) }) });
 const lookRoute = (options: SubscriptionsOptions): ApiRoute =>
   jsonRoute({
     method: 'get',
-    data: 'by source',
     path: '/subscriptions/{source}',
     tag: 'subscriptions',
     summary: 'plan the subscriptions of a source and list those in the cloud',
-    needs: 'view',
+    ...VIEW,
     asks: oneSource,
     answer: sourceSchema,
     work: ({ path }, { scope, signal }) =>
@@ -137,17 +130,8 @@ function find({ sources, missing }: Shown, name: string): SourceSubscriptions {
   throw new HttpError(404, 'UNKNOWN_SOURCE', message);
 }
 
-/** Turns an error of the cloud into HttpError 502: it is not a defect of this program. */
-async function asking<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof HttpError) throw error;
-    throw new HttpError(502, 'CLOUD_FAILED', `error from the cloud: ${describeError(error)}`, {
-      cause: error,
-    });
-  }
-}
+const asking = <T>(work: () => Promise<T>): Promise<T> =>
+  orBadGateway('CLOUD_FAILED', 'error from the cloud', work);
 
 /** The page of subscriptions. Querying the cloud takes time, so the browser does it. */
 function subscriptionsPage({ sources, missing }: Shown, mayApply: boolean): Page {

@@ -1,7 +1,6 @@
 import type { Format } from '../sender.ts';
 import { factsOf, PRODUCT, VENDOR } from './facts.ts';
-import { camelCase, compileExtension, eventClass, MAPPING_VERSION } from './line-formats.ts';
-import type { Entry } from './line-formats.ts';
+import { camelCase, compileExtension, eventClass, MAPPING_VERSION, type Entry } from './line-formats.ts';
 import { digits, firstIpv6, ipv4, ipv6, mac, milliseconds, text } from './readings.ts';
 import { KINDS } from './record-kind.ts';
 

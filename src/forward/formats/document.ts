@@ -1,6 +1,5 @@
 import type { Fact, Facts } from './facts.ts';
-import { text, unmappedReading } from './readings.ts';
-import type { Reading } from './readings.ts';
+import { text, unmappedReading, type Reading } from './readings.ts';
 
 /** A JSON object under construction. */
 export interface Document {

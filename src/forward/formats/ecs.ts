@@ -1,11 +1,8 @@
 import type { Format } from '../sender.ts';
-import { compilePlan } from './document.ts';
-import type { Mapping } from './document.ts';
+import { compilePlan, type Mapping } from './document.ts';
 import { factsOf, PRODUCT, VENDOR } from './facts.ts';
-import { addresses, dashedMac, integer, ip, list, seconds, text, time } from './readings.ts';
-import type { Reading } from './readings.ts';
-import { eachKind } from './record-kind.ts';
-import type { RecordKind } from './record-kind.ts';
+import { addresses, dashedMac, integer, ip, list, seconds, text, time, type Reading } from './readings.ts';
+import { eachKind, type RecordKind } from './record-kind.ts';
 
 /** Categorization fields of the Elastic Common Schema; a kind without a category has neither. */
 export const ECS_CATEGORIES: Readonly<
@@ -84,7 +81,7 @@ export const ECS_MAPPINGS: readonly Mapping[] = [
 /** `source.ip` and `related.ip` contain these. */
 const OMITTED = ['ipv4', 'ipv6', 'framed_ip_address'];
 
-const PLANS = eachKind((kind, { action }) =>
+const planOf = eachKind((kind, { action }) =>
   compilePlan({
     constants: {
       'ecs.version': '9.4.0',
@@ -108,5 +105,5 @@ const PLANS = eachKind((kind, { action }) =>
  */
 export const formatEcs: Format = (event) => {
   const facts = factsOf(event);
-  return JSON.stringify(PLANS[facts.kind](facts));
+  return JSON.stringify(planOf(facts.kind)(facts));
 };

@@ -1,6 +1,5 @@
 import type { StoredEvent } from '../../store/stored-event.ts';
-import { outcomeOf, recordKind, severityOf } from './record-kind.ts';
-import type { RecordKind } from './record-kind.ts';
+import { outcomeOf, recordKind, severityOf, type RecordKind } from './record-kind.ts';
 
 /** The maker and the product that events come from; every format names them. */
 export const VENDOR = 'Extreme Networks';

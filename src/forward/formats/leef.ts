@@ -1,7 +1,6 @@
 import type { Format } from '../sender.ts';
 import { factsOf, PRODUCT, VENDOR } from './facts.ts';
-import { camelCase, compileExtension, eventClass, MAPPING_VERSION } from './line-formats.ts';
-import type { Entry } from './line-formats.ts';
+import { camelCase, compileExtension, eventClass, MAPPING_VERSION, type Entry } from './line-formats.ts';
 import { digits, ip, mac, milliseconds } from './readings.ts';
 
 /** The attributes that QRadar knows, and shorter names for some of ours. Other facts keep their name in camelCase. */

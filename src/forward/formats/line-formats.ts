@@ -1,6 +1,5 @@
 import type { Fact, Facts } from './facts.ts';
-import { text } from './readings.ts';
-import type { Reading } from './readings.ts';
+import { text, type Reading } from './readings.ts';
 import type { RecordKind } from './record-kind.ts';
 
 /** CEF and LEEF require a product version. The cloud has none, so this is the version of the mapping. */
@@ -47,13 +46,8 @@ export interface Dialect {
 }
 
 /** Prepares a dialect: keys and labels are assembled once instead of for each event. */
-export function compileExtension({
-  entries,
-  omit,
-  keyOf,
-  escape,
-  delimiter,
-}: Dialect): (facts: Facts) => string {
+export function compileExtension(dialect: Dialect): (facts: Facts) => string {
+  const { entries, omit, keyOf, escape, delimiter } = dialect;
   const known = new Set([...entries.map(({ fact }) => fact), ...omit]);
   const prepared = entries.map(({ fact, key, reading = text, label }) => ({
     fact,

@@ -1,11 +1,9 @@
 import type { Format } from '../sender.ts';
-import { compilePlan } from './document.ts';
-import type { Mapping } from './document.ts';
+import { compilePlan, type Mapping } from './document.ts';
 import { factsOf, PRODUCT, VENDOR } from './facts.ts';
 import { always, integer, ip, json, list, mac, milliseconds, seconds, text } from './readings.ts';
 import type { Reading } from './readings.ts';
-import { eachKind } from './record-kind.ts';
-import type { RecordKind } from './record-kind.ts';
+import { eachKind, type RecordKind } from './record-kind.ts';
 
 /** The event class of a kind of record in the Open Cybersecurity Schema Framework 1.5.0. */
 interface OcsfRow {
@@ -213,7 +211,7 @@ const classConstants = ({ classUid, activityId, severityId }: OcsfRow) => ({
   severity_id: severityId,
 });
 
-const PLANS = eachKind((kind) => {
+const planOf = eachKind((kind) => {
   const row = OCSF_ROWS[kind];
   return compilePlan({
     constants: {
@@ -234,5 +232,5 @@ const PLANS = eachKind((kind) => {
  */
 export const formatOcsf: Format = (event) => {
   const facts = factsOf(event);
-  return JSON.stringify(PLANS[facts.kind](facts));
+  return JSON.stringify(planOf(facts.kind)(facts));
 };

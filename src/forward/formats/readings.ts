@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
 import { parseExactJson } from '../../exact-json.ts';
-import { FIELDS } from '../../message-types.ts';
-import type { FieldKind } from '../../message-types.ts';
+import { FIELDS, type FieldKind } from '../../message-types.ts';
 import type { Fact } from './facts.ts';
 
 /**

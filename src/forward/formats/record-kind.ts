@@ -1,21 +1,25 @@
+import type { MessageType } from '../../domain.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
 
 /** What happened, according to the record: the row in every format's table. */
-export type RecordKind =
-  | 'login'
-  | 'logout'
-  | 'ppskCreated'
-  | 'ppskDeleted'
-  | 'configuration'
-  | 'authentication'
-  | 'accountingStart'
-  | 'accountingInterim'
-  | 'accountingStop'
-  | 'credential'
-  | 'email'
-  | 'sms'
-  | 'gdpr'
-  | 'location';
+export const RECORD_KINDS = [
+  'login',
+  'logout',
+  'ppskCreated',
+  'ppskDeleted',
+  'configuration',
+  'authentication',
+  'accountingStart',
+  'accountingInterim',
+  'accountingStop',
+  'credential',
+  'email',
+  'sms',
+  'gdpr',
+  'location',
+] as const;
+
+export type RecordKind = (typeof RECORD_KINDS)[number];
 
 export type Outcome = 'success' | 'failure' | 'unknown';
 
@@ -50,26 +54,13 @@ export const KINDS: Readonly<Record<RecordKind, KindText>> = {
   location: { name: 'Client located', action: 'client-located', severity: 0 },
 };
 
-/** Prepares something for each kind. */
-export function eachKind<T>(
-  prepare: (kind: RecordKind, text: KindText) => T,
-): Readonly<Record<RecordKind, T>> {
-  const of = (kind: RecordKind) => prepare(kind, KINDS[kind]);
-  return {
-    login: of('login'),
-    logout: of('logout'),
-    ppskCreated: of('ppskCreated'),
-    ppskDeleted: of('ppskDeleted'),
-    configuration: of('configuration'),
-    authentication: of('authentication'),
-    accountingStart: of('accountingStart'),
-    accountingInterim: of('accountingInterim'),
-    accountingStop: of('accountingStop'),
-    credential: of('credential'),
-    email: of('email'),
-    sms: of('sms'),
-    gdpr: of('gdpr'),
-    location: of('location'),
+/** Prepares something for each kind when its first record comes. */
+export function eachKind<T>(prepare: (kind: RecordKind, text: KindText) => T): (kind: RecordKind) => T {
+  const prepared = new Map<RecordKind, T>();
+  return (kind) => {
+    const ready = prepared.get(kind) ?? prepare(kind, KINDS[kind]);
+    prepared.set(kind, ready);
+    return ready;
   };
 }
 
@@ -81,27 +72,24 @@ const KIND_OF_CODE: ReadonlyMap<unknown, RecordKind> = new Map([
   ['40003', 'ppskDeleted'],
 ]);
 
+const KIND_OF_TYPE: Readonly<
+  Record<MessageType, RecordKind | ((columns: StoredEvent['columns']) => RecordKind)>
+> = {
+  AUDIT_LOG_ALL: ({ code }) => KIND_OF_CODE.get(code) ?? 'configuration',
+  AUTHENTICATION_LOG_ALL: 'authentication',
+  ACCOUNTING_LOG_ALL: accountingKind,
+  CREDENTIAL_LOG_ALL: 'credential',
+  EMAIL_LOG_ALL: 'email',
+  SMS_LOG_ALL: 'sms',
+  GDPR_LOG_ALL: 'gdpr',
+  LOCATION_AP_CENTRIC: 'location',
+  LOCATION_CLIENT_CENTRIC: 'location',
+};
+
 /** The kind of an event's record. */
 export function recordKind({ messageType, columns }: StoredEvent): RecordKind {
-  switch (messageType) {
-    case 'AUDIT_LOG_ALL':
-      return KIND_OF_CODE.get(columns['code']) ?? 'configuration';
-    case 'AUTHENTICATION_LOG_ALL':
-      return 'authentication';
-    case 'ACCOUNTING_LOG_ALL':
-      return accountingKind(columns);
-    case 'CREDENTIAL_LOG_ALL':
-      return 'credential';
-    case 'EMAIL_LOG_ALL':
-      return 'email';
-    case 'SMS_LOG_ALL':
-      return 'sms';
-    case 'GDPR_LOG_ALL':
-      return 'gdpr';
-    case 'LOCATION_AP_CENTRIC':
-    case 'LOCATION_CLIENT_CENTRIC':
-      return 'location';
-  }
+  const kind = KIND_OF_TYPE[messageType];
+  return typeof kind === 'string' ? kind : kind(columns);
 }
 
 /**

@@ -3,8 +3,7 @@ import { z } from 'zod';
 import { baseUrl, bearerToken } from '../../config/setting-types.ts';
 import { OutageError } from '../../errors.ts';
 import { createSecrets } from '../../secrets.ts';
-import { EndpointRefusedError } from '../sender.ts';
-import type { Message, Refusal, Sender } from '../sender.ts';
+import { EndpointRefusedError, type Message, type Refusal, type Sender } from '../sender.ts';
 import { failureOf, isGood, readJsonAnswer } from './http-answer.ts';
 import { createHttpEndpoint, httpOptions } from './http-endpoint.ts';
 

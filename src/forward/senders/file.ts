@@ -2,8 +2,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { OutageError } from '../../errors.ts';
 import type { Sender } from '../sender.ts';
-import { openLogFile, rotate } from './log-file.ts';
-import type { LogFile } from './log-file.ts';
+import { openLogFile, rotate, type LogFile } from './log-file.ts';
 
 /** A file of lines, for a log collector. */
 export const fileOptions = z.strictObject({

@@ -105,10 +105,8 @@ export function createHttpEndpoint(options: HttpEndpointOptions): HttpEndpoint {
         return await exchange(path, headers, body);
       } catch (cause) {
         if (cause instanceof PrivateAddressError) {
-          throw new EndpointRefusedError(
-            `${name} is not on the public internet: set allow_private to send there`,
-            { cause },
-          );
+          const message = `${name} is not on the public internet: set allow_private to send there`;
+          throw new EndpointRefusedError(message, { cause });
         }
         throw new OutageError(`can't reach ${name}`, { cause });
       }

@@ -1,5 +1,4 @@
-import { open, rename, stat } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
+import { open, rename, stat, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import { appendDurably, isMissingFile, syncDirectory } from '../../durable-file.ts';
 

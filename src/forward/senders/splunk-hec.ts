@@ -7,11 +7,9 @@ import { z } from 'zod';
 import { baseUrl, bearerToken } from '../../config/setting-types.ts';
 import { OutageError } from '../../errors.ts';
 import { createSecrets } from '../../secrets.ts';
-import { EndpointRefusedError } from '../sender.ts';
-import type { Message, Sender } from '../sender.ts';
+import { EndpointRefusedError, type Message, type Sender } from '../sender.ts';
 import { failureOf, isGood, jsonOrNothing, readJsonAnswer } from './http-answer.ts';
-import { createHttpEndpoint, divideBySize, httpOptions } from './http-endpoint.ts';
-import type { Answer } from './http-endpoint.ts';
+import { createHttpEndpoint, divideBySize, httpOptions, type Answer } from './http-endpoint.ts';
 
 /** The HTTP Event Collector of Splunk. */
 export const splunkHecOptions = z.strictObject({

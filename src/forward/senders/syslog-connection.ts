@@ -1,11 +1,9 @@
-import { createSocket } from 'node:dgram';
-import type { Socket } from 'node:dgram';
+import { createSocket, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
-import { tlsConnectionOptions } from './tls-options.ts';
-import type { TlsOptions } from './tls-options.ts';
+import { tlsConnectionOptions, type TlsOptions } from './tls-options.ts';
 
 /** An open connection to a syslog receiver. */
 export interface SyslogConnection {
@@ -72,12 +70,8 @@ interface StreamOptions {
 const KEEP_ALIVE_DELAY_MS = 30_000;
 
 /** Opens a TCP or TLS connection. Rejects with the system's error. */
-export async function openStream({
-  host,
-  port,
-  tls: trust,
-  timeoutMs,
-}: StreamOptions): Promise<SyslogConnection> {
+export async function openStream(options: StreamOptions): Promise<SyslogConnection> {
+  const { host, port, tls: trust, timeoutMs } = options;
   const socket =
     trust === undefined
       ? net.connect({ host, port })

@@ -2,8 +2,7 @@ import os from 'node:os';
 import { z } from 'zod';
 import type { Message, Refusal, Sender } from '../sender.ts';
 import { openDatagrams, openStream } from './syslog-connection.ts';
-import { confirmedTransport, keptTransport } from './syslog-transport.ts';
-import type { SyslogTransport } from './syslog-transport.ts';
+import { confirmedTransport, keptTransport, type SyslogTransport } from './syslog-transport.ts';
 import { tlsOptions } from './tls-options.ts';
 
 /** The facilities of RFC 5424, table 1, by the names that syslog daemons use; the index is the code. */
