@@ -2,7 +2,7 @@ import { createServer as createHttpServer } from 'node:http';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { Server as TlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { createAcceptors } from './acceptors.ts';
 import { trackConnections } from './connections.ts';
 import { limitPipelining } from './pipelining.ts';
 
@@ -58,19 +58,20 @@ export function createHttpListener(
   const options = { ...limits, requireHostHeader: false };
   const server: Server | TlsServer =
     tls === undefined ? createHttpServer(options) : createHttpsServer({ ...options, ...TLS_OPTIONS, ...tls });
-  server.maxConnections = maxConnections;
+  const acceptors = createAcceptors(server, maxConnections);
+  const { drain, close } = trackConnections(server, CLOSE_GRACE_MS);
   serveRequests(server, app);
   return {
-    listen: (port, host) =>
-      new Promise((resolve, reject) => {
-        server.once('error', reject);
-        server.listen(port, host, () => resolve(portOf(server.address())));
-      }),
+    listen: (port, host) => acceptors.listen(port, host),
     useCertificate(certificate) {
       if (!('setSecureContext' in server)) throw new Error('the listener has no TLS');
       server.setSecureContext({ ...TLS_OPTIONS, ...certificate });
     },
-    ...trackConnections(server, CLOSE_GRACE_MS),
+    drain,
+    close() {
+      acceptors.close();
+      return close();
+    },
   };
 }
 
@@ -115,8 +116,3 @@ const answerWith =
     response.setHeader('Connection', 'close');
     response.end();
   };
-
-function portOf(address: AddressInfo | string | null): number {
-  if (address === null || typeof address === 'string') throw new Error('the listener has no port');
-  return address.port;
-}

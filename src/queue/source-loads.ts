@@ -13,10 +13,10 @@ export interface SourceLoads {
 const MEMORY_MS = 10_000;
 
 /**
- * No source is over its share with less: 400 deliveries of one record a second, or 4,000 at once, which workers store in
- * less than half a second.
+ * No source is over its share with less: 200 deliveries of one record a second, or 2,000 at once, which workers store in
+ * less than a quarter of a second.
  */
-export const FLOOR = 4 * 1024 * 1024;
+export const FLOOR = 2 * 1024 * 1024;
 
 /** BullMQ allows more. */
 const MAX_RANK = 30;

@@ -48,8 +48,8 @@ describe('the load of a source', () => {
     expect(loads.rankOf('a')).toBe(0);
     for (let n = 0; n < 64; n += 1) loads.add('a', 8 * MIB);
     loads.add('b', 8 * MIB);
-    expect(loads.rankOf('a')).toBe(8);
-    expect(loads.rankOf('b')).toBe(2);
+    expect(loads.rankOf('a')).toBe(9);
+    expect(loads.rankOf('b')).toBe(3);
     now = 120_000;
     expect(loads.rankOf('a')).toBe(0);
   });
