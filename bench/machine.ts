@@ -32,7 +32,7 @@ export async function describeMachine(signal: AbortSignal): Promise<Machine> {
     cpu: cpu?.model.trim() ?? os.arch(),
     cores: os.availableParallelism(),
     memoryGb: Math.round(os.totalmem() / 1e9),
-    system: `${os.type()} ${os.release()}`,
+    system: `${os.type()} ${os.release().split('-', 1).join('')}`,
     node: process.versions.node,
     postgres: await ask('show server_version'),
     redis: await redisVersion(),
