@@ -14,7 +14,7 @@ import type { TransactionContext } from './run-transaction.ts';
 import { copyBatch, storeDeliveries } from './store-deliveries.ts';
 
 /** Called after every transaction with the rows of the deliveries that it stored, and its duration. */
-type OnStored = (rows: readonly NewDelivery[], seconds: number) => void;
+export type OnStored = (rows: readonly NewDelivery[], seconds: number) => void;
 
 /** Where deliveries are stored, when to stop waiting for it, and who is informed. */
 export interface StoringContext extends TransactionContext {

@@ -1,10 +1,11 @@
 import pTimeout from 'p-timeout';
+import type { Logger } from 'pino';
+import type { QueueLocation } from '../queue/engine.ts';
 import { serverName } from '../postgres.ts';
 import { UsageError } from '../errors.ts';
 import { checkOwner } from '../queue/redis-engine.ts';
 import { readInstallation } from '../store/installation.ts';
 import type { Db } from '../store/database.ts';
-import type { LaneOptions } from './start-lane.ts';
 
 /** A Redis that does not answer for so long is waited for by the worker. */
 const LIMIT_MS = 2_000;
@@ -18,7 +19,12 @@ export async function claimQueue({
   databaseUrl,
   queueLocation,
   logger,
-}: Pick<LaneOptions, 'databaseUrl' | 'queueLocation' | 'logger'> & { readonly db: Db }): Promise<void> {
+}: {
+  readonly db: Db;
+  readonly databaseUrl: string;
+  readonly queueLocation: QueueLocation;
+  readonly logger: Logger;
+}): Promise<void> {
   if (queueLocation.kind === 'postgres' || queueLocation.identity === undefined) return;
   const { database, ...installation } = await readInstallation(db);
   queueLocation.identity.learn(

@@ -190,7 +190,7 @@ async function startParts(
   const metrics = () => observation.metrics.render();
   const adminPort = await startAdminListener(config, { metrics, console, draining }, logger, opened);
   if (role !== 'ingest' && database !== undefined) {
-    const start = startOf({ role, config, live, ...database, queueLocation, observation, logger });
+    const start = startOf(role, { config, live, ...database, queueLocation, observation, logger });
     await startWithDatabase(start, logger, signal, working);
   }
   if (storesIn(role) && database !== undefined) {
@@ -204,8 +204,8 @@ async function startParts(
 const STOPPING = { status: 'unavailable', checks: { process: 'stopping' } } as const;
 
 /** The parts of a role that need the database. They bring its tables up to date first, or check them. */
-function startOf(options: StoringOptions & ForwardingOptions): Start {
-  const { role, config, databaseUrl, db, logger } = options;
+function startOf(role: Role, options: StoringOptions & ForwardingOptions): Start {
+  const { config, databaseUrl, db, logger } = options;
   const { startSteps: steps } = options.observation;
   return async (started, signal) => {
     const applied = await steps.run('migrations', () => prepareTables(config, databaseUrl, db, signal));

@@ -1,9 +1,18 @@
+import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
+import { createBatchStore } from '../handlers/store-batch.ts';
+import type { OnStored } from '../handlers/store-batch.ts';
+import { startDeliveryWorker } from '../queue/delivery-worker.ts';
+import type { DeliveryWorker, StoreBatch } from '../queue/delivery-worker.ts';
+import type { QueueLocation } from '../queue/engine.ts';
 import { LANES } from '../queue/lanes.ts';
+import type { Lane } from '../queue/lanes.ts';
 import { createSilenceWatch } from '../observe/silence-watch.ts';
 import type { SilenceWatch } from '../observe/silence-watch.ts';
+import { sumStored } from '../observe/sum-stored.ts';
 import { rollUpArrivals } from '../store/roll-up-arrivals.ts';
+import { checkDatabase, openStoringDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { limitQuarantine } from '../store/limit-quarantine.ts';
 import { limitReaders } from '../store/limit-readers.ts';
@@ -11,15 +20,17 @@ import { claimQueue } from './claim-queue.ts';
 import { closing } from './closing.ts';
 import { startMaintenance } from './maintenance.ts';
 import type { Observation } from './observation.ts';
-import { startLane } from './start-lane.ts';
-import type { LaneOptions } from './start-lane.ts';
+import { logLostConnections } from './open-store.ts';
 import { repeat } from './repeat.ts';
 
 /** The database to store in, and the queue that batches come from. */
-export interface StoringOptions extends LaneOptions {
+export interface StoringOptions {
   readonly config: Config;
+  readonly databaseUrl: string;
   readonly db: Db;
+  readonly queueLocation: QueueLocation;
   readonly observation: Observation;
+  readonly logger: Logger;
 }
 
 /** Charts are at most this much behind. */
@@ -41,8 +52,51 @@ export async function startStoring(
   startQuarantineLimits(options, started);
   startReaderLimits(options, started);
   await claimQueue(options);
-  await Promise.all(LANES.map((lane) => startLane(lane, options, started)));
+  const workers = LANES.map((lane) => startWorker(lane, options, started));
+  if (options.queueLocation.kind === 'postgres') await Promise.all(workers.map(({ ready }) => ready));
   return watch;
+}
+
+/** Each lane has its own transactions, on connections of its own: none waits for those of the other. */
+function startWorker(
+  lane: Lane,
+  { databaseUrl, queueLocation, observation, logger }: StoringOptions,
+  started: AsyncDisposableStack,
+): DeliveryWorker {
+  const isBulk = lane === 'bulk';
+  const giveUp = new AbortController();
+  const db = openStoringDatabase(databaseUrl, logLostConnections(logger));
+  started.defer(closing(logger, 'database of the worker', () => db.destroy()));
+  const { storing, traces } = observation;
+  const onStored: OnStored = (rows, seconds) => {
+    if (!isBulk) storing.stored();
+    observation.onStored(sumStored(rows), seconds);
+  };
+  observation.addPool(isBulk ? 'storing (bulk)' : 'storing', () => checkDatabase(db), started);
+  const onWaiting = isBulk ? undefined : (reason: string) => storing.waiting(reason);
+  const store = createBatchStore(db, logger, giveUp.signal, { onStored, onWaiting });
+  const storeTraced: StoreBatch =
+    traces === undefined ? store : (batch) => traces.store(batch.deliveries, () => store(batch));
+  // Readiness follows ordinary deliveries: a transaction of the bulk lane may take long without anything being wrong.
+  const storeObserved: StoreBatch = async (batch) => {
+    const ended = storing.began();
+    try {
+      return await storeTraced(batch);
+    } finally {
+      ended();
+    }
+  };
+  const worker = startDeliveryWorker(queueLocation, isBulk ? storeTraced : storeObserved, logger, {
+    lane,
+    telemetry: traces?.telemetry,
+    onNewer: (version) => storing.tooNew(version),
+  });
+  const close = () => {
+    giveUp.abort();
+    return worker.close();
+  };
+  started.defer(closing(logger, 'worker', close));
+  return worker;
 }
 
 /** Deletes quarantined content beyond the limits, now and every minute. */
