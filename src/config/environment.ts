@@ -80,7 +80,7 @@ const environmentSchema = z.object({
   SPOOL_MIN_FREE_BYTES: integer(0, 2 ** 50).default(512 * 1024 ** 2),
   // A body becomes part of one string, in which each of its characters may need two: V8 allows at most 512 Mi.
   MAX_BODY_BYTES: integer(1024, 64 * MIB).default(10 * MIB),
-  MAX_BYTES_IN_FLIGHT: integer(MIB, 4096 * MIB).default(48 * MIB),
+  MAX_BYTES_IN_FLIGHT: integer(MIB, 4096 * MIB).optional(),
   TRUST_PROXY: trustedProxies.optional(),
   DRAIN_SECONDS: integer(0, 600).optional(),
   MIGRATE: z.enum(MIGRATE_MODES, `must be one of ${MIGRATE_MODES.join(', ')}`).default('auto'),
