@@ -7,8 +7,12 @@ import { queuedDelivery } from '../support/deliveries.ts';
 function columnsOf(record: object): Record<string, string> {
   const { events, setAside } = deliveryToEvents(queuedDelivery('ALERT', [record]));
   expect([events.length, setAside]).toEqual([1, []]);
-  const values = FIELDS.ALERT.map(({ column }, index) => [column, events[0]?.values[index]]);
-  return Object.fromEntries(values.filter(([, value]) => value !== null));
+  const columns: Record<string, string> = {};
+  for (const [index, { column }] of FIELDS.ALERT.entries()) {
+    const value = events[0]?.values[index];
+    if (typeof value === 'string') columns[column] = value;
+  }
+  return columns;
 }
 
 test.each([
