@@ -1,5 +1,5 @@
-import { MESSAGE_TYPES } from '../src/domain.ts';
-import type { MessageType } from '../src/domain.ts';
+import { CLOUD_TYPES } from '../src/domain.ts';
+import type { CloudType } from '../src/domain.ts';
 import { tableOf } from '../src/message-types.ts';
 
 /** The number of each among the seeded events. */
@@ -55,7 +55,7 @@ const SEEN = `'seenTime', to_char(t at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS
   'lat', 47.37 + y / 111000, 'lng', 8.54 + x / 75000, 'ipv4', '10.20.' || client_number / 250 || '.' || client_number % 250`;
 
 /** Events of each type: their share, typed columns, the values of those, and the members of the payload. */
-const TYPES: Readonly<Record<MessageType, readonly [number, string, string, string]>> = {
+const TYPES: Readonly<Record<CloudType, readonly [number, string, string, string]>> = {
   LOCATION_AP_CENTRIC: [
     0.55,
     'client_mac, ap_mac, rssi, lat, lng, unc, x, y, ssid, manufacturer, os',
@@ -135,7 +135,7 @@ const TYPES: Readonly<Record<MessageType, readonly [number, string, string, stri
 };
 
 /** Every type, in shares that add up to one: most of what a busy network sends says where clients are. */
-export const SEEDED_TYPES: readonly SeededType[] = MESSAGE_TYPES.map((messageType) => {
+export const SEEDED_TYPES: readonly SeededType[] = CLOUD_TYPES.map((messageType) => {
   const [share, columns, values, payload] = TYPES[messageType];
   const statement = `
     insert into ${tableOf(messageType)} (occurred_at, received_at, owner_id, event_id, delivery_id, source, message_type,

@@ -4,7 +4,10 @@ import type { Kysely } from 'kysely';
 /** A forwarder without this migration passes the positions of alerts, which it would never send. */
 export const olderProgramsMayRun = false;
 
-/** The fourth family: alerts, in a table like the others, with the same envelope, guards, order and months. */
+/**
+ * Two more families, in tables like the others, with the same envelope, guards, order and months: alerts, and events of
+ * message types that the program does not know.
+ */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await createEventTable(
     db,
@@ -48,6 +51,11 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     'column alerts_received.alert_source_id',
     'The device or site that the alert is about, by the id that the cloud gives it',
   );
+  await createEventTable(db, 'other_events', 'sent_type text,');
+  await sql`alter table deliveries add column sent_type text`.execute(db);
+  const sentType = 'Of the message type OTHER: its name as sent';
+  await comment(db, 'column other_events.sent_type', sentType);
+  await comment(db, 'column deliveries.sent_type', sentType);
   await createViews(db);
 }
 
@@ -126,7 +134,10 @@ async function createViews(db: Kysely<unknown>): Promise<void> {
              alert_source_type_id, site_id, site_name, alert_policy_id, alert_policy_name, alert_rule_id,
              acknowledged, acknowledged_username, tags, payload
       from alerts_received where message_type = 'ALERT'`.execute(db);
-  await sql`grant select on alert_log to xiq_reader`.execute(db);
+  await sql`
+    create view other_log as
+      select ${ENVELOPE}, sent_type, payload from other_events where message_type = 'OTHER'`.execute(db);
+  await sql`grant select on alert_log, other_log to xiq_reader`.execute(db);
   await sql`
     create or replace view events as
       select ${ENVELOPE}, 'audit' as family, user_name, code, null::macaddr as client_mac,
@@ -139,5 +150,8 @@ async function createViews(db: Kysely<unknown>): Promise<void> {
              ap_mac, description, payload, xid from log_entries
       union all
       select ${ENVELOPE}, 'alerts' as family, null::text, null::bigint, null::macaddr,
-             null::macaddr, summary, payload, xid from alerts_received`.execute(db);
+             null::macaddr, summary, payload, xid from alerts_received
+      union all
+      select ${ENVELOPE}, 'other' as family, null::text, null::bigint, null::macaddr,
+             null::macaddr, null::text, payload, xid from other_events`.execute(db);
 }

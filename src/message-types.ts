@@ -48,6 +48,7 @@ export const OCCURRED_AT: Readonly<Record<Family, Field>> = {
   location: field('occurred_at', 'timestamptz', 'seen_epoch', 'seen_time', 'time_stamp', 'timestamp'),
   log: field('occurred_at', 'timestamptz', 'time_stamp', 'timestamp'),
   alerts: field('occurred_at', 'timestamptz', 'time_stamp', 'timestamp'),
+  other: field('occurred_at', 'timestamptz', 'time_stamp', 'timestamp'),
 };
 
 const RECORD_ID = field('record_id', 'key', 'id');
@@ -205,6 +206,9 @@ const ALERT: readonly Field[] = [
   field('tags', 'jsonb'),
 ];
 
+/** The name of a message type that this program does not know: a fact of the delivery, which no record contains. */
+export const SENT_TYPE: Field = { column: 'sent_type', kind: 'key', members: [] };
+
 /**
  * The typed columns of each message type. The audit record is the specification's; location records
  * are as published by the vendor and seen by older receivers; the shapes of the other webhook payloads
@@ -221,6 +225,7 @@ export const FIELDS: Readonly<Record<MessageType, readonly Field[]>> = {
   EMAIL_LOG_ALL: EMAIL,
   SMS_LOG_ALL: SMS,
   ALERT,
+  OTHER: [SENT_TYPE],
 };
 
 /** The table that contains each family's events. */
@@ -229,6 +234,7 @@ export const TABLE_OF = {
   location: 'location_observations',
   log: 'log_entries',
   alerts: 'alerts_received',
+  other: 'other_events',
 } as const satisfies Readonly<Record<Family, string>>;
 
 /** The table that contains a message type's events. */

@@ -76,4 +76,5 @@ export const HANDLERS: Readonly<Record<Family, Handler>> = {
   location: splitObservations,
   log: oneEvent,
   alerts: oneAlert,
+  other: oneEvent,
 };

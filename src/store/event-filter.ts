@@ -78,6 +78,7 @@ const TYPES_OF: Readonly<Record<Family, readonly MessageType[]>> = {
   location: MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === 'location'),
   log: MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === 'log'),
   alerts: MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === 'alerts'),
+  other: MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === 'other'),
 };
 
 function typesOf(
@@ -90,12 +91,13 @@ function typesOf(
   return types.length === TYPES_OF[family].length ? 'all' : types;
 }
 
-/** The column of the user name; observations and alerts have none. */
+/** The column of the user name; the others have none. */
 const USER_COLUMN: Readonly<Record<Family, 'user_name' | 'username' | undefined>> = {
   audit: 'user_name',
   location: undefined,
   log: 'username',
   alerts: undefined,
+  other: undefined,
 };
 
 /** Whether the family has columns of clients and access points. */
@@ -166,6 +168,7 @@ const MAX_INT64 = 2n ** 63n - 1n;
 function deviceBranches(family: Family, device: string): readonly Branch[] {
   switch (family) {
     case 'location':
+    case 'other':
       return [];
     case 'log':
       return [{ condition: sql`device_serial_number = ${device}`, isOrdered: true }];

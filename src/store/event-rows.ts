@@ -67,6 +67,7 @@ const COLUMNS_OF: Readonly<Record<Family, readonly Field[]>> = {
   location: columnsOf('location'),
   log: columnsOf('log'),
   alerts: columnsOf('alerts'),
+  other: columnsOf('other'),
 };
 
 function columnsOf(family: Family): readonly Field[] {

@@ -62,6 +62,7 @@ export interface Tables {
     message_type: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
     origin: Origin;
     secret_form: SecretForm | null;
+    sent_type: Generated<string | null>;
     xid: Generated<string | null>;
   };
   quarantine: {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { MessageType, WebhookType } from '../domain.ts';
+import type { CloudType, WebhookType } from '../domain.ts';
 
 /** The application name of our subscriptions in the cloud. */
 const APPLICATION = 'xiq-sink';
@@ -20,7 +20,7 @@ export interface DesiredOptions {
   readonly publicUrl: string;
   /** The secret for deliveries. */
   readonly secret: string;
-  readonly messageTypes: readonly MessageType[];
+  readonly messageTypes: readonly CloudType[];
 }
 
 /** One webhook subscription per message type, with the ingest URL of the source for that type. Alerts have none. */

@@ -226,6 +226,7 @@ describe('the trail', () => {
     'location_observations',
     'log_entries',
     'alerts_received',
+    'other_events',
     'deliveries',
     'quarantine',
   ];

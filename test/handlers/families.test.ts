@@ -108,7 +108,7 @@ describe('splitObservations', () => {
   });
 });
 
-it.each(['audit', 'log', 'alerts'] as const)(
+it.each(['audit', 'log', 'alerts', 'other'] as const)(
   'a record of the family %s is one event, read from itself',
   (family) => {
     const record = { b: 2, a: [{ c: 1 }], observations: [{ b: 3 }, {}] };

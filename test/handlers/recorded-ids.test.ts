@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { MESSAGE_TYPES } from '../../src/domain.ts';
-import type { MessageType } from '../../src/domain.ts';
+import { CLOUD_TYPES } from '../../src/domain.ts';
+import type { CloudType } from '../../src/domain.ts';
 import { deliveryToEvents } from '../support/convert.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
 import { oddDeliveries } from './odd-deliveries.ts';
@@ -15,7 +15,7 @@ const count = process.env['LONG_TESTS'] === undefined ? few : all;
  * SHA-256 of the ids and payloads of the first events of `oddDeliveries`, for each of the counts. They never change: an
  * event that gets another id is stored a second time when it is sent again.
  */
-const RECORDED: Readonly<Record<MessageType, readonly [string, string]>> = {
+const RECORDED: Readonly<Record<CloudType, readonly [string, string]>> = {
   LOCATION_AP_CENTRIC: [
     '2a1b036777c86484a8fab58b7484dd9539950c2eed3a628df53942d36765712c',
     '01ee6e8eb47293620fe8337e319d159914c93f8ea88d1cd45b902f3d73fa53e6',
@@ -58,7 +58,7 @@ const RECORDED: Readonly<Record<MessageType, readonly [string, string]>> = {
   ],
 };
 
-it.each(MESSAGE_TYPES)('makes the ids and payloads of %s that it has always made', (messageType) => {
+it.each(CLOUD_TYPES)('makes the ids and payloads of %s that it has always made', (messageType) => {
   const digest = createHash('sha256');
   let made = 0;
   for (const records of oddDeliveries(messageType)) {

@@ -337,4 +337,10 @@ export const SAMPLES: readonly Sample[] = [
       tags: '[{"name":"reason","value":"power"}]',
     },
   },
+  {
+    messageType: 'OTHER',
+    record: { ownerId: 1_234_567, orgId: 0, timeStamp: TIME_STAMP, anything: [1] },
+    occurredAt: '2026-01-31T08:00:00.123Z',
+    columns: {},
+  },
 ];

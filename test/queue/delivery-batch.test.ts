@@ -29,7 +29,7 @@ describe('a batch', () => {
   it.each([
     { deliveries: [delivery] },
     { version: 4, deliveries: [delivery] },
-    { version: 1, deliveries: [{ ...delivery, messageType: 'OTHER' }] },
+    { version: 1, deliveries: [{ ...delivery, messageType: 'SOMETHING' }] },
     { version: 1, deliveries: [{ ...delivery, records: [{}] }] },
     { version: 1, deliveries: [{ ...delivery, deliveryId: 'x' }] },
     { version: 1 },
@@ -63,11 +63,13 @@ describe('a packed delivery', () => {
   });
 });
 
-describe('an alert', () => {
+describe('an alert, or a delivery of a type that is not known', () => {
   it('makes its batch one of version 3, which an older worker leaves to a newer one', () => {
     const alert = queuedDelivery('ALERT', [{ id: 'a-1' }]);
     expect(toBatch([alert, { ...delivery, ...packBody(delivery) }]).version).toBe(3);
-    expect(decodeBatch(encodeBatch([alert])).deliveries).toEqual([alert]);
+    const other = queuedDelivery('OTHER', [{}], { sentType: 'SOMETHING_NEW' });
+    expect(toBatch([delivery, other]).version).toBe(3);
+    expect(decodeBatch(encodeBatch([alert, other])).deliveries).toEqual([alert, other]);
   });
 });
 

@@ -43,7 +43,7 @@ describe('the data of a job', () => {
   it.each([
     ['deliveryId', 'x', uuidv5(JSON.stringify({ ...good, deliveryId: 'x' }), ID_NAMESPACE)],
     ['source', 'a\0b', 'unknown'],
-    ['messageType', 'OTHER', 'UNKNOWN'],
+    ['messageType', 'SOMETHING', 'UNKNOWN'],
     ['receivedAt', 1e300, ADDED_AT],
     ['origin', null, 'webhook'],
     ['secretForm', 1, null],

@@ -5,10 +5,14 @@ import { FileMigrationProvider, Migrator } from 'kysely/migration';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createBatchStore } from '../../src/handlers/store-batch.ts';
+import { tableOf } from '../../src/message-types.ts';
+import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
+import type { Db } from '../../src/store/database.ts';
 import { migrateStore } from '../../src/store/migrate.ts';
 import { maintainPartitions } from '../../src/store/partitions.ts';
 import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { searchEvents } from '../../src/store/search-events.ts';
+import { deliveryToEvents } from '../support/convert.ts';
 import { createOwnedDatabase } from '../support/database.ts';
 import type { OwnedDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
@@ -18,6 +22,18 @@ beforeEach(async () => {
   owned = await createOwnedDatabase();
 });
 afterEach(() => owned.drop());
+
+/** As a program without the migration stored the events of these deliveries. */
+async function storeAsBefore(db: Db, deliveries: readonly QueuedDelivery[]): Promise<void> {
+  for (const event of deliveries.flatMap((delivery) => deliveryToEvents(delivery).events)) {
+    const { eventId, deliveryId, source, messageType, occurredAt, receivedAt, payload } = event;
+    await sql`
+      insert into ${sql.table(tableOf(messageType))}
+        (event_id, delivery_id, source, message_type, occurred_at, received_at, origin, payload)
+      values (${eventId}, ${deliveryId}, ${source}, ${messageType}, ${occurredAt}, ${receivedAt}, 'webhook', ${payload})
+    `.execute(db);
+  }
+}
 
 it('the table of alerts comes beside the events of before, whose rows and ids stay', async () => {
   const { db } = owned;
@@ -36,7 +52,7 @@ it('the table of alerts comes beside the events of before, whose rows and ids st
     queuedDelivery('SMS_LOG_ALL', stored.sms),
     queuedDelivery('LOCATION_AP_CENTRIC', stored.seen),
   ];
-  await store({ deliveries: deliveries() });
+  await storeAsBefore(db, deliveries());
   const events = async () => (await sql`select * from events order by id`.execute(db)).rows;
   const before = await events();
   expect(before).toHaveLength(3);

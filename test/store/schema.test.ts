@@ -24,6 +24,7 @@ const VIEWS = {
   EMAIL_LOG_ALL: 'email_log',
   SMS_LOG_ALL: 'sms_log',
   ALERT: 'alert_log',
+  OTHER: 'other_log',
 } as const;
 
 async function columnsOf(relation: string): Promise<Record<string, string>> {
@@ -67,7 +68,7 @@ describe('the tables', () => {
           ...new Set(MESSAGE_TYPES.map(tableOf)),
         ]})`.execute(test.db);
     expect(rows).toEqual([{ default: "nextval('events_id_seq'::regclass)" }]);
-    expect(new Set(Object.values(FAMILY_OF)).size).toBe(4);
+    expect(new Set(Object.values(FAMILY_OF)).size).toBe(5);
   });
 
   it('are migrated once', async () => {

@@ -25,7 +25,7 @@ export const POOL = {
 } as const;
 
 /** How many events `storeVariedEvents` stores. */
-export const STORED = 880;
+export const STORED = 960;
 
 /** Stores events of all types, with values of the pool, among them characters that are hard to write. */
 export async function storeVariedEvents(db: Db): Promise<void> {
@@ -75,6 +75,7 @@ function toRecord(type: MessageType, seed: number): Record<string, unknown> {
     case 'CREDENTIAL_LOG_ALL':
     case 'EMAIL_LOG_ALL':
     case 'SMS_LOG_ALL':
+    case 'OTHER':
       return { ...members, id: seed };
     case 'ALERT': {
       const source = { source_id: pick(POOL.devices, 1), source_name: pick(POOL.devices, 2) };

@@ -161,7 +161,7 @@ function followPointer(area, count, chosen) {
 }
 
 /** The families, in the order of their bars from the bottom up. */
-export const FAMILIES = /** @type {const} */ (['audit', 'location', 'log', 'alerts']);
+export const FAMILIES = /** @type {const} */ (['audit', 'location', 'log', 'alerts', 'other']);
 
 /**
  * The events of a bar by family.
@@ -169,11 +169,12 @@ export const FAMILIES = /** @type {const} */ (['audit', 'location', 'log', 'aler
  * @param {Record<string, number>} counts by message type
  */
 export function familyCounts(counts) {
-  const families = { audit: 0, location: 0, log: 0, alerts: 0 };
+  const families = { audit: 0, location: 0, log: 0, alerts: 0, other: 0 };
   for (const [type, count] of Object.entries(counts)) {
     if (type.startsWith('LOCATION_')) families.location += count;
     else if (type === 'AUDIT_LOG_ALL') families.audit += count;
     else if (type === 'ALERT') families.alerts += count;
+    else if (type === 'OTHER') families.other += count;
     else families.log += count;
   }
   return families;

@@ -62,6 +62,7 @@ const LEADING_COLUMNS: Readonly<Record<MessageType, readonly string[]>> = {
   AUTHENTICATION_LOG_ALL: ['username', 'client_mac', 'ap_mac', 'ssid', 'auth_type', 'reply', 'reject_reason'],
   EMAIL_LOG_ALL: ['username', 'approver_email', 'status'],
   SMS_LOG_ALL: ['username', 'tel', 'status', 'provider_type'],
+  OTHER: ['sent_type'],
   ALERT: ['severity_name', 'summary', 'alert_source_name', 'site_name', 'acknowledged'],
 };
 

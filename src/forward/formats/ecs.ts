@@ -23,6 +23,7 @@ export const ECS_CATEGORIES: Readonly<
   gdpr: { category: ['iam'], type: ['user', 'deletion'] },
   location: { category: ['host'], type: ['info'] },
   alert: undefined,
+  other: undefined,
 };
 
 const observerMac: Reading = (fact) => {

@@ -22,6 +22,7 @@ export const EVENT_CLASSES: Readonly<Record<RecordKind, string>> = {
   gdpr: 'GDPR',
   location: 'LOCATION',
   alert: 'ALERT',
+  other: 'OTHER',
 };
 
 /** The code of an audit record; otherwise the class of its kind. */

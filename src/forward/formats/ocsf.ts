@@ -212,6 +212,13 @@ export const OCSF_ROWS: Readonly<Record<RecordKind, OcsfRow>> = {
     constants: { activity_name: 'Alert', ...HOST_PROFILE },
     mappings: [['severity', 'severity_id', alertSeverityId]],
   },
+  other: {
+    classUid: 0,
+    activityId: OTHER,
+    severityId: 0,
+    constants: { activity_name: 'Other', ...HOST_PROFILE },
+    mappings: [],
+  },
 };
 
 const classConstants = ({ classUid, activityId, severityId }: OcsfRow) => ({

@@ -18,6 +18,7 @@ export const RECORD_KINDS = [
   'gdpr',
   'location',
   'alert',
+  'other',
 ] as const;
 
 export type RecordKind = (typeof RECORD_KINDS)[number];
@@ -54,6 +55,7 @@ export const KINDS: Readonly<Record<RecordKind, KindText>> = {
   gdpr: { name: 'Personal data deleted', action: 'personal-data-deleted', severity: 6 },
   location: { name: 'Client located', action: 'client-located', severity: 0 },
   alert: { name: 'Network alert', action: 'network-alert', severity: 5 },
+  other: { name: 'Other event', action: 'other-event', severity: 1 },
 };
 
 /** Prepares something for each kind when its first record comes. */
@@ -87,6 +89,7 @@ const KIND_OF_TYPE: Readonly<
   LOCATION_AP_CENTRIC: 'location',
   LOCATION_CLIENT_CENTRIC: 'location',
   ALERT: 'alert',
+  OTHER: 'other',
 };
 
 /** The kind of an event's record. */

@@ -184,6 +184,7 @@ test.each([
   ['gdpr', 300404],
   ['location', 500101],
   ['alert', 99],
+  ['other', 99],
 ] as const)('%s is of type %i', (kind, typeUid) => {
   expect(parse(formatOcsf(EVENT_OF_KIND[kind])).type_uid).toBe(typeUid);
 });
