@@ -1,5 +1,5 @@
-import { MESSAGE_TYPES } from '../src/domain.ts';
-import type { MessageType } from '../src/domain.ts';
+import { CLOUD_TYPES } from '../src/domain.ts';
+import type { CloudType } from '../src/domain.ts';
 import { tableOf } from '../src/message-types.ts';
 
 /** The number of each among the seeded events. */
@@ -55,7 +55,7 @@ const SEEN = `'seenTime', to_char(t at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS
   'lat', 47.37 + y / 111000, 'lng', 8.54 + x / 75000, 'ipv4', '10.20.' || client_number / 250 || '.' || client_number % 250`;
 
 /** Events of each type: their share, typed columns, the values of those, and the members of the payload. */
-const TYPES: Readonly<Record<MessageType, readonly [number, string, string, string]>> = {
+const TYPES: Readonly<Record<CloudType, readonly [number, string, string, string]>> = {
   LOCATION_AP_CENTRIC: [
     0.55,
     'client_mac, ap_mac, rssi, lat, lng, unc, x, y, ssid, manufacturer, os',
@@ -116,16 +116,26 @@ const TYPES: Readonly<Record<MessageType, readonly [number, string, string, stri
     `${LOG}, 'username', username, 'status', 'DELIVERED', 'tel', '+4179' || number % 10000000, 'providerType', 'TWILIO'`,
   ],
   GDPR_LOG_ALL: [
-    0.01,
+    0.005,
     'org_id, username, client_mac, status, description, record_id',
     `client_number % 5, username, client::macaddr, 'COMPLETE', 'Personal data of the client ' || client || ' was erased', number::text`,
     `${LOG}, 'admin', username, 'mac', client, 'status', 'COMPLETE', 'category', 'CLIENT_DATA',
       'description', 'Personal data of the client ' || client || ' was erased'`,
   ],
+  ALERT: [
+    0.005,
+    'org_id, record_id, summary, severity_id, severity_name, alert_source_id, alert_source_name, acknowledged',
+    `client_number % 5, number::text, 'Access point ap-' || ap_number || ' is offline', 1, 'Critical', ap_number::text,
+      'ap-' || ap_number, false`,
+    `'owner_id', 1234567, 'org_id', client_number % 5, 'timestamp', to_char(t at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+      'id', number::text, 'summary', 'Access point ap-' || ap_number || ' is offline', 'severity_id', 1,
+      'severity_name', 'Critical', 'acknowledged', false,
+      'source', jsonb_build_object('source_id', ap_number::text, 'source_name', 'ap-' || ap_number)`,
+  ],
 };
 
 /** Every type, in shares that add up to one: most of what a busy network sends says where clients are. */
-export const SEEDED_TYPES: readonly SeededType[] = MESSAGE_TYPES.map((messageType) => {
+export const SEEDED_TYPES: readonly SeededType[] = CLOUD_TYPES.map((messageType) => {
   const [share, columns, values, payload] = TYPES[messageType];
   const statement = `
     insert into ${tableOf(messageType)} (occurred_at, received_at, owner_id, event_id, delivery_id, source, message_type,

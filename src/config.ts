@@ -8,8 +8,8 @@ import type { OpenIdConfig } from './config/open-id.ts';
 import { readSettingsFile } from './config/settings-file.ts';
 import { mergeSources } from './config/sources.ts';
 import type { SourceConfig } from './config/sources.ts';
-import { MESSAGE_TYPES } from './domain.ts';
-import type { Family, MessageType } from './domain.ts';
+import { CLOUD_TYPES } from './domain.ts';
+import type { Family, CloudType } from './domain.ts';
 import { SettingsError } from './errors.ts';
 import { isLoopback, isLoopbackHost } from './loopback.ts';
 import { maskRedisUrl } from './redis-address.ts';
@@ -45,7 +45,7 @@ export interface Config {
   readonly openId: OpenIdConfig | undefined;
   readonly sources: readonly SourceConfig[];
   /** What a source subscribes to if it does not say. */
-  readonly messageTypes: readonly MessageType[];
+  readonly messageTypes: readonly CloudType[];
   /** The keys that encrypt secrets in the database: the first encrypts, all decrypt. Empty: none can be stored. */
   readonly secretsKeys: readonly SecretsKey[];
   /** The address at which the cloud reaches this program, without a trailing slash; may have a path prefix. */
@@ -66,6 +66,8 @@ export interface Config {
   readonly maxBytesInFlight: number;
   /** The proxies whose X-Forwarded-For is trusted: how many, or their addresses. Undefined: none. */
   readonly trustedProxies: number | readonly string[] | undefined;
+  /** Whether deliveries of message types that this program does not know are stored. */
+  readonly storesOthers: boolean;
   /** Months that events are kept, by family, and deliveries. Undefined: for ever. */
   readonly retentionMonths: Readonly<Record<Family | 'deliveries', number | undefined>>;
   /** The content that quarantine keeps: bytes of each source, and months. Undefined months: for ever. */
@@ -123,7 +125,7 @@ export function loadConfig(
     admin: { host: settings.ADMIN_HOST, port: settings.ADMIN_PORT, token: settings.ADMIN_TOKEN },
     openId,
     sources,
-    messageTypes: settings.MESSAGE_TYPES ?? MESSAGE_TYPES,
+    messageTypes: settings.MESSAGE_TYPES ?? CLOUD_TYPES,
     secretsKeys: settings.SECRETS_KEY ?? [],
     publicUrl: settings.PUBLIC_URL,
     subscribe: settings.SUBSCRIBE,
@@ -137,10 +139,13 @@ export function loadConfig(
     maxBytesInFlight:
       settings.MAX_BYTES_IN_FLIGHT ?? Math.max(DEFAULT_BYTES_IN_FLIGHT, settings.MAX_BODY_BYTES),
     trustedProxies: settings.TRUST_PROXY,
+    storesOthers: settings.OTHER_MESSAGE_TYPES === 'store',
     retentionMonths: {
       audit: settings.RETENTION_AUDIT_MONTHS,
       location: settings.RETENTION_LOCATION_MONTHS,
       log: settings.RETENTION_LOG_MONTHS,
+      alerts: settings.RETENTION_ALERTS_MONTHS,
+      other: settings.RETENTION_OTHER_MONTHS,
       deliveries: settings.RETENTION_DELIVERIES_MONTHS,
     },
     quarantine: { maxBytes: settings.QUARANTINE_MAX_BYTES, months: settings.RETENTION_QUARANTINE_MONTHS },
@@ -195,6 +200,7 @@ export function maskConfig(config: Config): Record<string, unknown> {
     maxBodyBytes: config.maxBodyBytes,
     maxBytesInFlight: config.maxBytesInFlight,
     trustedProxies: config.trustedProxies,
+    storesOthers: config.storesOthers,
     retentionMonths: kept,
     quarantine: `at most ${config.quarantine.maxBytes} bytes for each source, months: ${config.quarantine.months ?? 'all'}`,
     destinations: destinationNames(config.forwarding),

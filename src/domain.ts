@@ -3,8 +3,8 @@
  *
  * cloud         the network management cloud service: it sends webhooks and serves the REST API
  * source        one cloud account that sends to us: a name, its secrets, its API credentials
- * message type  one of the nine the cloud names, spelled exactly as it spells them
- * family        `audit`, `location` or `log`: three handlers, three tables
+ * message type  one of the nine the cloud names, spelled exactly as it spells them, or `ALERT`, or `OTHER`
+ * family        `audit`, `location`, `log`, `alerts` or `other`: five handlers, five tables
  * delivery      one inbound POST, whole; never used for anything outbound
  * record        one JSON object of a delivery (a body is one object or an array of them)
  * event         one stored row; a record gives one, a location record one per observation
@@ -15,8 +15,8 @@
  * destination   a SIEM or other system that events are forwarded to
  */
 
-/** The message types of the specification, "Events". */
-export const MESSAGE_TYPES = [
+/** The message types of webhook subscriptions (specification, "Events"). */
+export const WEBHOOK_TYPES = [
   'LOCATION_AP_CENTRIC',
   'LOCATION_CLIENT_CENTRIC',
   'AUDIT_LOG_ALL',
@@ -28,12 +28,28 @@ export const MESSAGE_TYPES = [
   'SMS_LOG_ALL',
 ] as const;
 
+export type WebhookType = (typeof WEBHOOK_TYPES)[number];
+
+/**
+ * The message types that a source can subscribe to. The name `ALERT` is ours: the cloud sends alerts for subscriptions of another kind, at
+ * `/alert-subscriptions/webhooks` (published OpenAPI description), which name no message type.
+ */
+export const CLOUD_TYPES = [...WEBHOOK_TYPES, 'ALERT'] as const;
+
+export type CloudType = (typeof CLOUD_TYPES)[number];
+
+/** Stands for a message type that this program does not know. Its name as sent is the `sentType` of the delivery. */
+export const OTHER_MESSAGE_TYPE = 'OTHER';
+
+/** All message types. */
+export const MESSAGE_TYPES = [...CLOUD_TYPES, OTHER_MESSAGE_TYPE] as const;
+
 export type MessageType = (typeof MESSAGE_TYPES)[number];
 
 /** Stands for the message type where not even that could be read: such a delivery lies in quarantine whole. */
 export const UNKNOWN_MESSAGE_TYPE = 'UNKNOWN';
 
-export const FAMILIES = ['audit', 'location', 'log'] as const;
+export const FAMILIES = ['audit', 'location', 'log', 'alerts', 'other'] as const;
 
 export type Family = (typeof FAMILIES)[number];
 
@@ -48,6 +64,8 @@ export const FAMILY_OF: Readonly<Record<MessageType, Family>> = {
   AUTHENTICATION_LOG_ALL: 'log',
   EMAIL_LOG_ALL: 'log',
   SMS_LOG_ALL: 'log',
+  ALERT: 'alerts',
+  OTHER: 'other',
 };
 
 /** How an event reached us: pushed by the cloud, or read back through its API. */
@@ -59,9 +77,29 @@ export type SecretForm = 'basic' | 'bearer' | 'raw' | 'header' | 'hmac';
 /** Where a delivery is safe when its sender gets the receipt: in the queue, or in the spool on our own disk. */
 export type Durability = 'queued' | 'spooled';
 
+/** The name of a message type that the cloud may add, as it spells the others. */
+export const SENT_TYPE_NAME = /^[A-Z][A-Z0-9_]{2,62}$/;
+
+/** The message type of a delivery; of one that this program does not know, its name as sent. */
+export interface SentType {
+  readonly messageType: MessageType;
+  readonly sentType?: string | undefined;
+}
+
+const cloudTypes: ReadonlyMap<string, CloudType> = new Map(CLOUD_TYPES.map((type) => [type, type]));
+
+/** The message type with a name; undefined for one that this program does not know, unless it stores them too. */
+export function readMessageType(name: string, storesOthers: boolean): SentType | undefined {
+  const messageType = cloudTypes.get(name);
+  if (messageType !== undefined) return { messageType };
+  return storesOthers && SENT_TYPE_NAME.test(name)
+    ? { messageType: OTHER_MESSAGE_TYPE, sentType: name }
+    : undefined;
+}
+
 const messageTypes: ReadonlySet<string> = new Set(MESSAGE_TYPES);
 
-/** Whether a text is one of the nine message types, spelled as the cloud spells it. */
+/** Whether a text is the message type of stored events, spelled exactly. */
 export function isMessageType(text: string): text is MessageType {
   return messageTypes.has(text);
 }

@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { loadConfig, maskConfig } from '../src/config.ts';
-import { MESSAGE_TYPES } from '../src/domain.ts';
+import { CLOUD_TYPES } from '../src/domain.ts';
 import { UsageError } from '../src/errors.ts';
 
 const SECRET = 'kPq7-first-secret-0001';
@@ -20,7 +20,7 @@ const source = (name: string, ...secrets: string[]) => ({
   name,
   secrets,
   cloud: undefined,
-  messageTypes: MESSAGE_TYPES,
+  messageTypes: CLOUD_TYPES,
 });
 
 /** Writes a settings file and gives its path. */
@@ -54,7 +54,7 @@ describe('defaults', () => {
       tls: undefined,
       admin: { host: '127.0.0.1', port: 8081, token: undefined },
       sources: [source('default')],
-      messageTypes: MESSAGE_TYPES,
+      messageTypes: CLOUD_TYPES,
       secretsKeys: [],
       publicUrl: undefined,
       subscribe: 'report',
@@ -65,6 +65,7 @@ describe('defaults', () => {
       maxBodyBytes: 10 * 1024 * 1024,
       maxBytesInFlight: 48 * 1024 * 1024,
       trustedProxies: undefined,
+      storesOthers: false,
       retentionMonths: { audit: undefined, location: undefined, log: undefined },
       quarantine: { maxBytes: 1024 ** 3, months: undefined },
       forwarding: { destinations: [], redaction: undefined, forwardTo: undefined, forwardToken: undefined },
@@ -146,6 +147,8 @@ describe('each setting', () => {
       { retentionMonths: { audit: undefined, location: undefined, log: undefined, deliveries: 24 } },
     ],
     [{ RETENTION_LOG_MONTHS: '13' }, { retentionMonths: { audit: undefined, location: undefined, log: 13 } }],
+    [{ RETENTION_ALERTS_MONTHS: '14' }, { retentionMonths: { alerts: 14 } }],
+    [{ OTHER_MESSAGE_TYPES: 'store' }, { storesOthers: true }],
     [
       { QUARANTINE_MAX_BYTES: '1048576', RETENTION_QUARANTINE_MONTHS: '3' },
       { quarantine: { maxBytes: 1_048_576, months: 3 } },
@@ -417,14 +420,15 @@ describe('secrets', () => {
       listen: 'https://0.0.0.0:8080',
       admin: '127.0.0.1:8081, this machine only',
       publicUrl: undefined,
-      sources: ['default (2 secrets, 9 message types, no API)'],
+      sources: ['default (2 secrets, 10 message types, no API)'],
       subscribe: 'report',
       durability: 'normal',
       spool: 'at most 10 GiB, 512 MiB left free',
       maxBodyBytes: 10 * 1024 * 1024,
       maxBytesInFlight: 48 * 1024 * 1024,
       trustedProxies: undefined,
-      retentionMonths: 'audit: all, location: 6, log: all, deliveries: all',
+      storesOthers: false,
+      retentionMonths: 'audit: all, location: 6, log: all, alerts: all, other: all, deliveries: all',
       quarantine: 'at most 1073741824 bytes for each source, months: all',
       destinations: ['default'],
       traces: undefined,
@@ -466,7 +470,7 @@ describe('a name that looks like a setting', () => {
 
   it('with a prefix of its own is an error that lists the settings with that prefix', () => {
     expect(problemsOf({ RETENTION_DAYS: '7' })).toEqual([
-      'RETENTION_DAYS is not a setting: there are RETENTION_AUDIT_MONTHS, RETENTION_LOCATION_MONTHS, RETENTION_LOG_MONTHS, RETENTION_DELIVERIES_MONTHS, RETENTION_QUARANTINE_MONTHS',
+      'RETENTION_DAYS is not a setting: there are RETENTION_AUDIT_MONTHS, RETENTION_LOCATION_MONTHS, RETENTION_LOG_MONTHS, RETENTION_ALERTS_MONTHS, RETENTION_OTHER_MONTHS, RETENTION_DELIVERIES_MONTHS, RETENTION_QUARANTINE_MONTHS',
     ]);
     expect(problemsOf({ SPOOL_DIR: '/x' })).toEqual([expect.stringContaining('SPOOL_MAX_BYTES')]);
   });

@@ -32,6 +32,9 @@ const SUBSCRIBE_MODES = ['report', 'auto'] as const;
  */
 const DURABILITIES = ['normal', 'strict'] as const;
 
+/** What becomes of deliveries whose message type this program does not know. */
+const OTHERS = ['refuse', 'store'] as const;
+
 /** Who updates the tables: `serve` when it starts, or only the command `migrate`. */
 const MIGRATE_MODES = ['auto', 'off'] as const;
 
@@ -72,6 +75,7 @@ const environmentSchema = z.object({
   CLOUD_USERNAME: z.string().optional(),
   CLOUD_PASSWORD: z.string().optional(),
   MESSAGE_TYPES: commaSeparated.pipe(messageTypes).optional(),
+  OTHER_MESSAGE_TYPES: z.enum(OTHERS, `must be one of ${OTHERS.join(', ')}`).default('refuse'),
   SUBSCRIBE: z.enum(SUBSCRIBE_MODES, `must be one of ${SUBSCRIBE_MODES.join(', ')}`).default('report'),
   DURABILITY: z.enum(DURABILITIES, `must be one of ${DURABILITIES.join(', ')}`).default('normal'),
   STRICT_KEEP_MINUTES: integer(0, 10_080).default(60),
@@ -87,6 +91,8 @@ const environmentSchema = z.object({
   RETENTION_AUDIT_MONTHS: retention,
   RETENTION_LOCATION_MONTHS: retention,
   RETENTION_LOG_MONTHS: retention,
+  RETENTION_ALERTS_MONTHS: retention,
+  RETENTION_OTHER_MONTHS: retention,
   RETENTION_DELIVERIES_MONTHS: retention,
   RETENTION_QUARANTINE_MONTHS: retention,
   QUARANTINE_MAX_BYTES: integer(MIB, 2 ** 50).default(1024 * MIB),

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { closestName } from '../closest-name.ts';
-import { MESSAGE_TYPES } from '../domain.ts';
+import { CLOUD_TYPES } from '../domain.ts';
 import { isPrivate } from '../loopback.ts';
 import { ACCOUNT_ROLES } from '../permissions.ts';
 import { problemOfRedisUrl } from '../redis-address.ts';
@@ -106,7 +106,7 @@ export const bearerToken = z
 
 /** Message types, each once. */
 export const messageTypes = z
-  .array(z.enum(MESSAGE_TYPES, `must be message types: any of ${MESSAGE_TYPES.join(', ')}`))
+  .array(z.enum(CLOUD_TYPES, `must be message types: any of ${CLOUD_TYPES.join(', ')}`))
   .min(1, 'must contain at least one message type')
   .transform((types) => [...new Set(types)]);
 

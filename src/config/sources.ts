@@ -1,5 +1,5 @@
-import { MESSAGE_TYPES } from '../domain.ts';
-import type { MessageType } from '../domain.ts';
+import { CLOUD_TYPES } from '../domain.ts';
+import type { CloudType } from '../domain.ts';
 import type { Environment } from './environment.ts';
 import type { SettingsFile } from './settings-file.ts';
 import type { SourceLimits } from './source-limits.ts';
@@ -20,7 +20,7 @@ export interface SourceConfig {
   /** Undefined: its subscriptions are managed elsewhere. */
   readonly cloud: CloudAccess | undefined;
   /** What to subscribe to; deliveries of any type are accepted. */
-  readonly messageTypes: readonly MessageType[];
+  readonly messageTypes: readonly CloudType[];
   /** What it may send to each ingest process. Undefined: as much as there is room for. */
   readonly limits?: SourceLimits | undefined;
 }
@@ -37,7 +37,7 @@ export function mergeSources(
   file: SettingsFile,
   problems: string[],
 ): readonly SourceConfig[] {
-  const { WEBHOOK_SECRET: secrets, MESSAGE_TYPES: messageTypes = MESSAGE_TYPES } = environment ?? {};
+  const { WEBHOOK_SECRET: secrets, MESSAGE_TYPES: messageTypes = CLOUD_TYPES } = environment ?? {};
   const cloud = environmentCloud(environment, problems);
   const sources = file.sources.map((source, index) =>
     sourceOf(source, `XIQ_SINK_CONFIG: sources.${index}`, messageTypes, problems),
@@ -68,7 +68,7 @@ export function mergeSources(
 export function sourceOf(
   source: SettingsFile['sources'][number],
   at: string,
-  messageTypes: readonly MessageType[],
+  messageTypes: readonly CloudType[],
   problems: string[],
 ): SourceConfig {
   return {

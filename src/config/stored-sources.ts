@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { MessageType } from '../domain.ts';
+import type { CloudType } from '../domain.ts';
 import { openSecret } from '../sealed-secret.ts';
 import type { SecretsKey } from '../sealed-secret.ts';
 import { resolveReferences } from './references.ts';
@@ -49,7 +49,7 @@ export type SourceDefinition = z.infer<typeof sourceDefinition>;
 export interface SourceContext {
   readonly variables: Readonly<Record<string, string | undefined>>;
   readonly secretsKeys: readonly SecretsKey[];
-  readonly messageTypes: readonly MessageType[];
+  readonly messageTypes: readonly CloudType[];
 }
 
 /** What a secret of this source is encrypted for: in the row of another source it cannot be opened. */

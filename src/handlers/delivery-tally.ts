@@ -27,7 +27,7 @@ export function openTally(delivery: ReadDelivery): DeliveryTally {
 /** The delivery's own row, whose counts must add up, and its rows in quarantine. */
 export function closeTally(tally: DeliveryTally): { row: NewDelivery; quarantined: NewQuarantined[] } {
   const { delivery, events, written, setAside, rejected } = tally;
-  const { deliveryId, source, messageType, origin, secretForm, bodyBytes, recordCount } = delivery;
+  const { deliveryId, source, messageType, sentType, origin, secretForm, bodyBytes, recordCount } = delivery;
   const receivedAt = printIso(delivery.receivedAt);
   const allSetAside = [...setAside, ...rejected];
   const numberTwin = createTwinNumbers(delivery);
@@ -36,6 +36,7 @@ export function closeTally(tally: DeliveryTally): { row: NewDelivery; quarantine
       deliveryId,
       source,
       messageType,
+      sentType,
       receivedAt,
       origin,
       secretForm,

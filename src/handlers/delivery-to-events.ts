@@ -1,7 +1,7 @@
 import { FAMILY_OF, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import { describeError } from '../errors.ts';
 import { isJsonObject, parseElements } from '../exact-json.ts';
-import { FIELDS, OCCURRED_AT, ORG_ID, OWNER_ID } from '../message-types.ts';
+import { FIELDS, OCCURRED_AT, ORG_ID, OWNER_ID, SENT_TYPE } from '../message-types.ts';
 import { recordsOf, unreadableOf } from '../queue/delivery-batch.ts';
 import type { QueuedDelivery, ReadDelivery, SetAside } from '../queue/delivery-batch.ts';
 import { makeStorable, mayBeUnstorable, printIso } from './coerce.ts';
@@ -72,15 +72,16 @@ function* convertRecords(delivery: QueuedDelivery, records: string): Generator<D
 }
 
 function toEvent(
-  { deliveryId, source, messageType, origin }: QueuedDelivery,
+  { deliveryId, source, messageType, sentType, origin }: QueuedDelivery,
   receivedAt: string,
   { payload, read }: RecordPart,
   numberTwin: (firstId: string) => number,
 ): EventRow {
-  const firstId = eventId(source, messageType, payload, 0);
+  const name = sentType ?? messageType;
+  const firstId = eventId(source, name, payload, 0);
   const ordinal = numberTwin(firstId);
   return {
-    eventId: ordinal === 0 ? firstId : eventId(source, messageType, payload, ordinal),
+    eventId: ordinal === 0 ? firstId : eventId(source, name, payload, ordinal),
     deliveryId,
     source,
     messageType,
@@ -90,7 +91,7 @@ function toEvent(
     orgId: read(ORG_ID),
     origin,
     payload,
-    values: FIELDS[messageType].map(read),
+    values: FIELDS[messageType].map((field) => (field === SENT_TYPE ? (sentType ?? null) : read(field))),
   };
 }
 

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import express from 'express';
 import type { ErrorRequestHandler, Express, Request, Response } from 'express';
 import type { Logger } from 'pino';
-import { isMessageType, MESSAGE_TYPES } from '../domain.ts';
+import { CLOUD_TYPES, readMessageType } from '../domain.ts';
 import { HttpError } from '../errors.ts';
 import { OVERLOADED } from './admission.ts';
 import type { Admission } from './admission.ts';
@@ -28,6 +28,8 @@ export interface IngestServerOptions extends ReceiveOptions, HealthOptions {
   readonly admission: Admission;
   /** The proxies whose `X-Forwarded-For` is trusted: their number, or their addresses. Undefined: none. */
   readonly trustedProxies: number | readonly string[] | undefined;
+  /** Whether deliveries of message types that this program does not know are accepted, too. */
+  readonly storesOthers?: boolean;
 }
 
 /**
@@ -49,7 +51,7 @@ const REQUEST_ID_HEADER = 'X-Request-Id';
 
 /** Creates the server that receives deliveries and answers requests about its health. */
 export function createIngestServer(options: IngestServerOptions): HttpListener {
-  const { admission, trustedProxies, ...receiveOptions } = options;
+  const { admission, trustedProxies, storesOthers = false, ...receiveOptions } = options;
   const app = createApp();
   if (trustedProxies !== undefined) app.set('trust proxy', trustedProxies);
 
@@ -57,22 +59,23 @@ export function createIngestServer(options: IngestServerOptions): HttpListener {
     request: Request,
     response: Response,
     source: string,
-    messageType: string,
+    name: string,
   ): Promise<void> {
-    if (!isMessageType(messageType)) {
+    const sentType = readMessageType(name, storesOthers);
+    if (sentType === undefined) {
       throw new HttpError(
         404,
         'NO_SUCH_MESSAGE_TYPE',
-        `unknown message type: use one of ${MESSAGE_TYPES.join(', ')}`,
+        `unknown message type: use one of ${CLOUD_TYPES.join(', ')}`,
       );
     }
     const remoteAddress = remoteAddressOf(request);
-    const addressed: Addressed = { source, messageType, remoteAddress, isProven: false };
+    const addressed: Addressed = { source, ...sentType, remoteAddress, isProven: false };
     const inFlight = admission.begin(source);
     try {
       const receipt = await receiveDelivery(request, addressed, inFlight, receiveOptions);
       answer(response, 200, receipt, REQUEST_ID_HEADER, receipt.delivery_id);
-      const line = { requestId: receipt.delivery_id, source, messageType, remoteAddress, ...receipt };
+      const line = { requestId: receipt.delivery_id, source, messageType: name, remoteAddress, ...receipt };
       options.logger.debug(line, 'delivery answered');
     } catch (error) {
       response.locals['isProven'] = addressed.isProven;

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Durability, MessageType } from '../domain.ts';
+import type { Durability, SentType } from '../domain.ts';
 import { HttpError, OutageError } from '../errors.ts';
 import { newDeliveryId } from '../queue/delivery-batch.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';
@@ -38,9 +38,8 @@ export interface ReceiveOptions {
 }
 
 /** Source and message type that a delivery is sent to, and where it came from. */
-export interface Addressed {
+export interface Addressed extends SentType {
   readonly source: string;
-  readonly messageType: MessageType;
   readonly remoteAddress: string;
   /** Whether its sender has proven a secret of the source. Set while it is received. */
   isProven: boolean;
@@ -59,7 +58,7 @@ export async function receiveDelivery(
   inFlight: InFlight,
   { verifier, knowsSources, failedSecrets, enqueue, maxBodyBytes, observer }: ReceiveOptions,
 ): Promise<Receipt> {
-  const { source, messageType, remoteAddress } = addressed;
+  const { source, messageType, sentType, remoteAddress } = addressed;
   const began = performance.now();
   const receivedAt = Date.now();
   const formInHeaders = verifier.verifyHeaders(source, request.headers);
@@ -98,6 +97,7 @@ export async function receiveDelivery(
     deliveryId,
     source,
     messageType,
+    sentType,
     receivedAt,
     origin: 'webhook',
     secretForm: formInHeaders ?? 'hmac',

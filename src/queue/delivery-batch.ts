@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { z } from 'zod';
-import { MESSAGE_TYPES } from '../domain.ts';
+import { MESSAGE_TYPES, SENT_TYPE_NAME } from '../domain.ts';
 import type { UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 
 /**
@@ -42,6 +42,7 @@ export const QueuedDelivery = z.object({
     .string()
     .refine((source) => !source.includes('\0'), 'contains a NUL character, which no table can store'),
   messageType: z.enum(MESSAGE_TYPES),
+  sentType: z.string().regex(SENT_TYPE_NAME).optional(),
   /** Epoch milliseconds. */
   receivedAt: z.number().min(0).max(MAX_TIME),
   origin: z.enum(['webhook', 'backfill']),
@@ -144,8 +145,8 @@ export function* unreadableOf({ unreadable, packed }: ReadDelivery): Generator<S
 
 /** The data of one job: the deliveries of one group commit, in order of arrival. */
 export const DeliveryBatch = z.object({
-  /** 2 if any delivery is packed: an older worker leaves such a job to a newer one. */
-  version: z.literal([1, 2]),
+  /** 2 if any delivery is packed, 3 if any is of `ALERT` or `OTHER`: an older worker leaves such a job to a newer one. */
+  version: z.literal([1, 2, 3]),
   deliveries: z.array(QueuedDelivery),
 });
 
@@ -153,8 +154,10 @@ export type DeliveryBatch = z.infer<typeof DeliveryBatch>;
 
 /** The job of these deliveries, in the oldest version that has room for them. */
 export function toBatch(deliveries: readonly QueuedDelivery[]): DeliveryBatch {
+  const isNew = deliveries.some(({ messageType }) => messageType === 'ALERT' || messageType === 'OTHER');
   const isPacked = deliveries.some(({ packed }) => packed !== undefined);
-  return { version: isPacked ? 2 : 1, deliveries: [...deliveries] };
+  const version = isNew ? 3 : isPacked ? 2 : 1;
+  return { version, deliveries: [...deliveries] };
 }
 
 /** One job: at most 512 deliveries or 1 MiB of them; a larger delivery gets a job of its own. */

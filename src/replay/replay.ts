@@ -107,6 +107,7 @@ async function readAgain(item: LockedQuarantined, maxBodyBytes: number): Promise
       deliveryId: replayDeliveryId(quarantineId),
       source: item.source,
       messageType,
+      sentType: item.sent_type ?? undefined,
       receivedAt: item.received_at.getTime(),
       origin: item.origin,
       secretForm: item.secret_form,

@@ -347,6 +347,7 @@ function createIngest({ live, queue, observation, health }: IngestNeeds): HttpLi
       logger: health.logger,
     }),
     trustedProxies: config.trustedProxies,
+    storesOthers: config.storesOthers,
     enqueue:
       traces === undefined
         ? (delivery) => queue.enqueue(delivery)

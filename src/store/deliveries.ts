@@ -10,6 +10,8 @@ export interface NewDelivery {
   readonly deliveryId: string;
   readonly source: string;
   readonly messageType: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
+  /** Of `OTHER`: the name of the message type as sent. */
+  readonly sentType?: string | undefined;
   /** ISO 8601. */
   readonly receivedAt: string;
   readonly origin: Origin;
@@ -54,6 +56,7 @@ const COLUMNS: readonly Column<NewDelivery>[] = [
   { name: 'event_count', type: 'integer', value: (row) => row.eventCount },
   { name: 'duplicate_count', type: 'integer', value: (row) => row.duplicateCount },
   { name: 'quarantined_count', type: 'integer', value: (row) => row.quarantinedCount },
+  { name: 'sent_type', type: 'text', value: (row) => row.sentType ?? null },
 ];
 
 /** The statement that copies deliveries, and a line of its data. */

@@ -70,7 +70,7 @@ async function insertLarge(trx: Trx, row: NewQuarantined): Promise<void> {
 
 /** A quarantined item with its bytes, and the origin of its delivery. */
 export type LockedQuarantined = Selectable<
-  Tables['quarantine'] & Pick<Tables['deliveries'], 'origin' | 'secret_form'>
+  Tables['quarantine'] & Pick<Tables['deliveries'], 'origin' | 'secret_form' | 'sent_type'>
 >;
 
 /** Reads the items with these ids, and keeps others from resolving them until the transaction ends. */
@@ -85,7 +85,11 @@ export async function lockQuarantined(
       // Retention may have dropped the delivery.
       .leftJoin('deliveries', 'deliveries.delivery_id', 'quarantine.delivery_id')
       .selectAll('quarantine')
-      .select([sql<Origin>`coalesce(deliveries.origin, 'webhook')`.as('origin'), 'deliveries.secret_form'])
+      .select([
+        sql<Origin>`coalesce(deliveries.origin, 'webhook')`.as('origin'),
+        'deliveries.secret_form',
+        'deliveries.sent_type',
+      ])
       .where('quarantine_id', 'in', ids)
       .where(inScope(scope, 'quarantine.source'))
       .orderBy('quarantine_id')

@@ -62,6 +62,7 @@ export interface Tables {
     message_type: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
     origin: Origin;
     secret_form: SecretForm | null;
+    sent_type: Generated<string | null>;
     xid: Generated<string | null>;
   };
   quarantine: {
@@ -176,7 +177,7 @@ export interface Tables {
     /** In the format of the version that wrote it. */
     figures: ColumnType<unknown, string, string>;
   };
-  /** The view over the three families' tables. */
+  /** The view over the families' tables. */
   events: {
     id: string;
     event_id: string;

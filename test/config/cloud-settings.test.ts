@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig, maskConfig } from '../../src/config.ts';
-import { MESSAGE_TYPES } from '../../src/domain.ts';
+import { CLOUD_TYPES } from '../../src/domain.ts';
 import { UsageError } from '../../src/errors.ts';
 
 const SECRET = 'a-webhook-secret-0123456789';
@@ -38,7 +38,7 @@ function problemsOf(env: Record<string, string>): string {
 describe('the cloud of the default source', () => {
   it('is none unless it is set; all message types are wanted, and drift is only reported', () => {
     expect(loadConfig({})).toMatchObject({
-      sources: [{ name: 'default', cloud: undefined, messageTypes: MESSAGE_TYPES }],
+      sources: [{ name: 'default', cloud: undefined, messageTypes: CLOUD_TYPES }],
       publicUrl: undefined,
       subscribe: 'report',
     });

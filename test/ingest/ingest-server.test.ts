@@ -3,7 +3,7 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompress
 import { version } from 'uuid';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { MESSAGE_TYPES } from '../../src/domain.ts';
+import { CLOUD_TYPES } from '../../src/domain.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { AUDIT, connectRaw, head, SECOND_SECRET, SECRET, serve } from './serve.ts';
@@ -73,10 +73,19 @@ describe('200', () => {
     expect((await answer).status).toBe(200);
   });
 
-  it.each(MESSAGE_TYPES)('is for deliveries of %s', async (messageType) => {
+  it.each(CLOUD_TYPES)('is for deliveries of %s', async (messageType) => {
     const { post, deliveries } = await serve();
     expect((await post('{}', {}, `/ingest/default/${messageType}`)).status).toBe(200);
     expect(deliveries).toMatchObject([{ messageType, recordCount: 1, records: '[{}]' }]);
+  });
+
+  it('is for deliveries of a type that is not known, if these are stored', async () => {
+    const { post, deliveries } = await serve({ storesOthers: true });
+    expect((await post('{}', {}, '/ingest/default/SOMETHING_NEW_2')).status).toBe(200);
+    expect((await post('{}', {}, '/ingest/default/something_new')).status).toBe(404);
+    expect(deliveries).toMatchObject([
+      { messageType: 'OTHER', sentType: 'SOMETHING_NEW_2', records: '[{}]' },
+    ]);
   });
 
   it('counts what is set aside beside the records', async () => {

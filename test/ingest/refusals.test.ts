@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { MESSAGE_TYPES } from '../../src/domain.ts';
+import { CLOUD_TYPES } from '../../src/domain.ts';
 import type { Durability } from '../../src/domain.ts';
 import { OutageError } from '../../src/errors.ts';
 import { createAdmission } from '../../src/ingest/admission.ts';
@@ -128,14 +128,14 @@ describe('404 and 405', () => {
     expect(await refusal(await post(BODY, {}, path))).toMatchObject({ status: 404, code: 'NOT_FOUND' });
   });
 
-  it.each(['AUDIT_LOG', 'audit_log_all', '__proto__', 'AUDIT_LOG_ALL%20', '%00'])(
-    '404 is for the message type %s, and names the nine',
+  it.each(['AUDIT_LOG', 'audit_log_all', '__proto__', 'AUDIT_LOG_ALL%20', '%00', 'OTHER', 'SOMETHING_NEW'])(
+    '404 is for the message type %s, and names all',
     async (messageType) => {
       const { post, deliveries } = await serve();
       expect(await refusal(await post(BODY, {}, `/ingest/default/${messageType}`))).toEqual({
         status: 404,
         code: 'NO_SUCH_MESSAGE_TYPE',
-        message: `unknown message type: use one of ${MESSAGE_TYPES.join(', ')}`,
+        message: `unknown message type: use one of ${CLOUD_TYPES.join(', ')}`,
       });
       expect(deliveries).toEqual([]);
     },

@@ -23,8 +23,8 @@ describe('the data of a job', () => {
   });
 
   it('is left alone when a newer program wrote it', () => {
-    const read = readBatch({ version: 3, deliveries: [good] }, ADDED_AT);
-    expect(read).toEqual({ kind: 'newer', version: 3 });
+    const read = readBatch({ version: 4, deliveries: [good] }, ADDED_AT);
+    expect(read).toEqual({ kind: 'newer', version: 4 });
   });
 
   it.each([
@@ -43,7 +43,7 @@ describe('the data of a job', () => {
   it.each([
     ['deliveryId', 'x', uuidv5(JSON.stringify({ ...good, deliveryId: 'x' }), ID_NAMESPACE)],
     ['source', 'a\0b', 'unknown'],
-    ['messageType', 'OTHER', 'UNKNOWN'],
+    ['messageType', 'SOMETHING', 'UNKNOWN'],
     ['receivedAt', 1e300, ADDED_AT],
     ['origin', null, 'webhook'],
     ['secretForm', 1, null],

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { MESSAGE_TYPES } from '../../src/domain.ts';
+import { CLOUD_TYPES } from '../../src/domain.ts';
 import type { ActualSubscription } from '../../src/subscribe/actual.ts';
 import { createOwnership, desiredSubscriptions, digestOf } from '../../src/subscribe/desired.ts';
 import type { DesiredSubscription } from '../../src/subscribe/desired.ts';
@@ -114,10 +114,10 @@ const anyActual: fc.Arbitrary<Omit<ActualSubscription, 'id'>> = fc.record({
     .tuple(
       fc.constantFrom(PUBLIC_URL, 'https://old.test', 'https://siem.test'),
       fc.constantFrom('default', 'south', 'gone'),
-      fc.constantFrom(...MESSAGE_TYPES),
+      fc.constantFrom(...CLOUD_TYPES),
     )
     .map(([host, source, type]) => `${host}/ingest/${source}/${type}`),
-  messageType: fc.constantFrom(...MESSAGE_TYPES, 'SOMETHING_NEW'),
+  messageType: fc.constantFrom(...CLOUD_TYPES, 'SOMETHING_NEW'),
   status: fc.constantFrom('ENABLED', 'DISABLED', ''),
   secretDigest: fc.option(anySecret.map(digestOf), { nil: undefined }),
 });
@@ -132,7 +132,7 @@ const anyCloud = fc
   );
 
 const anyDesired = fc
-  .tuple(fc.subarray([...MESSAGE_TYPES]), anySecret)
+  .tuple(fc.subarray([...CLOUD_TYPES]), anySecret)
   .map(([messageTypes, secret]) =>
     desiredSubscriptions({ source: 'default', publicUrl: PUBLIC_URL, secret, messageTypes }),
   );

@@ -1,6 +1,6 @@
 import { createCloudClient } from '../../src/cloud/client.ts';
 import type { CloudClient } from '../../src/cloud/client.ts';
-import type { MessageType } from '../../src/domain.ts';
+import type { CloudType } from '../../src/domain.ts';
 import type { Db } from '../../src/store/database.ts';
 import { createOwnership, desiredSubscriptions } from '../../src/subscribe/desired.ts';
 import { createSubscriber } from '../../src/subscribe/subscriber.ts';
@@ -12,7 +12,7 @@ export const PUBLIC_URL = 'https://sink.test';
 
 interface TestSubscriberOptions {
   db: Db;
-  messageTypes: readonly MessageType[];
+  messageTypes: readonly CloudType[];
   source?: string;
   secret?: string;
   clock?: FakeClock;

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { styleText } from 'node:util';
 import type { Logger } from 'pino';
-import { MESSAGE_TYPES } from '../../domain.ts';
+import { CLOUD_TYPES } from '../../domain.ts';
 import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
 import { createEmulator } from '../../../emulator/emulator.ts';
 import type { Db } from '../../store/database.ts';
@@ -15,7 +15,7 @@ import { sampleBody } from '../../serve/sample-delivery.ts';
 import { startService, type Service } from '../../serve/start-service.ts';
 import { countOf } from '../../units.ts';
 
-/** Deliveries a second: all nine message types within a second or two. */
+/** Deliveries a second: all message types within a second or two. */
 const RATE = 20;
 
 /** On a terminal one line is updated in place; a pipe gets a line every few seconds. */
@@ -125,5 +125,5 @@ async function showProgress(db: Db, signal: AbortSignal): Promise<void> {
 async function progressLine(db: Db): Promise<string> {
   const counts = await countEvents(db, ALL_SOURCES);
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
-  return `${countOf(total, 'event')} of ${counts.size} of ${MESSAGE_TYPES.length} message types have arrived`;
+  return `${countOf(total, 'event')} of ${counts.size} of ${CLOUD_TYPES.length} message types have arrived`;
 }

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { Command } from '@commander-js/extra-typings';
-import { MESSAGE_TYPES } from '../../domain.ts';
+import { CLOUD_TYPES } from '../../domain.ts';
 import { defineCommand, wholeNumber } from '../shared/options.ts';
 import { runOnStore } from '../shared/run-on-store.ts';
 import type { Settings } from '../shared/run-on-store.ts';
@@ -24,7 +24,7 @@ export function defineSources(program: Command, settings: Settings): void {
     .option('--api-token <place>', `API token: ${SECRET_FORMS}`)
     .option('--username <name>', 'user name at the API, instead of a token')
     .option('--password <place>', `password at the API: ${SECRET_FORMS}`)
-    .addOption(new Option('--type <types...>', 'message types to subscribe to').choices(MESSAGE_TYPES))
+    .addOption(new Option('--type <types...>', 'message types to subscribe to').choices(CLOUD_TYPES))
     .option('--deliveries-per-second <n>', 'limit in each ingest process', perSecond)
     .option('--bytes-per-second <n>', 'limit in each ingest process, of bodies as sent', perSecond)
     .action(async (name, options) => {

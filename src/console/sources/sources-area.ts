@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MESSAGE_TYPES } from '../../domain.ts';
+import { CLOUD_TYPES } from '../../domain.ts';
 import type { Operator } from '../../store/operator-log.ts';
 import type { Scope } from '../../store/scope.ts';
 import { jsonRoute, NOTHING } from '../api/route.ts';
@@ -114,7 +114,7 @@ const addRoute = ({ add }: SourcesOptions) =>
         api_token: z.string().max(10_000).optional(),
         username: z.string().max(1_000).optional(),
         password: z.string().max(1_000).optional(),
-        message_types: z.array(z.enum(MESSAGE_TYPES)).optional(),
+        message_types: z.array(z.enum(CLOUD_TYPES)).optional(),
         deliveries_per_second: limit.meta({ description: 'limit in each ingest process' }),
         bytes_per_second: limit.meta({ description: 'limit in each ingest process, of bodies as sent' }),
       }),

@@ -21,6 +21,8 @@ export const EVENT_CLASSES: Readonly<Record<RecordKind, string>> = {
   sms: 'SMS',
   gdpr: 'GDPR',
   location: 'LOCATION',
+  alert: 'ALERT',
+  other: 'OTHER',
 };
 
 /** The code of an audit record; otherwise the class of its kind. */

@@ -1,0 +1,97 @@
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { readMessageType } from '../../src/domain.ts';
+import { createBatchStore } from '../../src/handlers/store-batch.ts';
+import { replayQuarantined } from '../../src/replay/replay.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
+import { searchEvents } from '../../src/store/search-events.ts';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { deliveryToEvents } from '../support/convert.ts';
+import { queuedDelivery } from '../support/deliveries.ts';
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+
+const logger = pino({ level: 'silent' });
+const giveUp = new AbortController().signal;
+const store = (...deliveries: Parameters<ReturnType<typeof createBatchStore>>[0]['deliveries']) =>
+  createBatchStore(test.db, logger, giveUp)({ deliveries });
+
+it.each([
+  ['AUDIT_LOG_ALL', { messageType: 'AUDIT_LOG_ALL' }],
+  ['ALERT', { messageType: 'ALERT' }],
+  ['SOMETHING_NEW', { messageType: 'OTHER', sentType: 'SOMETHING_NEW' }],
+  ['OTHER', { messageType: 'OTHER', sentType: 'OTHER' }],
+  [`A${'_'.repeat(62)}`, { messageType: 'OTHER', sentType: `A${'_'.repeat(62)}` }],
+  [`A${'_'.repeat(63)}`, undefined],
+  ['AB', undefined],
+  ['1ABC', undefined],
+  ['audit_log_all', undefined],
+  ['AUDIT-LOG', undefined],
+  ['AUDIT\n', undefined],
+])('%j names %o if others are stored', (name, expected) => {
+  expect(readMessageType(name, true)).toEqual(expected);
+  const isKnown = expected !== undefined && !('sentType' in expected);
+  expect(readMessageType(name, false)).toEqual(isKnown ? expected : undefined);
+});
+
+it('events of two unknown types with the same content are two events, with ids of their own names', () => {
+  const idOf = (sentType: string) =>
+    deliveryToEvents(queuedDelivery('OTHER', [{ a: 1 }], { sentType })).events[0]?.eventId;
+  expect(idOf('NEW_ONE')).not.toBe(idOf('NEW_TWO'));
+  expect(idOf('NEW_ONE')).toBe(idOf('NEW_ONE'));
+  // Once the type is known, its events have the ids of before.
+  expect(idOf('SMS_LOG_ALL')).toBe(
+    deliveryToEvents(queuedDelivery('SMS_LOG_ALL', [{ a: 1 }])).events[0]?.eventId,
+  );
+});
+
+it('stores events of an unknown type with their name and time, finds them by text and counts them', async () => {
+  const record = { timestamp: '2026-01-31T08:00:00.123Z', org_id: 5, note: 'needle' };
+  await store(
+    queuedDelivery('OTHER', [record], { sentType: 'NEW_ONE' }),
+    queuedDelivery('AUDIT_LOG_ALL', [{}]),
+  );
+  const found = await searchEvents(test.db, ALL_SOURCES, { text: 'NEEDLE' }, { limit: 5 });
+  expect(found).toMatchObject([
+    {
+      messageType: 'OTHER',
+      family: 'other',
+      occurredAt: '2026-01-31T08:00:00.123Z',
+      orgId: '5',
+      columns: { sent_type: 'NEW_ONE' },
+      payload: { note: 'needle' },
+    },
+  ]);
+  const { rows } = await sql`
+    select message_type, event_count::int as events, adds_up from conservation order by 1`.execute(test.db);
+  expect(rows).toEqual([
+    { message_type: 'AUDIT_LOG_ALL', events: 1, adds_up: true },
+    { message_type: 'OTHER', events: 1, adds_up: true },
+  ]);
+  const sent = await sql`select sent_type from deliveries order by 1`.execute(test.db);
+  expect(sent.rows).toEqual([{ sent_type: 'NEW_ONE' }, { sent_type: null }]);
+});
+
+it('a quarantined record of an unknown type is replayed under its name', async () => {
+  await sql`alter table other_events add constraint poison check (org_id <> 666)`.execute(test.db);
+  const delivery = queuedDelivery('OTHER', [{ org_id: 666 }], { sentType: 'NEW_ONE' });
+  await store(delivery);
+  await sql`alter table other_events drop constraint poison`.execute(test.db);
+  const { rows } = await sql<{ id: string }>`select quarantine_id as id from quarantine`.execute(test.db);
+  const context = { db: test.db, logger, maxBodyBytes: 1024 * 1024, scope: ALL_SOURCES, giveUp };
+  const replays = await replayQuarantined(
+    context,
+    rows.map(({ id }) => id),
+  );
+  expect(replays).toMatchObject([{ kind: 'replayed', events: 1 }]);
+  const stored = await sql`select event_id, sent_type from other_log where org_id = 666`.execute(test.db);
+  expect(stored.rows).toEqual([
+    { event_id: deliveryToEvents(delivery).events[0]?.eventId, sent_type: 'NEW_ONE' },
+  ]);
+});
