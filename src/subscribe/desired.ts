@@ -23,11 +23,17 @@ export interface DesiredOptions {
   readonly messageTypes: readonly MessageType[];
 }
 
+/** Whether subscriptions of a message type are alert subscriptions, which have an API of their own. */
+export function isAlert(messageType: string): boolean {
+  return messageType === 'ALERT';
+}
+
 /** One subscription per message type, with the ingest URL of the source for that type. */
 export function desiredSubscriptions(options: DesiredOptions): DesiredSubscription[] {
   const { source, publicUrl, secret, messageTypes } = options;
   return messageTypes.map((messageType) => ({
-    application: APPLICATION,
+    // An alert subscription has no application.
+    application: isAlert(messageType) ? '' : APPLICATION,
     url: `${publicUrl}/ingest/${source}/${messageType}`,
     secret,
     messageType,
