@@ -1,4 +1,4 @@
-import type { MessageType } from '../../src/domain.ts';
+import type { WebhookType } from '../../src/domain.ts';
 import type { User } from '../world/people.ts';
 import { createClientEvents } from './client-events.ts';
 import type { Delivery, EndUsers } from './end-users.ts';
@@ -11,7 +11,7 @@ export interface Network {
    * Causes at least one event of this type, unless the world lacks what the event needs (an access point, a client, a
    * user).
    */
-  happen(type: MessageType): void;
+  happen(type: WebhookType): void;
 }
 
 /** As in a real account, most audit events are log-ins and log-outs. */
@@ -64,7 +64,7 @@ export function createNetwork(parts: NetworkParts & { endUsers: EndUsers; users:
     journal.append(gdprEntry(occasion(), admin.login_name, client.macAddress));
   }
 
-  const happenings: Readonly<Record<MessageType, () => void>> = {
+  const happenings: Readonly<Record<WebhookType, () => void>> = {
     LOCATION_AP_CENTRIC: observeAtAccessPoint,
     LOCATION_CLIENT_CENTRIC: observeClient,
     AUDIT_LOG_ALL: administer,

@@ -7,7 +7,7 @@ import { EMULATOR_LOGINS } from '../accounts.ts';
 import type { Clock } from '../../src/clock.ts';
 import { createEmulator } from '../emulator.ts';
 import type { EmulatorSetup } from '../emulator.ts';
-import { MESSAGE_TYPES } from '../../src/domain.ts';
+import { WEBHOOK_TYPES } from '../../src/domain.ts';
 
 /** A clock that stands still until it is moved. As of any clock, a sleep rejects when its signal aborts. */
 export interface ManualClock extends Clock {
@@ -183,7 +183,7 @@ export async function startReceiver(
 }
 
 /** Bodies that subscribe one receiver to message types, each at its own path. */
-export function subscriptionsTo(url: string, secret: string, types: readonly string[] = MESSAGE_TYPES) {
+export function subscriptionsTo(url: string, secret: string, types: readonly string[] = WEBHOOK_TYPES) {
   return types.map((type) => ({
     application: 'test',
     url: `${url}/${type}`,
