@@ -43,7 +43,8 @@ const FORMATS = [
 ] as const;
 
 function typeOf(value: unknown): string {
-  if (value === null || value === undefined) return 'null';
+  if (value === undefined) return 'nothing';
+  if (value === null) return 'null';
   if (typeof value !== 'string') return Number.isInteger(value) ? 'integer' : typeof value;
   const format = FORMATS.find(([, pattern]) => pattern.test(value));
   return format === undefined ? 'string' : `string (${format[0]})`;
