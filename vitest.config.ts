@@ -25,6 +25,7 @@ const PROGRAM = [
 const LONG = [
   'test/cloud/secrecy.test.ts',
   'test/commands/access.test.ts',
+  'test/commands/dialects.test.ts',
   'test/commands/quarantine.test.ts',
   'test/console/access/accounts.test.ts',
   'test/console/access/openid-log-in.test.ts',
