@@ -1,5 +1,5 @@
 import { expect, vi } from 'vitest';
-import { MESSAGE_TYPES } from '../../src/domain.ts';
+import { WEBHOOK_TYPES } from '../events/journal.ts';
 import type { EmulatorSetup } from '../emulator.ts';
 import type { Received } from './harness.ts';
 import { manualClock, startEmulator, startReceiver, subscriptionsTo } from './harness.ts';
@@ -8,7 +8,7 @@ import { manualClock, startEmulator, startReceiver, subscriptionsTo } from './ha
 export async function setUp(
   setup: EmulatorSetup = {},
   secret = 'secret',
-  types: readonly string[] = MESSAGE_TYPES,
+  types: readonly string[] = WEBHOOK_TYPES,
 ) {
   const clock = manualClock();
   const receiver = await startReceiver();

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { MESSAGE_TYPES } from '../../src/domain.ts';
+import { WEBHOOK_TYPES } from '../events/journal.ts';
 import type { EmulatedSecretForm } from '../sending/secret-forms.ts';
 import type { Received } from './harness.ts';
 import { manualClock, startEmulator, startReceiver, subscriptionsTo } from './harness.ts';
@@ -53,7 +53,7 @@ describe('sending', () => {
     const setup = await setUp();
     await live(setup, 1000);
     const first = setup.receiver.received.slice(0, 9).map(typeOf);
-    expect(first.toSorted()).toEqual(MESSAGE_TYPES.toSorted());
+    expect(first.toSorted()).toEqual(WEBHOOK_TYPES.toSorted());
   });
 
   it('keeps time by itself: all nine types come at the given rate without a clock that is moved', async () => {
@@ -62,7 +62,7 @@ describe('sending', () => {
     await call('POST', '/subscriptions/webhook', { body: subscriptionsTo(receiver.url, 's') });
     await vi.waitFor(
       () => {
-        expect(new Set(receiver.received.map(typeOf))).toEqual(new Set(MESSAGE_TYPES));
+        expect(new Set(receiver.received.map(typeOf))).toEqual(new Set(WEBHOOK_TYPES));
       },
       { timeout: 10_000 },
     );
