@@ -3,6 +3,7 @@ import { configDefaults, defineConfig } from 'vitest/config';
 /** Tests that start the whole program again and again, for minutes: `npm run test:program` runs them. */
 const PROGRAM = [
   'test/commands/doctor/doctor.test.ts',
+  'test/e2e/alerts.test.ts',
   'test/e2e/demo.test.ts',
   'test/e2e/first-start.test.ts',
   'test/e2e/forward.test.ts',

@@ -51,10 +51,9 @@ async function prepare(databaseUrl: string): Promise<void> {
   const db = openDatabase(databaseUrl, () => undefined);
   try {
     await migrateStore(db);
-    const none = { audit: undefined, location: undefined, log: undefined };
     // It creates the months around the given time, so call it for all months that a service would have run in.
     for (let days = SEEDED_DAYS; days >= 0; days -= 30) {
-      await maintainPartitions(db, new Date(Date.now() - days * DAY_MS), none);
+      await maintainPartitions(db, new Date(Date.now() - days * DAY_MS), {});
     }
   } finally {
     await db.destroy();

@@ -116,11 +116,21 @@ const TYPES: Readonly<Record<MessageType, readonly [number, string, string, stri
     `${LOG}, 'username', username, 'status', 'DELIVERED', 'tel', '+4179' || number % 10000000, 'providerType', 'TWILIO'`,
   ],
   GDPR_LOG_ALL: [
-    0.01,
+    0.005,
     'org_id, username, client_mac, status, description, record_id',
     `client_number % 5, username, client::macaddr, 'COMPLETE', 'Personal data of the client ' || client || ' was erased', number::text`,
     `${LOG}, 'admin', username, 'mac', client, 'status', 'COMPLETE', 'category', 'CLIENT_DATA',
       'description', 'Personal data of the client ' || client || ' was erased'`,
+  ],
+  ALERT: [
+    0.005,
+    'org_id, record_id, summary, severity_id, severity_name, alert_source_id, alert_source_name, acknowledged',
+    `client_number % 5, number::text, 'Access point ap-' || ap_number || ' is offline', 1, 'Critical', ap_number::text,
+      'ap-' || ap_number, false`,
+    `'owner_id', 1234567, 'org_id', client_number % 5, 'timestamp', to_char(t at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+      'id', number::text, 'summary', 'Access point ap-' || ap_number || ' is offline', 'severity_id', 1,
+      'severity_name', 'Critical', 'acknowledged', false,
+      'source', jsonb_build_object('source_id', ap_number::text, 'source_name', 'ap-' || ap_number)`,
   ],
 };
 

@@ -137,6 +137,7 @@ export function loadConfig(
       audit: settings.RETENTION_AUDIT_MONTHS,
       location: settings.RETENTION_LOCATION_MONTHS,
       log: settings.RETENTION_LOG_MONTHS,
+      alerts: settings.RETENTION_ALERTS_MONTHS,
       deliveries: settings.RETENTION_DELIVERIES_MONTHS,
     },
     quarantine: { maxBytes: settings.QUARANTINE_MAX_BYTES, months: settings.RETENTION_QUARANTINE_MONTHS },

@@ -3,8 +3,8 @@
  *
  * cloud         the network management cloud service: it sends webhooks and serves the REST API
  * source        one cloud account that sends to us: a name, its secrets, its API credentials
- * message type  one of the nine the cloud names, spelled exactly as it spells them
- * family        `audit`, `location` or `log`: three handlers, three tables
+ * message type  one of the nine the cloud names, spelled exactly as it spells them, or `ALERT`
+ * family        `audit`, `location`, `log` or `alerts`: four handlers, four tables
  * delivery      one inbound POST, whole; never used for anything outbound
  * record        one JSON object of a delivery (a body is one object or an array of them)
  * event         one stored row; a record gives one, a location record one per observation
@@ -15,8 +15,8 @@
  * destination   a SIEM or other system that events are forwarded to
  */
 
-/** The message types of the specification, "Events". */
-export const MESSAGE_TYPES = [
+/** The message types of webhook subscriptions (specification, "Events"). */
+export const WEBHOOK_TYPES = [
   'LOCATION_AP_CENTRIC',
   'LOCATION_CLIENT_CENTRIC',
   'AUDIT_LOG_ALL',
@@ -28,12 +28,20 @@ export const MESSAGE_TYPES = [
   'SMS_LOG_ALL',
 ] as const;
 
+export type WebhookType = (typeof WEBHOOK_TYPES)[number];
+
+/**
+ * All message types. The name `ALERT` is ours: the cloud sends alerts for subscriptions of another kind, at
+ * `/alert-subscriptions/webhooks` (published OpenAPI description), which name no message type.
+ */
+export const MESSAGE_TYPES = [...WEBHOOK_TYPES, 'ALERT'] as const;
+
 export type MessageType = (typeof MESSAGE_TYPES)[number];
 
 /** Stands for the message type where not even that could be read: such a delivery lies in quarantine whole. */
 export const UNKNOWN_MESSAGE_TYPE = 'UNKNOWN';
 
-export const FAMILIES = ['audit', 'location', 'log'] as const;
+export const FAMILIES = ['audit', 'location', 'log', 'alerts'] as const;
 
 export type Family = (typeof FAMILIES)[number];
 
@@ -48,6 +56,7 @@ export const FAMILY_OF: Readonly<Record<MessageType, Family>> = {
   AUTHENTICATION_LOG_ALL: 'log',
   EMAIL_LOG_ALL: 'log',
   SMS_LOG_ALL: 'log',
+  ALERT: 'alerts',
 };
 
 /** How an event reached us: pushed by the cloud, or read back through its API. */
@@ -61,7 +70,7 @@ export type Durability = 'queued' | 'spooled';
 
 const messageTypes: ReadonlySet<string> = new Set(MESSAGE_TYPES);
 
-/** Whether a text is one of the nine message types, spelled as the cloud spells it. */
+/** Whether a text is a message type, spelled exactly. */
 export function isMessageType(text: string): text is MessageType {
   return messageTypes.has(text);
 }

@@ -13,6 +13,7 @@ const SUMMARIES: Readonly<
   AUTHENTICATION_LOG_ALL: [['reply'], ['reject_reason'], ['ssid'], ['auth_type']],
   EMAIL_LOG_ALL: [['status'], ['approver_email', 'approved by ']],
   SMS_LOG_ALL: [['status'], ['tel', 'to '], ['provider_type']],
+  ALERT: [['severity_name'], ['summary'], ['alert_source_name']],
 };
 
 /** An event as far as its summary needs it. */

@@ -11,6 +11,7 @@ export type FieldKind =
   | 'key[]'
   | 'bigint'
   | 'bigint[]'
+  | 'boolean'
   | 'double precision'
   | 'timestamptz'
   | 'inet'
@@ -46,6 +47,7 @@ export const OCCURRED_AT: Readonly<Record<Family, Field>> = {
   audit: field('occurred_at', 'timestamptz', 'time_stamp', 'timestamp'),
   location: field('occurred_at', 'timestamptz', 'seen_epoch', 'seen_time', 'time_stamp', 'timestamp'),
   log: field('occurred_at', 'timestamptz', 'time_stamp', 'timestamp'),
+  alerts: field('occurred_at', 'timestamptz', 'time_stamp', 'timestamp'),
 };
 
 const RECORD_ID = field('record_id', 'key', 'id');
@@ -174,10 +176,39 @@ const SMS: readonly Field[] = [
   field('provider_type', 'text'),
 ];
 
+/** The member of an alert that contains its source, and the columns that are read from there. */
+export const ALERT_SOURCE = 'source';
+export const ALERT_SOURCE_FIELDS: readonly Field[] = [
+  field('alert_source_id', 'key', 'source_id'),
+  field('alert_source_name', 'key', 'source_name'),
+  field('alert_source_type', 'text', 'source_type'),
+  field('alert_source_type_id', 'text', 'source_type_id'),
+];
+
+const ALERT: readonly Field[] = [
+  RECORD_ID,
+  field('summary', 'text'),
+  field('severity_id', 'bigint'),
+  field('severity_name', 'text'),
+  field('category_id', 'bigint'),
+  field('category_name', 'text'),
+  field('message_metadata_id', 'bigint'),
+  field('message_metadata_type', 'text'),
+  ...ALERT_SOURCE_FIELDS,
+  field('site_id', 'bigint'),
+  field('site_name', 'text'),
+  field('alert_policy_id', 'bigint'),
+  field('alert_policy_name', 'text'),
+  field('alert_rule_id', 'bigint'),
+  field('acknowledged', 'boolean'),
+  field('acknowledged_username', 'text'),
+  field('tags', 'jsonb'),
+];
+
 /**
  * The typed columns of each message type. The audit record is the specification's; location records
  * are as published by the vendor and seen by older receivers; the shapes of the other webhook payloads
- * are not published, so these are the members of the REST API's log records of the same kind.
+ * are not published, so these are the members of the REST API's log records and alerts (`XiqAlert`).
  */
 export const FIELDS: Readonly<Record<MessageType, readonly Field[]>> = {
   AUDIT_LOG_ALL: AUDIT,
@@ -189,14 +220,16 @@ export const FIELDS: Readonly<Record<MessageType, readonly Field[]>> = {
   AUTHENTICATION_LOG_ALL: AUTHENTICATION,
   EMAIL_LOG_ALL: EMAIL,
   SMS_LOG_ALL: SMS,
+  ALERT,
 };
 
 /** The table that contains each family's events. */
-export const TABLE_OF: Readonly<Record<Family, 'audit_events' | 'location_observations' | 'log_entries'>> = {
+export const TABLE_OF = {
   audit: 'audit_events',
   location: 'location_observations',
   log: 'log_entries',
-};
+  alerts: 'alerts_received',
+} as const satisfies Readonly<Record<Family, string>>;
 
 /** The table that contains a message type's events. */
 export const tableOf = (messageType: MessageType) => TABLE_OF[FAMILY_OF[messageType]];

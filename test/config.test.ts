@@ -143,6 +143,7 @@ describe('each setting', () => {
       { retentionMonths: { audit: undefined, location: undefined, log: undefined, deliveries: 24 } },
     ],
     [{ RETENTION_LOG_MONTHS: '13' }, { retentionMonths: { audit: undefined, location: undefined, log: 13 } }],
+    [{ RETENTION_ALERTS_MONTHS: '14' }, { retentionMonths: { alerts: 14 } }],
     [
       { QUARANTINE_MAX_BYTES: '1048576', RETENTION_QUARANTINE_MONTHS: '3' },
       { quarantine: { maxBytes: 1_048_576, months: 3 } },
@@ -414,14 +415,14 @@ describe('secrets', () => {
       listen: 'https://0.0.0.0:8080',
       admin: '127.0.0.1:8081, this machine only',
       publicUrl: undefined,
-      sources: ['default (2 secrets, 9 message types, no API)'],
+      sources: ['default (2 secrets, 10 message types, no API)'],
       subscribe: 'report',
       durability: 'normal',
       spool: 'at most 10 GiB, 512 MiB left free',
       maxBodyBytes: 10 * 1024 * 1024,
       maxBytesInFlight: 64 * 1024 * 1024,
       trustedProxies: undefined,
-      retentionMonths: 'audit: all, location: 6, log: all, deliveries: all',
+      retentionMonths: 'audit: all, location: 6, log: all, alerts: all, deliveries: all',
       quarantine: 'at most 1073741824 bytes for each source, months: all',
       destinations: ['default'],
       traces: undefined,
@@ -463,7 +464,7 @@ describe('a name that looks like a setting', () => {
 
   it('with a prefix of its own is an error that lists the settings with that prefix', () => {
     expect(problemsOf({ RETENTION_DAYS: '7' })).toEqual([
-      'RETENTION_DAYS is not a setting: there are RETENTION_AUDIT_MONTHS, RETENTION_LOCATION_MONTHS, RETENTION_LOG_MONTHS, RETENTION_DELIVERIES_MONTHS, RETENTION_QUARANTINE_MONTHS',
+      'RETENTION_DAYS is not a setting: there are RETENTION_AUDIT_MONTHS, RETENTION_LOCATION_MONTHS, RETENTION_LOG_MONTHS, RETENTION_ALERTS_MONTHS, RETENTION_DELIVERIES_MONTHS, RETENTION_QUARANTINE_MONTHS',
     ]);
     expect(problemsOf({ SPOOL_DIR: '/x' })).toEqual([expect.stringContaining('SPOOL_MAX_BYTES')]);
   });

@@ -1,15 +1,6 @@
 import type { Clock } from '../../src/clock.ts';
-import { MESSAGE_TYPES } from '../../src/domain.ts';
 import type { MessageType } from '../../src/domain.ts';
 import type { LogKind } from '../../src/cloud/contract/logs.ts';
-
-/** The types of events: the message types, and alerts, which have subscriptions of their own. */
-export const EVENT_TYPES = [...MESSAGE_TYPES, 'ALERT'] as const;
-
-export type EventType = (typeof EVENT_TYPES)[number];
-
-/** The message types of `/subscriptions/webhook`: all but alerts. */
-export const WEBHOOK_TYPES = EVENT_TYPES.filter((type) => type !== 'ALERT');
 
 /** A record in the form that a webhook carries. */
 export type SentRecord = Readonly<Record<string, unknown>>;
@@ -31,7 +22,7 @@ interface FullDescription {
 
 /** An event: sent to the subscribers of its type, and listed if the type has a log. */
 export interface Entry {
-  messageType: EventType;
+  messageType: MessageType;
   sent: SentRecord;
   listed?: ListedRecord;
   /** Members of the log record that change later, such as the status of a message. */

@@ -1,7 +1,8 @@
 import type { Clock } from '../../src/clock.ts';
 import type { Tokens } from '../access/tokens.ts';
 import type { EndUsers } from '../events/end-users.ts';
-import type { EventType, Journal } from '../events/journal.ts';
+import type { MessageType } from '../../src/domain.ts';
+import type { Journal } from '../events/journal.ts';
 import type { Operations } from '../http/operations.ts';
 import { inDialect } from '../http/in-dialect.ts';
 import type { Dialect } from '../dialects.ts';
@@ -44,7 +45,7 @@ interface Parts {
   dialect: Dialect;
   status: () => EmulatorStatus;
   /** Causes an event. */
-  happen: (type: EventType) => void;
+  happen: (type: MessageType) => void;
 }
 
 /** All operations of the emulator in its dialect, grouped as in the specification. */

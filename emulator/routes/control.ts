@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { EVENT_TYPES } from '../events/journal.ts';
-import type { EventType } from '../events/journal.ts';
+import { MESSAGE_TYPES } from '../../src/domain.ts';
+import type { MessageType } from '../../src/domain.ts';
 import { badRequest } from '../http/errors.ts';
 import { faultsChangeSchema, faultsSchema } from '../sending/faults.ts';
 import type { FaultSwitch } from '../sending/faults.ts';
@@ -34,7 +34,7 @@ interface Needs {
   tokens: Tokens;
   status: () => EmulatorStatus;
   /** Causes an event. */
-  happen: (type: EventType) => void;
+  happen: (type: MessageType) => void;
 }
 
 /** Calls that the cloud does not have: delivery counts, simulated failures and events. They need no token. */
@@ -69,7 +69,10 @@ export function controlRoutes({ faults, tokens, status, happen }: Needs): Route[
     openRoute('POST', '/emulator/events', 'Cause events at once, whatever the rate', {
       access: 'control',
       input: z.object({
-        body: z.strictObject({ type: z.enum(EVENT_TYPES), count: z.int().min(1).max(MAX_EVENTS).default(1) }),
+        body: z.strictObject({
+          type: z.enum(MESSAGE_TYPES),
+          count: z.int().min(1).max(MAX_EVENTS).default(1),
+        }),
       }),
       success: empty(204),
       handle({ body: { type, count } }) {

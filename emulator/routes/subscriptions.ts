@@ -4,8 +4,6 @@ import {
   subscriptionSchema,
   updateSubscriptionRequestSchema,
 } from '../../src/cloud/contract/subscription.ts';
-import type { SubscriptionRequest } from '../../src/cloud/contract/subscription.ts';
-import { WEBHOOK_TYPES } from '../events/journal.ts';
 import { visibleTo } from '../access/visibility.ts';
 import { ApiError, found } from '../http/errors.ts';
 import type { FaultSwitch } from '../sending/faults.ts';
@@ -32,9 +30,7 @@ export function subscriptionRoutes({ world, subscriptions, faults }: Needs): Rou
 
   const create = route('POST', path, 'Create webhook subscriptions', {
     access: ['subscriptions-webhook'],
-    input: z.object({
-      body: createSubscriptionsRequestSchema.refine(isOfWebhooks, 'has a type without webhooks'),
-    }),
+    input: z.object({ body: createSubscriptionsRequestSchema }),
     success: array(subscriptionSchema),
     creates: true,
     handle: ({ body }) => body.map((request) => subscriptions.create(request)),
@@ -88,10 +84,4 @@ export function subscriptionRoutes({ world, subscriptions, faults }: Needs): Rou
       },
     }),
   ];
-}
-
-/** Whether the subscriptions are all of message types; alerts have subscriptions of their own. */
-function isOfWebhooks(requests: readonly SubscriptionRequest[]): boolean {
-  const types = new Set<string>(WEBHOOK_TYPES);
-  return requests.every(({ message_type: type }) => types.has(type));
 }

@@ -1,9 +1,10 @@
-import type { EventType, Journal, SentRecord } from '../events/journal.ts';
+import type { MessageType } from '../../src/domain.ts';
+import type { Journal, SentRecord } from '../events/journal.ts';
 import type { Random } from '../random.ts';
 
 /** One delivery, ready to send. */
 export interface OutgoingDelivery {
-  messageType: EventType;
+  messageType: MessageType;
   url: string;
   secret: string;
   body: string;
@@ -13,7 +14,7 @@ export interface OutgoingDelivery {
 /** A subscription of either kind, as the outbox sees it. */
 export interface Target {
   id: number;
-  messageType: EventType;
+  messageType: MessageType;
   url: string;
   secret: string;
   isEnabled: boolean;

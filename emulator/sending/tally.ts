@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { EVENT_TYPES } from '../events/journal.ts';
-import type { EventType } from '../events/journal.ts';
+import { MESSAGE_TYPES } from '../../src/domain.ts';
+import type { MessageType } from '../../src/domain.ts';
 
 const typeTallySchema = z.object({
   deliveries: z.int().describe('Requests sent, including repetitions'),
@@ -10,7 +10,7 @@ const typeTallySchema = z.object({
 });
 
 /** Delivery counts by message type. */
-export const tallySchema = z.record(z.enum(EVENT_TYPES), typeTallySchema);
+export const tallySchema = z.record(z.enum(MESSAGE_TYPES), typeTallySchema);
 
 type Counts = z.output<typeof tallySchema>;
 
@@ -18,18 +18,18 @@ type Counts = z.output<typeof tallySchema>;
 export interface Tally {
   counts(): Counts;
   /** Counts the records of a new delivery. */
-  begun(type: EventType, records: number): void;
-  sent(type: EventType): void;
-  lost(type: EventType): void;
+  begun(type: MessageType, records: number): void;
+  sent(type: MessageType): void;
+  lost(type: MessageType): void;
   /** Counts an answer by its HTTP status, or `failed` without an answer. */
-  answered(type: EventType, status: number | 'failed'): void;
+  answered(type: MessageType, status: number | 'failed'): void;
 }
 
 /** Creates a tally of zeros. */
 export function createTally(): Tally {
   const counts = tallySchema.parse(
     Object.fromEntries(
-      EVENT_TYPES.map((type) => [type, { deliveries: 0, records: 0, lost: 0, answers: {} }]),
+      MESSAGE_TYPES.map((type) => [type, { deliveries: 0, records: 0, lost: 0, answers: {} }]),
     ),
   );
   return {

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { Clock } from '../../src/clock.ts';
 import { createEmulator } from '../emulator.ts';
 import type { EmulatorSetup } from '../emulator.ts';
-import { WEBHOOK_TYPES } from '../events/journal.ts';
+import { WEBHOOK_TYPES } from '../../src/domain.ts';
 import { createCall, logIn } from './call.ts';
 import type { Answered } from './call.ts';
 

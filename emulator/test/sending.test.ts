@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { WEBHOOK_TYPES } from '../events/journal.ts';
+import { WEBHOOK_TYPES } from '../../src/domain.ts';
 import type { EmulatedSecretForm } from '../sending/secret-forms.ts';
 import type { Received } from './harness.ts';
 import { manualClock, startEmulator, startReceiver, subscriptionsTo } from './harness.ts';

@@ -87,6 +87,7 @@ const environmentSchema = z.object({
   RETENTION_AUDIT_MONTHS: retention,
   RETENTION_LOCATION_MONTHS: retention,
   RETENTION_LOG_MONTHS: retention,
+  RETENTION_ALERTS_MONTHS: retention,
   RETENTION_DELIVERIES_MONTHS: retention,
   RETENTION_QUARANTINE_MONTHS: retention,
   QUARANTINE_MAX_BYTES: integer(MIB, 2 ** 50).default(1024 * MIB),

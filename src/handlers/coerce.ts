@@ -29,6 +29,8 @@ function coerce(value: unknown, kind: FieldKind): string | null {
       return toBigint(value);
     case 'bigint[]':
       return toArray(value, toBigint);
+    case 'boolean':
+      return toBoolean(value);
     case 'double precision':
       return toDouble(value);
     case 'timestamptz':
@@ -90,6 +92,11 @@ function toBigint(value: unknown): string | null {
 }
 
 const toSafeInteger = (number: number) => (Number.isSafeInteger(number) ? String(number) : null);
+
+function toBoolean(value: unknown): string | null {
+  const text = toText(value)?.trim().toLowerCase();
+  return text === 'true' || text === 'false' ? text : null;
+}
 
 function toDouble(value: unknown): string | null {
   const text = toText(value)?.trim() ?? '';

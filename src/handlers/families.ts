@@ -1,6 +1,7 @@
 import type { Family } from '../domain.ts';
 import { canonicalAround, canonicalJson, isJsonObject } from '../exact-json.ts';
 import type { JsonObject } from '../exact-json.ts';
+import { ALERT_SOURCE, ALERT_SOURCE_FIELDS } from '../message-types.ts';
 import type { Field } from '../message-types.ts';
 import { readField } from './coerce.ts';
 
@@ -61,8 +62,18 @@ const oneEvent: Handler = (record) => [
   { payload: canonicalJson(record), read: (field) => readField(record, field) },
 ];
 
+/** One event of an alert, whose source is an object of its own (published description, `XiqAlert`). */
+const oneAlert: Handler = (record) => {
+  const inner = record[ALERT_SOURCE];
+  const source = isJsonObject(inner) ? inner : {};
+  const read = (field: Field) =>
+    readField(record, field) ?? (ALERT_SOURCE_FIELDS.includes(field) ? readField(source, field) : null);
+  return [{ payload: canonicalJson(record), read }];
+};
+
 export const HANDLERS: Readonly<Record<Family, Handler>> = {
   audit: oneEvent,
   location: splitObservations,
   log: oneEvent,
+  alerts: oneAlert,
 };

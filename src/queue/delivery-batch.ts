@@ -144,8 +144,8 @@ export function* unreadableOf({ unreadable, packed }: ReadDelivery): Generator<S
 
 /** The data of one job: the deliveries of one group commit, in order of arrival. */
 export const DeliveryBatch = z.object({
-  /** 2 if any delivery is packed: an older worker leaves such a job to a newer one. */
-  version: z.literal([1, 2]),
+  /** 2 if any delivery is packed, 3 if any is of `ALERT`: an older worker leaves such a job to a newer one. */
+  version: z.literal([1, 2, 3]),
   deliveries: z.array(QueuedDelivery),
 });
 
@@ -153,8 +153,10 @@ export type DeliveryBatch = z.infer<typeof DeliveryBatch>;
 
 /** The job of these deliveries, in the oldest version that has room for them. */
 export function toBatch(deliveries: readonly QueuedDelivery[]): DeliveryBatch {
+  const hasAlert = deliveries.some(({ messageType }) => messageType === 'ALERT');
   const isPacked = deliveries.some(({ packed }) => packed !== undefined);
-  return { version: isPacked ? 2 : 1, deliveries: [...deliveries] };
+  const version = hasAlert ? 3 : isPacked ? 2 : 1;
+  return { version, deliveries: [...deliveries] };
 }
 
 /** One job: at most 512 deliveries or 1 MiB of them; a larger delivery gets a job of its own. */

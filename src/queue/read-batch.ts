@@ -9,7 +9,7 @@ export type ReadBatch =
   | { readonly kind: 'deliveries'; readonly deliveries: readonly ReadDelivery[]; readonly malformed: number }
   | { readonly kind: 'newer'; readonly version: number };
 
-const NewerBatch = z.object({ version: z.int().min(3) });
+const NewerBatch = z.object({ version: z.int().min(4) });
 
 /** A batch, to read its deliveries one by one. */
 const AnyDeliveries = z.object({ deliveries: z.array(z.unknown()) });

@@ -17,7 +17,7 @@ export interface EventFilter {
   readonly mac?: string | undefined;
   /** MAC address of the access point only. */
   readonly accessPoint?: string | undefined;
-  /** A device's serial number, host name or id, exactly. */
+  /** A device's serial number, host name or id, or an alert's source by id or name, exactly. */
   readonly device?: string | undefined;
   /** Part of the record's text (JSON as Postgres prints it), in any case. */
   readonly text?: string | undefined;
@@ -77,6 +77,7 @@ const TYPES_OF: Readonly<Record<Family, readonly MessageType[]>> = {
   audit: MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === 'audit'),
   location: MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === 'location'),
   log: MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === 'log'),
+  alerts: MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === 'alerts'),
 };
 
 function typesOf(
@@ -89,17 +90,21 @@ function typesOf(
   return types.length === TYPES_OF[family].length ? 'all' : types;
 }
 
-/** The column of the user name; observations have none. */
+/** The column of the user name; observations and alerts have none. */
 const USER_COLUMN: Readonly<Record<Family, 'user_name' | 'username' | undefined>> = {
   audit: 'user_name',
   location: undefined,
   log: 'username',
+  alerts: undefined,
 };
+
+/** Whether the family has columns of clients and access points. */
+const hasStations = (family: Family) => family === 'location' || family === 'log';
 
 function canHold(family: Family, { user, code, accessPoint }: EventFilter): boolean {
   if (user !== undefined && USER_COLUMN[family] === undefined) return false;
   if (code !== undefined && family !== 'audit') return false;
-  return accessPoint === undefined || family !== 'audit';
+  return accessPoint === undefined || hasStations(family);
 }
 
 function* columnConditions(family: Family, filter: EventFilter): Generator<Condition> {
@@ -146,7 +151,7 @@ function branchesOf(family: Family, filter: EventFilter): readonly Branch[] {
 const EVERYTHING: Branch = { condition: sql`true`, isOrdered: true };
 
 function macBranches(family: Family, mac: string): readonly Branch[] {
-  if (family === 'audit') return [];
+  if (!hasStations(family)) return [];
   return [
     { condition: sql`client_mac = ${mac}::macaddr`, isOrdered: true },
     {
@@ -164,6 +169,11 @@ function deviceBranches(family: Family, device: string): readonly Branch[] {
       return [];
     case 'log':
       return [{ condition: sql`device_serial_number = ${device}`, isOrdered: true }];
+    case 'alerts': {
+      const byName = sql`alert_source_name = ${device}`;
+      const byId = sql`alert_source_id = ${device} and (${byName}) is not true`;
+      return [byName, byId].map((condition) => ({ condition, isOrdered: true }));
+    }
     case 'audit': {
       const byName = sql`host_names @> array[${device}]::text[]`;
       const names: Branch = { condition: byName, isOrdered: false };

@@ -50,6 +50,7 @@ function asText({ column, kind }: Field): RawBuilder<unknown> {
     case 'text':
     case 'key':
     case 'bigint':
+    case 'boolean':
     case 'double precision':
     case 'macaddr':
     case 'jsonb':
@@ -65,6 +66,7 @@ const COLUMNS_OF: Readonly<Record<Family, readonly Field[]>> = {
   audit: columnsOf('audit'),
   location: columnsOf('location'),
   log: columnsOf('log'),
+  alerts: columnsOf('alerts'),
 };
 
 function columnsOf(family: Family): readonly Field[] {

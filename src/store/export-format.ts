@@ -70,7 +70,11 @@ const VIEW_COLUMNS: readonly CsvColumn[] = [
 ];
 
 /** The typed columns that the view's columns are read from. */
-const VIEW_NEEDS: ReadonlySet<string> = new Set([...VIEW_COLUMNS.map(({ name }) => name), 'username']);
+const VIEW_NEEDS: ReadonlySet<string> = new Set([
+  ...VIEW_COLUMNS.map(({ name }) => name),
+  'username',
+  'summary',
+]);
 
 function columnsOf(messageType: MessageType): readonly CsvColumn[] {
   const typed = FIELDS[messageType].map(({ column, kind }) => ({

@@ -14,10 +14,8 @@ export interface PartitionedTable {
   readonly key: string | undefined;
 }
 
-/** Months that rows are kept, by family, and those of `deliveries`. Undefined: for ever. */
-export type RetentionMonths = Readonly<Record<Family, number | undefined>> & {
-  readonly deliveries?: number | undefined;
-};
+/** Months that rows are kept, by family, and those of `deliveries`. Absent or undefined: for ever. */
+export type RetentionMonths = Readonly<Partial<Record<Family | 'deliveries', number | undefined>>>;
 
 /** The tables in the order in which a transaction that stores locks them. */
 export const PARTITIONED: readonly PartitionedTable[] = [

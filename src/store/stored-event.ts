@@ -49,7 +49,7 @@ export function viewEvent({ family, columns }: Pick<StoredEvent, 'family' | 'col
     code: textOf(columns['code']),
     clientMac: textOf(columns['client_mac']),
     apMac: textOf(columns['ap_mac']),
-    description: textOf(columns['description']),
+    description: textOf(columns['description'] ?? columns['summary']),
   };
 }
 

@@ -176,7 +176,7 @@ export interface Tables {
     /** In the format of the version that wrote it. */
     figures: ColumnType<unknown, string, string>;
   };
-  /** The view over the three families' tables. */
+  /** The view over the families' tables. */
   events: {
     id: string;
     event_id: string;

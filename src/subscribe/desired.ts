@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { MessageType } from '../domain.ts';
+import type { MessageType, WebhookType } from '../domain.ts';
 
 /** The application name of our subscriptions in the cloud. */
 const APPLICATION = 'xiq-sink';
@@ -9,7 +9,7 @@ export interface DesiredSubscription {
   readonly application: string;
   readonly url: string;
   readonly secret: string;
-  readonly messageType: MessageType;
+  readonly messageType: WebhookType;
   readonly status: 'ENABLED';
 }
 
@@ -23,10 +23,11 @@ export interface DesiredOptions {
   readonly messageTypes: readonly MessageType[];
 }
 
-/** One subscription per message type, with the ingest URL of the source for that type. */
+/** One webhook subscription per message type, with the ingest URL of the source for that type. Alerts have none. */
 export function desiredSubscriptions(options: DesiredOptions): DesiredSubscription[] {
   const { source, publicUrl, secret, messageTypes } = options;
-  return messageTypes.map((messageType) => ({
+  const webhookTypes = messageTypes.filter((type) => type !== 'ALERT');
+  return webhookTypes.map((messageType) => ({
     application: APPLICATION,
     url: `${publicUrl}/ingest/${source}/${messageType}`,
     secret,

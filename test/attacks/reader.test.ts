@@ -221,7 +221,14 @@ describe('the service', () => {
 });
 
 describe('the trail', () => {
-  const tables = ['audit_events', 'location_observations', 'log_entries', 'deliveries', 'quarantine'];
+  const tables = [
+    'audit_events',
+    'location_observations',
+    'log_entries',
+    'alerts_received',
+    'deliveries',
+    'quarantine',
+  ];
   it.each([
     ...[...tables, 'audit_events_default', 'operator_log'].map((table) => `truncate ${table}`),
     'delete from audit_events',

@@ -75,7 +75,7 @@ test('what arrived in the last hour, day and week is counted by type', async () 
   );
   const { arrived, sources } = overviewSchema.parse(await admin.get('/overview'));
   expect(sources).toEqual(['default', 'other']);
-  expect(arrived).toHaveLength(9);
+  expect(arrived).toHaveLength(10);
   expect(arrived).toContainEqual({
     message_type: 'AUDIT_LOG_ALL',
     hour: { deliveries: 2, events: 6 },

@@ -95,10 +95,11 @@ const SAMPLES: Readonly<Record<MessageType, object>> = {
   AUTHENTICATION_LOG_ALL: { username: 'guest', reply: 'Access-Reject', rejectReason: 'wrong password' },
   EMAIL_LOG_ALL: { username: 'guest', approverEmail: 'boss@example.com' },
   SMS_LOG_ALL: { tel: '+4912345', status: 'SEND_OUT' },
+  ALERT: { id: 'a-1', timestamp: new Date().toISOString(), summary: 'Access point offline', severity_id: 1 },
 };
 
 describe.each(BACKENDS)('serve, $backend', ({ available, usesRedis }) => {
-  it.skipIf(!available)('stores all nine message types, as arrays and as single objects', async () => {
+  it.skipIf(!available)('stores all message types, as arrays and as single objects', async () => {
     const database = await databaseOfItsOwn();
     const program = await start(await settingsFor(usesRedis, database.databaseUrl));
     for (const messageType of MESSAGE_TYPES) {

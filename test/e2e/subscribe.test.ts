@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createCloudClient } from '../../src/cloud/client.ts';
 import type { CloudClient } from '../../src/cloud/client.ts';
 import type { Subscription } from '../../src/cloud/contract/subscription.ts';
-import { MESSAGE_TYPES } from '../../src/domain.ts';
+import { WEBHOOK_TYPES } from '../../src/domain.ts';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
 import type { EmulatorSetup } from '../../emulator/emulator.ts';
@@ -123,7 +123,7 @@ describe('subscribe', () => {
     expect(await held()).toEqual([]);
     expect(await run(settings, 'subscribe', 'apply')).toMatchObject({ code: 0 });
     const made = await held();
-    expect(typesOf(made)).toEqual([...MESSAGE_TYPES].sort());
+    expect(typesOf(made)).toEqual([...WEBHOOK_TYPES].sort());
     expect(made[0]).toMatchObject({
       application: 'xiq-sink',
       url: `http://127.0.0.1:9/ingest/default/${made[0]?.message_type}`,
@@ -224,7 +224,7 @@ describe('serve', () => {
     const { settings, held } = await createCircle();
     const program = await serve({ ...settings, SUBSCRIBE: 'auto', LOG_LEVEL: 'trace' });
     await waitFor(() => program.output().includes('subscriptions repaired'));
-    expect(typesOf(await held())).toEqual([...MESSAGE_TYPES].sort());
+    expect(typesOf(await held())).toEqual([...WEBHOOK_TYPES].sort());
     expect(await program.end('SIGTERM')).toBe(0);
   });
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { MESSAGE_TYPES } from '../../src/domain.ts';
+import { MESSAGE_TYPES, WEBHOOK_TYPES } from '../../src/domain.ts';
 import { createBatchStore, storeGroup } from '../../src/handlers/store-batch.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 import { openStoringDatabase } from '../../src/store/database.ts';
@@ -94,7 +94,7 @@ const everything = (): QueuedDelivery[] => [
 
 /** All that is stored, without what differs between two databases. */
 async function contents(db: Db) {
-  const tables = ['audit_events', 'location_observations', 'log_entries'];
+  const tables = ['audit_events', 'location_observations', 'log_entries', 'alerts_received'];
   const events = tables.map(async (table) => {
     const { rows } = await sql`
       select to_jsonb(t) - 'id' - 'xid' as row from ${sql.table(table)} t order by event_id`.execute(db);
@@ -121,7 +121,8 @@ describe('storing by COPY', () => {
     expect(stored.map((rows) => rows.length)).toEqual([
       1 + ODD_TEXTS.length,
       2,
-      MESSAGE_TYPES.length - 3,
+      WEBHOOK_TYPES.length - 3,
+      1,
       deliveries.length,
     ]);
     expect(copied).toEqual({

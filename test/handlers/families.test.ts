@@ -108,9 +108,12 @@ describe('splitObservations', () => {
   });
 });
 
-it.each(['audit', 'log'] as const)('a record of the family %s is one event, read from itself', (family) => {
-  const record = { b: 2, a: [{ c: 1 }], observations: [{ b: 3 }, {}] };
-  const parts = [...HANDLERS[family](record, 0)];
-  expect(parts.map(({ payload }) => payload)).toEqual([canonicalJson(record)]);
-  expect(parts.map(({ read }) => read(fieldOf('bigint', 'b')))).toEqual(['2']);
-});
+it.each(['audit', 'log', 'alerts'] as const)(
+  'a record of the family %s is one event, read from itself',
+  (family) => {
+    const record = { b: 2, a: [{ c: 1 }], observations: [{ b: 3 }, {}] };
+    const parts = [...HANDLERS[family](record, 0)];
+    expect(parts.map(({ payload }) => payload)).toEqual([canonicalJson(record)]);
+    expect(parts.map(({ read }) => read(fieldOf('bigint', 'b')))).toEqual(['2']);
+  },
+);

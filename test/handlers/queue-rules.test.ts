@@ -177,11 +177,11 @@ const TESTS: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
   },
 
   'data of a newer version': async (bench) => {
-    await bench.queue.add('batch', { version: 3, deliveries: 'of a shape to come' });
+    await bench.queue.add('batch', { version: 4, deliveries: 'of a shape to come' });
     const { stored, logged } = startWorker(bench.location);
     await waitFor(async () => (await bench.queue.getJobCounts('delayed'))['delayed'] === 1);
     expect(stored).toEqual([]);
-    expect(logged('jobs of version 3 need a newer version of xiq-sink')).toBe(true);
+    expect(logged('jobs of version 4 need a newer version of xiq-sink')).toBe(true);
   },
 
   'shut-down in an outage': async (bench) => {

@@ -129,7 +129,7 @@ describe('404 and 405', () => {
   });
 
   it.each(['AUDIT_LOG', 'audit_log_all', '__proto__', 'AUDIT_LOG_ALL%20', '%00'])(
-    '404 is for the message type %s, and names the nine',
+    '404 is for the message type %s, and names all',
     async (messageType) => {
       const { post, deliveries } = await serve();
       expect(await refusal(await post(BODY, {}, `/ingest/default/${messageType}`))).toEqual({

@@ -15,9 +15,9 @@ export async function up(db) {
 
 /** What the next version of the jobs changes: a number that older workers do not know. */
 const CHANGES: readonly (readonly [file: string, from: string, to: string])[] = [
-  ['src/queue/delivery-batch.ts', 'z.literal([1, 2])', 'z.literal([1, 2, 3])'],
-  ['src/queue/delivery-batch.ts', 'version: isPacked ? 2 : 1', 'version: 3'],
-  ['src/queue/read-batch.ts', '.min(3)', '.min(4)'],
+  ['src/queue/delivery-batch.ts', 'z.literal([1, 2, 3])', 'z.literal([1, 2, 3, 4])'],
+  ['src/queue/delivery-batch.ts', 'return { version,', 'return { version: 4,'],
+  ['src/queue/read-batch.ts', '.min(4)', '.min(5)'],
 ];
 
 /**

@@ -2,7 +2,9 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ZodError } from 'zod';
 import {
+  decodeBatch,
   DeliveryBatch,
+  encodeBatch,
   packBody,
   toBatch,
   recordsOf,
@@ -26,7 +28,7 @@ describe('a batch', () => {
 
   it.each([
     { deliveries: [delivery] },
-    { version: 3, deliveries: [delivery] },
+    { version: 4, deliveries: [delivery] },
     { version: 1, deliveries: [{ ...delivery, messageType: 'OTHER' }] },
     { version: 1, deliveries: [{ ...delivery, records: [{}] }] },
     { version: 1, deliveries: [{ ...delivery, deliveryId: 'x' }] },
@@ -58,6 +60,14 @@ describe('a packed delivery', () => {
   it('makes its batch one of version 2, which an older worker leaves to a newer one', () => {
     expect(toBatch([delivery, packed]).version).toBe(2);
     expect(toBatch([delivery]).version).toBe(1);
+  });
+});
+
+describe('an alert', () => {
+  it('makes its batch one of version 3, which an older worker leaves to a newer one', () => {
+    const alert = queuedDelivery('ALERT', [{ id: 'a-1' }]);
+    expect(toBatch([alert, { ...delivery, ...packBody(delivery) }]).version).toBe(3);
+    expect(decodeBatch(encodeBatch([alert])).deliveries).toEqual([alert]);
   });
 });
 

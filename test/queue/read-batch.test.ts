@@ -23,8 +23,8 @@ describe('the data of a job', () => {
   });
 
   it('is left alone when a newer program wrote it', () => {
-    const read = readBatch({ version: 3, deliveries: [good] }, ADDED_AT);
-    expect(read).toEqual({ kind: 'newer', version: 3 });
+    const read = readBatch({ version: 4, deliveries: [good] }, ADDED_AT);
+    expect(read).toEqual({ kind: 'newer', version: 4 });
   });
 
   it.each([

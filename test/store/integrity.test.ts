@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => test.drop());
 
-const EVENT_TABLES = ['audit_events', 'location_observations', 'log_entries'];
+const EVENT_TABLES = ['audit_events', 'location_observations', 'log_entries', 'alerts_received'];
 
 const RELATIONS = [
   ...EVENT_TABLES.flatMap((table) => [table, `${table}_2031_11`, `${table}_default`]),

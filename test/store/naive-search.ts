@@ -11,6 +11,7 @@ export async function naiveSearch(db: Db, filter: EventFilter): Promise<string[]
     select events.id from events
       left join audit_events as audit on audit.id = events.id
       left join log_entries as log on log.id = events.id
+      left join alerts_received as alert on alert.id = events.id
     where (${isAny(types)}::text[] is null or events.message_type = any(${isAny(types)}::text[]))
       and (${isAny(source)}::text is null or events.source = ${isAny(source)})
       and (${isAny(user)}::text is null or events.user_name = ${isAny(user)})
@@ -19,7 +20,8 @@ export async function naiveSearch(db: Db, filter: EventFilter): Promise<string[]
       and (${isAny(mac)}::macaddr is null or ${isAny(mac)} in (events.client_mac, events.ap_mac))
       and (${isAny(accessPoint)}::macaddr is null or events.ap_mac = ${isAny(accessPoint)})
       and (${isAny(device)}::text is null or ${isAny(device)} = any(
-        array[log.device_serial_number] || audit.host_names || audit.device_ids::text[]))
+        array[log.device_serial_number, alert.alert_source_id, alert.alert_source_name] || audit.host_names
+          || audit.device_ids::text[]))
       and (${isAny(text)}::text is null or position(lower(${isAny(text)}) in lower(events.payload::text)) > 0)
       and (${isAny(since)}::timestamptz is null or events.occurred_at >= ${isAny(since)})
       and (${isAny(until)}::timestamptz is null or events.occurred_at < ${isAny(until)})

@@ -105,8 +105,8 @@ describe('partitions', () => {
     const now = new Date('2040-01-01T00:00:00Z');
     const reports = await Promise.all([1, 2, 3].map(() => maintainPartitions(test.db, now, KEEP_ALL)));
     const created = reports.flatMap((report) => report.created);
-    expect(created).toHaveLength(20);
-    expect(new Set(created).size).toBe(20);
+    expect(created).toHaveLength(25);
+    expect(new Set(created).size).toBe(25);
     expect(reports.flatMap(({ blocked }) => blocked)).toEqual([]);
   });
 });

@@ -23,6 +23,7 @@ const VIEWS = {
   AUTHENTICATION_LOG_ALL: 'authentication_log',
   EMAIL_LOG_ALL: 'email_log',
   SMS_LOG_ALL: 'sms_log',
+  ALERT: 'alert_log',
 } as const;
 
 async function columnsOf(relation: string): Promise<Record<string, string>> {
@@ -66,7 +67,7 @@ describe('the tables', () => {
           ...new Set(MESSAGE_TYPES.map(tableOf)),
         ]})`.execute(test.db);
     expect(rows).toEqual([{ default: "nextval('events_id_seq'::regclass)" }]);
-    expect(new Set(Object.values(FAMILY_OF)).size).toBe(3);
+    expect(new Set(Object.values(FAMILY_OF)).size).toBe(4);
   });
 
   it('are migrated once', async () => {
@@ -83,6 +84,8 @@ describe('the tables', () => {
     ['client in logs', `select * from log_entries where client_mac = '00:00:00:00:00:01'`],
     ['user in logs', `select * from log_entries where username = 'x'`],
     ['device in logs', `select * from log_entries where device_serial_number = 'x'`],
+    ['source of alerts', `select * from alerts_received where alert_source_name = 'x'`],
+    ['source id of alerts', `select * from alerts_received where alert_source_id = 'x'`],
     [
       'time',
       `select * from events where occurred_at < now() order by occurred_at desc, event_id desc limit 5`,

@@ -25,12 +25,11 @@ export const POOL = {
 } as const;
 
 /** How many events `storeVariedEvents` stores. */
-export const STORED = 800;
+export const STORED = 880;
 
 /** Stores events of all types, with values of the pool, among them characters that are hard to write. */
 export async function storeVariedEvents(db: Db): Promise<void> {
-  const none = { audit: undefined, location: undefined, log: undefined };
-  await maintainPartitions(db, PARTITIONED, none);
+  await maintainPartitions(db, PARTITIONED, {});
   const store = createBatchStore(db, pino({ level: 'silent' }), new AbortController().signal);
   for (const [place, source] of POOL.sources.entries()) {
     const deliveries = MESSAGE_TYPES.map((type, index) => {
@@ -77,5 +76,10 @@ function toRecord(type: MessageType, seed: number): Record<string, unknown> {
     case 'EMAIL_LOG_ALL':
     case 'SMS_LOG_ALL':
       return { ...members, id: seed };
+    case 'ALERT': {
+      const source = { source_id: pick(POOL.devices, 1), source_name: pick(POOL.devices, 2) };
+      const { orgId, description } = members;
+      return { id: seed, timestamp: timeStamp, orgId, summary: description, source };
+    }
   }
 }

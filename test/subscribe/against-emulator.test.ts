@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createCloudClient } from '../../src/cloud/client.ts';
 import type { CloudClient } from '../../src/cloud/client.ts';
 import type { Subscription } from '../../src/cloud/contract/subscription.ts';
-import { MESSAGE_TYPES } from '../../src/domain.ts';
+import { WEBHOOK_TYPES } from '../../src/domain.ts';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
 import { changesOf } from '../../src/subscribe/plan.ts';
@@ -38,7 +38,7 @@ function clientOf(login: keyof typeof EMULATOR_LOGINS): CloudClient {
 }
 
 function subscriber(options: { secret?: string; client?: CloudClient } = {}) {
-  return testSubscriber(apiUrl, { db: test.db, messageTypes: MESSAGE_TYPES, client, ...options });
+  return testSubscriber(apiUrl, { db: test.db, messageTypes: WEBHOOK_TYPES, client, ...options });
 }
 
 /** The subscriptions in the cloud, whether or not it lists them at the moment. */
@@ -53,7 +53,7 @@ async function held(): Promise<Subscription[]> {
 
 const heldTypes = async () => (await held()).map(({ message_type }) => message_type ?? '').sort();
 
-const ALL_TYPES = [...MESSAGE_TYPES].sort();
+const ALL_TYPES = [...WEBHOOK_TYPES].sort();
 
 describe('apply, twice', () => {
   it.each([

@@ -96,7 +96,9 @@ export async function unguarded(db: Db, work: (trx: Trx) => Promise<unknown>): P
 /** Empties everything that deliveries are stored in. */
 export async function emptyTables(db: Db): Promise<void> {
   await unguarded(db, (trx) =>
-    sql`truncate audit_events, location_observations, log_entries, deliveries, quarantine`.execute(trx),
+    sql`truncate audit_events, location_observations, log_entries, alerts_received, deliveries, quarantine`.execute(
+      trx,
+    ),
   );
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 // oxlint-disable-next-line no-restricted-imports -- domain.ts, which the pattern for other rooms also hits here
-import { MESSAGE_TYPES } from '../../domain.ts';
+import { WEBHOOK_TYPES } from '../../domain.ts';
 import { idSchema } from './shared.ts';
 
 /** Whether the cloud sends the events of a subscription. */
@@ -14,7 +14,7 @@ const subscriptionRequestSchema = z.object({
   application: z.string().min(1),
   url: z.url({ protocol: /^https?$/ }),
   secret: z.string(),
-  message_type: z.enum(MESSAGE_TYPES),
+  message_type: z.enum(WEBHOOK_TYPES),
   status: z.enum(SUBSCRIPTION_STATUSES).optional(),
 });
 

@@ -15,7 +15,7 @@ import { sampleBody } from '../../serve/sample-delivery.ts';
 import { startService, type Service } from '../../serve/start-service.ts';
 import { countOf } from '../../units.ts';
 
-/** Deliveries a second: all nine message types within a second or two. */
+/** Deliveries a second: all message types within a second or two. */
 const RATE = 20;
 
 /** On a terminal one line is updated in place; a pipe gets a line every few seconds. */

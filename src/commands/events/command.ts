@@ -77,7 +77,7 @@ export function defineEvents(program: Command, settings: Settings): void {
       .option('--code <code>', 'event code of an audit record', wholeNumber)
       .option('--mac <address>', 'MAC address of a client or an access point, in any notation', macAddress)
       .option('--ap <address>', 'MAC address of an access point', macAddress)
-      .option('--device <name>', 'exact serial number, host name or id of a device')
+      .option('--device <name>', 'exact serial number, host name or id of a device, or source of an alert')
       .option('--org <id>', 'organization id', wholeNumber)
       .option('--text <text>', 'text that the record contains')
       .option('--source <name>', 'exact source name');

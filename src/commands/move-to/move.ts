@@ -122,7 +122,7 @@ async function copyAll(
 ): Promise<readonly MovedTable[]> {
   // Around each month, partitions are created; none is dropped.
   for (const month of await readMonths(source.db)) {
-    await maintainPartitions(target, month, { audit: undefined, location: undefined, log: undefined });
+    await maintainPartitions(target, month, {});
   }
   await moveSequences(source.db, target);
   let progress: Progress | undefined;

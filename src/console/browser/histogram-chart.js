@@ -59,10 +59,12 @@ export function drawBars(place, { bars, bucket_seconds: width }, chosen) {
   const starts = bars.map(({ start }) => Date.parse(start) / 1000);
   const first = starts[0] ?? 0;
   const end = (starts.at(-1) ?? 0) + width;
-  const families = bars.map(({ counts }) => familyCounts(counts));
-  const audit = families.map((counts) => counts.audit);
-  const withLocation = families.map((counts) => counts.audit + counts.location);
-  const all = families.map((counts) => counts.audit + counts.location + counts.log);
+  const counted = bars.map(({ counts }) => familyCounts(counts));
+  let below = counted.map(() => 0);
+  const stacked = FAMILIES.map((family) => {
+    below = counted.map((counts, index) => counts[family] + (below[index] ?? 0));
+    return below;
+  });
   const colour = coloursOf(place);
   const path = uPlot.paths.bars?.({ size: [0.9], align: 1 });
   /** @param {string} token */
@@ -88,13 +90,13 @@ export function drawBars(place, { bars, bucket_seconds: width }, chosen) {
       legend: { show: false },
       cursor: { x: false, y: false, points: { show: false }, drag: { x: false, y: false, setScale: false } },
       // The tallest first: the others are drawn over it.
-      series: [{}, series('--log'), series('--location'), series('--audit')],
+      series: [{}, ...FAMILIES.map((family) => series(`--${family}`)).toReversed()],
       axes: [
         { ...axis, values: timeLabels },
         { ...axis, size: 60, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6] },
       ],
     },
-    [starts, all, withLocation, audit],
+    [starts, ...stacked.toReversed()],
     place,
   );
   new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: HEIGHT })).observe(place);
@@ -158,16 +160,20 @@ function followPointer(area, count, chosen) {
   });
 }
 
+/** The families, in the order of their bars from the bottom up. */
+export const FAMILIES = /** @type {const} */ (['audit', 'location', 'log', 'alerts']);
+
 /**
  * The events of a bar by family.
  *
  * @param {Record<string, number>} counts by message type
  */
 export function familyCounts(counts) {
-  const families = { audit: 0, location: 0, log: 0 };
+  const families = { audit: 0, location: 0, log: 0, alerts: 0 };
   for (const [type, count] of Object.entries(counts)) {
     if (type.startsWith('LOCATION_')) families.location += count;
     else if (type === 'AUDIT_LOG_ALL') families.audit += count;
+    else if (type === 'ALERT') families.alerts += count;
     else families.log += count;
   }
   return families;

@@ -1,5 +1,5 @@
 import { request } from './api.js';
-import { drawBars, familyCounts } from './histogram-chart.js';
+import { drawBars, FAMILIES, familyCounts } from './histogram-chart.js';
 
 // The histogram of a search: bars by family. A range is selected by dragging, or by two sliders and a button, for
 // keyboards and screen readers. The range is then searched.
@@ -80,19 +80,12 @@ function search(edges, { from, to }) {
 
 const numbers = new Intl.NumberFormat('en');
 
-/** The names of the families, in the order of their bars from the bottom up. */
-const FAMILIES = /** @type {const} */ ([
-  ['audit', 'audit'],
-  ['location', 'location'],
-  ['log', 'logs'],
-]);
-
 /** @param {Histogram} histogram */
 function legend({ bars, is_complete: isComplete }) {
   const line = document.createElement('p');
   line.className = 'row legend';
   const totals = bars.map(({ counts }) => familyCounts(counts));
-  const sum = totals.reduce((all, { audit, location, log }) => all + audit + location + log, 0);
+  const sum = totals.flatMap((counts) => Object.values(counts)).reduce((all, count) => all + count, 0);
   if (!isComplete && sum === 0) {
     line.textContent =
       'Counting the events of this range takes too long. Choose a shorter range, or add a user, code or MAC address.';
@@ -101,13 +94,13 @@ function legend({ bars, is_complete: isComplete }) {
   const about = isComplete ? '' : 'about ';
   line.append(`${about}${numbers.format(sum)} ${sum === 1 ? 'event' : 'events'}`);
   if (!isComplete) line.append(badgeOf('estimate from a sample'));
-  for (const [family, name] of FAMILIES) {
+  for (const family of FAMILIES) {
     const count = totals.reduce((all, counts) => all + counts[family], 0);
     if (count === 0) continue;
     const item = document.createElement('span');
     const swatch = document.createElement('span');
     swatch.className = `swatch ${family}`;
-    item.append(swatch, ` ${name} ${about}${numbers.format(count)}`);
+    item.append(swatch, ` ${family === 'log' ? 'logs' : family} ${about}${numbers.format(count)}`);
     line.append(item);
   }
   return line;

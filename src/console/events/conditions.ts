@@ -62,7 +62,7 @@ export const rangeShape = {
 
 /** Message types as a query parameter. */
 export const typeShape = {
-  type: several(z.enum(MESSAGE_TYPES, 'must be one of the nine message types'))
+  type: several(z.enum(MESSAGE_TYPES, 'must be a message type'))
     .optional()
     .describe('message type; can be repeated'),
 };
@@ -76,7 +76,9 @@ export const conditionShape = {
   org: id('organization id').optional(),
   mac: mac('MAC address of a client or an access point, in any notation').optional(),
   ap: mac('MAC address of an access point, in any notation').optional(),
-  device: text('serial number, host name or id of a device (exact match)').optional(),
+  device: text(
+    'serial number, host name or id of a device, or of the source of an alert (exact match)',
+  ).optional(),
   source: text('source (exact match)').optional(),
   text: text('any part of the record, ignoring case').optional(),
 };

@@ -62,6 +62,7 @@ const LEADING_COLUMNS: Readonly<Record<MessageType, readonly string[]>> = {
   AUTHENTICATION_LOG_ALL: ['username', 'client_mac', 'ap_mac', 'ssid', 'auth_type', 'reply', 'reject_reason'],
   EMAIL_LOG_ALL: ['username', 'approver_email', 'status'],
   SMS_LOG_ALL: ['username', 'tel', 'status', 'provider_type'],
+  ALERT: ['severity_name', 'summary', 'alert_source_name', 'site_name', 'acknowledged'],
 };
 
 const TIME: Column<StoredEvent> = {
@@ -97,7 +98,7 @@ const typedColumn = (column: string): Column<StoredEvent> => ({
 
 function kindOf(column: string): Pick<Column<StoredEvent>, 'kind'> {
   if (isNumber(column)) return { kind: 'number' };
-  return column === 'description' ? { kind: 'wrap' } : {};
+  return column === 'description' || column === 'summary' ? { kind: 'wrap' } : {};
 }
 
 /** Longer texts are shown in full on the page of the event. */

@@ -22,6 +22,7 @@ export const ECS_CATEGORIES: Readonly<
   sms: undefined,
   gdpr: { category: ['iam'], type: ['user', 'deletion'] },
   location: { category: ['host'], type: ['info'] },
+  alert: undefined,
 };
 
 const observerMac: Reading = (fact) => {
@@ -87,7 +88,7 @@ const planOf = eachKind((kind, { action }) =>
       'ecs.version': '9.4.0',
       'observer.vendor': VENDOR,
       'observer.product': PRODUCT,
-      'event.kind': 'event',
+      'event.kind': kind === 'alert' ? 'alert' : 'event',
       'event.category': ECS_CATEGORIES[kind]?.category,
       'event.type': ECS_CATEGORIES[kind]?.type,
       'event.action': action,

@@ -17,7 +17,7 @@ export interface Facts {
 }
 
 /** Columns whose names differ for the same meaning, or are the same for different meanings. */
-const FACT_OF_COLUMN: Readonly<Record<string, string>> = { username: 'user_name' };
+const FACT_OF_COLUMN: Readonly<Record<string, string>> = { username: 'user_name', summary: 'description' };
 const FACT_OF_GDPR_COLUMN: Readonly<Record<string, string>> = {
   ...FACT_OF_COLUMN,
   category: 'gdpr_category',
@@ -46,7 +46,7 @@ export function factsOf(event: StoredEvent): Facts {
   const derived = {
     ...derive(kind, told),
     outcome,
-    severity: String(severityOf(kind, outcome)),
+    severity: String(severityOf(kind, outcome, event)),
     payload: JSON.stringify(event.payload),
   };
   return { kind, told, derived };

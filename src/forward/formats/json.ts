@@ -2,10 +2,11 @@ import { MESSAGE_TYPES } from '../../domain.ts';
 import { FIELDS, type FieldKind } from '../../message-types.ts';
 import { envelopeColumns } from '../../store/stored-event.ts';
 import type { Format } from '../sender.ts';
-import { asTold, decimal, json, time, type Reading } from './readings.ts';
+import { asTold, decimal, json, time, truth, type Reading } from './readings.ts';
 
 /** An int64 stays a string, because most JSON readers would round it. */
 const READINGS: Partial<Record<FieldKind, Reading>> = {
+  boolean: truth,
   'double precision': decimal,
   timestamptz: time,
   jsonb: json,

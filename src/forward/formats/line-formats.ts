@@ -21,6 +21,7 @@ export const EVENT_CLASSES: Readonly<Record<RecordKind, string>> = {
   sms: 'SMS',
   gdpr: 'GDPR',
   location: 'LOCATION',
+  alert: 'ALERT',
 };
 
 /** The code of an audit record; otherwise the class of its kind. */

@@ -10,8 +10,8 @@ interface OcsfRow {
   /** The thousands are the category; the type is class * 100 + activity. */
   readonly classUid: number;
   readonly activityId: number;
-  /** 1 informational, 2 low; a failure is always low. */
-  readonly severityId: 1 | 2;
+  /** 0 unknown, 1 informational, 2 low; a failure is always low, and an alert can have another one. */
+  readonly severityId: 0 | 1 | 2;
   /** Members that the class requires and the record may lack, and those that are the same in all records of the kind. */
   readonly constants: Readonly<Record<string, unknown>>;
   readonly mappings: readonly Mapping[];
@@ -26,6 +26,10 @@ const HOST_PROFILE = { 'metadata.profiles': ['host'] };
 const STATUS_IDS: Readonly<Record<string, number>> = { unknown: 0, success: 1, failure: 2 };
 
 const statusId: Reading = (fact) => STATUS_IDS[text(fact)];
+/** Informational, medium and critical, of the severities in CEF that alerts have. */
+const ALERT_SEVERITY_IDS: Readonly<Record<string, number>> = { 3: 1, 6: 3, 9: 5 };
+
+const alertSeverityId: Reading = (fact) => ALERT_SEVERITY_IDS[text(fact)];
 const lowIfFailure: Reading = (fact) => (fact === 'failure' ? 2 : undefined);
 
 /** The mappings of every event. */
@@ -200,6 +204,13 @@ export const OCSF_ROWS: Readonly<Record<RecordKind, OcsfRow>> = {
     severityId: 1,
     constants: { 'device.name': UNKNOWN, 'device.type_id': 0 },
     mappings: LOCATED,
+  },
+  alert: {
+    classUid: 0,
+    activityId: OTHER,
+    severityId: 0,
+    constants: { activity_name: 'Alert', ...HOST_PROFILE },
+    mappings: [['severity', 'severity_id', alertSeverityId]],
   },
 };
 

@@ -43,6 +43,9 @@ export const decimal: Reading<number> = (fact) => {
   return text(fact).trim() !== '' && Number.isFinite(number) ? number : undefined;
 };
 
+/** True or false. */
+export const truth: Reading<boolean> = (fact) => fact === 'true' || (fact === 'false' ? false : undefined);
+
 /** Seconds in another unit. */
 export const seconds =
   (unitsPerSecond: number): Reading<number> =>
@@ -107,6 +110,7 @@ export const always =
 
 const READING_OF_KIND: Partial<Record<FieldKind, Reading>> = {
   bigint: integer,
+  boolean: truth,
   'double precision': decimal,
   timestamptz: time,
 };
@@ -119,5 +123,5 @@ const readingOfColumn = new Map(
     .toReversed(),
 );
 
-/** How to read a fact without a mapping: numbers and times as such, anything else as text. */
+/** How to read a fact without a mapping: numbers, times and truth values as such, anything else as text. */
 export const unmappedReading = (fact: string): Reading => readingOfColumn.get(fact) ?? asTold;

@@ -17,6 +17,7 @@ export const RECORD_KINDS = [
   'sms',
   'gdpr',
   'location',
+  'alert',
 ] as const;
 
 export type RecordKind = (typeof RECORD_KINDS)[number];
@@ -52,6 +53,7 @@ export const KINDS: Readonly<Record<RecordKind, KindText>> = {
   sms: { name: 'SMS sent', action: 'sms-sent', severity: 1 },
   gdpr: { name: 'Personal data deleted', action: 'personal-data-deleted', severity: 6 },
   location: { name: 'Client located', action: 'client-located', severity: 0 },
+  alert: { name: 'Network alert', action: 'network-alert', severity: 5 },
 };
 
 /** Prepares something for each kind when its first record comes. */
@@ -84,6 +86,7 @@ const KIND_OF_TYPE: Readonly<
   GDPR_LOG_ALL: 'gdpr',
   LOCATION_AP_CENTRIC: 'location',
   LOCATION_CLIENT_CENTRIC: 'location',
+  ALERT: 'alert',
 };
 
 /** The kind of an event's record. */
@@ -122,8 +125,16 @@ export function outcomeOf(kind: RecordKind, { columns }: StoredEvent): Outcome {
   return told ?? (columns['reject_reason'] ? 'failure' : 'unknown');
 }
 
-/** The severity from 0 to 10, as in CEF. */
-export function severityOf(kind: RecordKind, outcome: Outcome): number {
+/** The severities of alerts by id: critical, warning and info (published OpenAPI description, `XiqAlertRule`). */
+const SEVERITY_OF_ALERT: ReadonlyMap<unknown, number> = new Map([
+  ['1', 9],
+  ['2', 6],
+  ['3', 3],
+]);
+
+/** The severity from 0 to 10, as in CEF: that of an alert's record, else that of the kind. */
+export function severityOf(kind: RecordKind, outcome: Outcome, { columns }: StoredEvent): number {
   const { severity, failed } = KINDS[kind];
-  return outcome === 'failure' ? (failed ?? severity) : severity;
+  const told = kind === 'alert' ? SEVERITY_OF_ALERT.get(columns['severity_id']) : undefined;
+  return told ?? (outcome === 'failure' ? (failed ?? severity) : severity);
 }

@@ -65,7 +65,7 @@ test('partitions that retention has passed, and months that are not there, are t
   const config = loadConfig({ RETENTION_AUDIT_MONTHS: '1' });
   expect(await checkRetention(access(), config)).toMatchObject({
     status: 'ok',
-    message: 'audit 1 month, location forever, log forever, deliveries forever',
+    message: 'audit 1 month, location forever, log forever, alerts forever, deliveries forever',
   });
   await sql`create table audit_events_2020_01 partition of audit_events
     for values from ('2020-01-01') to ('2020-02-01')`.execute(db);

@@ -112,6 +112,7 @@ describe('headers', () => {
     ['sms', 'SMS', '1'],
     ['gdpr', 'GDPR', '6'],
     ['location', 'LOCATION', '0'],
+    ['alert', 'ALERT', '9'],
   ] as const)('%s is %s of severity %s', (kind, id, severity) => {
     const { header } = readCef(formatCef(EVENT_OF_KIND[kind]));
     expect(header).toEqual([

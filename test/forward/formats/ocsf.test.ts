@@ -65,7 +65,7 @@ const BASE = {
   class_uid: z.int(),
   activity_id: z.int(),
   type_uid: z.int(),
-  severity_id: z.literal([1, 2]),
+  severity_id: z.literal([0, 1, 2, 3, 5]),
   status_id: z.literal([0, 1, 2]),
   status_detail: z.string().optional(),
   time,
@@ -183,6 +183,7 @@ test.each([
   ['sms', 99],
   ['gdpr', 300404],
   ['location', 500101],
+  ['alert', 99],
 ] as const)('%s is of type %i', (kind, typeUid) => {
   expect(parse(formatOcsf(EVENT_OF_KIND[kind])).type_uid).toBe(typeUid);
 });
@@ -243,6 +244,21 @@ describe('the attributes of OCSF', () => {
     });
     expect(parse(formatOcsf(lonely))).toMatchObject({
       device: { type_id: 99, type: 'Access Point', mac: 'aa:bb:cc:00:11:22' },
+    });
+  });
+
+  test.each([
+    [1, 5],
+    [2, 3],
+    [3, 1],
+    [4, 0],
+    [null, 0],
+  ])('an alert of severity %j has the severity %i', (severityId, expected) => {
+    expect(parse(formatOcsf(sampleEvent('ALERT', { severityId })))).toMatchObject({
+      activity_name: 'Alert',
+      severity_id: expected,
+      message: 'Access point ap-lobby is offline',
+      unmapped: { alert_source_name: 'ap-lobby', acknowledged: false, site_id: 77 },
     });
   });
 

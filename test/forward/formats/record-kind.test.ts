@@ -36,8 +36,19 @@ describe('how it ended', () => {
   });
 
   test('a failed authentication weighs more', () => {
-    expect(severityOf('authentication', 'failure')).toBe(6);
-    expect(severityOf('authentication', 'unknown')).toBe(3);
-    expect(severityOf('email', 'failure')).toBe(1);
+    const { authentication, email } = EVENT_OF_KIND;
+    expect(severityOf('authentication', 'failure', authentication)).toBe(6);
+    expect(severityOf('authentication', 'unknown', authentication)).toBe(3);
+    expect(severityOf('email', 'failure', email)).toBe(1);
+  });
+
+  test.each([
+    [1, 9],
+    [2, 6],
+    [3, 3],
+    [null, 5],
+    [7, 5],
+  ])('an alert of severity %j weighs %i', (severityId, expected) => {
+    expect(severityOf('alert', 'unknown', sampleEvent('ALERT', { severityId }))).toBe(expected);
   });
 });

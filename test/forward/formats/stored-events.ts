@@ -72,6 +72,7 @@ export const EVENT_OF_KIND: Readonly<Record<RecordKind, StoredEvent>> = {
   sms: sampleEvent('SMS_LOG_ALL'),
   gdpr: sampleEvent('GDPR_LOG_ALL'),
   location: sampleEvent('LOCATION_AP_CENTRIC'),
+  alert: sampleEvent('ALERT'),
 };
 
 /** Records that tell nothing but what they must: the least that a format has to cope with. */
