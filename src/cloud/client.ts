@@ -1,13 +1,13 @@
+import { createAlertSubscriptions } from './alert-subscriptions.ts';
 import { createAccount, createAuthorization, type Account, type Authorization } from './account.ts';
 import { authorize, createTokens, type Credentials } from './tokens.ts';
 import { parseBaseUrl } from './addresses.ts';
 import { systemClock, type Clock } from '../clock.ts';
-import { createDevices, type Devices } from './devices.ts';
 import { createLogs, type Logs } from './logs.ts';
-import { createOperations, type Operations } from './operations.ts';
 import { createRequest, type CloudLogger } from './request.ts';
 import { createSecrets } from '../secrets.ts';
 import { createSubscriptions, type Subscriptions } from './subscriptions.ts';
+import { observe, type Observation, type Probe } from './survey.ts';
 
 /** The options of a client of the cloud's API. */
 export interface CloudClientOptions {
@@ -31,11 +31,12 @@ export interface CloudClient {
   /** Revokes the token of the login, as the last call of a one-off command. */
   logout(signal?: AbortSignal): Promise<void>;
   authorization: Authorization;
-  operations: Operations;
   subscriptions: Subscriptions;
+  alertSubscriptions: Subscriptions;
   logs: Logs;
-  devices: Devices;
   account: Account;
+  /** Compares one answer of the cloud with the documented forms. */
+  observe(probe: Probe, signal?: AbortSignal): Promise<Observation>;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -60,10 +61,10 @@ export function createCloudClient({
     },
     logout: (signal) => tokens.logout(signal),
     authorization: createAuthorization({ request, anonymous, secrets }),
-    operations: createOperations(request, clock, secrets),
     subscriptions: createSubscriptions(request, secrets),
+    alertSubscriptions: createAlertSubscriptions(request, secrets),
     logs: createLogs(request),
-    devices: createDevices(request, baseUrl, clock),
     account: createAccount(request),
+    observe: (probe, signal) => observe(request, probe, signal),
   };
 }

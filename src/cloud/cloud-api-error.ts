@@ -36,6 +36,14 @@ export class CloudApiError extends Error {
   }
 }
 
+/** Whether a call failed because the cloud does not have it, or not what it names. */
+export function isMissing(
+  error: unknown,
+  statuses: readonly number[] = [404, 405],
+): error is CloudApiError & { status: number } {
+  return error instanceof CloudApiError && error.status !== undefined && statuses.includes(error.status);
+}
+
 /** The content of an error body in either documented shape. All members are absent if the body has neither shape. */
 interface ErrorFields {
   code?: string | undefined;

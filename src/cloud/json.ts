@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { CloudApiError } from './cloud-api-error.ts';
 import type { Answer } from './exchange.ts';
+import { shapeOf } from './shape.ts';
 
 const INTEGER = /^-?\d+$/;
 
@@ -29,27 +30,47 @@ export function jsonOrNothing(text: string): unknown {
   }
 }
 
-/**
- * Reads the body of a successful answer. Throws `CloudApiError` if it is not JSON or does not match the schema. The message
- * names the wrong members, never their values.
- */
+/** Reads the body of a successful answer. Throws `CloudApiError` if it is not JSON or does not match the schema. */
 export function readJson<Schema extends z.ZodType>(schema: Schema, answer: Answer): z.output<Schema> {
-  const parsed = schema.safeParse(bodyOf(answer));
+  const body = readBody(answer);
+  const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
-  const { method, path, status } = answer;
-  const message = `${method} ${path} answered ${status} with an unexpected body: ${z.prettifyError(parsed.error)}`;
-  throw new CloudApiError(message, { method, path, status, cause: parsed.error });
+  throw unexpectedBody(answer, body, expectationOf(parsed.error));
 }
 
-function bodyOf({ method, path, status, text }: Answer): unknown {
+/** The JSON value of an answer. Throws `CloudApiError` if it is not JSON. */
+export function readBody({ method, path, status, text }: Answer): unknown {
   try {
     return parseJson(text);
   } catch {
     // The SyntaxError is not the cause on purpose: it quotes the body, which may contain a token.
-    throw new CloudApiError(`${method} ${path} answered ${status} with a body that is not JSON`, {
-      method,
-      path,
-      status,
-    });
+    const message = `${method} ${path} answered ${status} with a body that is not JSON (${text.length} characters).`;
+    throw new CloudApiError(message, { method, path, status });
   }
+}
+
+/**
+ * The error for a body of no documented form, in one line: the call, the shape of the body (without its values, which may
+ * be secrets), and the expectation. The ZodError is not its cause: logs would print all its lines.
+ */
+export function unexpectedBody(
+  { method, path, status }: Answer,
+  body: unknown,
+  expected: string,
+): CloudApiError {
+  const message = `${method} ${path} answered ${status} with an unexpected body: received ${shapeOf(body)}; expected ${expected}.`;
+  return new CloudApiError(message, { method, path, status });
+}
+
+/** The first wrong member: its expected type and its place. If several forms are possible, the first is named. */
+export function expectationOf({ issues }: z.ZodError): string {
+  const path: PropertyKey[] = [];
+  let issue: z.core.$ZodIssue | undefined = issues[0];
+  while (issue?.code === 'invalid_union') {
+    path.push(...issue.path);
+    issue = issue.errors.at(0)?.at(0);
+  }
+  path.push(...(issue?.path ?? []));
+  const expected = issue?.message.replace(/^Invalid input: (?:expected )?/, '') ?? 'another form';
+  return path.length === 0 ? expected : `${expected} at ${z.core.toDotPath(path)}`;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { flatPageSchema, nestedPageSchema } from './contract/shared.ts';
+import { flatPageSchema, LIST_FORMS, nestedPageSchema, type ListForm } from './contract/shared.ts';
 import type { Answer, Call } from './exchange.ts';
-import { readJson } from './json.ts';
+import { expectationOf, jsonOrNothing, readBody, unexpectedBody } from './json.ts';
 import type { Request } from './request.ts';
 
 interface ListCall<Item extends z.ZodType> {
@@ -14,35 +14,90 @@ interface ListCall<Item extends z.ZodType> {
 }
 
 /**
- * Returns all items of a list, fetched page by page while they are consumed. Reads both documented page shapes, and a bare
- * array as a single page. If the list changes in the meantime, an item may come twice.
+ * Returns all items of a list, fetched page by page while they are consumed, whichever documented form the list has. If
+ * the list changes in the meantime, an item may come twice.
  */
 export async function* listAll<Item extends z.ZodType>(
   request: Request<Call>,
   { path, query, limit, item, signal }: ListCall<Item>,
 ): AsyncGenerator<z.output<Item>, void, undefined> {
-  const schema = pageSchema(item);
   let seen = 0;
-  for (let page = 1; ; page++) {
+  for (let page = 1; ;) {
     const answer: Answer = await request({ method: 'GET', path, query: { ...query, page, limit }, signal });
-    const { data, total_count: total, total_pages: pages } = readJson(schema, answer);
-    yield* data;
-    seen += data.length;
-    const hasTotal = typeof (pages ?? total) === 'number';
+    const { items, pages, totalPages, totalItems } = readItems(answer, item);
+    yield* items;
+    seen += items.length;
+    page += pages;
+    const hasTotal = totalPages !== undefined || totalItems !== undefined;
     const isLast = hasTotal
-      ? page >= (pages ?? Infinity) || seen >= (total ?? Infinity)
-      : data.length < limit;
-    if (data.length === 0 || isLast) return;
+      ? page > (totalPages ?? Infinity) || seen >= (totalItems ?? Infinity)
+      : items.length < limit;
+    if (items.length === 0 || isLast) return;
   }
 }
 
-/** Reads both shapes and the bare array as the flat shape, so that an error names the wrong member. */
-function pageSchema<Item extends z.ZodType>(item: Item) {
-  return z.preprocess(flattened, flatPageSchema(item));
+/** The content of one answer to a list call. */
+interface ListBody<Item> {
+  readonly form: ListForm;
+  readonly items: readonly Item[];
+  /** The number of pages in the answer. */
+  readonly pages: number;
+  /** The size of the whole list, as far as the answer contains it. */
+  readonly totalPages?: number | undefined;
+  readonly totalItems?: number | undefined;
 }
 
-function flattened(body: unknown): unknown {
-  if (Array.isArray(body)) return { total_pages: 1, data: body };
-  const nested = nestedPageSchema(z.unknown()).safeParse(body);
-  return nested.success ? { ...nested.data, total_count: nested.data.pagination.total } : body;
+/** Reads the items of a list in any documented form. Throws a `CloudApiError` if it has another form. */
+export function readItems<Item extends z.ZodType>(answer: Answer, item: Item): ListBody<z.output<Item>> {
+  const body = readBody(answer);
+  const list = readList(body);
+  if (list === undefined) throw unexpectedBody(answer, body, Object.keys(LIST_FORMS).join(', or '));
+  const items = z.array(item).safeParse(list.items);
+  if (!items.success) throw unexpectedBody(answer, body, `${expectationOf(items.error)} of the list`);
+  return { ...list, items: items.data };
 }
+
+/**
+ * Reads the created resources in an answer: a list, or one of them. The cloud has created them whatever its answer looks
+ * like, so another body is no error.
+ */
+export function readCreated<Item extends z.ZodType>({ text }: Answer, item: Item): z.output<Item>[] {
+  const body = jsonOrNothing(text);
+  return z.array(item).safeParse(readList(body)?.items ?? [body]).data ?? [];
+}
+
+/** Reads a list, with its items as sent. Undefined if the body has none of the documented forms. */
+export function readList(body: unknown): ListBody<unknown> | undefined {
+  const items = z.array(z.unknown()).safeParse(body).data;
+  const pages = z
+    .array(pageSchema)
+    .min(1)
+    .safeParse(items ?? [body]).data;
+  if (pages === undefined) return items && { form: 'bare array', items, pages: 1, totalPages: 1 };
+  const last = pages.at(-1);
+  return {
+    form: items === undefined && last !== undefined ? last.form : 'array of pages',
+    items: pages.flatMap((page) => page.items),
+    pages: pages.length,
+    totalPages: last?.totalPages,
+    totalItems: last?.totalItems,
+  };
+}
+
+/** A page of either form. An empty flat page may lack `data`. */
+const pageSchema = z.union([
+  nestedPageSchema(z.unknown()).transform(({ pagination, data }) => ({
+    form: 'page with pagination' as const,
+    items: data,
+    totalPages: undefined,
+    totalItems: pagination.total,
+  })),
+  flatPageSchema(z.unknown())
+    .refine(({ data, total_count: total }) => data !== undefined || typeof total === 'number')
+    .transform(({ data = [], total_pages: totalPages, total_count: totalItems }) => ({
+      form: 'page' as const,
+      items: data,
+      totalPages: totalPages ?? undefined,
+      totalItems: totalItems ?? undefined,
+    })),
+]);

@@ -1,18 +1,19 @@
-import { z } from 'zod';
-import { CloudApiError } from './cloud-api-error.ts';
+import { isMissing, type CloudApiError } from './cloud-api-error.ts';
 import { subscriptionSchema, type Subscription, type SubscriptionRequest } from './contract/subscription.ts';
-import type { Answer, Call } from './exchange.ts';
-import { jsonOrNothing } from './json.ts';
-import { listAll } from './paging.ts';
+import type { Call } from './exchange.ts';
+import { listAll, readCreated } from './paging.ts';
 import { path } from './addresses.ts';
 import type { Request } from './request.ts';
 import type { Secrets } from '../secrets.ts';
 
+/** A subscription as it is requested, of any message type. */
+export type RequestedSubscription = Omit<SubscriptionRequest, 'message_type'> & { message_type: string };
+
 /** The subscriptions in the cloud; not available if this version of the service does not list them. */
 type SubscriptionList =
-  { available: true; subscriptions: Subscription[] } | { available: false; status: 404 | 405 };
+  { available: true; subscriptions: Subscription[] } | { available: false; status: number };
 
-/** Webhook subscriptions, with `secret` as clear text in both directions. */
+/** Subscriptions of one kind, with `secret` as clear text in both directions. */
 export interface Subscriptions {
   list(signal?: AbortSignal): Promise<SubscriptionList>;
   /**
@@ -20,20 +21,38 @@ export interface Subscriptions {
    * only queues them (202); their ids are then found by listing. The call is not repeated after a lost answer, because
    * the cloud does not prevent duplicates.
    */
-  create(requests: readonly SubscriptionRequest[], signal?: AbortSignal): Promise<Subscription[]>;
-  /** Replaces one subscription; resolves with its new state if the cloud's answer contains it. */
-  update(id: string, request: SubscriptionRequest, signal?: AbortSignal): Promise<Subscription | undefined>;
-  /** Deletes one subscription by the one of the two known routes that the cloud has. */
+  create(requests: readonly RequestedSubscription[], signal?: AbortSignal): Promise<readonly Subscription[]>;
+  /**
+   * Updates one subscription. False if the cloud has no such call, or no such subscription: create it instead, and
+   * remove the old one when the cloud shows the new one.
+   */
+  update(id: string, request: RequestedSubscription, signal?: AbortSignal): Promise<boolean>;
   remove(id: string, signal?: AbortSignal): Promise<void>;
 }
 
 const ROUTE = '/subscriptions/webhook';
 const PAGE_LIMIT = 100;
 
+/** The webhook subscriptions. The client learns from the cloud's answers which calls it has, and remembers it. */
 export function createSubscriptions(request: Request<Call>, secrets: Secrets): Subscriptions {
-  function bodyOf(subscription: SubscriptionRequest): SubscriptionRequest {
+  let hasUpdate = true;
+  let deletesByQuery = false;
+  /** Subscriptions whose update answered 404: they are gone, or the cloud has no such call. */
+  const notFound = new Set<string>();
+
+  function bodyOf(subscription: RequestedSubscription): RequestedSubscription {
     secrets.add(subscription.secret);
     return { ...subscription, status: subscription.status ?? 'ENABLED' };
+  }
+
+  async function removeOtherwise(call: Call, first: CloudApiError): Promise<void> {
+    try {
+      await request(call);
+      deletesByQuery = !deletesByQuery;
+    } catch (error) {
+      // If this route is missing, a first 404 was about the subscription itself.
+      throw first.status === 404 && isMissing(error, [400, 404, 405]) ? first : error;
+    }
   }
 
   return {
@@ -42,50 +61,39 @@ export function createSubscriptions(request: Request<Call>, secrets: Secrets): S
       try {
         return { available: true, subscriptions: await Array.fromAsync(listAll(request, listCall)) };
       } catch (error) {
-        const status = statusOf(error);
-        if (status !== 404 && status !== 405) throw error;
-        return { available: false, status };
+        if (!isMissing(error)) throw error;
+        return { available: false, status: error.status };
       }
     },
     async create(requests, signal) {
-      return subscriptionsIn(
-        await request({ method: 'POST', path: ROUTE, json: requests.map(bodyOf), signal }),
-      );
+      const answer = await request({ method: 'POST', path: ROUTE, json: requests.map(bodyOf), signal });
+      return readCreated(answer, subscriptionSchema);
     },
     async update(id, subscription, signal) {
+      if (!hasUpdate) return false;
       const at = path`/subscriptions/webhook/${id}`;
-      return subscriptionsIn(
-        await request({ method: 'PUT', path: at, json: bodyOf(subscription), signal }),
-      )[0];
-    },
-    async remove(id, signal) {
       try {
-        await request({ method: 'DELETE', path: path`/subscriptions/webhook/${id}`, signal });
+        await request({ method: 'PUT', path: at, json: bodyOf(subscription), signal });
+        return true;
       } catch (error) {
-        if (![404, 405].includes(statusOf(error) ?? 0)) throw error;
-        await removeByQuery(id, error, signal);
+        if (!isMissing(error)) throw error;
+        if (error.status === 405) hasUpdate = false;
+        else notFound.add(id);
+        return false;
       }
     },
+    async remove(id, signal) {
+      const byPath: Call = { method: 'DELETE', path: path`/subscriptions/webhook/${id}`, signal };
+      const byQuery: Call = { method: 'DELETE', path: `${ROUTE}/:delete`, query: { ids: id }, signal };
+      const [usual, other] = deletesByQuery ? [byQuery, byPath] : [byPath, byQuery];
+      try {
+        await request(usual);
+      } catch (error) {
+        if (!isMissing(error)) throw error;
+        await removeOtherwise(other, error);
+      }
+      // The subscription was there, so the 404 of its update was about the call.
+      if (notFound.delete(id)) hasUpdate = false;
+    },
   };
-
-  async function removeByQuery(id: string, first: unknown, signal: AbortSignal | undefined): Promise<void> {
-    try {
-      await request({ method: 'DELETE', path: `${ROUTE}/:delete`, query: { ids: id }, signal });
-    } catch (error) {
-      // If this route is missing, the first 404 was about the subscription itself.
-      const isRouteMissing = [400, 404, 405].includes(statusOf(error) ?? 0);
-      throw isRouteMissing && statusOf(first) === 404 ? first : error;
-    }
-  }
-}
-
-function statusOf(error: unknown): number | undefined {
-  return error instanceof CloudApiError ? error.status : undefined;
-}
-
-const answerSchema = z.union([z.array(subscriptionSchema), subscriptionSchema.transform((one) => [one])]);
-
-/** The subscriptions in an answer. The change is made whatever the body looks like, so an empty list is no error. */
-function subscriptionsIn({ text }: Answer): Subscription[] {
-  return answerSchema.safeParse(jsonOrNothing(text)).data ?? [];
 }

@@ -2,7 +2,7 @@ import type { CloudClient } from '../cloud/client.ts';
 import type { Subscription } from '../cloud/contract/subscription.ts';
 import type { Db } from '../store/database.ts';
 import { findSubscriptions, type RecordedSubscription } from '../store/subscriptions.ts';
-import { digestOf } from './desired.ts';
+import { digestOf, isAlert, type DesiredSubscription } from './desired.ts';
 
 /** A subscription in the cloud, as far as it is known. */
 export interface ActualSubscription {
@@ -21,24 +21,53 @@ export interface Actual {
   /** `cloud`: its full list, including other applications. `records`: our own records, because the cloud has no list. */
   readonly from: 'cloud' | 'records';
   readonly subscriptions: readonly ActualSubscription[];
+  /** Whether the cloud has alert subscriptions, which come with its list in any case. */
+  readonly hasAlerts: boolean;
 }
+
+/** The two kinds of subscriptions in the cloud. */
+export type SubscriptionApis = Pick<CloudClient, 'subscriptions' | 'alertSubscriptions'>;
 
 /** Reads the subscriptions from the cloud or, if it does not list them, from our own records of the source. */
 export async function readActual(
-  { subscriptions: cloud }: Pick<CloudClient, 'subscriptions'>,
+  { subscriptions, alertSubscriptions }: SubscriptionApis,
   db: Db,
   source: string,
   signal?: AbortSignal,
 ): Promise<Actual> {
-  const list = await cloud.list(signal);
+  const webhooks = await subscriptions.list(signal);
+  const alerts = await alertSubscriptions.list(signal);
   const records = await findSubscriptions(db, source);
-  if (!list.available) return { from: 'records', subscriptions: records.map(fromRecord) };
-  // If the list changed in the meantime, one may be on two pages: it is not a duplicate.
-  const byId = new Map(list.subscriptions.map((listed) => [listed.id, listed]));
-  return { from: 'cloud', subscriptions: [...byId.values()].map((listed) => fromCloud(listed, records)) };
+  const ofAlerts = records.filter((record) => isAlert(record.message_type));
+  const ofWebhooks = records.filter((record) => !isAlert(record.message_type));
+  return {
+    from: webhooks.available ? 'cloud' : 'records',
+    hasAlerts: alerts.available,
+    subscriptions: [
+      ...(webhooks.available ? fromCloud(webhooks.subscriptions, ofWebhooks) : ofWebhooks.map(fromRecord)),
+      ...(alerts.available ? fromCloud(alerts.subscriptions, ofAlerts) : []),
+    ],
+  };
 }
 
-function fromCloud(listed: Subscription, records: readonly RecordedSubscription[]): ActualSubscription {
+/** The desired subscriptions that this cloud offers. Older versions have no alert subscriptions. */
+export function offeredOf(
+  desired: readonly DesiredSubscription[],
+  { hasAlerts }: Actual,
+): readonly DesiredSubscription[] {
+  return desired.filter(({ messageType }) => hasAlerts || !isAlert(messageType));
+}
+
+/** If the list changed in the meantime, a subscription may be on two pages: it is not a duplicate. */
+function fromCloud(
+  listed: readonly Subscription[],
+  records: readonly RecordedSubscription[],
+): ActualSubscription[] {
+  const byId = new Map(listed.map((one) => [one.id, one]));
+  return [...byId.values()].map((one) => fromListed(one, records));
+}
+
+function fromListed(listed: Subscription, records: readonly RecordedSubscription[]): ActualSubscription {
   const { id, application, url, secret, message_type: messageType, status } = listed;
   const actual = {
     id,
@@ -77,10 +106,13 @@ function fromRecord(record: RecordedSubscription): ActualSubscription {
   };
 }
 
-/** Our record of a subscription of this source. */
+/**
+ * Our record of a subscription of this source. That of an alert subscription has no id: the cloud numbers the two kinds
+ * separately, and always lists the alert subscriptions.
+ */
 export function toRecord(source: string, actual: ActualSubscription): RecordedSubscription {
   return {
-    subscription_id: actual.id ?? null,
+    subscription_id: (isAlert(actual.messageType) ? undefined : actual.id) ?? null,
     source,
     message_type: actual.messageType,
     url: actual.url,

@@ -1,16 +1,22 @@
-import type { CloudClient } from '../cloud/client.ts';
 import type { Clock } from '../clock.ts';
 import { CloudApiError } from '../cloud/cloud-api-error.ts';
-import type { SubscriptionRequest } from '../cloud/contract/subscription.ts';
+import type { RequestedSubscription, Subscriptions } from '../cloud/subscriptions.ts';
 import type { Db } from '../store/database.ts';
 import { forgetSubscription, recordSubscription, replaceSubscriptions } from '../store/subscriptions.ts';
-import { readActual, toRecord, type Actual, type ActualSubscription } from './actual.ts';
-import { digestOf, type DesiredSubscription, type Ownership } from './desired.ts';
+import {
+  offeredOf,
+  readActual,
+  toRecord,
+  type Actual,
+  type ActualSubscription,
+  type SubscriptionApis,
+} from './actual.ts';
+import { digestOf, isAlert, type DesiredSubscription, type Ownership } from './desired.ts';
 import { changesOf, messageTypeOf, planSubscriptions, type Change } from './plan.ts';
 
 /** What is needed to change the subscriptions of a source. */
 export interface ApplyContext {
-  readonly client: Pick<CloudClient, 'subscriptions'>;
+  readonly client: SubscriptionApis;
   readonly db: Db;
   readonly source: string;
   readonly isOurs: Ownership;
@@ -59,13 +65,21 @@ export async function applySubscriptions(
   options: ApplyOptions = {},
 ): Promise<Applied> {
   const { db, source, isOurs } = context;
+  const changesFrom = (now: Actual) =>
+    changesOf(planSubscriptions(offeredOf(desired, now), now.subscriptions, isOurs));
   const outcomes: Outcome[] = [];
-  for (const change of changesOf(planSubscriptions(desired, actual.subscriptions, isOurs))) {
-    const outcome = { change, error: await tryChange(change, context, options.signal) };
-    outcomes.push(outcome);
-    options.onOutcome?.(outcome);
+  let shown = actual;
+  for (let changes = changesFrom(actual); changes.length > 0;) {
+    for (const change of changes) {
+      const outcome = { change, error: await tryChange(change, context, options.signal) };
+      outcomes.push(outcome);
+      options.onOutcome?.(outcome);
+    }
+    const isDone = (change: Change) =>
+      isReplaced(change, outcomes) || reasonOf(change, outcomes) !== undefined;
+    shown = await readBack((now) => changesFrom(now).every(isDone), context, options);
+    changes = changesFrom(shown).filter((change) => isReplaced(change, outcomes));
   }
-  const shown = outcomes.length === 0 ? actual : await readBack(desired, outcomes, context, options);
   if (shown.from === 'cloud') {
     const ours = shown.subscriptions.filter(isOurs);
     await replaceSubscriptions(
@@ -74,25 +88,44 @@ export async function applySubscriptions(
       ours.map((one) => toRecord(source, one)),
     );
   }
-  return { outcomes, unfinished: unfinishedOf(desired, shown, outcomes, isOurs) };
+  return { outcomes, unfinished: unfinishedOf(changesFrom(shown), shown.from, outcomes) };
+}
+
+/**
+ * Whether a deletion is the second half of an update, in a cloud that has no updates: the new subscription shows, so that
+ * the old one can go without a gap.
+ */
+function isReplaced(change: Change, outcomes: readonly Outcome[]): boolean {
+  if (change.action !== 'delete') return false;
+  const last = outcomes.findLast(
+    (one) =>
+      one.change.action !== 'create' &&
+      one.change.actual.id === change.actual.id &&
+      one.change.actual.messageType === change.actual.messageType,
+  );
+  return last?.change.action === 'update' && last.error === undefined;
+}
+
+/** Why the cloud refused a change of the same message type, if it did. */
+function reasonOf(change: Change, outcomes: readonly Outcome[]): string | undefined {
+  return outcomes.find(
+    (one) => one.error !== undefined && messageTypeOf(one.change) === messageTypeOf(change),
+  )?.error?.message;
 }
 
 function unfinishedOf(
-  desired: readonly DesiredSubscription[],
-  shown: Actual,
+  remaining: readonly Change[],
+  from: Actual['from'],
   outcomes: readonly Outcome[],
-  isOurs: Ownership,
 ): Unfinished[] {
-  const refused = outcomes.flatMap(({ change, error }) =>
-    error === undefined ? [] : [{ change, reason: error.message }],
-  );
   // Our records only repeat the cloud's answers. The cloud's list may show changes that it failed to confirm.
-  if (shown.from === 'records') return refused;
+  if (from === 'records') {
+    return outcomes.flatMap(({ change, error }) =>
+      error === undefined ? [] : [{ change, reason: error.message }],
+    );
+  }
   const late = `the cloud still does not show the change after ${READ_BACK_TIMEOUT_MS / 1000} s`;
-  return changesOf(planSubscriptions(desired, shown.subscriptions, isOurs)).map((change) => {
-    const answer = refused.find((one) => messageTypeOf(one.change) === messageTypeOf(change));
-    return { change, reason: answer?.reason ?? late };
-  });
+  return remaining.map((change) => ({ change, reason: reasonOf(change, outcomes) ?? late }));
 }
 
 /** Makes one change. Returns an error that concerns this change only; throws an error that would stop the others too. */
@@ -115,33 +148,54 @@ async function tryChange(
           : ', then run "xiq-sink subscribe remove --yes" and "xiq-sink subscribe apply"'),
     );
   }
-  const error = await ownError(() =>
-    change.action === 'update'
-      ? update(id, change.desired, context, signal)
-      : context.client.subscriptions.remove(id, signal),
-  );
-  const isGone = error instanceof CloudApiError && error.status === 404;
-  if (isGone || (error === undefined && change.action === 'delete')) await forget();
-  return isGone && change.action === 'delete' ? undefined : error;
+  if (change.action === 'update') return await ownError(() => update(id, change, context, signal));
+  const error = await ownError(() => apiOf(actual, context).remove(id, signal));
+  if (error !== undefined && error.status !== 404) return error;
+  await forget();
+  return undefined;
+}
+
+/** The calls for subscriptions of this kind. */
+function apiOf({ messageType }: { readonly messageType: string }, { client }: ApplyContext): Subscriptions {
+  return isAlert(messageType) ? client.alertSubscriptions : client.subscriptions;
 }
 
 async function create(
   desired: DesiredSubscription,
-  { client, db, source }: ApplyContext,
+  context: ApplyContext,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const [created] = await client.subscriptions.create([requestOf(desired)], signal);
-  await recordSubscription(db, toRecord(source, asAccepted(desired, created?.id)));
+  const [created] = await apiOf(desired, context).create([requestOf(desired)], signal);
+  await recordAccepted(desired, created?.id, context);
 }
 
+/** Updates a subscription, or creates the new one if the cloud has no updates; then the plan deletes the old one. */
 async function update(
   id: string,
-  desired: DesiredSubscription,
-  { client, db, source }: ApplyContext,
+  { actual, desired }: Extract<Change, { action: 'update' }>,
+  context: ApplyContext,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  await client.subscriptions.update(id, requestOf(desired), signal);
-  await recordSubscription(db, toRecord(source, asAccepted(desired, id)));
+  const isUpdated = await apiOf(desired, context).update(id, requestOf(desired), signal);
+  if (isUpdated) return await recordAccepted(desired, id, context);
+  // Where the list shows no secrets, the two are told apart by their records.
+  await record(actual, context);
+  await create(desired, context, signal);
+}
+
+function recordAccepted(
+  { secret, ...desired }: DesiredSubscription,
+  id: string | undefined,
+  context: ApplyContext,
+): Promise<void> {
+  return record({ ...desired, id, secretDigest: digestOf(secret) }, context);
+}
+
+async function record(actual: ActualSubscription, { db, source }: ApplyContext): Promise<void> {
+  const row = toRecord(source, actual);
+  // A record without an id replaces none by itself.
+  if (row.subscription_id === null) await forgetSubscription(db, row);
+  await recordSubscription(db, row);
 }
 
 async function ownError(call: () => Promise<void>): Promise<CloudApiError | undefined> {
@@ -154,30 +208,21 @@ async function ownError(call: () => Promise<void>): Promise<CloudApiError | unde
   }
 }
 
-function requestOf(desired: DesiredSubscription): SubscriptionRequest {
+function requestOf(desired: DesiredSubscription): RequestedSubscription {
   const { application, url, secret, messageType, status } = desired;
   return { application, url, secret, message_type: messageType, status };
 }
 
-function asAccepted({ secret, ...desired }: DesiredSubscription, id: string | undefined): ActualSubscription {
-  return { ...desired, id, secretDigest: digestOf(secret) };
-}
-
-/** Reads the subscriptions until every accepted change shows or the time is up. */
+/** Reads the subscriptions until they are as expected or the time is up. */
 async function readBack(
-  desired: readonly DesiredSubscription[],
-  outcomes: readonly Outcome[],
-  { client, db, source, isOurs, clock }: ApplyContext,
+  isExpected: (now: Actual) => boolean,
+  { client, db, source, clock }: ApplyContext,
   { signal, onWaiting }: ApplyOptions,
 ): Promise<Actual> {
-  const refused = outcomes.filter(({ error }) => error !== undefined);
-  const refusedTypes = new Set(refused.map(({ change }) => messageTypeOf(change)));
   const deadline = clock.now() + READ_BACK_TIMEOUT_MS;
   for (;;) {
-    const actual = await readActual(client, db, source, signal);
-    const remaining = changesOf(planSubscriptions(desired, actual.subscriptions, isOurs));
-    const isShown = remaining.every((change) => refusedTypes.has(messageTypeOf(change)));
-    if (isShown || clock.now() >= deadline) return actual;
+    const now = await readActual(client, db, source, signal);
+    if (isExpected(now) || clock.now() >= deadline) return now;
     onWaiting?.();
     await clock.sleep(READ_BACK_INTERVAL_MS, signal);
   }

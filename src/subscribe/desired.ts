@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { MessageType, WebhookType } from '../domain.ts';
+import type { MessageType } from '../domain.ts';
 
 /** The application name of our subscriptions in the cloud. */
 const APPLICATION = 'xiq-sink';
@@ -9,7 +9,7 @@ export interface DesiredSubscription {
   readonly application: string;
   readonly url: string;
   readonly secret: string;
-  readonly messageType: WebhookType;
+  readonly messageType: MessageType;
   readonly status: 'ENABLED';
 }
 
@@ -23,12 +23,17 @@ export interface DesiredOptions {
   readonly messageTypes: readonly MessageType[];
 }
 
-/** One webhook subscription per message type, with the ingest URL of the source for that type. Alerts have none. */
+/** Whether subscriptions of a message type are alert subscriptions, which have an API of their own. */
+export function isAlert(messageType: string): boolean {
+  return messageType === 'ALERT';
+}
+
+/** One subscription per message type, with the ingest URL of the source for that type. */
 export function desiredSubscriptions(options: DesiredOptions): DesiredSubscription[] {
   const { source, publicUrl, secret, messageTypes } = options;
-  const webhookTypes = messageTypes.filter((type) => type !== 'ALERT');
-  return webhookTypes.map((messageType) => ({
-    application: APPLICATION,
+  return messageTypes.map((messageType) => ({
+    // An alert subscription has no application.
+    application: isAlert(messageType) ? '' : APPLICATION,
     url: `${publicUrl}/ingest/${source}/${messageType}`,
     secret,
     messageType,

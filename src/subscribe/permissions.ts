@@ -1,5 +1,6 @@
 import type { CloudClient } from '../cloud/client.ts';
 import { CloudApiError } from '../cloud/cloud-api-error.ts';
+import { isSameRole } from '../cloud/contract/auth.ts';
 
 /** The calls that we make and the permission for each, named as in the specification, "Scope names". */
 const NEEDS = {
@@ -36,7 +37,7 @@ async function isGranted(
     const call = { uri: '/subscriptions/webhook', method: NEEDS[access].method };
     const { permissions, roles } = await authorization.checkPermission(call, signal);
     const { scopes, role } = await authorization.tokenInfo(signal);
-    if (scopes.length === 0) return roles.length === 0 || roles.includes(role);
+    if (scopes.length === 0) return roles.length === 0 || roles.some((one) => isSameRole(one, role));
     return permissions.length === 0 || permissions.some(({ name }) => holds(scopes, name));
   } catch (error) {
     // Any error answer means that the permissions are unknown. No answer means that the cloud is unreachable.

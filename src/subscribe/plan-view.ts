@@ -1,4 +1,4 @@
-import { messageTypeOf, type Difference, type Step } from './plan.ts';
+import { changesOf, messageTypeOf, type Difference, type Step } from './plan.ts';
 import type { Listing, Plan } from './subscriber.ts';
 
 /** A step of a plan, safe to show: without secrets and without URLs that may contain one. */
@@ -20,6 +20,8 @@ export interface PlanView {
   readonly compared_with: Plan['comparedWith'];
   readonly in_order: boolean;
   readonly steps: readonly StepView[];
+  /** Message types of the settings that this cloud does not offer. */
+  readonly not_offered: readonly string[];
 }
 
 /** A subscription in the cloud, safe to show. */
@@ -34,12 +36,13 @@ export interface SubscriptionView {
 }
 
 /** Converts a plan to the form that is safe to show. */
-export function viewPlan(source: string, { steps, comparedWith }: Plan): PlanView {
+export function viewPlan(source: string, { steps, comparedWith, notOffered }: Plan): PlanView {
   return {
     source,
     compared_with: comparedWith,
-    in_order: steps.every(({ action }) => action === 'keep'),
+    in_order: changesOf(steps).length === 0,
     steps: steps.map(viewStep),
+    not_offered: notOffered,
   };
 }
 

@@ -1,7 +1,8 @@
 import pTimeout from 'p-timeout';
 import type { CloudClient } from '../cloud/client.ts';
+import type { MessageType } from '../domain.ts';
 import { whileSubscribing } from '../store/subscriptions.ts';
-import { readActual, type ActualSubscription } from './actual.ts';
+import { offeredOf, readActual, type ActualSubscription } from './actual.ts';
 import { applySubscriptions, type Applied, type ApplyContext, type ApplyOptions } from './apply.ts';
 import type { DesiredSubscription } from './desired.ts';
 import { demandPermissions } from './permissions.ts';
@@ -16,6 +17,8 @@ type ReadFrom = 'cloud' | 'records';
 export interface Plan {
   readonly steps: readonly Step[];
   readonly comparedWith: ReadFrom;
+  /** Message types of the settings that this cloud does not offer. They need no step. */
+  readonly notOffered: readonly MessageType[];
 }
 
 export interface Listing {
@@ -53,8 +56,15 @@ export function createSubscriber({ desired, ...context }: SubscriberOptions): Su
     },
     async plan(goal, signal) {
       await demandPermissions(client, ['read'], signal);
-      const { from, subscriptions } = await readActual(client, db, source, signal);
-      return { comparedWith: from, steps: planSubscriptions(wanted(goal), subscriptions, isOurs) };
+      const actual = await readActual(client, db, source, signal);
+      const offered = offeredOf(wanted(goal), actual);
+      return {
+        comparedWith: actual.from,
+        steps: planSubscriptions(offered, actual.subscriptions, isOurs),
+        notOffered: wanted(goal)
+          .filter((one) => !offered.includes(one))
+          .map(({ messageType }) => messageType),
+      };
     },
     async apply(goal, options) {
       const signal = options?.signal;

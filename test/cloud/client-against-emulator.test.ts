@@ -24,8 +24,6 @@ async function start(setup: EmulatorSetup = {}) {
   return { emulator, baseUrl, clientOf, client: clientOf({ username, password }) };
 }
 
-const times = (runningMs: number) => ({ pendingMs: 0, runningMs, cancelingMs: 0, keptMs: 60_000 });
-
 describe('tokens', () => {
   it('come by login and end by logout', async () => {
     const { client } = await start();
@@ -103,10 +101,7 @@ describe('subscriptions', () => {
     const [created] = await client.subscriptions.create([request]);
     const id = created?.id ?? '';
     expect(created).toMatchObject({ ...request, status: 'ENABLED' });
-    expect(await client.subscriptions.update(id, { ...request, status: 'DISABLED' })).toMatchObject({
-      id,
-      status: 'DISABLED',
-    });
+    expect(await client.subscriptions.update(id, { ...request, status: 'DISABLED' })).toBe(true);
     expect(await client.subscriptions.list()).toMatchObject({
       available: true,
       subscriptions: [{ id, status: 'DISABLED' }],
@@ -126,59 +121,6 @@ describe('subscriptions', () => {
     const list = await client.subscriptions.list();
     const ids = list.available ? list.subscriptions.map(({ id }) => id) : [];
     expect(new Set(ids).size).toBe(205);
-  });
-});
-
-describe('devices', () => {
-  it('are listed over all pages and got one by one, with the members asked for', async () => {
-    const { client } = await start();
-    const devices = await Array.fromAsync(
-      client.devices.list({ fields: ['serial_number'], views: ['status'] }),
-    );
-    expect(devices).toHaveLength(250);
-    expect(devices[0]).toMatchObject({
-      serial_number: expect.any(String) as unknown,
-      connected: expect.any(Boolean) as unknown,
-    });
-    const [first] = await Array.fromAsync(client.devices.list({ views: ['full'] }));
-    const id = first?.id ?? '';
-    expect(await client.devices.get(id, { fields: ['hostname'] })).toMatchObject({
-      hostname: first?.['hostname'],
-    });
-  });
-});
-
-describe('operations', () => {
-  it('are waited for with their progress, and removed', async () => {
-    const { client } = await start({ operationTimes: times(50) });
-    const started = await client.devices.startList();
-    const seen: string[] = [];
-    const done = await client.operations.wait(started, {
-      onProgress: ({ metadata }) => seen.push(metadata.status),
-    });
-    expect(seen.at(-1)).toBe('SUCCEEDED');
-    expect(await client.operations.get(done.id)).toMatchObject({ done: true });
-    await client.operations.remove(done.id);
-    await expect(client.operations.get(done.id)).rejects.toMatchObject({
-      status: 404,
-      errorCode: 'NOT_FOUND',
-      message: expect.stringContaining(`No operation ${done.id}`) as unknown,
-    });
-  });
-
-  it('are cancelled, but not removed while they run', async () => {
-    const { client } = await start({ operationTimes: times(60_000) });
-    const started = await client.devices.startList();
-    const id = started.path.split('/').at(-1) ?? '';
-    await expect(client.operations.remove(id)).rejects.toMatchObject({ errorCode: 'FAILED_PRECONDITION' });
-    await client.operations.cancel(id);
-    await expect(client.operations.wait(started)).rejects.toThrow('CANCELED');
-    await expect(client.operations.cancel(id)).rejects.toMatchObject({ errorCode: 'FAILED_PRECONDITION' });
-    expect(await client.operations.get(id)).toMatchObject({
-      done: true,
-      metadata: { status: 'CANCELED' },
-      error: { error_code: 'CANCELED' },
-    });
   });
 });
 

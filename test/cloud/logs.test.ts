@@ -29,7 +29,7 @@ describe('the span asked for', () => {
         [5, 5 + 30 * DAY],
         [5 + 30 * DAY, 5 + 60 * DAY],
         [5 + 60 * DAY, 5 + 70 * DAY],
-      ].map(([start, end]) => ({ startTime: String(start), endTime: String(end), page: '1', limit: '500' })),
+      ].map(([start, end]) => ({ startTime: String(start), endTime: String(end), page: '1', limit: '100' })),
     );
   });
 

@@ -2,8 +2,10 @@ import { expect, test } from 'vitest';
 import type { Received, Reply } from './scripted-cloud.ts';
 import { startTestClient } from './test-client.ts';
 
-const DEVICES = Array.from({ length: 230 }, (_, index) => ({ id: index + 1 }));
-const IDS = DEVICES.map((device) => String(device.id));
+const RECORDS = Array.from({ length: 230 }, (_, index) => ({ id: index + 1 }));
+const IDS = RECORDS.map(({ id }) => id);
+
+const QUERY = { kind: 'sms', from: 0, to: 1 } as const;
 
 interface Slice {
   page: number;
@@ -11,22 +13,22 @@ interface Slice {
   data: { id: number }[];
 }
 
-/** Serves the devices page by page, each page worded by `shape`. */
+/** Serves the records page by page, each page worded by `shape`. */
 function serving(shape: (slice: Slice) => unknown, largestLimit = 100): (call: Received) => Reply {
   return (call) => {
     const query = new URL(call.url, 'http://cloud.test').searchParams;
     const page = Number(query.get('page'));
     const limit = Math.min(Number(query.get('limit')), largestLimit);
-    return { json: shape({ page, limit, data: DEVICES.slice((page - 1) * limit, page * limit) }) };
+    return { json: shape({ page, limit, data: RECORDS.slice((page - 1) * limit, page * limit) }) };
   };
 }
 
 async function listWith(
   script: (call: Received) => Reply,
-): Promise<{ ids: (string | undefined)[]; calls: number }> {
+): Promise<{ ids: (string | number)[]; calls: number }> {
   await using cloud = await startTestClient(script);
-  const devices = await Array.fromAsync(cloud.client.devices.list());
-  return { ids: devices.map((device) => device.id), calls: cloud.received.length };
+  const records = await Array.fromAsync(cloud.client.logs.read(QUERY));
+  return { ids: records.map(({ id }) => id), calls: cloud.received.length };
 }
 
 test('pages that tell the total of items are read to the end and no further', async () => {
@@ -35,14 +37,7 @@ test('pages that tell the total of items are read to the end and no further', as
 });
 
 test('pages that tell how many pages there are, too', async () => {
-  const flat = serving(({ page, data }) => ({
-    page,
-    count: data.length,
-    total_pages: 3,
-    total_count: 230,
-    data,
-  }));
-  expect(await listWith(flat)).toEqual({ ids: IDS, calls: 3 });
+  expect(await listWith(serving(flat))).toEqual({ ids: IDS, calls: 3 });
 });
 
 test('a cloud that gives smaller pages than asked for loses nothing', async () => {
@@ -60,13 +55,53 @@ test('a total that is never reached ends with the first empty page', async () =>
 });
 
 test('a bare array is the whole list', async () => {
-  expect(await listWith(() => ({ json: DEVICES }))).toEqual({ ids: IDS, calls: 1 });
+  expect(await listWith(() => ({ json: RECORDS }))).toEqual({ ids: IDS, calls: 1 });
+});
+
+const flat = ({ page, data }: Slice) => ({
+  page,
+  count: data.length,
+  total_pages: 3,
+  total_count: 230,
+  data,
+});
+
+test('arrays of one page each are read to the end, with the total inside or only the number of pages', async () => {
+  expect(await listWith(serving((slice) => [flat(slice)]))).toEqual({ ids: IDS, calls: 3 });
+  const uncounted = serving(({ page, data }) => [{ page, total_pages: 3, data }]);
+  expect(await listWith(uncounted)).toEqual({ ids: IDS, calls: 3 });
+});
+
+test('an array of all pages is the whole list', async () => {
+  const pages = [0, 100, 200].map((start, index) =>
+    flat({ page: index + 1, limit: 100, data: RECORDS.slice(start, start + 100) }),
+  );
+  expect(await listWith(() => ({ json: pages }))).toEqual({ ids: IDS, calls: 1 });
+  const uncounted = pages.map(({ total_count: _total, ...page }) => page);
+  expect(await listWith(() => ({ json: uncounted }))).toEqual({ ids: IDS, calls: 1 });
+});
+
+test('each page may have another form', async () => {
+  const mixed = serving((slice) => {
+    if (slice.page === 1) return [flat(slice)];
+    return slice.page === 2 ? { pagination: { total: 230 }, data: slice.data } : flat(slice);
+  });
+  expect(await listWith(mixed)).toEqual({ ids: IDS, calls: 3 });
+});
+
+test.each([
+  ['bare array', []],
+  ['page without data', { page: 1, count: 0, total_pages: 0, total_count: 0 }],
+  ['array of a page without data', [{ page: 1, count: 0, total_pages: 0, total_count: 0 }]],
+  ['page with pagination', { pagination: { total: 0 }, data: [] }],
+])('an empty list is empty in each form: %s', async (_form, json) => {
+  expect(await listWith(() => ({ json }))).toEqual({ ids: [], calls: 1 });
 });
 
 test('pages are fetched only as far as they are consumed', async () => {
   await using cloud = await startTestClient(serving(({ data }) => ({ pagination: { total: 230 }, data })));
-  for await (const device of cloud.client.devices.list()) {
-    if (device.id === '150') break;
+  for await (const { id } of cloud.client.logs.read(QUERY)) {
+    if (id === 150) break;
   }
   expect(cloud.received).toHaveLength(2);
 });
@@ -75,5 +110,7 @@ test('an item that lacks what we need is named by its place', async () => {
   await using cloud = await startTestClient(() => ({
     json: { pagination: { total: 2 }, data: [{ id: 1 }, { id: 1.5 }] },
   }));
-  await expect(Array.fromAsync(cloud.client.devices.list())).rejects.toThrow(/data\[1\]\.id/);
+  await expect(Array.fromAsync(cloud.client.logs.read(QUERY))).rejects.toThrow(
+    /expected int, .* at \[1\]\.id of the list/,
+  );
 });

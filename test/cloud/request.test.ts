@@ -36,11 +36,11 @@ describe('what a call looks like', () => {
   });
 
   test('a path prefix of the address and a verb segment survive', async () => {
-    await using cloud = await startScriptedCloud(inTurn({}));
+    await using cloud = await startScriptedCloud(inTurn({ json: { permissions: [] } }));
     const credentials = { apiToken: 'api-token-1' };
     const client = createCloudClient({ baseUrl: `${cloud.baseUrl}/xapi/v1/`, credentials });
-    await client.operations.cancel('9223372036854775807');
-    expect(cloud.received[0]?.url).toBe('/xapi/v1/operations/9223372036854775807/:cancel');
+    await client.authorization.checkPermission({ uri: '/subscriptions/webhook', method: 'get' });
+    expect(cloud.received[0]?.url).toBe('/xapi/v1/auth/permissions/:check');
   });
 });
 

@@ -35,6 +35,7 @@ function unkindAnswers({ headers, body }: Received): Reply[] {
     { json: { access_token: `${LOGIN_TOKEN}\r\nx`, expires_in: 5 } },
     { json: { access_token: LOGIN_TOKEN, expires_in: API_TOKEN } },
     { json: [{ secret: WEBHOOK_SECRET }] },
+    { json: [{ data: [{ secret: WEBHOOK_SECRET }] }] },
     { json: { id: 'op-1', done: true, metadata: PASSWORD } },
     { cut: true },
     { silent: true },
@@ -49,7 +50,8 @@ const OPERATIONS: Record<string, (client: CloudClient) => Promise<unknown>> = {
   create: (client) => client.subscriptions.create([subscription()]),
   update: (client) => client.subscriptions.update('1', subscription()),
   list: (client) => client.subscriptions.list(),
-  wait: (client) => client.operations.wait({ path: '/operations/1', retryAfterMs: 0 }),
+  'list alerts': (client) => client.alertSubscriptions.list(),
+  'create alerts': (client) => client.alertSubscriptions.create([subscription()]),
   logout: async (client) => {
     await client.login();
     await client.logout();

@@ -73,6 +73,7 @@ describe('create', () => {
     ['201 with one subscription', { status: 201, json: { id: 7, ...REQUEST } }, ['7']],
     ['200 without a body', {}, []],
     ['202 without a body', { status: 202 }, []],
+    ['a page of them', { json: { page: 1, total_count: 1, data: [{ id: 7, ...REQUEST }] } }, ['7']],
     ['a body of another kind', { status: 202, raw: 'accepted' }, []],
   ])('takes %s', async (_name, reply, ids) => {
     await using cloud = await startTestClient(inTurn(reply));
@@ -82,15 +83,40 @@ describe('create', () => {
 });
 
 describe('update', () => {
-  test('puts one object to the subscription', async () => {
-    await using cloud = await startTestClient(inTurn({ json: { id: 7, ...REQUEST, status: 'ENABLED' } }, {}));
-    expect(await cloud.client.subscriptions.update('7', REQUEST)).toMatchObject({
-      id: '7',
-      status: 'ENABLED',
-    });
-    expect(await cloud.client.subscriptions.update('7', REQUEST)).toBeUndefined();
-    expect(calls(cloud.received)[0]).toBe('PUT /subscriptions/webhook/7');
+  test.each([
+    ['the subscription', { json: { id: 7, ...REQUEST, status: 'ENABLED' } }],
+    ['an empty 200', {}],
+    ['202', { status: 202 }],
+  ])('puts one object to the subscription, answered by %s', async (_answer, reply) => {
+    await using cloud = await startTestClient(inTurn(reply));
+    expect(await cloud.client.subscriptions.update('7', REQUEST)).toBe(true);
+    expect(calls(cloud.received)).toEqual(['PUT /subscriptions/webhook/7']);
     expect(JSON.parse(cloud.received[0]?.body ?? '')).toEqual({ ...REQUEST, status: 'ENABLED' });
+  });
+
+  test('is not tried again where the cloud has no such call (405)', async () => {
+    await using cloud = await startTestClient(inTurn({ status: 405 }));
+    expect(await cloud.client.subscriptions.update('7', REQUEST)).toBe(false);
+    expect(await cloud.client.subscriptions.update('8', REQUEST)).toBe(false);
+    expect(cloud.received).toHaveLength(1);
+  });
+
+  test('is tried again after 404, until a deletion shows that the subscription was there', async () => {
+    await using cloud = await startTestClient(({ method }) => (method === 'PUT' ? { status: 404 } : {}));
+    const { subscriptions } = cloud.client;
+    for (const id of ['7', '8']) expect(await subscriptions.update(id, REQUEST)).toBe(false);
+    await subscriptions.remove('7');
+    expect(await subscriptions.update('9', REQUEST)).toBe(false);
+    expect(calls(cloud.received)).toEqual([
+      'PUT /subscriptions/webhook/7',
+      'PUT /subscriptions/webhook/8',
+      'DELETE /subscriptions/webhook/7',
+    ]);
+  });
+
+  test('other refusals are errors', async () => {
+    await using cloud = await startTestClient(inTurn({ status: 422 }));
+    await expect(cloud.client.subscriptions.update('7', REQUEST)).rejects.toMatchObject({ status: 422 });
   });
 });
 
@@ -107,6 +133,22 @@ describe('remove', () => {
     expect(calls(cloud.received)).toEqual([
       'DELETE /subscriptions/webhook/7',
       'DELETE /subscriptions/webhook/:delete?ids=7',
+    ]);
+  });
+
+  test('remembers the route that the cloud has, and finds the other one after a change', async () => {
+    let has = '/subscriptions/webhook/:delete';
+    await using cloud = await startTestClient(({ url }) => ({ status: url.startsWith(has) ? 202 : 404 }));
+    await cloud.client.subscriptions.remove('7');
+    await cloud.client.subscriptions.remove('8');
+    has = '/subscriptions/webhook/9';
+    await cloud.client.subscriptions.remove('9');
+    expect(calls(cloud.received)).toEqual([
+      'DELETE /subscriptions/webhook/7',
+      'DELETE /subscriptions/webhook/:delete?ids=7',
+      'DELETE /subscriptions/webhook/:delete?ids=8',
+      'DELETE /subscriptions/webhook/:delete?ids=9',
+      'DELETE /subscriptions/webhook/9',
     ]);
   });
 

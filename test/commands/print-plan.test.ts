@@ -23,6 +23,7 @@ const actual = {
 
 const plan: Plan = {
   comparedWith: 'cloud',
+  notOffered: [],
   steps: [
     { action: 'keep', actual: { ...actual, messageType: 'EMAIL_LOG_ALL' } },
     { action: 'create', desired },
@@ -58,12 +59,24 @@ describe('a plan', () => {
     );
   });
 
+  it('names what the cloud does not offer', () => {
+    const lines = formatPlan('default', { ...plan, steps: [], notOffered: ['ALERT'] }).split('\n');
+    expect(stripVTControlCharacters(lines[1] ?? '')).toBe(
+      '  ALERT                   not offered by this cloud',
+    );
+    expect(viewPlan('default', { ...plan, steps: [], notOffered: ['ALERT'] })).toMatchObject({
+      in_order: true,
+      not_offered: ['ALERT'],
+    });
+  });
+
   it('is the same as data', () => {
     const url = 'https://old.test/hook…';
     expect(viewPlan('default', plan)).toEqual({
       source: 'default',
       compared_with: 'cloud',
       in_order: false,
+      not_offered: [],
       steps: [
         { action: 'keep', message_type: 'EMAIL_LOG_ALL', subscription_id: actual.id, url },
         { action: 'create', message_type: 'AUDIT_LOG_ALL', url: desired.url },

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { MessageType } from '../../src/domain.ts';
 import { findSubscriptions } from '../../src/store/subscriptions.ts';
 import { changesOf } from '../../src/subscribe/plan.ts';
 import type { Goal } from '../../src/subscribe/subscriber.ts';
@@ -6,7 +7,7 @@ import { createFakeClock } from '../cloud/fake-clock.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { startStandIn } from './stand-in.ts';
-import type { Held, StandIn } from './stand-in.ts';
+import type { Held, HeldAlert, StandIn } from './stand-in.ts';
 import { PUBLIC_URL, testSubscriber } from './test-subscriber.ts';
 
 let test: TestDatabase;
@@ -33,7 +34,7 @@ const foreign: Held = {
   status: 'DISABLED',
 };
 
-function subscriber(options: { secret?: string; types?: readonly (typeof TYPES)[number][] } = {}) {
+function subscriber(options: { secret?: string; types?: readonly MessageType[] } = {}) {
   const { types = TYPES, ...rest } = options;
   return testSubscriber(cloud.baseUrl, { db: test.db, messageTypes: types, ...rest });
 }
@@ -226,13 +227,12 @@ describe('where the cloud does not list subscriptions', () => {
     expect(heldTypes()).toEqual([...TYPES].sort());
   });
 
-  it('finds out by an update that one is gone, and makes it anew the next time', async () => {
+  it('finds out by an update that one is gone, and makes it anew', async () => {
     await apply();
     cloud.held.splice(0, 1);
-    const { unfinished } = await apply({ secret: 'webhook-secret-2' });
-    expect(unfinished).toMatchObject([{ change: { action: 'update', actual: { id: '101' } } }]);
     expect(await apply({ secret: 'webhook-secret-2' })).toMatchObject({ unfinished: [] });
     expect(heldTypes()).toEqual([...TYPES].sort());
+    expect((await recorded()).map(([id]) => id)).toEqual(['102', '103', '104', '105']);
   });
 
   it('makes nothing twice where it is not told the ids either, and says that it cannot change them', async () => {
@@ -267,6 +267,166 @@ describe('where the list does not show secrets', () => {
     await test.db.deleteFrom('subscriptions').execute();
     expect((await apply()).outcomes.map(({ change }) => change.action)).toEqual(TYPES.map(() => 'update'));
     expect((await apply()).outcomes).toEqual([]);
+  });
+});
+
+describe.each([404, 405] as const)('where the cloud has no updates (%i)', (refusesUpdates) => {
+  beforeEach(() => {
+    cloud.behaviour.refusesUpdates = refusesUpdates;
+  });
+
+  it('an update creates the new subscription, and deletes the old one when the new one shows', async () => {
+    await apply({ types: ['SMS_LOG_ALL'] });
+    Object.assign(cloud.behaviour, { tellsCreated: false, listsUntilShown: 3 });
+    const secretsAtDeletion: string[][] = [];
+    cloud.behaviour.intercept = ({ method }) => {
+      if (method === 'DELETE') secretsAtDeletion.push(cloud.held.map(({ secret }) => secret));
+      return undefined;
+    };
+    const { outcomes, unfinished } = await apply({ types: ['SMS_LOG_ALL'], secret: 'webhook-secret-2' });
+    expect(outcomes.map(({ change, error }) => [change.action, error])).toEqual([
+      ['update', undefined],
+      ['delete', undefined],
+    ]);
+    expect(unfinished).toEqual([]);
+    expect(secretsAtDeletion).toEqual([['webhook-secret-1', 'webhook-secret-2']]);
+    expect(cloud.held.map(({ secret }) => secret)).toEqual(['webhook-secret-2']);
+    expect(await recorded()).toEqual([['102', 'SMS_LOG_ALL']]);
+    expect((await apply({ types: ['SMS_LOG_ALL'], secret: 'webhook-secret-2' })).outcomes).toEqual([]);
+  });
+
+  it('the old subscription stays while the new one does not show', async () => {
+    await apply({ types: ['SMS_LOG_ALL'] });
+    Object.assign(cloud.behaviour, { tellsCreated: false, listsUntilShown: Infinity });
+    const { unfinished } = await apply({ types: ['SMS_LOG_ALL'], secret: 'webhook-secret-2' });
+    expect(unfinished).toMatchObject([{ reason: 'the cloud still does not show the change after 30 s' }]);
+    expect(cloud.held.map(({ secret }) => secret)).toEqual(['webhook-secret-1']);
+  });
+
+  it('a deletion that fails is reported, and made by the next apply', async () => {
+    await apply({ types: ['SMS_LOG_ALL'] });
+    cloud.behaviour.intercept = ({ method }) => (method === 'DELETE' ? { status: 403 } : undefined);
+    const rotated = { types: ['SMS_LOG_ALL'], secret: 'webhook-secret-2' } as const;
+    expect((await apply(rotated)).unfinished).toMatchObject([{ change: { action: 'delete' } }]);
+    cloud.behaviour.intercept = () => undefined;
+    expect(await apply(rotated)).toMatchObject({ unfinished: [] });
+    expect(cloud.held.map(({ secret }) => secret)).toEqual(['webhook-secret-2']);
+  });
+
+  it('the two are told apart where the list shows no secrets and the cloud tells no ids', async () => {
+    await apply({ types: ['SMS_LOG_ALL'] });
+    await test.db.deleteFrom('subscriptions').execute();
+    cloud.behaviour.show = ({ secret: _secret, ...shown }) => shown;
+    cloud.behaviour.tellsCreated = false;
+    const rotated = { types: ['SMS_LOG_ALL'], secret: 'webhook-secret-2' } as const;
+    expect(await apply(rotated)).toMatchObject({ unfinished: [] });
+    expect(cloud.held.map(({ secret }) => secret)).toEqual(['webhook-secret-2']);
+    expect((await apply(rotated)).outcomes).toEqual([]);
+  });
+
+  it('and does not list subscriptions either, the old one is deleted by its record', async () => {
+    cloud.behaviour.lists = false;
+    await apply();
+    expect(await apply({ secret: 'webhook-secret-2' })).toMatchObject({ unfinished: [] });
+    expect(cloud.held.map(({ id, secret }) => [id, secret])).toEqual(
+      [105, 106, 107, 108].map((id) => [id, 'webhook-secret-2']),
+    );
+    expect((await apply({ secret: 'webhook-secret-2' })).outcomes).toEqual([]);
+  });
+});
+
+describe('alert subscriptions', () => {
+  const withAlerts = { types: ['SMS_LOG_ALL', 'ALERT'] } as const;
+  const foreignAlert: HeldAlert = {
+    id: 7,
+    url: 'https://siem.test/alerts',
+    secret: 'of-the-siem',
+    is_enabled: false,
+    is_subscribe_all: false,
+    alert_policy_ids: [5],
+  };
+  const ours: HeldAlert = {
+    id: 102,
+    url: `${PUBLIC_URL}/ingest/default/ALERT`,
+    secret: 'webhook-secret-1',
+    is_enabled: true,
+    is_subscribe_all: true,
+    alert_policy_ids: [],
+  };
+
+  it('have one of ours for all policies, and others are left alone', async () => {
+    cloud.heldAlerts.push({ ...foreignAlert });
+    expect(await apply(withAlerts)).toMatchObject({ unfinished: [] });
+    expect(cloud.heldAlerts).toEqual([foreignAlert, ours]);
+    expect(heldTypes()).toEqual(['SMS_LOG_ALL']);
+    expect((await apply(withAlerts)).outcomes).toEqual([]);
+    const { subscriptions } = await subscriber(withAlerts).list();
+    expect(subscriptions.filter(({ messageType }) => messageType === 'ALERT')).toMatchObject([
+      { id: '7', status: 'DISABLED', isOurs: false },
+      { id: '102', status: 'ENABLED', isOurs: true },
+    ]);
+    await apply(withAlerts, 'removed');
+    expect(cloud.heldAlerts).toEqual([foreignAlert]);
+    expect(await recorded()).toEqual([]);
+  });
+
+  it.each([
+    ['disabled', { is_enabled: false }, 'status'],
+    ['limited to some policies', { is_subscribe_all: false, alert_policy_ids: [5] }, 'status'],
+    ['moved', { url: `${PUBLIC_URL}/ingest/default/SMS_LOG_ALL` }, 'url'],
+    ['given another secret', { secret: 'another' }, 'secret'],
+  ])('are repaired when they were %s', async (_how, change, member) => {
+    cloud.heldAlerts.push({ ...ours, ...change });
+    const { outcomes } = await apply({ types: ['ALERT'] });
+    expect(outcomes[0]).toMatchObject({
+      change: { action: 'update', differences: [{ member }] },
+      error: undefined,
+    });
+    expect(cloud.heldAlerts).toEqual([ours]);
+    expect((await apply({ types: ['ALERT'] })).outcomes).toEqual([]);
+  });
+
+  it('are deleted when they are doubled or no longer wanted', async () => {
+    cloud.heldAlerts.push({ ...ours }, { ...ours, id: 103 });
+    await apply(withAlerts);
+    expect(cloud.heldAlerts).toEqual([ours]);
+    await apply({ types: ['SMS_LOG_ALL'] });
+    expect(cloud.heldAlerts).toEqual([]);
+  });
+
+  it('have numbers of their own: one with the id of a webhook subscription is another one', async () => {
+    await apply(withAlerts);
+    expect([cloud.held[0]?.id, cloud.heldAlerts[0]?.id]).toEqual([101, 101]);
+    cloud.behaviour.show = ({ secret: _secret, ...shown }) => shown;
+    expect((await apply(withAlerts)).outcomes).toEqual([]);
+    expect(await apply({ ...withAlerts, secret: 'webhook-secret-2' })).toMatchObject({ unfinished: [] });
+    expect(cloud.heldAlerts).toMatchObject([{ id: 101, secret: 'webhook-secret-2' }]);
+    await apply({ types: ['SMS_LOG_ALL'], secret: 'webhook-secret-2' });
+    expect([cloud.held.length, cloud.heldAlerts.length]).toEqual([1, 0]);
+  });
+
+  it.each([403, 404, 405] as const)(
+    'are reported as not offered where the cloud answers %i',
+    async (status) => {
+      cloud.behaviour.refusesAlerts = status;
+      expect(await subscriber(withAlerts).plan('subscribed')).toMatchObject({
+        notOffered: ['ALERT'],
+        steps: [{ action: 'create', desired: { messageType: 'SMS_LOG_ALL' } }],
+      });
+      expect(await apply(withAlerts)).toMatchObject({ unfinished: [] });
+      expect((await apply(withAlerts)).outcomes).toEqual([]);
+      expect(heldTypes()).toEqual(['SMS_LOG_ALL']);
+    },
+  );
+
+  it('are kept also where the cloud does not list webhook subscriptions', async () => {
+    cloud.behaviour.lists = false;
+    await apply(withAlerts);
+    expect((await apply(withAlerts)).outcomes).toEqual([]);
+    await apply({ ...withAlerts, secret: 'webhook-secret-2' });
+    expect(cloud.heldAlerts).toMatchObject([{ id: 101, secret: 'webhook-secret-2' }]);
+    await apply(withAlerts, 'removed');
+    expect([cloud.held, cloud.heldAlerts, await recorded()]).toEqual([[], [], []]);
   });
 });
 

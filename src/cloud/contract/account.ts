@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { idSchema } from './shared.ts';
 
-/** Answer of `GET /account/home`; the specification shows no members, so these are the published ones that we use. */
+/** Answer of `GET /account/home` (published description; the specification shows no members). */
 export const homeAccountSchema = z.looseObject({
   id: idSchema.nullish(),
   name: z.string().nullish(),
@@ -9,11 +9,19 @@ export const homeAccountSchema = z.looseObject({
   account_mode: z.string().nullish(),
   quota: z.string().nullish(),
   data_center: z.string().nullish(),
+  industry: z.string().nullish(),
+  country: z.string().nullish(),
+  state: z.string().nullish(),
+  city: z.string().nullish(),
+  address: z.string().nullish(),
+  zipcode: z.string().nullish(),
+  create_time: z.string().nullish(),
+  update_time: z.string().nullish(),
 });
 
 export type HomeAccount = z.output<typeof homeAccountSchema>;
 
-/** Answer of `GET /account/viq`; `standalone` is false if HIQ is enabled. */
+/** Answer of `GET /account/viq` (published description; the specification shows no members); `standalone` is false if HIQ is enabled. */
 export const viqInfoSchema = z.looseObject({
   vhm_id: idSchema.nullish(),
   owner_id: idSchema.nullish(),
@@ -21,6 +29,7 @@ export const viqInfoSchema = z.looseObject({
   devices: z.int().nullish(),
   standalone: z.boolean().nullish(),
   expired: z.boolean().nullish(),
+  licenses: z.array(z.unknown()).nullish(),
 });
 
 export type ViqInfo = z.output<typeof viqInfoSchema>;

@@ -39,7 +39,10 @@ export const createdApiTokenSchema = z.looseObject({
 
 export type CreatedApiToken = z.output<typeof createdApiTokenSchema>;
 
-/** Answer of `GET /auth/apitoken/info`: the user and role of the token; `expires_in` in seconds. */
+/**
+ * Answer of `GET /auth/apitoken/info`: the user and role of the token; `expires_in` in seconds. Roles are words in the
+ * specification (`Administrator`), and enumerated values in the published description (`HELP_DESK`): see `isSameRole`.
+ */
 export const tokenInfoSchema = z.looseObject({
   user_id: idSchema,
   user_name: z.string(),
@@ -54,16 +57,34 @@ export const tokenInfoSchema = z.looseObject({
 
 export type TokenInfo = z.output<typeof tokenInfoSchema>;
 
-const permissionSchema = z.looseObject({
-  name: z.string(),
-  description: z.string().nullish(),
-  category: z.string().nullish(),
-});
+/** Whether two spellings mean the same role: `HELP_DESK` and `Help Desk`. */
+export function isSameRole(one: string, other: string): boolean {
+  const letters = (role: string) => role.toLowerCase().replaceAll(/[^a-z]/g, '');
+  return letters(one) === letters(other);
+}
+
+/** A permission: an object (specification; published description of the check), or its name alone. */
+export const permissionSchema = z.union([
+  z.looseObject({
+    name: z.string(),
+    description: z.string().nullish(),
+    category: z.string().nullish(),
+  }),
+  z.string().transform((name): { name: string; description?: string; category?: string } => ({ name })),
+]);
 
 export type Permission = z.output<typeof permissionSchema>;
 
-/** Answer of `GET /auth/permissions`. */
-export const permissionListSchema = z.array(permissionSchema);
+/** Answer of `GET /auth/permissions`: a list (specification), or a text of their names (published description). */
+export const permissionListSchema = z.union([
+  z.array(permissionSchema),
+  z.string().transform((names) =>
+    names
+      .split(/[\s,]+/)
+      .filter(Boolean)
+      .map((name): Permission => ({ name })),
+  ),
+]);
 
 /** Body of `POST /auth/permissions/:check`: the call in question, with `method` in lower case as in the sample. */
 export const permissionCheckRequestSchema = z.object({ uri: z.string(), method: z.string() });
@@ -73,7 +94,7 @@ export type PermissionCheckRequest = z.output<typeof permissionCheckRequestSchem
 /** Answer of `POST /auth/permissions/:check`: any one of these permissions, or of these roles, allows the call. */
 export const permissionCheckResponseSchema = z.looseObject({
   permissions: z.array(permissionSchema),
-  roles: z.array(z.string()),
+  roles: z.array(z.string()).default([]),
 });
 
 export type PermissionCheckResponse = z.output<typeof permissionCheckResponseSchema>;

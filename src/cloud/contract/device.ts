@@ -12,8 +12,6 @@ export const deviceSchema = z.looseObject({
   network_policy_id: idSchema.nullish(),
 });
 
-export type Device = z.output<typeof deviceSchema>;
-
 const BASIC = [
   'org_id',
   'serial_number',
@@ -78,7 +76,5 @@ export const DEVICE_VIEWS = {
   ],
 } as const;
 
-export type DeviceView = keyof typeof DEVICE_VIEWS;
-
 /** A field of any device view. */
-export type DeviceField = (typeof DEVICE_VIEWS)[DeviceView][number];
+export type DeviceField = (typeof DEVICE_VIEWS)[keyof typeof DEVICE_VIEWS][number];

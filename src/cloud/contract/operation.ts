@@ -6,9 +6,6 @@ const OPERATION_STATUSES = ['PENDING', 'RUNNING', 'CANCELING', 'SUCCEEDED', 'FAI
 
 export type OperationStatus = (typeof OPERATION_STATUSES)[number];
 
-/** Polling faster than this may be refused (specification, Limits). */
-export const MIN_POLL_INTERVAL_MS = 500;
-
 /** Progress of an operation: times in ISO 8601, `percentage` 0 to 100, `expires_in` seconds until it is removed. */
 const operationMetadataSchema = z.looseObject({
   status: z.enum(OPERATION_STATUSES),
@@ -33,5 +30,3 @@ export const operationSchema = z.looseObject({
   response: z.unknown().optional(),
   error: z.union([errorBodySchema, legacyErrorBodySchema, z.looseObject({})]).nullish(),
 });
-
-export type Operation = z.output<typeof operationSchema>;

@@ -20,15 +20,19 @@ const subscriptionRequestSchema = z.object({
 
 export type SubscriptionRequest = z.output<typeof subscriptionRequestSchema>;
 
-/** Body of `POST /subscriptions/webhook`. */
+/** Body of `POST /subscriptions/webhook`, in all sources. The specification answers 200, the others 202 without a body. */
 export const createSubscriptionsRequestSchema = z.array(subscriptionRequestSchema).min(1);
 
-/** Body of `PUT /subscriptions/webhook/{id}`: its shape is not documented, so no member is required. */
+/**
+ * Body of `PUT /subscriptions/webhook/{id}`, which the published description has since 25.2. The specification does not
+ * show its members, so none is required; the published description requires all but the secret.
+ */
 export const updateSubscriptionRequestSchema = subscriptionRequestSchema.partial();
 
 /**
- * A subscription in the cloud, with its secret as clear text. Message type and status are plain text, because other
- * applications may have subscriptions of unknown kinds.
+ * A subscription in the cloud, with its secret as clear text (published description and SDK; the specification shows only
+ * the members of the request). Message type and status are plain text, because other applications may have subscriptions
+ * of unknown kinds. The list has any of the `LIST_FORMS`, or is missing (specification).
  */
 export const subscriptionSchema = z.looseObject({
   id: idSchema,
@@ -38,6 +42,8 @@ export const subscriptionSchema = z.looseObject({
   message_type: z.string().nullish(),
   status: z.string().nullish(),
   data_type: z.string().nullish(),
+  create_time: z.string().nullish(),
+  update_time: z.string().nullish(),
 });
 
 export type Subscription = z.output<typeof subscriptionSchema>;

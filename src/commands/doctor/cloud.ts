@@ -79,8 +79,10 @@ export async function checkSubscriptions(
   if (subscriber === undefined)
     return skipped('there is no webhook secret yet', `run ${commandName()} serve`);
   try {
-    const { steps } = await subscriber.plan('subscribed', signal);
-    return describeChanges(changesOf(steps), steps.length);
+    const { steps, notOffered } = await subscriber.plan('subscribed', signal);
+    const finding = describeChanges(changesOf(steps), steps.length);
+    if (notOffered.length === 0) return finding;
+    return { ...finding, message: `${finding.message}; not offered by this cloud: ${notOffered.join(', ')}` };
   } finally {
     await subscriber.logout(signal).catch(() => undefined);
   }

@@ -7,12 +7,19 @@ export function defineDoctor(program: Command, settings: Settings): void {
   defineCommand(program, 'doctor', 'check the installation and suggest fixes; changes nothing', [
     'xiq-sink doctor',
     'xiq-sink doctor --json | jq "select(.status != \\"ok\\")"',
+    'xiq-sink doctor --live > report.txt',
   ])
     .option('--json', 'print one JSON object per line')
     .option('--full', 'count all stored deliveries again; takes minutes on a large database')
-    .action(async ({ json, full }) => {
+    .option(
+      '--live',
+      "only compare the cloud's API with its documentation; the report contains no personal data",
+    )
+    .action(async ({ json, full, live }) => {
       const { examine } = await import('./doctor.ts');
       // A check that timed out may still have an open connection, which must not delay the exit.
-      process.exit(await examine(settings, json === true, full === true));
+      process.exit(
+        await examine(settings, { asJson: json === true, isFull: full === true, isLive: live === true }),
+      );
     });
 }

@@ -8,16 +8,26 @@ import type { Settings } from '../shared/run-on-store.ts';
 import { fail, FULL_LIMIT_MS, LIMIT_MS, runChecks, skipped, type Running } from './check.ts';
 import { checksOf } from './checks.ts';
 import { createDatabaseAccess } from './database-access.ts';
+import { liveChecks, type Examination } from './live.ts';
 import { printReport } from './report.ts';
 
 /** Closing may hang if a check did. */
 const CLOSE_LIMIT_MS = 15_000;
 
+/** The options of `doctor`. */
+interface Options {
+  readonly asJson: boolean;
+  /** Whether it counts all deliveries again. */
+  readonly isFull: boolean;
+  /** Whether it only compares the cloud's API with its documentation. */
+  readonly isLive: boolean;
+}
+
 /**
  * `doctor`: checks the whole installation, and changes nothing. Resolves with the exit code: 0 when no check fails, 1
- * when one does, 2 when the settings are wrong. With `isFull`, it counts all deliveries again.
+ * when one does, 2 when the settings are wrong.
  */
-export async function examine(settings: Settings, asJson: boolean, isFull: boolean): Promise<number> {
+export async function examine(settings: Settings, { asJson, isFull, isLive }: Options): Promise<number> {
   let config: Config;
   try {
     config = await settings();
@@ -26,13 +36,18 @@ export async function examine(settings: Settings, asJson: boolean, isFull: boole
     await printReport(wrongSettings(error), asJson, createSecrets());
     return WRONG_USAGE;
   }
-  const access = createDatabaseAccess(config, isFull ? FULL_LIMIT_MS : LIMIT_MS);
+  const examination = isLive ? liveChecks(config.sources) : checksWithDatabase(config, isFull);
   try {
-    const counts = await printReport(runChecks(checksOf(config, access, isFull)), asJson, secretsOf(config));
+    const counts = await printReport(runChecks(examination.checks), asJson, secretsOf(config));
     return counts.fail > 0 ? FAILED : 0;
   } finally {
-    await pTimeout(access.close(), { milliseconds: CLOSE_LIMIT_MS, message: false });
+    await pTimeout(examination.close(), { milliseconds: CLOSE_LIMIT_MS, message: false });
   }
+}
+
+function checksWithDatabase(config: Config, isFull: boolean): Examination {
+  const access = createDatabaseAccess(config, isFull ? FULL_LIMIT_MS : LIMIT_MS);
+  return { checks: checksOf(config, access, isFull), close: () => access.close() };
 }
 
 /** A finding for each wrong setting, and one for all checks that were not made. */

@@ -15,10 +15,12 @@ const COUNTED = {
   keep: 'unchanged',
 } as const;
 
+const TYPE_WIDTH = 'LOCATION_CLIENT_CENTRIC'.length;
+
 const ACTIONS = ['create', 'update', 'delete', 'keep'] as const;
 
 /** Formats a plan like a diff: a line of counts, then a line per subscription; coloured on a terminal. */
-export function formatPlan(source: string, { steps, comparedWith }: Plan): string {
+export function formatPlan(source: string, { steps, comparedWith, notOffered }: Plan): string {
   const counts = ACTIONS.map(
     (action) => `${steps.filter((step) => step.action === action).length} ${COUNTED[action]}`,
   );
@@ -28,12 +30,13 @@ export function formatPlan(source: string, { steps, comparedWith }: Plan): strin
       ? [styleText('dim', '  (the cloud does not list subscriptions: compared with our own records)')]
       : []),
     ...steps.map(formatStep),
+    ...notOffered.map((type) => styleText('dim', `  ${type.padEnd(TYPE_WIDTH)} not offered by this cloud`)),
   ].join('\n');
 }
 
 /** Formats one line of a plan. */
 export function formatStep(step: Step): string {
-  const columns = [SIGN[step.action], messageTypeOf(step).padEnd(23), detailsOf(step)];
+  const columns = [SIGN[step.action], messageTypeOf(step).padEnd(TYPE_WIDTH), detailsOf(step)];
   return styleText(COLOUR[step.action], revealOnLine(columns.join(' ').trimEnd()));
 }
 

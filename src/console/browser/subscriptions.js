@@ -10,7 +10,8 @@ import { request } from './api.js';
  *   subscription_id?: string | null, differences?: Difference[], reason?: string }} Step
  * @typedef {{ source: string, subscription_id: string | null, message_type: string, status: string,
  *   application: string, ours: boolean, url: string }} Held
- * @typedef {{ compared_with: 'cloud' | 'records', in_order: boolean, steps: Step[], held: Held[] }} Look
+ * @typedef {{ compared_with: 'cloud' | 'records', in_order: boolean, steps: Step[],
+ *   not_offered: string[], held: Held[] }} Look
  * @typedef {{ outcomes: { step: Step, error: string | null }[], unfinished: { step: Step, reason: string }[] }} Applied
  * @typedef {{ look?: Look | undefined, applied?: Applied | undefined, problem?: string | undefined, doing?: string | undefined }} State
  */
@@ -85,6 +86,11 @@ function show(place, source) {
         html`<p class="note">
           The cloud does not list subscriptions, so the plan is based on local records.
         </p>`
+      }
+      ${
+        looked !== undefined &&
+        looked.not_offered.length > 0 &&
+        html`<p class="note">Not offered by this cloud: ${looked.not_offered.join(', ')}.</p>`
       }
       ${looked !== undefined && html`<${Plan} steps=${looked.steps} /><${HeldList} held=${looked.held} />`}
     `;

@@ -44,6 +44,10 @@ export const sourceSchema = z.object({
     .describe('records: the cloud does not list subscriptions, so the plan is based on local records'),
   in_order: z.boolean(),
   steps: z.array(stepSchema).readonly(),
+  not_offered: z
+    .array(z.string())
+    .readonly()
+    .describe('configured message types that this cloud does not offer'),
   held: z.array(heldSchema).readonly(),
 });
 

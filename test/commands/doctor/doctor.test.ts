@@ -101,7 +101,7 @@ describe('doctor', () => {
       queue: like(usesRedis ? /in Redis: 0 batches waiting/ : /in Postgres: 0 batches waiting/),
       'cloud clock': like(/agrees/),
       api: like(/logs in as/),
-      subscriptions: 'ok 9 subscriptions up to date',
+      subscriptions: like(/^ok (?:9|10) subscriptions up to date/),
       'public address': like(/a firewall may still block/),
       'destination default': 'ok running, up to date',
     });
@@ -251,7 +251,7 @@ describe('doctor', () => {
     expect((await examine({ DATA_DIR: dataDir })).told).toMatchObject({
       database: like(/^ok Postgres/),
       queue: like(/^ok in Postgres/),
-      partitions: like(/^warn 20 partitions missing/),
+      partitions: like(/^warn \d+ partitions missing/),
     });
     expect(await readdir(path.join(dataDir, 'postgres', 'cluster'))).not.toContain('postmaster.pid');
   });

@@ -201,6 +201,7 @@ const subscriptionsOf = ({ source, mark }: Names): SourceSubscriptions => ({
     compared_with: 'cloud',
     in_order: false,
     steps: [{ action: 'create', message_type: 'SMS_LOG_ALL', url: `https://${mark}.test` }],
+    not_offered: [],
     held: [],
   }),
   apply: async () => ({
