@@ -9,7 +9,7 @@ export const DEFAULTS = {
   scale: { devices: 50, clients: 200, users: 100 },
   rate: 5,
   secretForm: 'basic',
-  dialect: 'spec',
+  dialect: 'vendor',
 } as const;
 
 /** One option: its name without dashes, its default as typed on the command line, and its meaning. */

@@ -24,7 +24,7 @@ describe('the options of the command', () => {
       scale: { devices: 50, clients: 200, users: 100 },
       rate: 5,
       secretForm: 'basic',
-      dialect: 'spec',
+      dialect: 'vendor',
     });
     expect(Object.keys(DEFAULTS)).toEqual(Object.keys(emulatorOptionsSchema.shape));
   });
