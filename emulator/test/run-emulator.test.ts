@@ -63,7 +63,7 @@ describe('a run', () => {
       const login = await call('POST', '/login', { body: { username, password } });
       const { access_token: token } = z.object({ access_token: z.string() }).parse(login.body);
       expect((await call('GET', '/users/me', { token })).body).toMatchObject({
-        user_role: role,
+        user_role: role.toUpperCase(),
       });
     }
     stop.abort();
