@@ -28,6 +28,8 @@ export const WEBHOOK_TYPES = [
   'SMS_LOG_ALL',
 ] as const;
 
+export type WebhookType = (typeof WEBHOOK_TYPES)[number];
+
 /**
  * All message types. The name `ALERT` is ours: the cloud sends alerts for subscriptions of another kind, at
  * `/alert-subscriptions/webhooks` (published OpenAPI description), which name no message type.
