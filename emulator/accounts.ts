@@ -1,5 +1,16 @@
 /** The two roles that the specification shows. */
-export const ROLES = ['Administrator', 'Operator'] as const;
+export const SPECIFIED_ROLES = ['Administrator', 'Operator'] as const;
+
+/** All roles of the vendor's description, where they are spelled `HELP_DESK`. */
+export const ROLES = [
+  ...SPECIFIED_ROLES,
+  'Monitor',
+  'Help Desk',
+  'Guest Management',
+  'Observer',
+  'Installer',
+  'Application Operator',
+] as const;
 
 export type Role = (typeof ROLES)[number];
 

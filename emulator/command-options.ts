@@ -1,3 +1,4 @@
+import { DIALECT_MEANINGS, DIALECTS } from './dialects.ts';
 import { SECRET_FORMS } from './sending/secret-forms.ts';
 
 /** The defaults of the options, typed as on the command line; an emulator made in code has the same. */
@@ -8,6 +9,7 @@ export const DEFAULTS = {
   scale: { devices: 50, clients: 200, users: 100 },
   rate: 5,
   secretForm: 'basic',
+  dialect: 'vendor',
 } as const;
 
 /** One option: its name without dashes, its default as typed on the command line, and its meaning. */
@@ -41,9 +43,21 @@ export const EMULATOR_OPTIONS: readonly EmulatorOption[] = [
     default: DEFAULTS.secretForm,
     meaning: `how a delivery carries the secret: ${SECRET_FORMS.join(', ')}`,
   },
+  {
+    name: 'dialect',
+    default: DEFAULTS.dialect,
+    meaning: `the published form of the API: ${DIALECTS.join(', ')}`,
+  },
 ];
 
 /** The flag of an option: `--secret-form` for `secretForm`. */
 export function flagOf(name: string): string {
   return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** The dialects, one in a line, below the options of a help text. */
+export function dialectHelp(): string {
+  return ['', 'Dialects:', ...DIALECTS.map((name) => `  ${name.padEnd(7)} ${DIALECT_MEANINGS[name]}`)].join(
+    '\n',
+  );
 }

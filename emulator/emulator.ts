@@ -11,7 +11,10 @@ import { createTokens } from './access/tokens.ts';
 import { DEFAULTS } from './command-options.ts';
 import { createEndUsers } from './events/end-users.ts';
 import { createJournal } from './events/journal.ts';
+import type { MessageType } from '../src/domain.ts';
+import type { Lateness } from './events/journal.ts';
 import { createNetwork } from './events/network.ts';
+import type { Dialect } from './dialects.ts';
 import { handleErrors, unknownAddress } from './http/errors.ts';
 import type { EmulatorLogger } from './http/errors.ts';
 import { describeApi } from './http/openapi.ts';
@@ -19,8 +22,10 @@ import { createOperations, OPERATION_TIMES } from './http/operations.ts';
 import type { OperationTimes } from './http/operations.ts';
 import { hardenAnswers, serveRoutes } from './http/serve-routes.ts';
 import { createRandom } from './random.ts';
+import type { Random } from './random.ts';
 import { createRoutes } from './routes/all-routes.ts';
 import type { EmulatorStatus } from './routes/control.ts';
+import { createAlertSubscriptionStore } from './sending/alert-subscriptions.ts';
 import { createFaultSwitch } from './sending/faults.ts';
 import type { FaultSwitch } from './sending/faults.ts';
 import { createOutbox } from './sending/outbox.ts';
@@ -38,6 +43,7 @@ export interface EmulatorSetup {
   /** Deliveries per second over all subscriptions. 0 sends nothing and stops all activity on the network. */
   rate?: number;
   secretForm?: EmulatedSecretForm;
+  dialect?: Dialect;
   clock?: Clock;
   operationTimes?: OperationTimes;
   /** API calls per hour. */
@@ -59,35 +65,41 @@ export interface Emulator {
   close(): Promise<void>;
   faults: Pick<FaultSwitch, 'current' | 'change' | 'reset'>;
   status(): EmulatorStatus;
+  /** Causes events at once, whatever the rate. They wait for the next deliveries, and `/logs` lists them. */
+  happen(type: MessageType, count?: number): void;
 }
 
 /** Creates an emulator with all its state in memory. The same seed and scale give the same world and events. */
 export function createEmulator(setup: EmulatorSetup = {}): Emulator {
-  const { seed, scale, rate, secretForm } = { ...DEFAULTS, ...setup };
+  const { seed, scale, rate, secretForm, dialect } = { ...DEFAULTS, ...setup };
   const { clock = systemClock, isHiq = true, quota = DEFAULT_QUOTA } = setup;
 
   const world = createWorld(seed, scale, clock);
-  const journal = createJournal();
   const faults = createFaultSwitch();
+  const journal = createJournal({ clock, lateness: latenessOf(faults, createRandom(seed, 'lateness')) });
   const tally = createTally();
   const subscriptions = createSubscriptionStore(world, clock);
+  const alertSubscriptions = createAlertSubscriptionStore(world, clock);
   const operations = createOperations(clock, setup.operationTimes ?? OPERATION_TIMES);
   const tokens = createTokens(world, clock, signingKey(seed));
   const random = createRandom(seed, 'network');
   const endUsers = createEndUsers({ world, journal, clock, random });
-  const network = createNetwork({ world, journal, clock, random, endUsers, users: scale.users });
-  const outbox = createOutbox(subscriptions, journal, createRandom(seed, 'outbox'));
+  const alike = () => faults.current().alike;
+  const network = createNetwork({ world, journal, clock, random, endUsers, users: scale.users, alike });
+  const targets = () => [...subscriptions.targets(), ...alertSubscriptions.targets()];
+  const outbox = createOutbox(targets, journal, createRandom(seed, 'outbox'));
   const chance = createRandom(seed, 'faults');
   const sender = createSender({ rate, secretForm, network, outbox, faults, tally, clock, random: chance });
 
   function status(): EmulatorStatus {
-    const enabled = subscriptions.list().filter((subscription) => subscription.status === 'ENABLED').length;
+    const enabled = targets().filter(({ isEnabled }) => isEnabled).length;
     return {
       seed,
       rate,
       secret_form: secretForm,
+      dialect,
       in_flight: sender.inFlight(),
-      subscriptions: { enabled, disabled: subscriptions.list().length - enabled },
+      subscriptions: { enabled, disabled: targets().length - enabled },
       sent: tally.counts(),
       logs: Object.fromEntries(LOG_KINDS.map((kind) => [kind, journal.list(kind).length])),
       faults: faults.current(),
@@ -101,9 +113,12 @@ export function createEmulator(setup: EmulatorSetup = {}): Emulator {
     tokens,
     operations,
     subscriptions,
+    alertSubscriptions,
+    dialect,
     endUsers,
     faults,
     isHiq,
+    happen: (type) => network.happen(type),
     status,
   });
 
@@ -129,7 +144,18 @@ export function createEmulator(setup: EmulatorSetup = {}): Emulator {
       await listener.close();
     },
     faults,
+    happen(type, count = 1) {
+      for (let caused = 0; caused < count; caused += 1) network.happen(type);
+    },
     status,
+  };
+}
+
+/** The lateness of each log record under the present faults. */
+function latenessOf(faults: FaultSwitch, random: Random): () => Lateness {
+  return () => {
+    const { log_delay_ms: delay, log_skew_ms: skew, status_delay_ms: settleMs } = faults.current();
+    return { delayMs: random.int(0, delay), skewMs: random.int(-skew, skew), settleMs };
   };
 }
 

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { Command } from 'commander';
-import { EMULATOR_OPTIONS, flagOf } from './command-options.ts';
+import { dialectHelp, EMULATOR_OPTIONS, flagOf } from './command-options.ts';
 import { emulatorOptionsSchema, runEmulator, startedScreen } from './run-emulator.ts';
 
 // The emulator as a program of its own: `node emulator/main.ts --rate 20`.
@@ -10,6 +10,7 @@ const program: Command = new Command('emulator').description(
 for (const { name, meaning, default: usual } of EMULATOR_OPTIONS) {
   program.option(`${flagOf(name)} <value>`, meaning, usual);
 }
+program.addHelpText('after', dialectHelp);
 const { data: options, error } = emulatorOptionsSchema.safeParse(program.parse().opts());
 if (options === undefined) {
   const problems = error.issues.map(({ path, message }) => `  ${flagOf(String(path[0]))} ${message}`);

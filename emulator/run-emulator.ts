@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { EMULATOR_LOGINS } from './accounts.ts';
 import type { EmulatorLogin } from './accounts.ts';
 import { createEmulator } from './emulator.ts';
+import { DIALECTS } from './dialects.ts';
 import type { EmulatorLogger } from './http/errors.ts';
 import { SECRET_FORMS } from './sending/secret-forms.ts';
 
@@ -32,6 +33,7 @@ export const emulatorOptionsSchema = z.object({
     .regex(/^\d+(\.\d+)?$/, 'must be a number of deliveries per second')
     .transform(Number),
   secretForm: z.enum(SECRET_FORMS),
+  dialect: z.enum(DIALECTS),
 });
 
 export type EmulatorOptions = z.output<typeof emulatorOptionsSchema>;

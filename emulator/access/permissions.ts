@@ -124,13 +124,14 @@ const READING: ReadonlySet<string> = new Set(
 );
 
 /**
- * The permissions of each role. The specification does not list them: here an administrator has all of them, an
- * operator those that change nothing.
+ * The permissions of a role. The specification does not list them: here an administrator has all of them, every other
+ * role those that change nothing.
  */
-export const PERMISSIONS_OF: Readonly<Record<Role, readonly string[]>> = {
-  Administrator: PERMISSION_NAMES,
-  Operator: PERMISSION_NAMES.filter(isReading),
-};
+export function permissionsOf(role: Role): readonly string[] {
+  return role === 'Administrator' ? PERMISSION_NAMES : READING_NAMES;
+}
+
+const READING_NAMES = PERMISSION_NAMES.filter(isReading);
 
 /**
  * Whether these permissions include any one of `wanted`. A name without suffix is full control of its kind

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { AUTH_TOKEN_REVOKED } from '../../src/cloud/contract/shared.ts';
 import { ApiError, unauthenticated } from '../http/errors.ts';
 import type { Clock } from '../../src/clock.ts';
-import { PERMISSIONS_OF } from './permissions.ts';
+import { permissionsOf } from './permissions.ts';
 import type { User } from '../world/people.ts';
 import type { World } from '../world/world.ts';
 
@@ -12,6 +12,8 @@ export interface Caller {
   user: User;
   permissions: readonly string[];
   token: string;
+  /** The account whose data the token reads: the home account, or the one that the user switched to. */
+  ownerId: number;
   /** Epoch seconds. A token without `expiresAt` does not expire. */
   issuedAt: number;
   expiresAt: number | undefined;
@@ -24,8 +26,8 @@ export const LOGIN_LIFETIME_S = 86_400;
 
 /** Issues, reads and revokes bearer tokens. */
 export interface Tokens {
-  /** Issues a token with all permissions of the user's role. */
-  issueLogin(user: User): string;
+  /** Issues a token with all permissions of the user's role, for the home account unless another one is given. */
+  issueLogin(user: User, ownerId?: number): string;
   /** Issues a token with some permissions. `expiresAt` is in epoch seconds; undefined means that it never expires. */
   issueApiToken(user: User, permissions: readonly string[], expiresAt: number | undefined): string;
   /** Throws a 401: AUTH_TOKEN_REVOKED for a revoked token, UNAUTHENTICATED for any other invalid token. */
@@ -36,9 +38,17 @@ export interface Tokens {
   revokeAll(): void;
 }
 
+/** What a token is issued for. Without `permissions` it has those of the role, without `ownerId` it reads the home account. */
+interface Grant {
+  ownerId?: number | undefined;
+  expiresAt: number | undefined;
+  permissions?: readonly string[];
+}
+
 const claimsSchema = z.object({
   sub: z.string(),
   user_id: z.int(),
+  owner_id: z.int(),
   jti: z.int(),
   iat: z.int(),
   exp: z.int().optional(),
@@ -58,7 +68,7 @@ export function createTokens(world: World, clock: Clock, key: string): Tokens {
   let serial = clock.now() * 1000;
   let revokedUpTo = 0;
 
-  function issue(user: User, expiresAt: number | undefined, permissions?: readonly string[]): string {
+  function issue(user: User, { ownerId, expiresAt, permissions }: Grant): string {
     serial += 1;
     const { account } = world;
     const issuedAt = Math.floor(clock.now() / 1000);
@@ -68,7 +78,7 @@ export function createTokens(world: World, clock: Clock, key: string): Tokens {
         user_id: user.id,
         role: user.user_role,
         customer_id: account.customerId,
-        owner_id: account.ownerId,
+        owner_id: ownerId ?? account.ownerId,
         org_id: account.creatingOrgId,
         data_center: account.dataCenter,
         quota: QUOTA_CLAIM,
@@ -89,18 +99,19 @@ export function createTokens(world: World, clock: Clock, key: string): Tokens {
   }
 
   return {
-    issueLogin: (user) => issue(user, Math.floor(clock.now() / 1000) + LOGIN_LIFETIME_S),
-    issueApiToken: (user, permissions, expiresAt) => issue(user, expiresAt, permissions),
+    issueLogin: (user, ownerId) =>
+      issue(user, { ownerId, expiresAt: Math.floor(clock.now() / 1000) + LOGIN_LIFETIME_S }),
+    issueApiToken: (user, permissions, expiresAt) => issue(user, { expiresAt, permissions }),
     read(token) {
-      const { jti, exp, iat, sub, user_id, permissions } = claimsOf(token);
+      const { jti, exp, iat, sub, user_id, owner_id: ownerId, permissions } = claimsOf(token);
       if (jti <= revokedUpTo || revoked.has(jti)) {
         throw new ApiError(401, AUTH_TOKEN_REVOKED, 'The token was revoked');
       }
       if (exp !== undefined && clock.now() / 1000 >= exp) throw unauthenticated('The token has expired');
       const user = world.users.get(String(user_id));
       if (user?.login_name !== sub) throw unauthenticated('The user of this token no longer exists');
-      const ofRole = PERMISSIONS_OF[user.user_role];
-      return { user, permissions: permissions ?? ofRole, token, issuedAt: iat, expiresAt: exp };
+      const ofRole = permissionsOf(user.user_role);
+      return { user, permissions: permissions ?? ofRole, token, ownerId, issuedAt: iat, expiresAt: exp };
     },
     revoke(token) {
       const claims = claimsSchema.safeParse(readJwt(token, key));

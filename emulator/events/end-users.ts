@@ -44,8 +44,13 @@ export function createEndUsers({ world, journal, clock, random }: NetworkParts):
   function deliver(actor: User, { user_name, phone_number: tel = '' }: EndUser, delivery: Delivery): void {
     const common = { user_id: actor.id, customer_id: String(account.customerId) };
     if (delivery === 'email') {
-      const members = { ...common, username: user_name, approver_email: actor.login_name, status: 'SUCCESS' };
-      journal.append(logEntry('EMAIL_LOG_ALL', occasion(), members));
+      const members = {
+        ...common,
+        username: user_name,
+        approver_email: actor.login_name,
+        status: 'SEND_OUT',
+      };
+      journal.append(logEntry('EMAIL_LOG_ALL', occasion(), members, { status: 'SUCCESS' }));
       return;
     }
     const isLost = random.chance(0.05);
@@ -53,12 +58,15 @@ export function createEndUsers({ world, journal, clock, random }: NetworkParts):
       ...common,
       tel: String(tel),
       profile_name: 'default',
-      status: isLost ? 'FAIL' : 'SUCCESS',
+      status: 'SEND_OUT' as const,
       message_id: random.hex(16),
-      status_from_provider: isLost ? 'undelivered' : 'delivered',
+      status_from_provider: 'sent',
       provider_type: 'TWILIO',
     };
-    journal.append(logEntry('SMS_LOG_ALL', occasion(), members));
+    const settled = isLost
+      ? { status: 'FAIL', status_from_provider: 'undelivered' }
+      : { status: 'SUCCESS', status_from_provider: 'delivered' };
+    journal.append(logEntry('SMS_LOG_ALL', occasion(), members, settled));
   }
 
   function create(actor: User, fields: EndUserFields): EndUser {
@@ -68,6 +76,10 @@ export function createEndUsers({ world, journal, clock, random }: NetworkParts):
       update_time: now,
       org_id: account.creatingOrgId,
       expired_time: 0,
+      name: fields.user_name,
+      email_address: '',
+      phone_number: '',
+      user_group_id: 0,
       ...fields,
       password: fields.password || newPassword(random),
       id: world.nextId(),

@@ -13,6 +13,7 @@ const auditLogSchema = logRecordSchema.extend({
   vhm_name: text,
   parameters: text,
   description: text,
+  full_description_id: int64,
 });
 
 const authLogSchema = logRecordSchema.extend({

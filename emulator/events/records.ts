@@ -9,7 +9,7 @@ import { pathTo } from '../world/locations.ts';
 import type { User } from '../world/people.ts';
 import { timestamp } from '../world/seeding.ts';
 import type { World } from '../world/world.ts';
-import type { Entry, Journal } from './journal.ts';
+import type { Entry, Journal, ListedRecord } from './journal.ts';
 
 type LogMembers<Kind extends keyof typeof LOG_RECORD_SCHEMAS> = Omit<
   z.input<(typeof LOG_RECORD_SCHEMAS)[Kind]>,
@@ -44,11 +44,13 @@ interface Occasion {
 /**
  * An entry of a log whose webhook payload is not documented. `/logs` lists the members that the vendor publishes. The
  * webhook payload is a guess: the same members in camelCase, with owner, organization and time as in an audit record.
+ * `settled` are members that change in the log later.
  */
 export function logEntry<Type extends keyof MembersOf>(
   messageType: Type,
   { world, at, orgId }: Occasion,
   members: MembersOf[Type],
+  settled?: Readonly<Record<string, unknown>>,
 ): Entry {
   const number = world.nextId();
   const id = messageType === 'AUTHENTICATION_LOG_ALL' ? String(number) : number;
@@ -59,13 +61,18 @@ export function logEntry<Type extends keyof MembersOf>(
     messageType,
     sent: { ownerId: world.account.ownerId, orgId, timeStamp: at, id, ...sent },
     listed: { id, ...members, org_id: orgId, timestamp: at },
+    ...(settled === undefined ? {} : { settled }),
   };
 }
 
-/** The audit events of the specification (Audit-log delivery), with their category in `/logs/audit`. */
+/**
+ * The audit events: the four of the specification (Audit-log delivery), and a change of devices, whose code is invented.
+ * `name` is the category in `/logs/audit`.
+ */
 const AUDIT_EVENTS = {
   login: { code: 10001, category: 1, name: 'ADMIN' },
   logout: { code: 10002, category: 1, name: 'ADMIN' },
+  devicesUpdated: { code: 20001, category: 2, name: 'DEPLOYMENT' },
   ppskUserCreated: { code: 40001, category: 3, name: 'CONFIG' },
   ppskUserDeleted: { code: 40003, category: 3, name: 'CONFIG' },
 } as const;
@@ -76,7 +83,7 @@ export function auditEntry(
   { world, at, orgId }: Occasion,
   actor: User,
   description: string,
-): Entry {
+): Entry & { listed: ListedRecord } {
   const { account } = world;
   const { code, category, name } = AUDIT_EVENTS[event];
   const organization = account.organizations.find(({ id }) => id === orgId);
@@ -110,21 +117,55 @@ export function auditEntry(
       parameters: null,
       org_id: orgId,
       description,
+      full_description_id: null,
     },
   };
 }
 
-/** The audit entry of a log-in or log-out. The session tells such entries apart. */
+/**
+ * The audit entry of a log-in or log-out, which belong to no organization. The session tells such entries apart; without
+ * it they are as vague as those of the real service.
+ */
 export function sessionEntry(
   event: 'login' | 'logout',
-  occasion: Occasion,
+  { world, at }: Omit<Occasion, 'orgId'>,
   user: User,
-  session: string,
+  session?: string,
 ): Entry {
   const deed = event === 'login' ? 'logged in' : 'logged out';
-  return auditEntry(event, occasion, user, `User ${user.login_name} ${deed} (session ${session})`);
+  const description = `User ${user.login_name} ${deed}`;
+  const whole = session === undefined ? description : `${description} (session ${session})`;
+  return auditEntry(event, { world, at, orgId: 0 }, user, whole);
 }
 
+/**
+ * The audit entry of a new configuration for access points. The log has only the beginning of its description; the
+ * whole is at `/logs/audit/full-descriptions/{id}`.
+ */
+export function configurationEntry(
+  occasion: Occasion,
+  actor: User,
+  devices: readonly [AccessPoint, ...AccessPoint[]],
+): Entry {
+  const { world, at } = occasion;
+  const names = devices.map(({ hostname }) => hostname);
+  const summary = 'The configuration of devices was updated';
+  const description = `${summary}: ${names.join(', ')}`;
+  const entry = auditEntry('devicesUpdated', occasion, actor, description);
+  const fullId = world.nextId();
+  return {
+    ...entry,
+    sent: {
+      ...entry.sent,
+      deviceCount: devices.length,
+      hostNames: names,
+      config: { network_policy_id: devices[0].networkPolicyId, complete: true },
+      deviceIds: devices.map(({ id }) => id),
+    },
+    listed: { ...entry.listed, description: summary, full_description_id: fullId },
+    fullDescription: { id: fullId, timestamp: at, device_id: devices[0].id, description },
+  };
+}
 /** A GDPR entry. Its members are guessed from the service's console. */
 export function gdprEntry({ world, at, orgId }: Occasion, admin: string, mac: string): Entry {
   return {

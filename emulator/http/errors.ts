@@ -14,6 +14,7 @@ export type ErrorCode =
   | 'FAILED_PRECONDITION'
   | 'UNAUTHENTICATED'
   | 'PERMISSION_DENIED'
+  | 'INVALID_ARGUMENT'
   | 'NOT_FOUND'
   | 'PAYLOAD_TOO_LARGE'
   | 'UNSUPPORTED_MEDIA_TYPE'
@@ -43,6 +44,18 @@ export class ApiError extends Error {
   }
 }
 
+/** The query of a request is invalid. The specification has 400 for it, the published interface 422. */
+export class InvalidQueryError extends ApiError {
+  constructor(message: string) {
+    super(400, 'BAD_REQUEST', message);
+  }
+
+  /** The same error as the published interface answers it. */
+  unprocessable(): ApiError {
+    return new ApiError(422, 'INVALID_ARGUMENT', this.message);
+  }
+}
+
 /** The request is invalid, and stays so when repeated. */
 export function badRequest(message: string): ApiError {
   return new ApiError(400, 'BAD_REQUEST', message);
@@ -58,9 +71,11 @@ export function internal(cause: unknown): ApiError {
   return new ApiError(500, 'INTERNAL', 'Internal error of the emulator', { cause });
 }
 
-/** A 400 that names each invalid member, never its value. */
-export function invalidRequest(error: z.ZodError): ApiError {
-  return badRequest(error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '));
+/** An error that names each invalid member, never its value. */
+export function invalidRequest({ issues }: z.ZodError): ApiError {
+  const message = issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
+  const isQuery = issues.every(({ path: [part] }) => part === 'query');
+  return isQuery ? new InvalidQueryError(message) : badRequest(message);
 }
 
 /** The value. Throws a 404 that names the missing object if the value is undefined. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Dialect } from '../dialects.ts';
 
 /** A whole number in a query string, from `min` to `max`. */
 export function queryInt(min: number, max = Number.MAX_SAFE_INTEGER) {
@@ -21,6 +22,11 @@ export function queryList<Item extends z.ZodType>(item: Item) {
       z.array(item),
     )
     .meta({ param: { style: 'form', explode: false } });
+}
+
+/** A list in a query string: the parameter repeated, once for each item. Empty items are dropped. */
+export function queryRepeated<Item extends z.ZodType>(item: Item) {
+  return z.preprocess((value) => [value].flat().filter((part) => part !== ''), z.array(item));
 }
 
 /** `true` or `false` in a query string. */
@@ -46,26 +52,48 @@ interface Selected {
   views?: readonly string[] | undefined;
 }
 
+interface SelectionOptions {
+  dialect?: Dialect;
+  /** Fields that can be selected although no view contains them. */
+  extraFields?: readonly string[];
+  /** Fields that the vendor's schema requires, so that they are included in every answer but the specification's. */
+  required?: readonly string[];
+}
+
 /**
  * Dynamic response selection (specification) over the views of one kind of record: `query` reads `fields` and
  * `views`; `pick` returns the union of both, or the view `basic` if neither is given. The identifier is always
- * included. `extraFields` can be selected although no view contains them.
+ * included. In the published interface, the names are in upper case and a parameter is repeated for each of them.
  */
-export function createSelection(views: Views, extraFields: readonly string[] = []) {
-  const known = new Set(['id', ...Object.values(views).flat(), ...extraFields]);
+export function createSelection(views: Views, options: SelectionOptions = {}) {
+  const { dialect = 'spec', extraFields = [], required = [] } = options;
+  const isSpecified = dialect === 'spec';
+  const spell = (name: string) => (isSpecified ? name : name.toUpperCase());
+  const names = new Set(['id', ...Object.values(views).flat(), ...extraFields]);
+  const list = isSpecified ? queryList : queryRepeated;
   const query = {
-    fields: queryList(z.enum([...known])).optional(),
-    views: queryList(z.enum(Object.keys(views))).optional(),
+    fields: list(z.enum([...names].map(spell))).optional(),
+    views: list(z.enum(Object.keys(views).map(spell))).optional(),
   };
 
   function pick(record: Readonly<Record<string, unknown>>, selected: Selected): Record<string, unknown> {
-    const names = [
-      ...(selected.fields ?? []),
-      ...(selected.views ?? []).flatMap((view) => views[view] ?? []),
+    const chosen = [
+      ...(selected.fields ?? []).map((field) => field.toLowerCase()),
+      ...(selected.views ?? []).flatMap((view) => views[view.toLowerCase()] ?? []),
     ];
-    const wanted = new Set(['id', ...(names.length === 0 ? views.basic : names)]);
+    const fields = chosen.length === 0 ? views.basic : chosen;
+    const wanted = new Set(['id', ...fields, ...(isSpecified ? [] : required)]);
     return Object.fromEntries(Object.entries(record).filter(([name]) => wanted.has(name)));
   }
 
   return { query, pick };
+}
+
+/** Records in the order of their times; those of the same millisecond stay in the order of their events. */
+export function inTimeOrder<T extends { timestamp: number }>(
+  records: readonly T[],
+  order: 'ASC' | 'DESC',
+): T[] {
+  const sorted = records.toSorted((a, b) => a.timestamp - b.timestamp);
+  return order === 'DESC' ? sorted.toReversed() : sorted;
 }

@@ -16,6 +16,8 @@ export interface Success {
   description: string;
   /** Undefined for an answer without a body. */
   schema?: z.ZodType;
+  /** The items of an answer with one page of a list. */
+  item?: z.ZodType;
 }
 
 /** The parts of a request, unchecked. */
@@ -84,7 +86,7 @@ export function array(item: z.ZodType): Success {
 
 /** An answer with one page of a list. */
 export function page(item: z.ZodType): Success {
-  return { status: 200, description: 'One page', schema: nestedPageSchema(item) };
+  return { status: 200, description: 'One page', schema: nestedPageSchema(item), item };
 }
 
 /** An answer without a body. */
@@ -137,12 +139,15 @@ export function longRunningRoute<Input extends z.ZodObject>(
   method: Method,
   path: string,
   summary: string,
-  description: Description<Input> & { access: readonly string[]; begin: (input: z.output<Input>) => Work },
+  description: Description<Input> & {
+    access: readonly string[];
+    begin: (input: z.output<Input>, caller: Caller) => Work;
+  },
 ): Route {
   const { input, success = empty(), begin } = description;
   function answer(parts: RequestParts): Reply {
     const isAsync = read(asyncInput, parts).query.async;
-    const work = begin(read(input, parts));
+    const work = begin(read(input, parts), callerOf(parts));
     if (!isAsync) return replyWith(success, work.run());
     const location = parts.operationUrl(operations.start(work));
     return { status: 202, headers: { Location: location, 'Retry-After': String(RETRY_AFTER_S) } };

@@ -6,6 +6,8 @@ import { digitsOf, int64, int64Path } from '../http/int64.ts';
 import type { Int64 } from '../http/int64.ts';
 import { array, empty, noInput, object, route } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
+import type { Clock } from '../../src/clock.ts';
+import { timestamp } from '../world/seeding.ts';
 import { loginAnswer } from './auth.ts';
 import type { Tokens } from '../access/tokens.ts';
 import type { World } from '../world/world.ts';
@@ -18,27 +20,34 @@ const devicePassword = z
     'must have 8 to 32 characters, with at least one letter and one digit',
   );
 
+interface AccountNeeds {
+  world: World;
+  tokens: Tokens;
+  clock: Clock;
+}
+
 /** Specification, Account. */
-export function accountRoutes({ world, tokens }: { world: World; tokens: Tokens }): Route[] {
+export function accountRoutes({ world, tokens, clock }: AccountNeeds): Route[] {
   const { account } = world;
+  const since = timestamp(clock.now());
   const externalAccount = {
     id: world.nextId(),
+    create_time: since,
+    update_time: since,
     name: 'Partner Networks',
     alias: 'partner',
     active: true,
     data_center: account.dataCenter,
   };
-  const switchTargets = new Set([account.ownerId, externalAccount.id].map(String));
+  const switchTargets = new Map([account.ownerId, externalAccount.id].map((id) => [String(id), id]));
 
   return [
     route('POST', '/account/:switch', 'Switch to another account', {
       access: ['account:switch'],
       input: z.object({ query: z.object({ id: int64Path }) }),
       success: object(loginResponseSchema),
-      handle({ query: { id } }, { user }) {
-        found(switchTargets.has(id) ? id : undefined, 'account', id);
-        return loginAnswer(tokens, user);
-      },
+      handle: ({ query: { id } }, { user }) =>
+        loginAnswer(tokens, user, found(switchTargets.get(id), 'account', id)),
     }),
     route('GET', '/account/external', 'List external accounts that the caller can switch to', {
       access: ['account:external'],
@@ -52,6 +61,8 @@ export function accountRoutes({ world, tokens }: { world: World; tokens: Tokens 
       success: object(homeAccountSchema),
       handle: () => ({
         id: account.ownerId,
+        create_time: since,
+        update_time: since,
         name: account.name,
         account_type: 'HIQ',
         account_mode: 'CONNECT',
@@ -63,13 +74,13 @@ export function accountRoutes({ world, tokens }: { world: World; tokens: Tokens 
       access: ['viq:get-account-info'],
       input: noInput,
       success: object(viqInfoSchema),
-      handle: () => ({
-        devices: world.devices.size,
+      handle: (_, { ownerId }) => ({
+        devices: ownerId === account.ownerId ? world.devices.size : 0,
         standalone: false,
         expired: false,
         customer_id: String(account.customerId),
         vhm_id: account.vhmId,
-        owner_id: account.ownerId,
+        owner_id: ownerId,
         licenses: [],
       }),
     }),
@@ -153,6 +164,14 @@ export function hiqRoutes({ world: { account }, isHiq }: HiqNeeds): Route[] {
       input: noInput,
       success: array(int64),
       handle: read(() => account.readingOrgIds),
+    }),
+    route('PUT', '/hiq/context/reading', 'Set the organizations to read from; an empty list means all', {
+      access: ['hiq.ctx:w', 'hiq'],
+      input: z.object({ body: z.array(int64) }),
+      handle({ body }) {
+        requireHiq();
+        account.readingOrgIds = body.map(organization);
+      },
     }),
   ];
 }

@@ -1,14 +1,21 @@
 import type { Clock } from '../../src/clock.ts';
 import type { Tokens } from '../access/tokens.ts';
 import type { EndUsers } from '../events/end-users.ts';
+import type { MessageType } from '../../src/domain.ts';
 import type { Journal } from '../events/journal.ts';
 import type { Operations } from '../http/operations.ts';
+import { inDialect } from '../http/in-dialect.ts';
+import type { Dialect } from '../dialects.ts';
 import { tagged } from '../http/route.ts';
 import type { TaggedRoute } from '../http/route.ts';
 import type { FaultSwitch } from '../sending/faults.ts';
+import type { AlertSubscriptionStore } from '../sending/alert-subscriptions.ts';
 import type { SubscriptionStore } from '../sending/subscriptions.ts';
 import type { World } from '../world/world.ts';
 import { accountRoutes, hiqRoutes } from './account.ts';
+import { alertPolicyRoutes } from './alert-policies.ts';
+import { alertSubscriptionRoutes } from './alert-subscriptions.ts';
+import { alertRoutes } from './alerts.ts';
 import { authRoutes } from './auth.ts';
 import { clientRoutes } from './clients.ts';
 import { controlRoutes } from './control.ts';
@@ -30,17 +37,21 @@ interface Parts {
   tokens: Tokens;
   operations: Operations;
   subscriptions: SubscriptionStore;
+  alertSubscriptions: AlertSubscriptionStore;
   endUsers: EndUsers;
   faults: FaultSwitch;
   /** Whether the account has the HIQ feature. */
   isHiq: boolean;
+  dialect: Dialect;
   status: () => EmulatorStatus;
+  /** Causes an event. */
+  happen: (type: MessageType) => void;
 }
 
-/** All operations of the emulator, grouped as in the specification. */
+/** All operations of the emulator in its dialect, grouped as in the specification. */
 export function createRoutes(parts: Parts): TaggedRoute[] {
   const actions = createDeviceActions(parts);
-  const routes: TaggedRoute[] = [
+  const routes: TaggedRoute[] = inDialect(parts.dialect, [
     ...tagged('Authentication and authorization', authRoutes({ ...parts, allRoutes: () => routes })),
     ...tagged('Long-running operations', operationRoutes(parts.operations)),
     ...tagged('Account', accountRoutes(parts)),
@@ -51,15 +62,20 @@ export function createRoutes(parts: Parts): TaggedRoute[] {
       ...deviceRoutes({ ...parts, actions }),
       ...deviceSettingRoutes({ ...parts, actions }),
     ]),
-    ...tagged('Clients', clientRoutes(parts.world)),
+    ...tagged('Clients', clientRoutes(parts)),
     ...tagged('Network policy', policyRoutes(parts)),
     ...tagged('Configuration resources', [
-      ...resourceRoutes(),
+      ...resourceRoutes(parts),
       ...ssidRoutes(parts),
       ...subscriptionRoutes(parts),
     ]),
     ...tagged('Logs', logRoutes(parts)),
+    ...tagged('Alerts', [
+      ...alertRoutes(parts),
+      ...alertSubscriptionRoutes(parts),
+      ...alertPolicyRoutes(parts),
+    ]),
     ...tagged('Emulator', controlRoutes(parts)),
-  ];
+  ]);
   return routes;
 }

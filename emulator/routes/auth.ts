@@ -10,13 +10,13 @@ import {
   permissionCheckResponseSchema,
   permissionListSchema,
 } from '../../src/cloud/contract/auth.ts';
-import { EMULATOR_LOGINS, ROLES } from '../accounts.ts';
+import { EMULATOR_LOGINS, SPECIFIED_ROLES } from '../accounts.ts';
 import { ApiError, badRequest, found } from '../http/errors.ts';
 import type { Clock } from '../../src/clock.ts';
 import {
   expandPattern,
   grants,
-  PERMISSIONS_OF,
+  permissionsOf,
   PERMISSION_NAMES,
   PERMISSIONS,
 } from '../access/permissions.ts';
@@ -39,10 +39,10 @@ interface Needs {
   allRoutes: () => readonly Route[];
 }
 
-/** The answer to a log-in: a bearer token and its lifetime in seconds. */
-export function loginAnswer(tokens: Tokens, user: User) {
+/** The answer to a log-in: a bearer token for an account, by default the home account, and its lifetime in seconds. */
+export function loginAnswer(tokens: Tokens, user: User, ownerId?: number) {
   return {
-    access_token: tokens.issueLogin(user),
+    access_token: tokens.issueLogin(user, ownerId),
     token_type: 'Bearer',
     expires_in: LOGIN_LIFETIME_S,
   };
@@ -140,10 +140,10 @@ export function authRoutes({ world, journal, tokens, clock, allRoutes }: Needs):
       success: object(permissionCheckResponseSchema),
       handle({ body: { uri, method } }) {
         const { access } = found(findRoute(allRoutes(), method, uri), 'operation', `${method} ${uri}`);
-        if (typeof access === 'string') return { permissions: [], roles: ROLES };
+        if (typeof access === 'string') return { permissions: [], roles: SPECIFIED_ROLES };
         return {
           permissions: PERMISSIONS.filter(({ name }) => grants([name], access)),
-          roles: ROLES.filter((role) => grants(PERMISSIONS_OF[role], access)),
+          roles: SPECIFIED_ROLES.filter((role) => grants(permissionsOf(role), access)),
         };
       },
     }),

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { CLIENT_VIEWS } from './client-views.ts';
+import { visibleTo } from '../access/visibility.ts';
+import type { Dialect } from '../dialects.ts';
 import { found } from '../http/errors.ts';
 import { int64, int64Path } from '../http/int64.ts';
 import { createSelection, pageOf, pageQuery } from '../http/query.ts';
@@ -13,21 +15,31 @@ import type { World } from '../world/world.ts';
 
 type ClientField = (typeof CLIENT_VIEWS)[keyof typeof CLIENT_VIEWS][number];
 
-const selection = createSelection(CLIENT_VIEWS);
 const clientSchema = z.looseObject({ id: int64 });
+
+/** The members of a client that the vendor's schema requires, whatever is selected. */
+const REQUIRED = ['create_time', 'update_time', 'org_id', 'location_id', 'device_id'];
+
+/** The vendor's description has numbers for the kinds of device at a client, but does not list them. */
+const DEVICE_FUNCTIONS = { AP: 1, SWITCH: 2 } as const;
 
 /**
  * Clients with their views (specification, Dynamic response selection). The specification does not list these calls;
  * the two paths are those of the published interface.
  */
-export function clientRoutes(world: World): Route[] {
+export function clientRoutes({ world, dialect }: { world: World; dialect: Dialect }): Route[] {
+  const selection = createSelection(CLIENT_VIEWS, { dialect, required: REQUIRED });
+
   return [
     route('GET', '/clients/active', 'List online clients', {
       access: ['client:r'],
       input: z.object({ query: pageQuery().extend(selection.query) }),
       success: page(clientSchema),
-      handle({ query }) {
-        const active = [...world.clients.values()].filter(({ deviceId }) => deviceId !== null);
+      handle({ query }, caller) {
+        const isVisible = visibleTo(world, caller);
+        const active = [...world.clients.values()].filter(
+          (client) => client.deviceId !== null && isVisible(orgOf(world, client)),
+        );
         const { pagination, data } = pageOf(active, query);
         return { pagination, data: data.map((client) => selection.pick(clientRecord(world, client), query)) };
       },
@@ -42,10 +54,15 @@ export function clientRoutes(world: World): Route[] {
   ];
 }
 
+/** The organization of a client: that of its access point. */
+function orgOf({ devices, account }: World, { deviceId }: Client): number {
+  return devices.get(String(deviceId))?.orgId ?? account.creatingOrgId;
+}
+
 /** A client with all fields of all views. The numbers of enumerations (`auth`, `radio_type`) are invented. */
 function clientRecord(world: World, client: Client): Record<ClientField | 'id', unknown> {
   const ap = client.deviceId === null ? undefined : world.devices.get(String(client.deviceId));
-  const orgId = ap?.orgId ?? world.account.creatingOrgId;
+  const orgId = orgOf(world, client);
   const path = pathTo(world.locations, ap?.placement?.locationId ?? null);
   const online = ap !== undefined;
   return {
@@ -62,7 +79,7 @@ function clientRecord(world: World, client: Client): Record<ClientField | 'id', 
     ipv6_address: `fd00:20::${(client.host + 1).toString(16)}`,
     os_type: client.os,
     device_id: client.deviceId,
-    device_function: ap?.deviceFunction ?? null,
+    device_function: ap === undefined ? null : DEVICE_FUNCTIONS[ap.deviceFunction],
     device_name: ap?.hostname ?? null,
     device_mac_address: ap?.macAddress ?? null,
     username: client.username,

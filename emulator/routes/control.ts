@@ -1,7 +1,10 @@
 import { z } from 'zod';
+import { MESSAGE_TYPES } from '../../src/domain.ts';
+import type { MessageType } from '../../src/domain.ts';
 import { badRequest } from '../http/errors.ts';
 import { faultsChangeSchema, faultsSchema } from '../sending/faults.ts';
 import type { FaultSwitch } from '../sending/faults.ts';
+import { DIALECTS } from '../dialects.ts';
 import { empty, noInput, object, openRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import type { Tokens } from '../access/tokens.ts';
@@ -13,6 +16,7 @@ export const statusSchema = z.object({
   seed: z.int(),
   rate: z.number().describe('Deliveries per second'),
   secret_form: z.enum(SECRET_FORMS),
+  dialect: z.enum(DIALECTS),
   in_flight: z.int().describe('Deliveries in flight'),
   subscriptions: z.object({ enabled: z.int(), disabled: z.int() }),
   sent: tallySchema,
@@ -22,14 +26,19 @@ export const statusSchema = z.object({
 
 export type EmulatorStatus = z.output<typeof statusSchema>;
 
+/** The most events that one call causes. */
+const MAX_EVENTS = 10_000;
+
 interface Needs {
   faults: FaultSwitch;
   tokens: Tokens;
   status: () => EmulatorStatus;
+  /** Causes an event. */
+  happen: (type: MessageType) => void;
 }
 
-/** Calls that the cloud does not have: delivery counts and simulated failures. They need no token. */
-export function controlRoutes({ faults, tokens, status }: Needs): Route[] {
+/** Calls that the cloud does not have: delivery counts, simulated failures and events. They need no token. */
+export function controlRoutes({ faults, tokens, status, happen }: Needs): Route[] {
   return [
     openRoute('GET', '/emulator/status', 'Get the counts of deliveries and their answers', {
       access: 'control',
@@ -55,6 +64,19 @@ export function controlRoutes({ faults, tokens, status }: Needs): Route[] {
       success: empty(204),
       handle() {
         faults.reset();
+      },
+    }),
+    openRoute('POST', '/emulator/events', 'Cause events at once, whatever the rate', {
+      access: 'control',
+      input: z.object({
+        body: z.strictObject({
+          type: z.enum(MESSAGE_TYPES),
+          count: z.int().min(1).max(MAX_EVENTS).default(1),
+        }),
+      }),
+      success: empty(204),
+      handle({ body: { type, count } }) {
+        for (let caused = 0; caused < count; caused += 1) happen(type);
       },
     }),
   ];

@@ -4,7 +4,8 @@ import { digitsOf, int64, int64Path } from '../http/int64.ts';
 import type { Int64 } from '../http/int64.ts';
 import { object, route } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
-import type { Device } from '../world/devices.ts';
+import type { Device, SsidState } from '../world/devices.ts';
+import { timestamp } from '../world/seeding.ts';
 import type { World } from '../world/world.ts';
 import { deviceList, placementRequest } from './device-actions.ts';
 import type { DeviceActions } from './device-actions.ts';
@@ -27,6 +28,9 @@ const deviceLocation = z.object({
   location_name: z.string(),
   location_type: z.string(),
   location_unique_name: z.string(),
+  org_id: int64,
+  create_time: z.string(),
+  update_time: z.string(),
   x: z.number(),
   y: z.number(),
   latitude: z.number(),
@@ -34,7 +38,8 @@ const deviceLocation = z.object({
 });
 
 function locationRoutes({ world, actions }: Needs): Route[] {
-  function locationOf({ placement }: Device): z.output<typeof deviceLocation> | undefined {
+  function locationOf(device: Device): z.output<typeof deviceLocation> | undefined {
+    const { placement, orgId, createdAt, updatedAt } = device;
     const location = world.locations.get(String(placement?.locationId));
     if (location === undefined || placement === null) return undefined;
     const { x, y, latitude, longitude } = placement;
@@ -44,6 +49,9 @@ function locationRoutes({ world, actions }: Needs): Route[] {
       location_name: location.name,
       location_type: location.type,
       location_unique_name: `${location.name} (${location.id})`,
+      org_id: orgId,
+      create_time: timestamp(createdAt),
+      update_time: timestamp(updatedAt),
       x,
       y,
       latitude,
@@ -72,17 +80,15 @@ function locationRoutes({ world, actions }: Needs): Route[] {
         actions.update(actions.get(id), { placement: null });
       },
     }),
-    route(
-      'POST',
-      '/devices/location/:assgin',
-      'Assign several devices to a location (the path is misspelled in the specification)',
-      {
+    // The specification misspells the path, the published interface does not.
+    ...(['assgin', 'assign'] as const).map((verb) =>
+      route('POST', `/devices/location/:${verb}`, 'Assign several devices to a location', {
         access: ['device'],
         input: z.object({ body: z.looseObject({ devices: deviceList, device_location: placementRequest }) }),
         handle({ body: { devices, device_location: request } }) {
           actions.putInto(actions.getAll(devices.ids), request);
         },
-      },
+      }),
     ),
     route('POST', '/devices/location/:query', 'Get the locations of several devices', {
       access: ['device:relaxed_read', 'device:r'],
@@ -137,14 +143,23 @@ function policyRoutes({ world, actions }: Needs): Route[] {
   ];
 }
 
-const overrideRequest = z.looseObject({ ssid_id: int64 });
+/** Members as published. The passphrase is taken, but no call returns it. */
+const overrideRequest = z.looseObject({
+  ssid_id: int64,
+  ssid: z.string().nullish(),
+  passphrase: z.string().nullish(),
+});
 const statusRequest = z.looseObject({
   ssid_ids: z.array(int64).min(1),
   if_names: z.array(z.enum(['WIFI0', 'WIFI1'])).min(1),
   enabled: z.boolean(),
 });
-const interfaceStatus = z.object({ wifi0_enabled: z.boolean(), wifi1_enabled: z.boolean() });
-const ENABLED = { wifi0: true, wifi1: true };
+const interfaceStatus = z.object({
+  wifi0_enabled: z.boolean(),
+  wifi1_enabled: z.boolean(),
+  ssid: z.string().nullish().describe('The name that overrides the one of the SSID on this device'),
+});
+const ENABLED: SsidState = { wifi0: true, wifi1: true };
 
 function ssidRoutes({ world, actions }: Needs): Route[] {
   function ssidKey(id: Int64): string {
@@ -160,7 +175,7 @@ function ssidRoutes({ world, actions }: Needs): Route[] {
       handle({ id, body }) {
         const { ssids } = actions.get(id);
         const key = ssidKey(body.ssid_id);
-        ssids.set(key, { ...(ssids.get(key) ?? ENABLED), override: body });
+        ssids.set(key, { ...(ssids.get(key) ?? ENABLED), override: body.ssid });
       },
     }),
     route('GET', '/devices/{id}/ssid/status', 'List the enabled SSIDs of a device, by radio', {
@@ -173,8 +188,8 @@ function ssidRoutes({ world, actions }: Needs): Route[] {
         const keys = new Set([...(policy?.ssidIds ?? []), ...device.ssids.keys()]);
         return Object.fromEntries(
           [...keys].map((key) => {
-            const { wifi0, wifi1 } = device.ssids.get(key) ?? ENABLED;
-            return [key, { wifi0_enabled: wifi0, wifi1_enabled: wifi1 }];
+            const { wifi0, wifi1, override: ssid } = device.ssids.get(key) ?? ENABLED;
+            return [key, { wifi0_enabled: wifi0, wifi1_enabled: wifi1, ssid }];
           }),
         );
       },

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { Clock } from '../../src/clock.ts';
 import { DEVICE_VIEWS, deviceSchema } from '../../src/cloud/contract/device.ts';
+import { visibleTo } from '../access/visibility.ts';
+import type { Dialect } from '../dialects.ts';
 import { badRequest } from '../http/errors.ts';
 import { int64, int64Path } from '../http/int64.ts';
 import type { Operations } from '../http/operations.ts';
@@ -18,10 +20,16 @@ interface Needs {
   clock: Clock;
   operations: Operations;
   actions: DeviceActions;
+  dialect: Dialect;
 }
 
 const byId = z.object({ id: int64Path });
-const selection = createSelection(DEVICE_VIEWS, ['country_code']);
+/** The selection of device fields, with the members that the vendor's schema requires. */
+function deviceSelection(dialect: Dialect) {
+  const required = ['create_time', 'update_time', 'org_id', 'location_id'];
+  return createSelection(DEVICE_VIEWS, { dialect, extraFields: ['country_code'], required });
+}
+
 const recordSchema = deviceSchema.extend({ id: int64 });
 const commands = z.array(z.string().min(1)).min(1);
 const cliOutputs = z.object({
@@ -34,7 +42,8 @@ const span = z.object({ startTime: queryInt(0).optional(), endTime: queryInt(0).
 const HOUR_MS = 3_600_000;
 
 /** Specification, Devices: the calls about one device. */
-export function deviceRoutes({ clock, operations, actions }: Omit<Needs, 'world'>): Route[] {
+export function deviceRoutes({ clock, operations, actions, dialect }: Omit<Needs, 'world'>): Route[] {
+  const selection = deviceSelection(dialect);
   return [
     route('GET', '/devices/{id}', 'Get a device', {
       access: ['device:view', 'device:r'],
@@ -163,18 +172,21 @@ const onboardInput = z.object({
 });
 
 /** Specification, Devices: the calls about several devices. */
-export function deviceListRoutes({ world, clock, operations, actions }: Needs): Route[] {
+export function deviceListRoutes({ world, clock, operations, actions, dialect }: Needs): Route[] {
+  const selection = deviceSelection(dialect);
   return [
     longRunningRoute(operations, 'GET', '/devices', 'List devices', {
       access: ['device:list', 'device:r'],
       input: z.object({ query: pageQuery().extend(selection.query) }),
       success: page(recordSchema),
-      begin: ({ query }) => ({
+      begin: ({ query }, caller) => ({
         cancelable: true,
         hasProgress: true,
         steps: [],
         run() {
-          const { data, pagination } = pageOf([...world.devices.values()], query);
+          const isVisible = visibleTo(world, caller);
+          const devices = [...world.devices.values()].filter(({ orgId }) => isVisible(orgId));
+          const { data, pagination } = pageOf(devices, query);
           return {
             pagination,
             data: data.map((device) => selection.pick(actions.record(device), query)),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { visibleTo } from '../access/visibility.ts';
 import { found } from '../http/errors.ts';
 import type { Clock } from '../../src/clock.ts';
 import { int64, int64Path } from '../http/int64.ts';
@@ -11,6 +12,9 @@ import type { World } from '../world/world.ts';
 const byId = z.object({ id: int64Path });
 const policyFields = z.looseObject({ name: z.string().min(1) });
 const policySchema = policyFields.extend({ id: int64 });
+
+/** Members of a network policy that the vendor's schema requires. */
+const DEFAULTS = { predefined: false, type: 'WIRELESS_ACCESS' };
 
 /** An SSID. The specification names the identifier and `broadcast_name` only. */
 const ssidSchema = z.looseObject({ id: int64, broadcast_name: z.string() });
@@ -28,7 +32,8 @@ export function policyRoutes({ world, clock }: { world: World; clock: Clock }): 
       handle({ body }) {
         const now = timestamp(clock.now());
         const id = world.nextId();
-        const record = { create_time: now, update_time: now, predefined: false, ...body, id };
+        const { creatingOrgId: org_id } = world.account;
+        const record = { ...DEFAULTS, create_time: now, update_time: now, org_id, ...body, id };
         networkPolicies.set(String(id), { id, record, ssidIds: [] });
         return record;
       },
@@ -45,8 +50,9 @@ export function policyRoutes({ world, clock }: { world: World; clock: Clock }): 
       success: object(policySchema),
       handle({ id, body }) {
         const policy = found(networkPolicies.get(id), 'network policy', id);
-        const { create_time } = policy.record;
-        const record = { create_time, update_time: timestamp(clock.now()), ...body, id: policy.id };
+        const { create_time, org_id } = policy.record;
+        const update_time = timestamp(clock.now());
+        const record = { ...DEFAULTS, create_time, update_time, org_id, ...body, id: policy.id };
         networkPolicies.set(id, { ...policy, record });
         return record;
       },
@@ -75,7 +81,13 @@ export function policyRoutes({ world, clock }: { world: World; clock: Clock }): 
       access: ['ssid:r'],
       input: z.object({ query: pageQuery() }),
       success: page(ssidSchema),
-      handle: ({ query }) => pageOf([...ssids.values()], query),
+      handle({ query }, caller) {
+        const isVisible = visibleTo(world, caller);
+        return pageOf(
+          [...ssids.values()].filter(({ org_id }) => isVisible(org_id)),
+          query,
+        );
+      },
     }),
   ];
 }

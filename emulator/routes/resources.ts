@@ -1,9 +1,13 @@
 import { z } from 'zod';
-import { found } from '../http/errors.ts';
+import type { Clock } from '../../src/clock.ts';
+import type { Dialect } from '../dialects.ts';
+import { badRequest, found } from '../http/errors.ts';
 import { digitsOf, int64, int64Of, int64Path } from '../http/int64.ts';
 import { array, empty, noInput, object, route } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
+import { timestamp } from '../world/seeding.ts';
 import type { Resource } from '../world/seeding.ts';
+import type { World } from '../world/world.ts';
 
 const anyFields = z.looseObject({});
 const resourceSchema = z.looseObject({ id: int64 });
@@ -76,13 +80,33 @@ const KINDS: readonly Kind[] = [
   ['/radio-profiles/wmm-qos/{id}', 'radio-profile', 'WMM QoS settings', ['GET', 'PUT']],
 ];
 
-/** The resources with an identifier, and the two kinds without. */
-export function resourceRoutes(): Route[] {
-  return [...KINDS.flatMap(kindRoutes), ...connectionRoutes(), ...scheduleRoutes()];
+interface Needs {
+  world: World;
+  clock: Clock;
+  dialect: Dialect;
 }
 
-function kindRoutes([path, permission, name, methods, options = {}]: Kind): Route[] {
-  const { body = anyFields, silentPut } = options;
+/** The members of every configuration resource that the vendor's schemas require beside those of its update. */
+function publishedMembers({ world, clock, dialect }: Needs, old: Resource | undefined) {
+  if (dialect === 'spec') return {};
+  const now = timestamp(clock.now());
+  return {
+    create_time: old?.['create_time'] ?? now,
+    update_time: now,
+    org_id: world.account.creatingOrgId,
+    predefined: false,
+  };
+}
+
+/** The resources with an identifier, and the two kinds without. */
+export function resourceRoutes(needs: Needs): Route[] {
+  return [...KINDS.flatMap((kind) => kindRoutes(kind, needs)), ...connectionRoutes(), ...scheduleRoutes()];
+}
+
+function kindRoutes([path, permission, name, methods, options = {}]: Kind, needs: Needs): Route[] {
+  const { body: specified = anyFields, silentPut } = options;
+  // The published interface has further members.
+  const body = needs.dialect === 'spec' ? specified : anyFields;
   const held = new Map<string, Resource>();
   const input = z.object({ id: int64Path });
   const get = route('GET', path, `Get: ${name}`, {
@@ -96,7 +120,7 @@ function kindRoutes([path, permission, name, methods, options = {}]: Kind): Rout
     input: input.extend({ body }),
     success: silentPut === true ? empty() : object(resourceSchema),
     handle({ id, body }) {
-      const resource = { ...body, id: int64Of(id) };
+      const resource = { ...publishedMembers(needs, held.get(id)), ...body, id: int64Of(id) };
       held.set(id, resource);
       return resource;
     },
@@ -157,8 +181,9 @@ function scheduleRoutes(): Route[] {
 
   function keep({ body }: { body: z.output<typeof place> }): void {
     const { ownerId, owner_id, folderId, folder_id } = body;
-    const key = [ownerId ?? owner_id ?? 0, folderId ?? folder_id ?? 0].map(digitsOf).join(' ');
-    schedules.set(key, body);
+    const [owner, folder] = [ownerId ?? owner_id, folderId ?? folder_id];
+    if (owner === undefined || folder === undefined) throw badRequest('body: needs ownerId and folderId');
+    schedules.set(`${digitsOf(owner)} ${digitsOf(folder)}`, body);
   }
 
   return [

@@ -4,15 +4,18 @@ import {
   subscriptionSchema,
   updateSubscriptionRequestSchema,
 } from '../../src/cloud/contract/subscription.ts';
+import { visibleTo } from '../access/visibility.ts';
 import { ApiError, found } from '../http/errors.ts';
 import type { FaultSwitch } from '../sending/faults.ts';
 import { int64Path } from '../http/int64.ts';
-import { pageOf, pageQuery } from '../http/query.ts';
+import { pageOf, pageQuery, queryRepeated } from '../http/query.ts';
 import { array, object, page, route } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import type { SubscriptionStore } from '../sending/subscriptions.ts';
+import type { World } from '../world/world.ts';
 
 interface Needs {
+  world: World;
   subscriptions: SubscriptionStore;
   faults: FaultSwitch;
 }
@@ -21,7 +24,7 @@ interface Needs {
  * Specification, Configuration resources: webhook subscriptions. The call that lists them is not in the specification
  * but in the published interface.
  */
-export function subscriptionRoutes({ subscriptions, faults }: Needs): Route[] {
+export function subscriptionRoutes({ world, subscriptions, faults }: Needs): Route[] {
   const path = '/subscriptions/webhook';
   const byId = z.object({ id: int64Path });
 
@@ -45,7 +48,7 @@ export function subscriptionRoutes({ subscriptions, faults }: Needs): Route[] {
       access: ['subscriptions-webhook:r'],
       input: z.object({ query: pageQuery() }),
       success: page(subscriptionSchema),
-      handle({ query }) {
+      handle({ query }, caller) {
         if (faults.current().hide_subscriptions) {
           throw new ApiError(
             404,
@@ -53,7 +56,7 @@ export function subscriptionRoutes({ subscriptions, faults }: Needs): Route[] {
             'This service does not list subscriptions (simulated by the fault hide_subscriptions)',
           );
         }
-        return pageOf(subscriptions.list(), query);
+        return pageOf(visibleTo(world, caller)(0) ? subscriptions.list() : [], query);
       },
     }),
     route('PUT', `${path}/{id}`, 'Change the given members of a webhook subscription', {
@@ -66,7 +69,18 @@ export function subscriptionRoutes({ subscriptions, faults }: Needs): Route[] {
       access: ['subscriptions-webhook'],
       input: byId,
       handle({ id }) {
+        if (faults.current().delete_by_query) {
+          throw new ApiError(405, 'UNIMPLEMENTED', 'Simulated by the fault delete_by_query');
+        }
         found(subscriptions.remove(id) ? id : undefined, 'webhook subscription', id);
+      },
+    }),
+    route('DELETE', `${path}/:delete`, 'Delete several webhook subscriptions', {
+      access: ['subscriptions-webhook'],
+      input: z.object({ query: z.object({ ids: queryRepeated(int64Path) }) }),
+      handle({ query: { ids } }) {
+        for (const id of ids) found(subscriptions.get(id), 'webhook subscription', id);
+        for (const id of ids) subscriptions.remove(id);
       },
     }),
   ];

@@ -1,24 +1,22 @@
 import { z } from 'zod';
+import { visibleTo } from '../access/visibility.ts';
+import { ROLES, SPECIFIED_ROLES } from '../accounts.ts';
+import type { Role } from '../accounts.ts';
 import { badRequest, found } from '../http/errors.ts';
 import type { Clock } from '../../src/clock.ts';
 import type { EndUsers } from '../events/end-users.ts';
+import type { Dialect } from '../dialects.ts';
 import { int64, int64Path } from '../http/int64.ts';
-import { pageOf, pageQuery, queryList } from '../http/query.ts';
-import { ROLES } from '../accounts.ts';
+import { pageOf, pageQuery, queryList, queryRepeated } from '../http/query.ts';
 import { noInput, object, page, route } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
+import type { User } from '../world/people.ts';
 import { timestamp } from '../world/seeding.ts';
 import type { World } from '../world/world.ts';
 
 const byId = z.object({ id: int64Path });
-const userFields = z.looseObject({
-  login_name: z.string().min(1),
-  display_name: z.string().optional(),
-  user_role: z.enum(ROLES).optional(),
-});
-const userSchema = z.looseObject({ id: int64, login_name: z.string(), user_role: z.enum(ROLES) });
-const grantFields = z.looseObject({ login_name: z.string().min(1) });
-const externalUserSchema = grantFields.extend({ id: int64 });
+const userSchema = z.looseObject({ id: int64, login_name: z.string(), user_role: z.string() });
+const externalUserSchema = z.looseObject({ id: int64, login_name: z.string() });
 const endUserFields = z.looseObject({ user_name: z.string().min(1), password: z.string().nullish() });
 const endUserSchema = endUserFields.extend({ id: int64, password: z.string() });
 
@@ -26,6 +24,7 @@ interface Needs {
   world: World;
   clock: Clock;
   endUsers: EndUsers;
+  dialect: Dialect;
 }
 
 /** Specification, Users. */
@@ -33,8 +32,26 @@ export function userRoutes(needs: Needs): Route[] {
   return [...administratorRoutes(needs), ...externalUserRoutes(needs), ...endUserRoutes(needs)];
 }
 
-function administratorRoutes({ world, clock }: Needs): Route[] {
+/** A role as a dialect spells it: `Administrator` in the specification, `ADMINISTRATOR` in the published interface. */
+function spellRole(dialect: Dialect, role: Role): string {
+  return dialect === 'spec' ? role : role.toUpperCase().replaceAll(' ', '_');
+}
+
+/** Reads the roles that a dialect knows, in its spelling. */
+function roleSchema(dialect: Dialect) {
+  const known = dialect === 'spec' ? SPECIFIED_ROLES : ROLES;
+  const roles = new Map<string, Role>(known.map((role) => [spellRole(dialect, role), role]));
+  return z.enum([...roles.keys()]).transform((spelling) => roles.get(spelling) ?? 'Operator');
+}
+
+function administratorRoutes({ world, clock, dialect }: Needs): Route[] {
   const { users } = world;
+  const userFields = z.looseObject({
+    login_name: z.string().min(1),
+    display_name: z.string().optional(),
+    user_role: roleSchema(dialect).optional(),
+  });
+  const recordOf = (user: User) => ({ ...user, user_role: spellRole(dialect, user.user_role) });
 
   function refuseTaken(loginName: string | undefined, except?: string): void {
     const taken = [...users].find(([id, { login_name }]) => login_name === loginName && id !== except);
@@ -46,7 +63,10 @@ function administratorRoutes({ world, clock }: Needs): Route[] {
       access: ['account-user-list', 'rmuser-list'],
       input: z.object({ query: pageQuery() }),
       success: page(userSchema),
-      handle: ({ query }) => pageOf([...users.values()], query),
+      handle({ query }, caller) {
+        const isVisible = visibleTo(world, caller);
+        return pageOf([...users.values()].filter(({ org_id }) => isVisible(org_id)).map(recordOf), query);
+      },
     }),
     route('POST', '/users', 'Create a user', {
       access: ['account-user-create', 'rmuser'],
@@ -66,14 +86,14 @@ function administratorRoutes({ world, clock }: Needs): Route[] {
           id: world.nextId(),
         };
         users.set(String(user.id), user);
-        return user;
+        return recordOf(user);
       },
     }),
     route('GET', '/users/{id}', 'Get a user', {
       access: ['account-user-id', 'rmuser-id'],
       input: byId,
       success: object(userSchema),
-      handle: ({ id }) => found(users.get(id), 'user', id),
+      handle: ({ id }) => recordOf(found(users.get(id), 'user', id)),
     }),
     route('PATCH', '/users/{id}', 'Change the given fields of a user', {
       access: ['account-user-modify', 'rmuser'],
@@ -92,7 +112,7 @@ function administratorRoutes({ world, clock }: Needs): Route[] {
           id: old.id,
         };
         users.set(id, user);
-        return user;
+        return recordOf(user);
       },
     }),
     route('DELETE', '/users/{id}', 'Delete a user and invalidate all tokens of the user', {
@@ -107,19 +127,26 @@ function administratorRoutes({ world, clock }: Needs): Route[] {
       access: ['account-user-me', 'rmuser-me'],
       input: noInput,
       success: object(userSchema),
-      handle: (_, { user }) => user,
+      handle: (_, { user }) => recordOf(user),
     }),
   ];
 }
 
-function externalUserRoutes({ world, clock }: Needs): Route[] {
+function externalUserRoutes({ world, clock, dialect }: Needs): Route[] {
   const { externalUsers } = world;
+  const grantFields = z.looseObject({ login_name: z.string().min(1) });
   return [
     route('GET', '/users/external', 'List external users', {
       access: ['account-user-external', 'rmuser-external-list'],
       input: z.object({ query: pageQuery() }),
       success: page(externalUserSchema),
-      handle: ({ query }) => pageOf([...externalUsers.values()], query),
+      handle({ query }, caller) {
+        const isVisible = visibleTo(world, caller);
+        return pageOf(
+          [...externalUsers.values()].filter((user) => isVisible(user['org_id'])),
+          query,
+        );
+      },
     }),
     route('POST', '/users/external', 'Grant access to an external user', {
       access: ['account-user-external', 'rmuser'],
@@ -128,7 +155,14 @@ function externalUserRoutes({ world, clock }: Needs): Route[] {
       creates: true,
       handle({ body }) {
         const now = timestamp(clock.now());
-        const user = { create_time: now, update_time: now, ...body, id: world.nextId() };
+        const user = {
+          create_time: now,
+          update_time: now,
+          user_role: spellRole(dialect, 'Operator'),
+          org_id: world.account.creatingOrgId,
+          ...body,
+          id: world.nextId(),
+        };
         externalUsers.set(String(user.id), user);
         return user;
       },
@@ -158,8 +192,9 @@ function externalUserRoutes({ world, clock }: Needs): Route[] {
   ];
 }
 
-function endUserRoutes({ world, endUsers }: Needs): Route[] {
-  const listQuery = pageQuery().extend({ usernames: queryList(z.string()).optional() });
+function endUserRoutes({ world, endUsers, dialect }: Needs): Route[] {
+  const names = dialect === 'spec' ? queryList(z.string()) : queryRepeated(z.string());
+  const listQuery = pageQuery().extend({ usernames: names.optional() });
   return [
     route('POST', '/endusers/{id}/:regenerate-password', 'Generate a new password for an end user', {
       access: ['enduser'],
@@ -173,11 +208,12 @@ function endUserRoutes({ world, endUsers }: Needs): Route[] {
       access: ['enduser:r'],
       input: z.object({ query: listQuery }),
       success: page(endUserSchema),
-      handle({ query }) {
-        const names = query.usernames === undefined ? undefined : new Set(query.usernames);
+      handle({ query }, caller) {
+        const isVisible = visibleTo(world, caller);
+        const wanted = query.usernames === undefined ? undefined : new Set(query.usernames);
         const all = [...world.endUsers.values()];
         return pageOf(
-          all.filter(({ user_name }) => names?.has(user_name) ?? true),
+          all.filter(({ user_name, org_id }) => isVisible(org_id) && (wanted?.has(user_name) ?? true)),
           query,
         );
       },

@@ -21,12 +21,35 @@ export const faultsSchema = z.strictObject({
     .describe(
       'Every second creating call, beginning with the next, returns 503: with nothing stored, or with everything stored',
     ),
+  log_delay_ms: z
+    .int()
+    .min(0)
+    .max(86_400_000)
+    .describe('Records appear in /logs and /alerts late, by up to this many milliseconds'),
+  log_skew_ms: z
+    .int()
+    .min(0)
+    .max(60_000)
+    .describe('Times in /logs differ from those in deliveries by up to this many milliseconds, either way'),
+  status_delay_ms: z
+    .int()
+    .min(0)
+    .max(86_400_000)
+    .describe('The status of an SMS or e-mail changes in /logs after this many milliseconds'),
+  alike: share.describe(
+    'Share of audit events that happen three times within one millisecond, with a description that tells nothing apart',
+  ),
   queue_creates: z
     .boolean()
     .describe('Creating subscriptions returns 202 without a body, as published versions of the service do'),
   hide_subscriptions: z
     .boolean()
     .describe('The list of subscriptions returns 404, as if the service did not offer it'),
+  delete_by_query: z
+    .boolean()
+    .describe(
+      'Subscriptions are deleted only by /subscriptions/webhook/:delete?ids=, by their address it returns 405',
+    ),
 });
 
 type Faults = z.output<typeof faultsSchema>;
@@ -43,8 +66,13 @@ const NONE: Faults = {
   delay_ms: 0,
   refuse_calls: null,
   fail_creates: null,
+  log_delay_ms: 0,
+  log_skew_ms: 0,
+  status_delay_ms: 60_000,
+  alike: 0,
   queue_creates: false,
   hide_subscriptions: false,
+  delete_by_query: false,
 };
 
 /** The active faults. */

@@ -1,4 +1,4 @@
-import { WEBHOOK_TYPES } from '../../src/domain.ts';
+import { MESSAGE_TYPES } from '../../src/domain.ts';
 import type { Clock } from '../../src/clock.ts';
 import type { FaultSwitch } from './faults.ts';
 import type { Network } from '../events/network.ts';
@@ -70,18 +70,18 @@ export function createSender(options: SenderOptions): Sender {
   function turn(): void {
     const next = outbox.next();
     if (next === undefined) {
-      network.happen(random.pick(WEBHOOK_TYPES));
+      network.happen(random.pick(MESSAGE_TYPES));
       return;
     }
-    const { subscription, beginsRound } = next;
+    const { target, beginsRound } = next;
     if (beginsRound) {
       // Events happen without subscribers too, and users log in whatever else fills the audit log.
-      network.happen(random.pick(WEBHOOK_TYPES));
+      network.happen(random.pick(MESSAGE_TYPES));
       network.happen('AUDIT_LOG_ALL');
     }
-    const waiting = outbox.take(subscription);
-    if (waiting === undefined) network.happen(subscription.message_type);
-    const delivery = waiting ?? outbox.take(subscription);
+    const waiting = outbox.take(target);
+    if (waiting === undefined) network.happen(target.messageType);
+    const delivery = waiting ?? outbox.take(target);
     if (delivery !== undefined) dispatch(delivery);
   }
 

@@ -1,10 +1,11 @@
 import type { SubscriptionRequest } from '../../src/cloud/contract/subscription.ts';
 import type { Clock } from '../../src/clock.ts';
 import { timestamp } from '../world/seeding.ts';
+import type { Target } from './outbox.ts';
 import type { World } from '../world/world.ts';
 
 /** A subscription as the API returns it, with its secret in clear text. */
-export interface HeldSubscription extends Required<SubscriptionRequest> {
+interface HeldSubscription extends Required<SubscriptionRequest> {
   id: number;
   create_time: string;
   update_time: string;
@@ -20,6 +21,7 @@ export interface SubscriptionStore {
   update(id: string, changes: SubscriptionChanges): HeldSubscription | undefined;
   /** Whether there was such a subscription. */
   remove(id: string): boolean;
+  targets(): Target[];
 }
 
 /** The members to change. A member that is undefined stays. */
@@ -66,6 +68,15 @@ export function createSubscriptionStore(world: World, clock: Clock): Subscriptio
       });
     },
     remove: (id) => held.delete(id),
+    targets: () =>
+      [...held.values()].map(({ id, message_type, url, secret, status }) => ({
+        id,
+        messageType: message_type,
+        url,
+        secret,
+        isEnabled: status === 'ENABLED',
+        includes: () => true,
+      })),
   };
 }
 

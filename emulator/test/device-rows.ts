@@ -1,7 +1,7 @@
 import { device, devices, first, listed, location, nothing, plus, policy, rows } from './endpoint-row.ts';
 import type { Prepare } from './endpoint-row.ts';
-import type { Call } from './harness.ts';
-import { onlineDevice } from './harness.ts';
+import type { Call } from './call.ts';
+import { onlineDevice } from './call.ts';
 
 const placedDevice: Prepare = async (call) => {
   const id = await onlineDevice(call);
@@ -10,7 +10,7 @@ const placedDevice: Prepare = async (call) => {
 };
 const configuredDevice: Prepare = async (call) => {
   const id = await onlineDevice(call);
-  await call('PUT', `/devices/${id}/network-policy?networkPolicyId=${(await policy(call)).id}`);
+  await call('PUT', `/devices/${id}/network-policy?networkPolicyId=${String((await policy(call)).id)}`);
   return { id };
 };
 const onSsid = async (call: Call) => ({ ssid_id: await first('/ssids')(call) });
@@ -58,7 +58,7 @@ export const deviceRows = rows('Devices', [
     'PUT /devices/{id}/network-policy',
     200,
     'empty',
-    plus(device, async (call) => ({ query: `networkPolicyId=${(await policy(call)).id}` })),
+    plus(device, async (call) => ({ query: `networkPolicyId=${String((await policy(call)).id)}` })),
   ],
   ['DELETE /devices/{id}/network-policy', 200, 'empty', device],
   [

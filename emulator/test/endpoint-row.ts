@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import type { Call } from './harness.ts';
-import { idsOf, onlineDevice } from './harness.ts';
+import type { Call } from './call.ts';
+import { idsOf, onlineDevice } from './call.ts';
 
 /** The shape of a body: the three of the specification, a bare value, or none. */
 export type Shape = 'object' | 'array' | 'page' | 'value' | 'empty';
 
 /** What a call of a row is made of. */
 export interface Request {
-  /** Where the path has a parameter: what stands there. */
-  id?: number | string;
+  /** Where the path has parameters: what stands there. */
+  id?: number | string | readonly (number | string)[];
   query?: string;
   body?: unknown;
   raw?: string;
@@ -76,10 +76,11 @@ export const subscription = {
   message_type: 'AUDIT_LOG_ALL',
   status: 'DISABLED',
 };
-/** On a webhook subscription of its own. */
-export const webhook: Prepare = async (call) => ({
-  id: await created(call, '/subscriptions/webhook', [subscription]),
-});
+/** On a webhook subscription of its own, which is the newest. */
+export const webhook: Prepare = async (call) => {
+  await call('POST', '/subscriptions/webhook', { body: [subscription] });
+  return { id: (await idsOf(call, '/subscriptions/webhook')).at(-1) ?? '' };
+};
 
 async function operation(call: Call): Promise<string> {
   const answer = await call('GET', '/devices?async=true');
@@ -90,11 +91,11 @@ export const anOperation: Prepare = async (call) => ({ id: await operation(call)
 
 /** A location that some device is in. */
 export async function location(call: Call): Promise<number> {
-  const answer = await call('GET', '/devices?fields=location_id');
-  const schema = z.object({ data: z.array(z.object({ location_id: z.int().nullable() })) });
-  return z
-    .int()
-    .parse(schema.parse(answer.body).data.find(({ location_id: id }) => id !== null)?.location_id);
+  for (const id of await idsOf(call, '/devices')) {
+    const { status, body } = await call('GET', `/devices/${id}/location`);
+    if (status === 200) return z.object({ location_id: z.int() }).parse(body).location_id;
+  }
+  throw new Error('No device has a location');
 }
 
 /** The organization that new data goes to. */
@@ -123,5 +124,7 @@ export const open = (list: EndpointRow[]): EndpointRow[] => list.map((row) => ({
 
 /** The address of a call of a row. */
 export function addressOf({ path }: EndpointRow, { id = '', query }: Request): string {
-  return path.replace(/\{\w+\}/, String(id)) + (query === undefined ? '' : `?${query}`);
+  const ids = [id].flat();
+  const filled = path.replaceAll(/\{\w+\}/g, () => String(ids.length > 1 ? ids.shift() : ids[0]));
+  return filled + (query === undefined ? '' : `?${query}`);
 }

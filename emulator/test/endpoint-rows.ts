@@ -1,10 +1,13 @@
 import { z } from 'zod';
+import { alertRows, SPAN } from './alert-rows.ts';
 import { deviceRows, policyRows } from './device-rows.ts';
 import {
   anOperation,
+  devices,
   endUser,
   externalUser,
   first,
+  location,
   newUser,
   nothing,
   open,
@@ -43,7 +46,7 @@ const authentication = [
       'POST /auth/apitoken',
       200,
       'object',
-      () => ({ body: { permissions: ['device:r'], description: 'test' } }),
+      () => ({ body: { permissions: ['device:r'], description: 'test', expire_time: null } }),
     ],
     ['GET /auth/apitoken/info', 200, 'object', nothing],
     ['GET /auth/permissions', 200, 'array', nothing],
@@ -179,26 +182,51 @@ export const SPECIFIED_ROWS: readonly EndpointRow[] = [
   ...configuration,
 ];
 
-const AUDIT_SPAN = `startTime=${Date.now() - 3_600_000}&endTime=${Date.now() + 3_600_000}`;
+/** On the whole description of an audit record. One event in ten or so has one. */
+const fullDescription: Prepare = async (call) => {
+  await call('POST', '/emulator/events', { body: { type: 'AUDIT_LOG_ALL', count: 100 } });
+  const answer = await call('GET', `/logs/audit?limit=100&order=DESC&${SPAN}`);
+  const records = z.object({ data: z.array(z.object({ full_description_id: z.int().nullish() })) });
+  const ids = records.parse(answer.body).data.map(({ full_description_id: id }) => id);
+  return { id: ids.find((id) => typeof id === 'number') ?? '' };
+};
 
 /** What the emulator has beside them: published calls of the service, and its own. */
 export const FURTHER_ROWS: readonly EndpointRow[] = [
+  ...alertRows,
   ...rows('published', [
     ['GET /subscriptions/webhook', 200, 'page', nothing],
+    [
+      'DELETE /subscriptions/webhook/:delete',
+      200,
+      'empty',
+      async (call) => ({ query: `ids=${String((await webhook(call)).id)}` }),
+    ],
     ['GET /clients/active', 200, 'page', () => ({ query: 'views=full' })],
     ['GET /clients/{id}', 200, 'object', async (call) => ({ id: await first('/clients/active')(call) })],
-    ['GET /logs/audit', 200, 'page', () => ({ query: AUDIT_SPAN })],
+    ['GET /logs/audit', 200, 'page', () => ({ query: SPAN })],
+    ['GET /logs/audit/full-descriptions/{id}', 200, 'object', fullDescription],
     ['GET /logs/auth', 200, 'page', nothing],
     ['GET /logs/accounting', 200, 'page', nothing],
     ['GET /logs/credential', 200, 'page', nothing],
     ['GET /logs/email', 200, 'page', nothing],
     ['GET /logs/sms', 200, 'page', nothing],
+    ['PUT /hiq/context/reading', 200, 'empty', async (call) => ({ body: [await organization(call)] })],
+    [
+      'POST /devices/location/:assign',
+      200,
+      'empty',
+      async (call) => ({
+        body: { devices: await devices(call), device_location: { location_id: await location(call) } },
+      }),
+    ],
   ]),
   ...open(
     rows('emulator', [
       ['GET /emulator/status', 200, 'object', nothing],
       ['POST /emulator/faults', 200, 'object', () => ({ body: { lose: 0 } })],
       ['DELETE /emulator/faults', 204, 'empty', nothing],
+      ['POST /emulator/events', 204, 'empty', () => ({ body: { type: 'ALERT', count: 1 } })],
     ]),
   ),
 ];

@@ -128,7 +128,7 @@ describe('each status', () => {
     ['PATCH', '/devices'],
     ['GET', '/Devices'],
     ['GET', '/devices/'],
-    ['POST', '/devices/location/:assign'],
+    ['POST', '/devices/location/:assigne'],
     ['GET', '/radio-profiles/sensor-scan/1'],
     ['GET', '/operations/none'],
   ])('404 answers %s %s', async (method, path) => {

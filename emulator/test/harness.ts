@@ -1,13 +1,17 @@
 import { createServer } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
-import { expect, onTestFinished } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { EMULATOR_LOGINS } from '../accounts.ts';
 import type { Clock } from '../../src/clock.ts';
 import { createEmulator } from '../emulator.ts';
 import type { EmulatorSetup } from '../emulator.ts';
 import { WEBHOOK_TYPES } from '../../src/domain.ts';
+import { createCall, logIn } from './call.ts';
+import type { Answered } from './call.ts';
+
+export { createCall, idsOf, logIn, onlineDevice } from './call.ts';
+export type { Answered, Call } from './call.ts';
 
 /** A clock that stands still until it is moved. As of any clock, a sleep rejects when its signal aborts. */
 export interface ManualClock extends Clock {
@@ -44,47 +48,10 @@ export function manualClock(start = Date.UTC(2026, 0, 15, 12)): ManualClock {
   };
 }
 
-/** An answer of the emulator; `body` is its JSON, undefined where it has none. */
-export interface Answered {
-  status: number;
-  headers: Headers;
-  text: string;
-  body: unknown;
-}
-
-interface CallOptions {
-  token?: string | undefined;
-  body?: unknown;
-  /** Sent as it is, in place of `body`. */
-  raw?: string;
-  headers?: Record<string, string>;
-}
-
-export type Call = (method: string, path: string, options?: CallOptions) => Promise<Answered>;
-
-/** A client without any help, for one base address; sends `token` with every call that names no other. */
-export function createCall(url: string, token?: string): Call {
-  return async (method, path, options = {}) => {
-    const { body, raw = body === undefined ? undefined : JSON.stringify(body), headers = {} } = options;
-    const bearer = 'token' in options ? options.token : token;
-    const response = await fetch(path.startsWith('http') ? path : url + path, {
-      method,
-      headers: {
-        ...(raw === undefined ? {} : { 'content-type': 'application/json' }),
-        ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
-        ...headers,
-      },
-      ...(raw === undefined ? {} : { body: raw }),
-    });
-    const text = await response.text();
-    const parsed: unknown = text === '' ? undefined : JSON.parse(text);
-    return { status: response.status, headers: response.headers, text, body: parsed };
-  };
-}
-
-/** Starts an emulator that sends nothing unless told to; the caller stops it. */
+/** Starts an emulator that sends nothing and speaks as specified unless told otherwise; the caller stops it. */
 export async function openEmulator(setup: EmulatorSetup = {}) {
-  const emulator = createEmulator({ rate: 0, scale: { devices: 10, clients: 20, users: 10 }, ...setup });
+  const scale = { devices: 10, clients: 20, users: 10 };
+  const emulator = createEmulator({ rate: 0, scale, dialect: 'spec', ...setup });
   return { emulator, url: await emulator.listen(0) };
 }
 
@@ -94,33 +61,6 @@ export async function startEmulator(setup: EmulatorSetup = {}) {
   onTestFinished(() => emulator.close());
   const token = await logIn(url, 'administrator');
   return { emulator, url, token, call: createCall(url, token) };
-}
-
-/** A fresh token of one of the two accounts. */
-export async function logIn(url: string, who: keyof typeof EMULATOR_LOGINS): Promise<string> {
-  const { username, password } = EMULATOR_LOGINS[who];
-  const answer = await createCall(url)('POST', '/login', { body: { username, password } });
-  expect(answer.status).toBe(200);
-  return z.object({ access_token: z.string() }).parse(answer.body).access_token;
-}
-
-const pageOfAny = z.object({
-  pagination: z.looseObject({ total: z.int() }),
-  data: z.array(z.looseObject({ id: z.union([z.int(), z.string()]) })),
-});
-
-/** The identifiers of a list, up to 100 of them. */
-export async function idsOf(call: Call, path: string): Promise<(number | string)[]> {
-  const answer = await call('GET', `${path}?limit=100`);
-  return pageOfAny.parse(answer.body).data.map(({ id }) => id);
-}
-
-/** A device that is online. */
-export async function onlineDevice(call: Call): Promise<number> {
-  const answer = await call('GET', '/devices?limit=100&views=status');
-  const devices = z.object({ data: z.array(z.object({ id: z.int(), connected: z.boolean() })) });
-  const online = devices.parse(answer.body).data.find(({ connected }) => connected);
-  return z.int().parse(online?.id);
 }
 
 export const errorSchema = z.strictObject({

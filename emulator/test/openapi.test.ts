@@ -115,6 +115,7 @@ it('tells which calls can be asynchronous, and what they answer then', async () 
       .map(([method, { responses }]) => ({ operation: `${method} ${path}`, accepted: responses['202'] })),
   );
   expect(asynchronous.map(({ operation }) => operation)).toEqual([
+    'post /alert-subscriptions/webhooks/:delete',
     'get /devices',
     'post /devices/:cli',
     'post /devices/{id}/:reset',

@@ -24,6 +24,7 @@ describe('the options of the command', () => {
       scale: { devices: 50, clients: 200, users: 100 },
       rate: 5,
       secretForm: 'basic',
+      dialect: 'vendor',
     });
     expect(Object.keys(DEFAULTS)).toEqual(Object.keys(emulatorOptionsSchema.shape));
   });
@@ -45,6 +46,7 @@ describe('the options of the command', () => {
     ['rate', '-5'],
     ['rate', 'fast'],
     ['secretForm', 'header'],
+    ['dialect', 'xml'],
   ])('%s refuses %j', (name, value) => {
     const result = emulatorOptionsSchema.safeParse({ ...DEFAULTS, [name]: value });
     expect(result.error?.issues[0]?.path).toEqual([name]);
@@ -60,18 +62,26 @@ describe('a run', () => {
       const call = createCall(url);
       const login = await call('POST', '/login', { body: { username, password } });
       const { access_token: token } = z.object({ access_token: z.string() }).parse(login.body);
-      expect((await call('GET', '/users/me', { token })).body).toMatchObject({ user_role: role });
+      expect((await call('GET', '/users/me', { token })).body).toMatchObject({
+        user_role: role.toUpperCase(),
+      });
     }
     stop.abort();
     await ended;
     await expect(fetch(`${url}/openapi.json`)).rejects.toThrow('fetch failed');
   });
 
-  it('takes seed, scale, rate and secret form from the options', async () => {
-    const { started, ended, stop } = run({ seed: '5', scale: '3', rate: '2.5', secretForm: 'hmac' });
+  it('takes seed, scale, rate, secret form and dialect from the options', async () => {
+    const { started, ended, stop } = run({
+      seed: '5',
+      scale: '3',
+      rate: '2.5',
+      secretForm: 'hmac',
+      dialect: 'sdk',
+    });
     const { url } = await started;
     const { body } = await createCall(url)('GET', '/emulator/status');
-    expect(body).toMatchObject({ seed: 5, rate: 2.5, secret_form: 'hmac' });
+    expect(body).toMatchObject({ seed: 5, rate: 2.5, secret_form: 'hmac', dialect: 'sdk' });
     stop.abort();
     await ended;
   });

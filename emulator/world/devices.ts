@@ -12,6 +12,13 @@ export interface Placement {
   longitude: number;
 }
 
+/** An SSID on one device: its radios, and the name that overrides its own there. */
+export interface SsidState {
+  override?: string | null | undefined;
+  wifi0: boolean;
+  wifi1: boolean;
+}
+
 /** A device. Times are in epoch milliseconds. */
 export interface Device {
   id: number;
@@ -31,7 +38,7 @@ export interface Device {
   networkPolicyId: string | null;
   countryCode: unknown;
   /** Keyed by the digits of the SSID's identifier. */
-  ssids: Map<string, { override?: unknown; wifi0: boolean; wifi1: boolean }>;
+  ssids: Map<string, SsidState>;
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;

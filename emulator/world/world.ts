@@ -1,5 +1,7 @@
 import type { Clock } from '../../src/clock.ts';
 import { createRandom } from '../random.ts';
+import { seedAlertPolicies } from './alert-policies.ts';
+import type { AlertPolicy } from './alert-policies.ts';
 import { seedClients } from './clients.ts';
 import type { Client } from './clients.ts';
 import { seedDevices } from './devices.ts';
@@ -23,6 +25,8 @@ export interface World {
   endUsers: Map<string, EndUser>;
   networkPolicies: Map<string, NetworkPolicy>;
   ssids: Map<string, Ssid>;
+  /** The global policy first. */
+  alertPolicies: Map<string, AlertPolicy>;
   nextId: () => number;
 }
 
@@ -39,6 +43,7 @@ export function createWorld(seed: number, scale: Scale, clock: Clock): World {
   const endUsers = seedEndUsers(seeding);
   const clients = seedClients(seeding, [...devices.values()], [...endUsers.values()], [...ssids.values()]);
   const externalUsers = new Map<string, Resource>();
+  const alertPolicies = seedAlertPolicies(seeding, locations);
   return {
     account,
     locations,
@@ -49,6 +54,7 @@ export function createWorld(seed: number, scale: Scale, clock: Clock): World {
     endUsers,
     networkPolicies,
     ssids,
+    alertPolicies,
     nextId,
   };
 }

@@ -1,5 +1,5 @@
 import type { Command } from '@commander-js/extra-typings';
-import { EMULATOR_OPTIONS, flagOf } from '../../emulator/command-options.ts';
+import { dialectHelp, EMULATOR_OPTIONS, flagOf } from '../../emulator/command-options.ts';
 import { UsageError } from '../errors.ts';
 import { defineCommand } from './shared/options.ts';
 import { stopSignal } from './shared/process.ts';
@@ -12,7 +12,9 @@ export function defineEmulator(program: Command): void {
     'emulator',
     'run an emulated cloud for demos and tests, until Ctrl-C',
     ['xiq-sink emulator', 'xiq-sink emulator --rate 200 --secret-form hmac'],
-  ).action((options) => runEmulatorUntilSignal(options));
+  )
+    .addHelpText('after', dialectHelp)
+    .action((options) => runEmulatorUntilSignal(options));
   for (const { name, meaning, default: usual } of EMULATOR_OPTIONS) {
     emulator.option(`${flagOf(name)} <value>`, meaning, usual);
   }

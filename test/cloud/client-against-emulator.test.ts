@@ -97,7 +97,7 @@ describe('subscriptions', () => {
   } as const;
 
   it('are created, listed, updated and removed', async () => {
-    const { client } = await start();
+    const { client } = await start({ dialect: 'spec' });
     const [created] = await client.subscriptions.create([request]);
     const id = created?.id ?? '';
     expect(created).toMatchObject({ ...request, status: 'ENABLED' });

@@ -257,7 +257,7 @@ describe('serve', () => {
     );
     expect(await rotation).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('default: 9 changes made') as unknown,
+      stdout: expect.stringContaining('default: 10 changes made') as unknown,
     });
     expect(secretsOf(await held())).toEqual([NEW_SECRET]);
     await arrived(300);
