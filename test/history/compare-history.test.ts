@@ -97,6 +97,15 @@ describe('a comparison', () => {
       test.db,
     );
     expect(rows).toEqual([{ origin: 'backfill', record_count: 1, event_count: 1, duplicate_count: 0 }]);
+    const known = await sql<{ logId: string; origin: string }>`
+      select log_id as "logId", origin from history_records join audit_events using (event_id) order by 1`.execute(
+      test.db,
+    );
+    expect(known.rows.map(({ logId, origin }) => [logId, origin])).toEqual([
+      ['1', 'backfill'],
+      ['2', 'webhook'],
+      ['3', 'webhook'],
+    ]);
     expect(sumQuarters(await compare())).toEqual({ matched: 3, onlyWebhook: 0, onlyLog: 0, ambiguous: 0 });
     expect(await stored()).toBe(3);
   });
