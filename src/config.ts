@@ -52,6 +52,8 @@ export interface Config {
   readonly publicUrl: string | undefined;
   /** What `serve` does about subscriptions that differ from these settings. */
   readonly subscribe: Environment['SUBSCRIBE'];
+  /** Whether `serve` compares sources with the logs of their cloud, and how much the clocks of both may differ. */
+  readonly history: { readonly sweeps: boolean; readonly toleranceMs: number };
   /** `strict`: every delivery is spooled until its rows are committed. */
   readonly durability: Environment['DURABILITY'];
   /**
@@ -129,6 +131,7 @@ export function loadConfig(
     secretsKeys: settings.SECRETS_KEY ?? [],
     publicUrl: settings.PUBLIC_URL,
     subscribe: settings.SUBSCRIBE,
+    history: { sweeps: settings.HISTORY === 'auto', toleranceMs: settings.HISTORY_CLOCK_TOLERANCE_MS },
     durability: settings.DURABILITY,
     strict: {
       keepMs: settings.STRICT_KEEP_MINUTES * 60_000,
@@ -194,6 +197,7 @@ export function maskConfig(config: Config): Record<string, unknown> {
     publicUrl: config.publicUrl,
     sources: config.sources.map(describeSource),
     subscribe: config.subscribe,
+    history: config.history,
     durability: config.durability,
     strict: config.durability === 'strict' ? config.strict : undefined,
     spool: `at most ${formatBytes(config.spool.maxBytes)}, ${formatBytes(config.spool.minFreeBytes)} left free`,

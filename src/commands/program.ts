@@ -2,6 +2,7 @@ import { Command, type CommandUnknownOpts } from '@commander-js/extra-typings';
 import { revealHidden } from '../hidden-characters.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { defineAccess } from './access/command.ts';
+import { defineBackfill } from './backfill/command.ts';
 import { defineBackup } from './backup/command.ts';
 import { defineCompletion } from './completion.ts';
 import { defineDemo } from './demo/command.ts';
@@ -72,6 +73,7 @@ export function defineProgram(env: Environment, reread: () => Environment = () =
   defineServe(program, settings, settingsOf(reread));
   defineMigrate(program, settings);
   defineSubscribe(program, settings);
+  defineBackfill(program, settings);
 
   program.commandsGroup('Query:');
   defineEvents(program, settings);

@@ -26,6 +26,9 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'
 /** What `serve` does about subscriptions that differ from the settings: report them, or repair them too. */
 const SUBSCRIBE_MODES = ['report', 'auto'] as const;
 
+/** Whether `serve` fetches what no webhook brought from the logs of the cloud. */
+const HISTORY_MODES = ['auto', 'off'] as const;
+
 /**
  * When the disk spool keeps a delivery: `normal`, only while the queue is unavailable; `strict`, every delivery until its
  * rows are committed.
@@ -77,6 +80,8 @@ const environmentSchema = z.object({
   MESSAGE_TYPES: commaSeparated.pipe(messageTypes).optional(),
   OTHER_MESSAGE_TYPES: z.enum(OTHERS, `must be one of ${OTHERS.join(', ')}`).default('refuse'),
   SUBSCRIBE: z.enum(SUBSCRIBE_MODES, `must be one of ${SUBSCRIBE_MODES.join(', ')}`).default('report'),
+  HISTORY: z.enum(HISTORY_MODES, `must be one of ${HISTORY_MODES.join(', ')}`).default('auto'),
+  HISTORY_CLOCK_TOLERANCE_MS: integer(0, 60_000).default(2_000),
   DURABILITY: z.enum(DURABILITIES, `must be one of ${DURABILITIES.join(', ')}`).default('normal'),
   STRICT_KEEP_MINUTES: integer(0, 10_080).default(60),
   STRICT_REPLICAS: integer(0, 100).default(0),
@@ -128,7 +133,7 @@ const SECRET_SETTINGS = new Set([
 export const SETTING_NAMES: readonly string[] = Object.keys(environmentSchema.shape);
 
 /** No other program uses variables that begin so. (`XIQ_SINK_` does not count: Kubernetes sets variables for a service of that name.) */
-const OWN_PREFIXES = ['CLOUD_API_', 'RETENTION_', 'SPOOL_', 'STRICT_', 'QUARANTINE_'];
+const OWN_PREFIXES = ['CLOUD_API_', 'HISTORY_', 'RETENTION_', 'SPOOL_', 'STRICT_', 'QUARANTINE_'];
 
 /** Variables of other programs that resemble a setting. */
 const FOREIGN = new Set(['SSL_CERT_FILE']);

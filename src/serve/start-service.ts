@@ -43,6 +43,7 @@ import { startSubscriptionWatch } from './subscription-watch.ts';
 import { startWithDatabase } from './start-with-database.ts';
 import type { Start } from './start-with-database.ts';
 import { closing } from './closing.ts';
+import { startHistorySweep, type SweepNeeds } from './history.ts';
 import { startAdminListener, startListener } from './listeners.ts';
 import type { ServiceConfig } from './load-settings.ts';
 import { completeSecrets, readSecrets } from './webhook-secret.ts';
@@ -204,7 +205,7 @@ async function startParts(
 const STOPPING = { status: 'unavailable', checks: { process: 'stopping' } } as const;
 
 /** The parts of a role that need the database. They bring its tables up to date first, or check them. */
-function startOf(role: Role, options: StoringOptions & ForwardingOptions): Start {
+function startOf(role: Role, options: StoringOptions & ForwardingOptions & SweepNeeds): Start {
   const { config, databaseUrl, db, logger } = options;
   const { startSteps: steps } = options.observation;
   return async (started, signal) => {
@@ -215,6 +216,7 @@ function startOf(role: Role, options: StoringOptions & ForwardingOptions): Start
       if (config.migrates) startIndexBuilding({ config, db, logger }, started);
       const watch = await steps.run('start of the worker', () => startStoring(options, started));
       options.observation.followArrivals(() => watch.latest());
+      startHistorySweep(options, started);
     }
     signal.throwIfAborted();
     if (forwardsIn(role)) {

@@ -126,19 +126,20 @@ export interface LastArrival {
   readonly lastReceivedAt: Date | undefined;
 }
 
-/** The last arrival of each source and message type, including arrivals since the last roll-up. */
+/** The last webhook of each source and message type, also if it arrived since the last roll-up. */
 export async function readLastArrivals(db: Db, scope: Scope): Promise<LastArrival[]> {
   const { rows } = await sql<{ source: string; message_type: string; last_received_at: Date | null }>`
     select source, message_type, max(last_received_at) as last_received_at
     from (
-      select source, message_type, last_received_at from arrival_totals
+      select source, message_type, nullif(last_received_at, 'epoch') from arrival_totals
       union all
       select source, message_type, received_at from deliveries
       -- The upper bound is always true: with it, the planner expects few rows.
       where xid >= (select next_xid from arrivals_progress) and xid < '18446744073709551615'
+        and origin = 'webhook'
       union all
       select source, message_type, null from subscriptions where status = 'ENABLED'
-    ) as seen where ${inScope(scope)}
+    ) as seen (source, message_type, last_received_at) where ${inScope(scope)}
     group by 1, 2 order by 1, 2`.execute(db);
   return rows.flatMap(({ source, message_type: messageType, last_received_at: last }) =>
     isMessageType(messageType) ? [{ source, messageType, lastReceivedAt: last ?? undefined }] : [],

@@ -84,7 +84,8 @@ function addUp(condition: RawBuilder<unknown>): RawBuilder<unknown> {
              count(*) filter (
                where expected_count <> event_count + duplicate_count + quarantined_count
              ) as unbalanced,
-             max(received_at) as last_received_at
+             -- What this service fetched by itself must not end the silence of a sender.
+             coalesce(max(received_at) filter (where origin = 'webhook'), 'epoch') as last_received_at
       from deliveries, lateral (
         select case when received_at < ${minutesSince(sql`now()`)} then 3600 else 60 end as seconds
       ) as width

@@ -18,6 +18,7 @@ export const OPERATOR_ACTIONS = [
   'console.login',
   'console.logout',
   'events.export',
+  'events.backfill',
   'quarantine.replay',
   'quarantine.discard',
   'destination.test',

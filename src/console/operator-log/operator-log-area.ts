@@ -54,6 +54,7 @@ const WORDS: Readonly<Record<OperatorActionName, string>> = {
   'console.login': 'logged in',
   'console.logout': 'logged out',
   'events.export': 'exported events',
+  'events.backfill': 'fetched missing events from the cloud',
   'quarantine.replay': 'replayed quarantined items',
   'quarantine.discard': 'discarded quarantined items',
   'destination.test': 'sent a test event',

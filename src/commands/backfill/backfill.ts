@@ -1,0 +1,208 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { systemClock } from '../../clock.ts';
+import { createCloudClient } from '../../cloud/client.ts';
+import type { SourceConfig } from '../../config.ts';
+import { describeError, UsageError } from '../../errors.ts';
+import { compareHistory, QUARTER_MS, sumQuarters } from '../../history/compare-history.ts';
+import type { ComparedQuarter, HistoryContext } from '../../history/compare-history.ts';
+import { loggedAmong, type LoggedType } from '../../history/log-kinds.ts';
+import { COMPARING_MS, comparingLease } from '../../history/sweep.ts';
+import { createMissingStore } from '../../serve/history.ts';
+import { joinSources, readStoredSources } from '../../serve/join-sources.ts';
+import type { ServiceConfig } from '../../serve/load-settings.ts';
+import { withStore } from '../../serve/open-store.ts';
+import { readSecrets } from '../../serve/webhook-secret.ts';
+import { endLease, takeLease } from '../../store/history.ts';
+import { recordAction } from '../../store/operator-log.ts';
+import { formatCount } from '../../units.ts';
+import { note, printRows, type Columns } from '../shared/output.ts';
+import { commandOperator } from '../shared/process.ts';
+import { createProgress } from '../shared/progress.ts';
+
+/** What to compare. */
+interface Chosen {
+  readonly since: Date;
+  readonly until: Date;
+  /** Undefined: those that a source subscribes to. */
+  readonly types: readonly LoggedType[] | undefined;
+  /** Undefined: all sources with an API. */
+  readonly source: string | undefined;
+  readonly isDryRun: boolean;
+}
+
+interface BackfillContext {
+  readonly config: ServiceConfig;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** The result of one source and message type. */
+interface Sums {
+  readonly source: string;
+  readonly message_type: LoggedType;
+  readonly matched: number;
+  readonly only_webhook: number;
+  readonly only_log: number;
+  readonly ambiguous: number;
+  /** Why the comparison ended early. */
+  readonly error: string | null;
+}
+
+const COLUMNS = (isDryRun: boolean): Columns<Sums> => ({
+  source: (sums) => sums.source,
+  type: (sums) => sums.message_type,
+  matched: (sums) => formatCount(sums.matched),
+  'only webhook': (sums) => formatCount(sums.only_webhook),
+  [isDryRun ? 'only log' : 'only log (fetched)']: (sums) => formatCount(sums.only_log),
+  ambiguous: (sums) => formatCount(sums.ambiguous),
+  error: (sums) => sums.error,
+});
+
+/** All of a range is in memory while it is compared. */
+const LONGEST_MS = 6 * 60 * 60 * 1000;
+
+/** Another process that compares the source is waited for. */
+const LEASE_RETRY_MS = 1_000;
+
+/** `backfill`: compares the range and prints the result of each source and type. Resolves with false if one failed. */
+export async function backfill(
+  { config, logger, signal }: BackfillContext,
+  chosen: Chosen,
+  asJson: boolean,
+): Promise<boolean> {
+  const results: Sums[] = [];
+  await withStore(config, logger, async ({ db }) => {
+    const { sources } = joinSources(await readSecrets(config), await readStoredSources(db), config);
+    const storeMissing = createMissingStore(db, logger, signal);
+    const { toleranceMs } = config.history;
+    const { isDryRun } = chosen;
+    const context = { db, clock: systemClock, toleranceMs, storeMissing, isDryRun, signal };
+    const todo = chooseSources(sources, chosen);
+    const progress = createProgress('compared', countQuarters(todo, chosen));
+    const compare = async () => {
+      let done = 0;
+      const onQuarters = (count: number) => progress.show((done += count));
+      for (const one of todo)
+        results.push(...(await backfillSource(one, { context, chosen, onQuarters, logger })));
+      progress.clear();
+      return results;
+    };
+    if (isDryRun) await compare();
+    else {
+      const { since, until, types = null, source: subject } = chosen;
+      const details = { since, until, types };
+      const action = { operator: commandOperator(), action: 'events.backfill' as const, subject, details };
+      await recordAction(db, action, compare, (sums) => ({ sums }));
+    }
+  });
+  await printRows(results, COLUMNS(chosen.isDryRun), asJson);
+  if (chosen.isDryRun)
+    note('nothing was stored: repeat the command without --dry-run to fetch what is missing');
+  return results.every(({ error }) => error === null);
+}
+
+/** A source with an API, and the message types to compare. */
+interface Todo {
+  readonly source: string;
+  readonly cloud: NonNullable<SourceConfig['cloud']>;
+  readonly messageTypes: readonly LoggedType[];
+}
+
+/** Throws a UsageError if the source has no API, or no source has. */
+function chooseSources(
+  sources: readonly SourceConfig[],
+  { source: wanted, types }: Pick<Chosen, 'source' | 'types'>,
+): Todo[] {
+  const chosen = sources.flatMap(({ name: source, cloud, messageTypes }): Todo[] =>
+    cloud === undefined || (wanted !== undefined && source !== wanted)
+      ? []
+      : [{ source, cloud, messageTypes: types ?? loggedAmong(messageTypes) }],
+  );
+  if (chosen.length > 0) return chosen;
+  throw new UsageError(
+    wanted === undefined
+      ? 'API access to the cloud is not configured. Set CLOUD_API_URL with CLOUD_API_TOKEN, or with CLOUD_USERNAME and CLOUD_PASSWORD.'
+      : `There is no source "${wanted}" with API access to the cloud.`,
+  );
+}
+
+/** The quarters of an hour that are to be compared, each for every source and type. */
+const countQuarters = (todo: readonly Todo[], { since, until }: Chosen) =>
+  todo.reduce((sum, { messageTypes }) => sum + messageTypes.length, 0) *
+  [...rangesOf(since, until)].reduce((sum, range) => sum + quartersIn(range), 0);
+
+const quartersIn = ({ from, to }: Range) => Math.ceil((to.getTime() - from.getTime()) / QUARTER_MS);
+
+interface Work {
+  readonly context: Omit<HistoryContext, 'logs'>;
+  readonly chosen: Chosen;
+  readonly onQuarters: (count: number) => void;
+  readonly logger: Logger;
+}
+
+async function backfillSource({ source, cloud, messageTypes }: Todo, work: Work): Promise<Sums[]> {
+  const { context, logger } = work;
+  const { apiUrl: baseUrl, credentials } = cloud;
+  const client = createCloudClient({ baseUrl, credentials, logger });
+  const holder = randomUUID();
+  const sums: Sums[] = [];
+  try {
+    for (const messageType of messageTypes) {
+      if (context.isDryRun !== true) await waitForLease(context, source, holder);
+      sums.push(await backfillType({ ...context, logs: client.logs }, { source, messageType }, work));
+    }
+  } finally {
+    await endLease(context.db, comparingLease(source), holder);
+    await client.logout();
+  }
+  return sums;
+}
+
+/** Compares the range from its end, because the oldest records may be gone from the log soon. */
+async function backfillType(
+  context: HistoryContext,
+  { source, messageType }: { readonly source: string; readonly messageType: LoggedType },
+  { chosen: { since, until }, onQuarters }: Work,
+): Promise<Sums> {
+  const quarters: ComparedQuarter[] = [];
+  let error: string | null = null;
+  try {
+    for (const range of rangesOf(since, until)) {
+      quarters.push(...(await compareHistory(context, { source, messageType, ...range })));
+      onQuarters(quartersIn(range));
+    }
+  } catch (cause) {
+    error = context.signal?.aborted === true ? 'stopped' : describeError(cause);
+  }
+  const { matched, onlyWebhook: only_webhook, onlyLog: only_log, ambiguous } = sumQuarters(quarters);
+  return { source, message_type: messageType, matched, only_webhook, only_log, ambiguous, error };
+}
+
+interface Range {
+  readonly from: Date;
+  readonly to: Date;
+}
+
+/** Parts of a range that begin with whole quarters of an hour, the newest first. */
+function* rangesOf(since: Date, until: Date): Generator<Range> {
+  const begin = Math.floor(since.getTime() / QUARTER_MS) * QUARTER_MS;
+  for (let to = until.getTime(); to > begin;) {
+    const from = Math.max(begin, Math.floor((to - 1) / LONGEST_MS) * LONGEST_MS);
+    yield { from: new Date(from), to: new Date(to) };
+    to = from;
+  }
+}
+
+/** Takes the lease of a source once no other process has it. */
+async function waitForLease(
+  { db, signal }: Pick<HistoryContext, 'db' | 'signal'>,
+  source: string,
+  holder: string,
+): Promise<void> {
+  for (let waits = 0; !(await takeLease(db, comparingLease(source), holder, COMPARING_MS)); waits += 1) {
+    if (waits === 0) note(`waiting for another process that compares ${source}`);
+    await sleep(LEASE_RETRY_MS, undefined, { signal });
+  }
+}

@@ -1,0 +1,313 @@
+import type { Clock } from '../clock.ts';
+import type { LogRecord } from '../cloud/contract/logs.ts';
+import type { Logs } from '../cloud/logs.ts';
+import type { Db } from '../store/database.ts';
+import {
+  findFetched,
+  readHistoryLinks,
+  readHistoryRows,
+  saveHistory,
+  type HistoryLink,
+  type HistoryRow,
+  type StoredAt,
+  type Superseded,
+} from '../store/history.ts';
+import { columnReader, historyOf, keyMaker, type LoggedType } from './log-kinds.ts';
+import { matchRecords, type Candidate, type Match } from './match-records.ts';
+
+/** The unit of comparisons: a quarter of an hour, in UTC. */
+export const QUARTER_MS = 15 * 60 * 1000;
+
+/** The result of comparing a quarter of an hour. */
+export interface ComparedQuarter {
+  /** Its beginning. */
+  readonly quarter: Date;
+  /** Events that both sides have, also those that were fetched before. */
+  readonly matched: number;
+  /** Events of webhooks that the log does not list, perhaps not yet. */
+  readonly onlyWebhook: number;
+  /** Log records without a webhook: they were missing, and are stored now unless it was a dry run. */
+  readonly onlyLog: number;
+  /** Those among the matched for which it is open which row is which log record. */
+  readonly ambiguous: number;
+}
+
+/** The counts of several quarters together. */
+export const sumQuarters = (quarters: readonly ComparedQuarter[]): Omit<ComparedQuarter, 'quarter'> =>
+  quarters.reduce(
+    (sum, { matched, onlyWebhook, onlyLog, ambiguous }) => ({
+      matched: sum.matched + matched,
+      onlyWebhook: sum.onlyWebhook + onlyWebhook,
+      onlyLog: sum.onlyLog + onlyLog,
+      ambiguous: sum.ambiguous + ambiguous,
+    }),
+    { matched: 0, onlyWebhook: 0, onlyLog: 0, ambiguous: 0 },
+  );
+
+/** The log of a message type in a range of time, its end exclusive. */
+interface HistoryQuery {
+  readonly source: string;
+  readonly messageType: LoggedType;
+  /** Should be the beginning of a quarter. */
+  readonly from: Date;
+  /** The last quarter is compared up to here. */
+  readonly to: Date;
+}
+
+/** What a comparison needs. */
+export interface HistoryContext {
+  readonly db: Db;
+  readonly logs: Logs;
+  readonly clock: Clock;
+  /** The clocks of webhooks and logs may differ by so much. */
+  readonly toleranceMs: number;
+  /** Stores log records as one delivery of origin `backfill`. Resolves once they are committed. */
+  readonly storeMissing: (
+    source: string,
+    messageType: LoggedType,
+    records: readonly LogRecord[],
+  ) => Promise<void>;
+  /** Called for each log record that is read. What it throws ends the comparison; nothing is stored then. */
+  readonly onRecord?: (() => void) | undefined;
+  /** Called after each comparison that was not a dry run. */
+  readonly onCompared?: OnCompared | undefined;
+  /** Nothing is written. */
+  readonly isDryRun?: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Receives the result of a comparison of `from` to `to` that began at `at`. */
+type OnCompared = (
+  source: string,
+  messageType: LoggedType,
+  quarters: readonly ComparedQuarter[],
+  range: { readonly from: Date; readonly to: Date; readonly at: Date },
+) => void | Promise<void>;
+
+/** A log record, and what is known of it. */
+interface Logged {
+  readonly record: LogRecord;
+  readonly logId: string;
+  readonly at: number;
+  /** The event that it is; undefined if it is missing, or its webhook still has to be found. */
+  readonly link: Pick<HistoryLink, 'event'> | undefined;
+  /** The latest status that was recorded; undefined if none was. */
+  readonly status: string | null | undefined;
+  /** The event if it was fetched: its webhook may still arrive. */
+  readonly fetched: StoredAt | undefined;
+}
+
+/**
+ * Compares the stored events of a range with the cloud's log of it. Log records that no webhook brought are stored, once,
+ * however often and in whatever order webhooks and comparisons come: a webhook that arrives after its record was fetched
+ * supersedes the fetched event. All of the range is in memory at once. Resolves with all quarters of the range.
+ */
+export async function compareHistory(
+  context: HistoryContext,
+  query: HistoryQuery,
+): Promise<readonly ComparedQuarter[]> {
+  const at = new Date(context.clock.now());
+  // Partners of records at the ends of the range may lie outside of it.
+  const wide = widen(query, context.toleranceMs);
+  const records = await readLog(context, wide);
+  const rows = await Array.fromAsync(readHistoryRows(context.db, wide));
+  const logged = await findKnown(context.db, query, records, rows);
+
+  const webhooks = rows.filter(({ origin, isLinked }) => origin === 'webhook' && !isLinked);
+  const open = logged.filter(({ link, fetched }) => link === undefined || fetched !== undefined);
+  const matches = await match(query.messageType, webhooks, open, context.toleranceMs);
+  const paired = new Map(matches.map((pair) => [pair.logged, pair]));
+  const missing = open.filter(
+    ({ link, logId, at: time }) => link === undefined && !paired.has(logId) && isWithin(query, time),
+  );
+
+  const quarters = countQuarters(query, { logged, webhooks, matches, missing });
+  if (context.isDryRun === true) return quarters;
+  await save(context, query, { logged, webhooks, paired, missing });
+  await context.onCompared?.(query.source, query.messageType, quarters, { ...query, at });
+  return quarters;
+}
+
+const widen = (query: HistoryQuery, ms: number): HistoryQuery => ({
+  ...query,
+  from: new Date(query.from.getTime() - ms),
+  to: new Date(query.to.getTime() + ms),
+});
+
+const isWithin = ({ from, to }: HistoryQuery, at: number) => at >= from.getTime() && at < to.getTime();
+
+/** The log records of a range by id: a page that is read while the log grows may repeat some. */
+async function readLog(
+  { logs, signal, onRecord }: HistoryContext,
+  { messageType, from, to }: HistoryQuery,
+): Promise<ReadonlyMap<string, LogRecord>> {
+  const records = new Map<string, LogRecord>();
+  const { kind } = historyOf(messageType);
+  for await (const record of logs.read({ kind, from: from.getTime(), to: to.getTime(), signal })) {
+    signal?.throwIfAborted();
+    onRecord?.();
+    records.set(String(record.id), record);
+  }
+  return records;
+}
+
+/** The log records that have a time, with what is known of them. */
+async function findKnown(
+  db: Db,
+  { source, messageType }: HistoryQuery,
+  records: ReadonlyMap<string, LogRecord>,
+  rows: readonly HistoryRow[],
+): Promise<readonly Logged[]> {
+  const links = await readHistoryLinks(db, source, messageType, [...records.keys()]);
+  // A fetched event says which record it is, also if that is not recorded, or was not before it left quarantine.
+  const fetched = new Map(
+    rows.filter(({ origin }) => origin === 'backfill').map((row) => [row.recordId, row]),
+  );
+  return [...records].flatMap(([logId, record]): Logged[] => {
+    const { timestamp } = record;
+    if (typeof timestamp !== 'number') return [];
+    const known = links.get(logId);
+    const event = fetched.get(logId);
+    const link = event === undefined ? known : { event };
+    return [{ record, logId, at: timestamp, link, status: known?.status, fetched: event }];
+  });
+}
+
+/** Pairs webhooks with log records of the same natural key. */
+async function match(
+  messageType: LoggedType,
+  webhooks: readonly HistoryRow[],
+  logged: readonly Logged[],
+  toleranceMs: number,
+): Promise<Match[]> {
+  const keyOf = keyMaker(
+    messageType,
+    webhooks.map(({ payload }) => payload),
+    logged.map(({ record }) => record),
+  );
+  const { text = '' } = historyOf(messageType);
+  const textOf = columnReader(messageType, text);
+  const rows = Map.groupBy(webhooks, ({ payload }) => keyOf(payload));
+  const matches: Match[] = [];
+  for (const [key, records] of Map.groupBy(logged, ({ record }) => keyOf(record))) {
+    const pairs = matchRecords(
+      (rows.get(key) ?? []).map(({ eventId, occurredAt, payload }): Candidate => ({
+        id: eventId,
+        at: occurredAt.getTime(),
+        text: textOf(payload),
+      })),
+      records.map(({ logId, at, record }): Candidate => ({ id: logId, at, text: textOf(record) })),
+      toleranceMs,
+    );
+    matches.push(...(await inTurns(pairs)));
+  }
+  return matches;
+}
+
+/** Work holds the event loop for at most so long. */
+const MAX_TURN_MS = 10;
+
+/** Runs a generator to its end, and lets others have the event loop now and then. */
+async function inTurns<T>(work: Generator<void, T, void>): Promise<T> {
+  let began = performance.now();
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+    if (performance.now() - began < MAX_TURN_MS) continue;
+    await new Promise(setImmediate);
+    began = performance.now();
+  }
+}
+
+interface Found {
+  readonly logged: readonly Logged[];
+  readonly webhooks: readonly HistoryRow[];
+  readonly matches: readonly Match[];
+  readonly missing: readonly Logged[];
+}
+
+/** Counts by the time of the log record, or of the webhook that has none. */
+function countQuarters(
+  query: HistoryQuery,
+  { logged, webhooks, matches, missing }: Found,
+): readonly ComparedQuarter[] {
+  const first = Math.floor(query.from.getTime() / QUARTER_MS);
+  const count = Math.ceil(query.to.getTime() / QUARTER_MS) - first;
+  const quarters = Array.from({ length: count }, (_, index) => ({
+    quarter: new Date((first + index) * QUARTER_MS),
+    matched: 0,
+    onlyWebhook: 0,
+    onlyLog: 0,
+    ambiguous: 0,
+  }));
+  const add = (member: 'matched' | 'onlyWebhook' | 'onlyLog' | 'ambiguous', at: number) => {
+    const quarter = quarters[Math.floor(at / QUARTER_MS) - first];
+    if (quarter !== undefined && isWithin(query, at)) quarter[member] += 1;
+  };
+  const unknown = new Set(missing.map(({ logId }) => logId));
+  const ambiguous = new Set(matches.filter(({ isAmbiguous }) => isAmbiguous).map((pair) => pair.logged));
+  for (const { logId, at } of logged) {
+    add(unknown.has(logId) ? 'onlyLog' : 'matched', at);
+    if (ambiguous.has(logId)) add('ambiguous', at);
+  }
+  const matched = new Set(matches.map(({ webhook }) => webhook));
+  for (const { eventId, occurredAt } of webhooks) {
+    if (!matched.has(eventId)) add('onlyWebhook', occurredAt.getTime());
+  }
+  return quarters;
+}
+
+interface ToSave {
+  readonly logged: readonly Logged[];
+  readonly webhooks: readonly HistoryRow[];
+  /** By the id in the log. */
+  readonly paired: ReadonlyMap<string, Match>;
+  readonly missing: readonly Logged[];
+}
+
+/** One delivery has at most so many records. */
+const MAX_RECORDS = 500;
+
+/** Stores what is missing, and records what the comparison found. */
+async function save(
+  { db, storeMissing }: HistoryContext,
+  query: HistoryQuery,
+  { logged, webhooks, paired, missing }: ToSave,
+): Promise<void> {
+  const { source, messageType } = query;
+  const readStatus = columnReader(messageType, historyOf(messageType).status ?? '');
+  const statusOf = (record: LogRecord) => readStatus(record) || null;
+  const events = new Map(webhooks.map((row) => [row.eventId, row]));
+  const links: HistoryLink[] = [];
+  const superseded: Superseded[] = [];
+
+  for (const { logId, record, at, link, fetched, ...known } of logged) {
+    // What lies around the range is only seen in part.
+    if (!isWithin(query, at)) continue;
+    const row = events.get(paired.get(logId)?.webhook ?? '');
+    const status = statusOf(record);
+    if (row !== undefined) {
+      links.push({ logId, at: new Date(at), event: row, status });
+      if (fetched !== undefined) superseded.push({ ...fetched, supersededBy: row.eventId });
+    } else if (link !== undefined && known.status !== status) {
+      links.push({ logId, at: new Date(at), event: link.event, status });
+    }
+  }
+  for (let begin = 0; begin < missing.length; begin += MAX_RECORDS) {
+    const some = missing.slice(begin, begin + MAX_RECORDS);
+    await storeMissing(
+      source,
+      messageType,
+      some.map(({ record }) => record),
+    );
+    const stored = await findFetched(
+      db,
+      query,
+      some.map(({ logId }) => logId),
+    );
+    for (const { logId, record, at } of some) {
+      links.push({ logId, at: new Date(at), event: stored.get(logId) ?? null, status: statusOf(record) });
+    }
+  }
+  await saveHistory(db, query, links, superseded);
+}

@@ -1,0 +1,148 @@
+import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import pLimit from 'p-limit';
+import type { Logger } from 'pino';
+import { systemClock } from '../clock.ts';
+import { createCloudClient } from '../cloud/client.ts';
+import type { CloudClient } from '../cloud/client.ts';
+import type { SourceConfig } from '../config.ts';
+import { describeError } from '../errors.ts';
+import { createBatchStore } from '../handlers/store-batch.ts';
+import type { OnStored } from '../handlers/store-batch.ts';
+import { createCallBudget } from '../history/call-budget.ts';
+import type { HistoryContext } from '../history/compare-history.ts';
+import { loggedAmong } from '../history/log-kinds.ts';
+import { ROUND_MS } from '../history/schedule.ts';
+import { createSweep, type SweptSource } from '../history/sweep.ts';
+import { sumStored } from '../observe/sum-stored.ts';
+import { newDeliveryId } from '../queue/delivery-batch.ts';
+import { openStoringDatabase } from '../store/database.ts';
+import type { Db } from '../store/database.ts';
+import { forgetOldLinks } from '../store/history.ts';
+import { isCatchingUp } from '../store/read-arrivals.ts';
+import { logOut } from '../subscribe/subscriber.ts';
+import { closing } from './closing.ts';
+import type { LiveSettings } from './live-settings.ts';
+import type { Observation } from './observation.ts';
+import { logLostConnections } from './open-store.ts';
+import { repeat } from './repeat.ts';
+
+/** Stores log records as the worker stores deliveries: as one delivery, which is committed when this resolves. */
+export function createMissingStore(
+  db: Db,
+  logger: Logger,
+  giveUp: AbortSignal,
+  onStored?: OnStored,
+): HistoryContext['storeMissing'] {
+  const store = createBatchStore(db, logger, giveUp, { onStored });
+  return async (source, messageType, missing) => {
+    const receivedAt = Date.now();
+    const records = JSON.stringify(missing);
+    const delivery = {
+      deliveryId: newDeliveryId(receivedAt),
+      source,
+      messageType,
+      receivedAt,
+      origin: 'backfill' as const,
+      secretForm: null,
+      bodyBytes: Buffer.byteLength(records),
+      recordCount: missing.length,
+      records,
+      unreadable: [],
+    };
+    await store({ deliveries: [delivery] });
+  };
+}
+
+/** What the sweep needs. */
+export interface SweepNeeds {
+  readonly live: LiveSettings;
+  readonly databaseUrl: string;
+  readonly observation: Pick<Observation, 'onStored'>;
+  readonly logger: Logger;
+}
+
+/** All of a range is in memory while it is compared. */
+const SOURCES_AT_ONCE = 2;
+
+/** A source that is swept, with its client. */
+interface Swept extends SweptSource {
+  readonly config: SourceConfig;
+  readonly client: CloudClient;
+}
+
+/**
+ * Compares the sources that have an API with its logs, every ten minutes, and fetches what no webhook brought. The first
+ * round also compares what was not compared before, because this service was down.
+ */
+export function startHistorySweep(
+  { live, databaseUrl, observation, logger }: SweepNeeds,
+  started: AsyncDisposableStack,
+): void {
+  const { config } = live;
+  if (!config.history.sweeps) return;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const db = openStoringDatabase(databaseUrl, logLostConnections(logger));
+  started.defer(closing(logger, 'database of the history', () => db.destroy()));
+  const storeMissing = createMissingStore(db, logger, signal, (rows, seconds) =>
+    observation.onStored(sumStored(rows), seconds),
+  );
+  const { toleranceMs } = config.history;
+  const context = { db, clock: systemClock, toleranceMs, storeMissing, signal };
+  const sweep = createSweep({ context, holder: randomUUID(), logger });
+  const swept = new Map<string, Swept>();
+  const atOnce = pLimit(SOURCES_AT_ONCE);
+
+  async function followSources(): Promise<void> {
+    for (const one of swept.values()) {
+      if (!config.sources.some((source) => isDeepStrictEqual(source, one.config))) await leave(one);
+    }
+    for (const source of config.sources) {
+      const added = swept.has(source.name) ? undefined : createSwept(source, logger);
+      if (added !== undefined) swept.set(source.name, added);
+    }
+  }
+
+  async function leave({ source, client }: Swept): Promise<void> {
+    swept.delete(source);
+    await sweep.leave(source);
+    await logOut([client]);
+  }
+
+  async function round(): Promise<'done'> {
+    // Webhooks that wait in the queue would seem to be missing.
+    if (!live.knowsStored() || (await isCatchingUp(db))) return 'done';
+    await followSources();
+    if (swept.size > 0) await forgetOldLinks(db);
+    await Promise.all([...swept.values()].map((source) => atOnce(() => sweep.round(source))));
+    return 'done';
+  }
+
+  const sweeping = repeat(ROUND_MS, round, (error) => {
+    if (!signal.aborted)
+      logger.warn({ err: error }, `can't compare with the history: ${describeError(error)}`);
+  });
+  const stop = async () => {
+    stopping.abort();
+    await sweeping.stop();
+    await Promise.all([...swept.values()].map(leave));
+  };
+  started.defer(closing(logger, 'comparison with the history', stop));
+}
+
+function createSwept(config: SourceConfig, logger: Logger): Swept | undefined {
+  const { name: source, cloud, messageTypes } = config;
+  if (cloud === undefined) return undefined;
+  const budget = createCallBudget(systemClock);
+  const { apiUrl: baseUrl, credentials } = cloud;
+  const client = createCloudClient({ baseUrl, credentials, logger, fetch: budget.fetch });
+  return {
+    source,
+    config,
+    client,
+    logs: client.logs,
+    budget,
+    messageTypes: loggedAmong(messageTypes),
+  };
+}

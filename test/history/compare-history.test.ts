@@ -1,0 +1,301 @@
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { createBatchStore } from '../../src/handlers/store-batch.ts';
+import { compareHistory, sumQuarters } from '../../src/history/compare-history.ts';
+import type { HistoryContext } from '../../src/history/compare-history.ts';
+import type { LoggedType } from '../../src/history/log-kinds.ts';
+import { createMissingStore } from '../../src/serve/history.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import type { Db } from '../../src/store/database.ts';
+import { searchEvents } from '../../src/store/search-events.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
+import { createTestDatabase, emptyTables, unguarded } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { writtenLog, type WrittenLog } from './stand-in.ts';
+
+const logger = pino({ level: 'silent' });
+const giveUp = new AbortController().signal;
+const FROM = Date.parse('2026-11-10T10:00:00Z');
+const TO = FROM + 60 * 60 * 1000;
+
+let test: TestDatabase;
+/** With the rights of the service. */
+let db: Db;
+let log: WrittenLog;
+let context: HistoryContext;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  db = openDatabase(test.databaseUrl, () => undefined);
+});
+afterAll(async () => {
+  await db.destroy();
+  await test.drop();
+});
+beforeEach(async () => {
+  await emptyTables(test.db);
+  await unguarded(test.db, (trx) => sql`truncate superseded_events, history_records`.execute(trx));
+  log = writtenLog();
+  const storeMissing = createMissingStore(db, logger, giveUp);
+  context = { db, logs: log, clock: systemClock, toleranceMs: 2_000, storeMissing };
+});
+
+const receive = (messageType: LoggedType, ...records: readonly object[]) =>
+  createBatchStore(db, logger, giveUp)({ deliveries: [queuedDelivery(messageType, records)] });
+
+const compare = (messageType: LoggedType = 'AUDIT_LOG_ALL', overrides: Partial<HistoryContext> = {}) =>
+  compareHistory(
+    { ...context, ...overrides },
+    { source: 'default', messageType, from: new Date(FROM), to: new Date(TO) },
+  );
+
+/** An audit event in both forms, which share neither id nor category. */
+function audit(id: number, at: number, { description = 'changed', skew = 0, userId = 7 } = {}) {
+  return {
+    webhook: auditRecord({ timeStamp: FROM + at + skew, userId, code: 40_001, description }),
+    logged: {
+      id,
+      timestamp: FROM + at,
+      category: 'CONFIG',
+      user_id: userId,
+      code: 40_001,
+      username: 'admin@example.com',
+      org_id: 12,
+      description,
+    },
+  };
+}
+
+const visible = async (view = 'audit_log') =>
+  (
+    await sql<{ origin: string; recordId: string | null }>`
+      select origin, record_id as "recordId" from ${sql.table(view)} order by occurred_at, record_id`.execute(
+      test.db,
+    )
+  ).rows;
+
+const stored = async (table = 'audit_events') =>
+  Number(
+    (await sql<{ count: string }>`select count(*) from ${sql.table(table)}`.execute(test.db)).rows[0]?.count,
+  );
+
+describe('a comparison', () => {
+  it('fetches what no webhook brought, once, as one delivery of its own origin', async () => {
+    const events = [audit(1, 1_000), audit(2, 2_000, { userId: 8 }), audit(3, 60_000, { skew: 40 })];
+    await receive('AUDIT_LOG_ALL', ...events.slice(1).map(({ webhook }) => webhook));
+    log.records = events.map(({ logged }) => logged);
+    expect(sumQuarters(await compare())).toEqual({ matched: 2, onlyWebhook: 0, onlyLog: 1, ambiguous: 0 });
+    expect(await visible()).toEqual([
+      { origin: 'backfill', recordId: '1' },
+      { origin: 'webhook', recordId: null },
+      { origin: 'webhook', recordId: null },
+    ]);
+    const { rows } = await sql`
+      select origin, record_count, event_count, duplicate_count from deliveries where origin = 'backfill'`.execute(
+      test.db,
+    );
+    expect(rows).toEqual([{ origin: 'backfill', record_count: 1, event_count: 1, duplicate_count: 0 }]);
+    const known = await sql<{ logId: string; origin: string }>`
+      select log_id as "logId", origin from history_records join audit_events using (event_id) order by 1`.execute(
+      test.db,
+    );
+    expect(known.rows.map(({ logId, origin }) => [logId, origin])).toEqual([
+      ['1', 'backfill'],
+      ['2', 'webhook'],
+      ['3', 'webhook'],
+    ]);
+    expect(sumQuarters(await compare())).toEqual({ matched: 3, onlyWebhook: 0, onlyLog: 0, ambiguous: 0 });
+    expect(await stored()).toBe(3);
+  });
+
+  it('tells the quarter of an hour, also of those without events, and of no other time', async () => {
+    const minute = 60_000;
+    const events = [audit(1, -minute), audit(2, 16 * minute), audit(3, 59 * minute), audit(4, 60 * minute)];
+    log.records = events.map(({ logged }) => logged);
+    await receive('AUDIT_LOG_ALL', audit(9, 31 * minute).webhook, audit(8, 61 * minute).webhook);
+    const quarters = await compare();
+    expect(quarters.map(({ quarter }) => quarter.toISOString().slice(11, 16))).toEqual([
+      '10:00',
+      '10:15',
+      '10:30',
+      '10:45',
+    ]);
+    expect(quarters.map(({ onlyLog, onlyWebhook }) => [onlyLog, onlyWebhook])).toEqual([
+      [0, 0],
+      [1, 0],
+      [0, 1],
+      [1, 0],
+    ]);
+    expect((await visible()).filter(({ origin }) => origin === 'backfill')).toHaveLength(2);
+  });
+
+  it('counts twins within a millisecond', async () => {
+    const twins = Array.from({ length: 5 }, (_, index) => audit(index, 1_000));
+    await receive('AUDIT_LOG_ALL', ...twins.slice(2).map(({ webhook }) => webhook));
+    log.records = twins.map(({ logged }) => logged);
+    expect(sumQuarters(await compare())).toEqual({ matched: 3, onlyWebhook: 0, onlyLog: 2, ambiguous: 3 });
+    expect(await visible()).toHaveLength(5);
+    expect(sumQuarters(await compare())).toMatchObject({ matched: 5, onlyLog: 0 });
+    expect(await stored()).toBe(5);
+  });
+
+  it('shows one event, whichever way it came first', async () => {
+    const event = audit(1, 1_000, { description: 'changed the SSID of the lobby', skew: 3 });
+    log.records = [{ ...event.logged, description: 'changed the SSID' }];
+    await compare();
+    expect(await visible()).toEqual([{ origin: 'backfill', recordId: '1' }]);
+    await receive('AUDIT_LOG_ALL', event.webhook);
+    expect(await visible()).toHaveLength(2);
+    await compare();
+    expect(await visible()).toEqual([{ origin: 'webhook', recordId: null }]);
+    expect(await stored('events')).toBe(1);
+    const found = await searchEvents(db, ALL_SOURCES, {}, { limit: 10 });
+    expect(found.map(({ origin }) => origin)).toEqual(['webhook']);
+    // The trail keeps both, and says which one stands for the other.
+    const { rows } = await sql<{ origin: string; by: string }>`
+      select stored.origin, successor.origin as by from superseded_events
+        join audit_events as stored using (event_id)
+        join audit_events as successor on successor.event_id = superseded_by`.execute(test.db);
+    expect(rows).toEqual([{ origin: 'backfill', by: 'webhook' }]);
+    expect(sumQuarters(await compare())).toEqual({ matched: 1, onlyWebhook: 0, onlyLog: 0, ambiguous: 0 });
+  });
+
+  it('counts a webhook whose log record is late, and pairs the two when it comes', async () => {
+    const event = audit(1, 1_000);
+    await receive('AUDIT_LOG_ALL', event.webhook);
+    expect(sumQuarters(await compare())).toMatchObject({ matched: 0, onlyWebhook: 1 });
+    log.records = [event.logged];
+    expect(sumQuarters(await compare())).toEqual({ matched: 1, onlyWebhook: 0, onlyLog: 0, ambiguous: 0 });
+    expect(await stored()).toBe(1);
+  });
+
+  it('keeps the partner of a known record when a twin comes later', async () => {
+    const [first, second] = [audit(1, 1_000), audit(2, 1_500)];
+    await receive('AUDIT_LOG_ALL', first.webhook);
+    log.records = [first.logged];
+    await compare();
+    log.records = [second.logged, first.logged];
+    expect(sumQuarters(await compare())).toMatchObject({ matched: 1, onlyLog: 1 });
+    expect(await visible()).toHaveLength(2);
+    await receive('AUDIT_LOG_ALL', second.webhook);
+    await compare();
+    expect((await visible()).map(({ origin }) => origin)).toEqual(['webhook', 'webhook']);
+  });
+
+  it('records a status that changes later, and stores no second event', async () => {
+    const sms = {
+      id: 5,
+      timestamp: FROM + 1_000,
+      user_id: 3,
+      customer_id: 'c',
+      tel: '+491',
+      profile_name: 'p',
+    };
+    const webhook = {
+      timeStamp: FROM + 1_000,
+      userId: 3,
+      customerId: 'c',
+      tel: '+491',
+      profileName: 'p',
+      status: 'SEND_OUT',
+    };
+    await receive('SMS_LOG_ALL', webhook);
+    const missing = { ...sms, id: 6, tel: '+492', status: 'SEND_OUT' };
+    log.records = [{ ...sms, status: 'SEND_OUT', message_id: null }, missing];
+    expect(sumQuarters(await compare('SMS_LOG_ALL'))).toMatchObject({ matched: 1, onlyLog: 1 });
+    log.records = [
+      { ...sms, status: 'SUCCESS', message_id: 'm-1' },
+      { ...missing, status: 'FAIL' },
+    ];
+    expect(sumQuarters(await compare('SMS_LOG_ALL'))).toMatchObject({ matched: 2, onlyLog: 0 });
+    expect(await stored('log_entries')).toBe(2);
+    const { rows } = await sql`
+      select log_id, status, status_changed_at is not null as changed from history_records order by 1`.execute(
+      test.db,
+    );
+    expect(rows).toEqual([
+      { log_id: '5', status: 'SUCCESS', changed: true },
+      { log_id: '6', status: 'FAIL', changed: true },
+    ]);
+  });
+
+  it('writes nothing in a dry run', async () => {
+    log.records = [audit(1, 1_000).logged];
+    const seen: unknown[] = [];
+    const quarters = await compare('AUDIT_LOG_ALL', { isDryRun: true, onCompared: () => void seen.push(1) });
+    expect(sumQuarters(quarters)).toMatchObject({ onlyLog: 1 });
+    expect(await stored()).toBe(0);
+    expect(seen).toEqual([]);
+  });
+
+  it('reports what it compared', async () => {
+    const seen: unknown[] = [];
+    const quarters = await compare('AUDIT_LOG_ALL', { onCompared: (...result) => void seen.push(result) });
+    expect(seen).toEqual([
+      [
+        'default',
+        'AUDIT_LOG_ALL',
+        quarters,
+        expect.objectContaining({ from: new Date(FROM), to: new Date(TO) }),
+      ],
+    ]);
+  });
+
+  it('fetches nothing twice after it was killed between storing and recording', async () => {
+    log.records = [audit(1, 1_000).logged];
+    await compare();
+    await sql`truncate history_records`.execute(test.db);
+    expect(sumQuarters(await compare())).toMatchObject({ matched: 1, onlyLog: 0 });
+    expect(await stored()).toBe(1);
+  });
+
+  it('quarantines a log record that cannot be stored, once', async () => {
+    log.records = [{ ...audit(1, 1_000).logged, code: 666 }];
+    await sql`alter table audit_events add constraint poison check (code <> 666)`.execute(test.db);
+    try {
+      await compare();
+    } finally {
+      await sql`alter table audit_events drop constraint poison`.execute(test.db);
+    }
+    expect(sumQuarters(await compare())).toMatchObject({ matched: 1, onlyLog: 0 });
+    expect([await stored(), await stored('quarantine')]).toEqual([0, 1]);
+  });
+
+  it('compares the members that both forms have: those of most webhooks are not published', async () => {
+    const logged = {
+      id: 'a',
+      timestamp: FROM + 5,
+      calling_station_id: '0A-1B',
+      username: 'jane',
+      reply: 'accept',
+    };
+    log.records = [logged, { ...logged, id: 'b', username: 'joe' }];
+    await receive('AUTHENTICATION_LOG_ALL', {
+      timeStamp: FROM + 5,
+      callingStationId: '0A-1B',
+      username: 'jane',
+    });
+    expect(sumQuarters(await compare('AUTHENTICATION_LOG_ALL'))).toEqual({
+      matched: 1,
+      onlyWebhook: 0,
+      onlyLog: 1,
+      ambiguous: 0,
+    });
+    expect(await visible('authentication_log')).toContainEqual({ origin: 'backfill', recordId: 'b' });
+  });
+});
+
+describe('searching', () => {
+  it('looks superseded events up only among those that were fetched, in the order of the index', async () => {
+    await receive('AUDIT_LOG_ALL', audit(1, 1_000).webhook);
+    const { rows } = await sql<{ 'QUERY PLAN': string }>`
+      explain select * from events where occurred_at < now() order by occurred_at desc, event_id desc limit 5
+    `.execute(test.db);
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+    expect(plan).toContain('is_superseded');
+    expect(plan).not.toMatch(/-> +Sort/);
+    expect(plan).not.toMatch(/Join/);
+  });
+});

@@ -1,0 +1,25 @@
+import type { LogRecord } from '../../src/cloud/contract/logs.ts';
+import type { Logs } from '../../src/cloud/logs.ts';
+
+/** A log of the cloud that tests write. */
+export interface WrittenLog extends Logs {
+  records: LogRecord[];
+  /** The queries so far. */
+  readonly queries: { readonly from: number; readonly to: number }[];
+}
+
+/** A log with these records, whatever kind is asked for. */
+export function writtenLog(records: LogRecord[] = []): WrittenLog {
+  const queries: { from: number; to: number }[] = [];
+  const log: WrittenLog = {
+    records,
+    queries,
+    async *read({ from, to }) {
+      queries.push({ from, to });
+      yield* log.records.filter(
+        ({ timestamp }) => typeof timestamp === 'number' && timestamp >= from && timestamp <= to,
+      );
+    },
+  };
+  return log;
+}
