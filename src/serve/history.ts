@@ -21,6 +21,7 @@ import { openStoringDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { forgetOldLinks } from '../store/history.ts';
 import { isCatchingUp } from '../store/read-arrivals.ts';
+import { logOut } from '../subscribe/subscriber.ts';
 import { closing } from './closing.ts';
 import type { LiveSettings } from './live-settings.ts';
 import type { Observation } from './observation.ts';
@@ -65,8 +66,6 @@ export interface SweepNeeds {
 /** All of a range is in memory while it is compared. */
 const SOURCES_AT_ONCE = 2;
 
-const LOGOUT_MS = 5_000;
-
 /** A source that is swept, with its client. */
 interface Swept extends SweptSource {
   readonly config: SourceConfig;
@@ -110,7 +109,7 @@ export function startHistorySweep(
   async function leave({ source, client }: Swept): Promise<void> {
     swept.delete(source);
     await sweep.leave(source);
-    await client.logout(AbortSignal.timeout(LOGOUT_MS)).catch(() => undefined);
+    await logOut([client]);
   }
 
   async function round(): Promise<'done'> {

@@ -1,7 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
 import { FAMILIES, FAMILY_OF, MESSAGE_TYPES, type Family, type MessageType } from '../domain.ts';
-import { TABLE_OF } from '../message-types.ts';
-import { notSuperseded } from './history.ts';
+import { NOT_SUPERSEDED } from './history.ts';
 import { inScope, type Scope } from './scope.ts';
 
 /** Conditions on events. All conditions that are given must hold. */
@@ -53,11 +52,7 @@ export function familyQueries(scope: Scope, filter: EventFilter): readonly Famil
     const types = typesOf(family, filter.messageTypes);
     const branches = branchesOf(family, filter);
     if (types === 'none' || branches.length === 0 || !canHold(family, filter)) return [];
-    const conditions: Condition[] = [
-      inScope(scope),
-      notSuperseded(TABLE_OF[family]),
-      ...columnConditions(family, filter),
-    ];
+    const conditions: Condition[] = [inScope(scope), NOT_SUPERSEDED, ...columnConditions(family, filter)];
     if (types !== 'all') conditions.push(sql`message_type in (${sql.join(types)})`);
     return [{ family, conditions, branches }];
   });

@@ -49,7 +49,7 @@ export async function* readHistoryRows(
              record_id as "recordId", payload::text as payload,
              exists (select from history_records where history_records.event_id = stored.event_id) as "isLinked"
       from ${sql.table(tableOf(messageType))} as stored
-      where source = ${source} and message_type = ${messageType} and ${notSuperseded('stored')}
+      where source = ${source} and message_type = ${messageType} and ${NOT_SUPERSEDED}
         and occurred_at >= ${from} and occurred_at < ${to} and ${behind}
       order by occurred_at, event_id limit ${PAGE}`.execute(db);
     for (const { payload, ...row } of rows) yield { ...row, payload: parsePayload(payload) };
@@ -64,13 +64,8 @@ function parsePayload(text: string): JsonObject {
   return payload;
 }
 
-/**
- * The condition on rows of events that leaves superseded ones out. Only fetched events are looked up, by the primary
- * key: the plans of queries stay as they are.
- */
-export const notSuperseded = (table: string) => sql<boolean>`
-  (${sql.ref(`${table}.origin`)} = 'webhook' or not exists (
-    select from superseded_events where superseded_events.event_id = ${sql.ref(`${table}.event_id`)}))`;
+/** The condition that leaves superseded events out. Only fetched events are looked up, by the primary key. */
+export const NOT_SUPERSEDED = sql<boolean>`(origin = 'webhook' or not is_superseded(event_id))`;
 
 /** A log record and the stored event that it is. */
 export interface HistoryLink {

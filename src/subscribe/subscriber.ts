@@ -71,8 +71,8 @@ export function createSubscriber({ desired, ...context }: SubscriberOptions): Su
 /** The longest time that a shutdown waits for the cloud to end the logins. */
 const LOGOUT_TIMEOUT_MS = 2_000;
 
-/** Ends the logins of these subscribers, if the cloud answers in time. */
-export async function logOut(subscribers: readonly Subscriber[]): Promise<void> {
+/** Ends the logins of these subscribers or clients, if the cloud answers in time. */
+export async function logOut(subscribers: readonly Pick<Subscriber, 'logout'>[]): Promise<void> {
   const signal = AbortSignal.timeout(LOGOUT_TIMEOUT_MS);
   const logouts = Promise.all(subscribers.map((subscriber) => subscriber.logout(signal)));
   await pTimeout(logouts, { milliseconds: LOGOUT_TIMEOUT_MS, message: false });

@@ -285,7 +285,7 @@ describe('searching', () => {
       explain select * from events where occurred_at < now() order by occurred_at desc, event_id desc limit 5
     `.execute(test.db);
     const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
-    expect(plan).toContain('superseded_events');
+    expect(plan).toContain('is_superseded');
     expect(plan).not.toMatch(/-> +Sort/);
     expect(plan).not.toMatch(/Join/);
   });

@@ -386,19 +386,17 @@ describe('503 and 500', () => {
     expect(await refusal(response)).toMatchObject({ status: 429, code: 'RATE_LIMITED' });
   });
 
-  it('503 is over once the connections that held too much are broken', async () => {
+  it('503 is over once the connection that held too much is broken', async () => {
     const logger = pino({ level: 'silent' });
     const { port, post } = await serve({
       admission: createAdmission({ maxBytesInFlight: 20_000, maxBodyBytes: 20_000, logger }),
     });
-    const senders = [1, 2].map(() =>
-      connectRaw(port, head('Content-Length: 9000'), Buffer.alloc(8_000, 0x20)),
-    );
+    const sender = connectRaw(port, head('Content-Length: 14000'), Buffer.alloc(13_000, 0x20));
     await waitFor(async () => (await post('{}')).status === 503);
-    for (const { socket } of senders) socket.destroy();
-    await Promise.all(senders.map(({ closed }) => closed));
+    sender.socket.destroy();
+    await sender.closed;
     await waitFor(async () => (await post('{}')).status === 200);
-    expect(senders.map(({ received }) => received())).toEqual(['', '']);
+    expect(sender.received()).toBe('');
   });
 
   it.each([BODY, 'not JSON'])(

@@ -77,15 +77,17 @@ export async function runScenario(
   const { obligations, ...counts } = load.ledger;
   progress.phase('settling');
   const patience = scenario.loses === true ? HOPELESS : PATIENCE;
-  const judgement = await settle(databaseUrl, obligations, patience, () => undefined, signal);
-  const waiting = judgement.lost === 0 ? 0 : await countWaiting(stage, obligations);
+  const judgement = await readAgain(() =>
+    settle(databaseUrl, obligations, patience, () => undefined, signal),
+  );
+  const waiting = judgement.lost === 0 ? 0 : await readAgain(() => countWaiting(stage, obligations));
   const measured = {
     ...counts,
     ...times,
     lost: judgement.lost - waiting,
     doubled: judgement.doubled,
-    wrong: countWrong(await readEvents(databaseUrl, source), recorder.sent),
-    stuck: waiting + (await countUnforwarded(stage)),
+    wrong: countWrong(await readAgain(() => readEvents(databaseUrl, source)), recorder.sent),
+    stuck: waiting + (await readAgain(() => countUnforwarded(stage))),
   };
   const wrongs = [
     ...wrongsOf(scenario, measured),
@@ -100,6 +102,23 @@ export async function runScenario(
     remark: [...wrongs, ...(remark === undefined ? [] : [remark])].join('; '),
     measured,
   };
+}
+
+const READ_ATTEMPTS = 5;
+
+/**
+ * Repeats a reading that lost its connection: after a failover, HAProxy and Patroni may end connections once more. The
+ * programs have to bear that as well, and their deliveries are judged; the judge only has to see them.
+ */
+async function readAgain<T>(read: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await read();
+    } catch (error) {
+      const isLost = error instanceof Error && /^Connection terminated|ECONNRE/.test(error.message);
+      if (!isLost || attempt === READ_ATTEMPTS) throw error;
+    }
+  }
 }
 
 /** What must not be: each as a text. */

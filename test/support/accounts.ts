@@ -1,3 +1,4 @@
+import { randomBytes, scryptSync } from 'node:crypto';
 import { digestOf, newApiToken } from '../../src/console/access/credentials.ts';
 import { addAccessToken } from '../../src/store/access-tokens.ts';
 import { addAccount } from '../../src/store/accounts.ts';
@@ -21,4 +22,15 @@ export async function tokenOf(
 export async function addWithToken(db: Db, account: NewAccount): Promise<string> {
   await addAccount(db, account);
   return tokenOf(db, account.name);
+}
+
+/**
+ * A stored password of 1/100 of the cost that the program hashes with, which `test/console/access/passwords.test.ts`
+ * holds: a hash says its own cost.
+ */
+export function hashCheaply(password: string): string {
+  const cost = { N: 1_024, r: 8, p: 1 };
+  const salt = randomBytes(16);
+  const key = scryptSync(password, salt, 32, cost);
+  return ['scrypt', ...Object.values(cost), salt.toString('base64url'), key.toString('base64url')].join('$');
 }

@@ -1,16 +1,15 @@
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { jsonRoute, streamRoute } from '../../../src/console/api/route.ts';
 import type { Area } from '../../../src/console/area.ts';
-import { hashPassword } from '../../../src/console/access/passwords.ts';
 import { revokeAccessToken } from '../../../src/store/access-tokens.ts';
 import { addAccount, changeAccount, disableAccount, findAccount } from '../../../src/store/accounts.ts';
 import type { NewAccount } from '../../../src/store/accounts.ts';
 import { openDatabase } from '../../../src/store/database.ts';
 import { listActions } from '../../../src/store/operator-log.ts';
 import { Secret, TOTP } from 'otpauth';
-import { addWithToken, tokenOf } from '../../support/accounts.ts';
+import { addWithToken, hashCheaply, tokenOf } from '../../support/accounts.ts';
 import { ONE_PAGE, startAdmin } from '../../support/admin.ts';
 import type { RunningAdmin } from '../../support/admin.ts';
 import { ask, cookieOf, formOf } from '../../support/ask.ts';
@@ -55,14 +54,11 @@ const area: Area = {
   ],
 };
 
-let hash: string;
+const hash = hashCheaply(PASSWORD);
 let database: TestDatabase;
 let admin: RunningAdmin;
 let other: RunningAdmin;
 let lines: string[];
-beforeAll(async () => {
-  hash = await hashPassword(PASSWORD);
-});
 beforeEach(async () => {
   database = await createTestDatabase();
   lines = [];
@@ -74,8 +70,6 @@ afterEach(async () => {
   await other.close();
   await database.drop();
 });
-afterAll(() => undefined);
-
 /** A console process; several share the database. */
 const start = (token: string | undefined = TOKEN) =>
   startAdmin([area], database.db, {
@@ -154,7 +148,7 @@ describe('a log-in with name and password', () => {
   it('cannot start a session that a change of the account has overtaken', async () => {
     await add();
     const started = logIn();
-    await changeAccount(database.db, 'ada', { passwordHash: await hashPassword('another password') });
+    await changeAccount(database.db, 'ada', { passwordHash: hashCheaply('another password') });
     const answer = await started;
     const Cookie = cookieOf(answer);
     const { status } = Cookie === '' ? answer : await me({ Cookie });
@@ -399,7 +393,7 @@ describe('guessing passwords', () => {
     const statuses: number[] = [];
     for (let n = 0; n < 21; n += 1) statuses.push((await logIn({ password: 'wrong' }, admin, known)).status);
     expect(statuses).toEqual([...Array<number>(20).fill(401), 429]);
-    await changeAccount(database.db, 'ada', { passwordHash: await hashPassword('a new password') });
+    await changeAccount(database.db, 'ada', { passwordHash: hashCheaply('a new password') });
     await waitFor(async () => (await findAccount(database.db, 'ada'))?.password_hash !== hash);
     // The proof ended with the password: the browser counts as unknown, and as its address is new here, it may try.
     expect((await logIn({ password: 'a new password' }, admin, known)).status).toBe(303);
