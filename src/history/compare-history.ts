@@ -167,8 +167,8 @@ async function findKnown(
 }
 
 /**
- * Finds the webhooks of log records that have none. Where some of both remain, a pair of an earlier comparison may be in
- * the way: a record that was late, or a webhook, would have fitted better.
+ * Finds the webhooks of log records that have none, or whose event was fetched. Where some of both remain, a pair of an
+ * earlier comparison may be in the way, made before a record or a webhook came that fits better.
  */
 async function findPartners(
   { toleranceMs }: HistoryContext,
@@ -188,8 +188,7 @@ async function findPartners(
     return { logged, pushed, webhooks, paired, missing };
   };
   const matches = await match(messageType, webhooks, open, toleranceMs);
-  const found = withPairs(matches);
-  if (found.missing.length === 0 || matches.length === webhooks.length) return found;
+  if (matches.length === open.length || matches.length === webhooks.length) return withPairs(matches);
 
   const ids = new Set(pushed.map(({ eventId }) => eventId));
   const known = new Map([

@@ -91,7 +91,8 @@ function keepPairs(
     for (const id of record.ids) {
       const row = rowOf.get(known.get(id) ?? '');
       const edge = record.edges.find(({ webhook }) => webhook === row);
-      if (edge === undefined) continue;
+      // A record outside of an earlier range may name a row that another one has got since.
+      if (edge === undefined || edge.webhook.free === 0) continue;
       edge.count += 1;
       edge.webhook.free -= 1;
       record.free -= 1;
