@@ -5,6 +5,7 @@ import { defineAccess } from './access/command.ts';
 import { defineBackfill } from './backfill/command.ts';
 import { defineBackup } from './backup/command.ts';
 import { defineCompletion } from './completion.ts';
+import { defineCoverage } from './coverage/command.ts';
 import { defineDemo } from './demo/command.ts';
 import { defineDestinations } from './destinations/command.ts';
 import { defineDoctor } from './doctor/command.ts';
@@ -77,6 +78,7 @@ export function defineProgram(env: Environment, reread: () => Environment = () =
 
   program.commandsGroup('Query:');
   defineEvents(program, settings);
+  defineCoverage(program, settings);
   defineSql(program, settings);
 
   program.commandsGroup('Operate:');

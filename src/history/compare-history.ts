@@ -13,7 +13,7 @@ import {
   type Superseded,
 } from '../store/history.ts';
 import { columnReader, historyOf, keyMaker, type LoggedType } from './log-kinds.ts';
-import { matchRecords, type Candidate, type Match } from './match-records.ts';
+import { fits, matchRecords, type Candidate, type Match } from './match-records.ts';
 
 /** The unit of comparisons: a quarter of an hour, in UTC. */
 export const QUARTER_MS = 15 * 60 * 1000;
@@ -113,17 +113,10 @@ export async function compareHistory(
   const rows = await Array.fromAsync(readHistoryRows(context.db, wide));
   const logged = await findKnown(context.db, query, records, rows);
 
-  const webhooks = rows.filter(({ origin, isLinked }) => origin === 'webhook' && !isLinked);
-  const open = logged.filter(({ link, fetched }) => link === undefined || fetched !== undefined);
-  const matches = await match(query.messageType, webhooks, open, context.toleranceMs);
-  const paired = new Map(matches.map((pair) => [pair.logged, pair]));
-  const missing = open.filter(
-    ({ link, logId, at: time }) => link === undefined && !paired.has(logId) && isWithin(query, time),
-  );
-
-  const quarters = countQuarters(query, { logged, webhooks, matches, missing });
+  const found = await findPartners(context, query, rows, logged);
+  const quarters = countQuarters(query, found);
   if (context.isDryRun === true) return quarters;
-  await save(context, query, { logged, webhooks, paired, missing });
+  await save(context, query, found);
   await context.onCompared?.(query.source, query.messageType, quarters, { ...query, at });
   return quarters;
 }
@@ -173,12 +166,54 @@ async function findKnown(
   });
 }
 
-/** Pairs webhooks with log records of the same natural key. */
+/**
+ * Finds the webhooks of log records that have none, or whose event was fetched. Where some of both remain, a pair of an
+ * earlier comparison may be in the way, made before a record or a webhook came that fits better.
+ */
+async function findPartners(
+  { toleranceMs }: HistoryContext,
+  query: HistoryQuery,
+  rows: readonly HistoryRow[],
+  logged: readonly Logged[],
+): Promise<Found> {
+  const { messageType } = query;
+  const pushed = rows.filter(({ origin }) => origin === 'webhook');
+  const webhooks = pushed.filter(({ isLinked }) => !isLinked);
+  const open = logged.filter(({ link, fetched }) => link === undefined || fetched !== undefined);
+  const withPairs = (matches: readonly Match[]): Found => {
+    const paired = new Map(matches.map((pair) => [pair.logged, pair]));
+    const missing = open.filter(
+      ({ link, logId, at }) => link === undefined && !paired.has(logId) && isWithin(query, at),
+    );
+    return { logged, pushed, webhooks, paired, missing };
+  };
+  const matches = await match(messageType, webhooks, open, toleranceMs);
+  if (matches.length === open.length || matches.length === webhooks.length) return withPairs(matches);
+
+  const ids = new Set(pushed.map(({ eventId }) => eventId));
+  const known = new Map([
+    ...logged.flatMap(({ logId, link, fetched }) =>
+      fetched === undefined && link?.event && ids.has(link.event.eventId)
+        ? [[logId, link.event.eventId] as const]
+        : [],
+    ),
+    ...matches.map((pair) => [pair.logged, pair.webhook] as const),
+  ]);
+  const isOpen = new Set(open);
+  const both = logged.filter((one) => isOpen.has(one) || known.has(one.logId));
+  const again = await match(messageType, pushed, both, toleranceMs, known);
+  const changed = again.filter((pair) => known.get(pair.logged) !== pair.webhook);
+  const kept = new Set(changed.map((pair) => pair.logged));
+  return withPairs([...matches.filter((pair) => !kept.has(pair.logged)), ...changed]);
+}
+
+/** Pairs webhooks with log records of the same natural key, beginning with known pairs: the webhook of a record. */
 async function match(
   messageType: LoggedType,
   webhooks: readonly HistoryRow[],
   logged: readonly Logged[],
   toleranceMs: number,
+  known: ReadonlyMap<string, string> = new Map(),
 ): Promise<Match[]> {
   const keyOf = keyMaker(
     messageType,
@@ -187,18 +222,32 @@ async function match(
   );
   const { text = '' } = historyOf(messageType);
   const textOf = columnReader(messageType, text);
-  const rows = Map.groupBy(webhooks, ({ payload }) => keyOf(payload));
+  const pushed = webhooks.map(({ eventId, occurredAt, payload }) => ({
+    id: eventId,
+    at: occurredAt.getTime(),
+    text: textOf(payload),
+    key: keyOf(payload),
+  }));
+  const records = logged.map(({ logId, at, record }) => ({
+    id: logId,
+    at,
+    text: textOf(record),
+    key: keyOf(record),
+  }));
+  // Pairs that would not be made now stay as they are.
+  const rowOf = new Map(pushed.map((row) => [row.id, row]));
+  const apart = new Set(
+    records.flatMap((record) => {
+      const row = rowOf.get(known.get(record.id) ?? '');
+      const isFit = row === undefined || (row.key === record.key && fits(row, record, toleranceMs));
+      return isFit ? [] : [row.id, record.id];
+    }),
+  );
+  const isFree = ({ id }: Candidate) => !apart.has(id);
+  const rows = Map.groupBy(pushed.filter(isFree), ({ key }) => key);
   const matches: Match[] = [];
-  for (const [key, records] of Map.groupBy(logged, ({ record }) => keyOf(record))) {
-    const pairs = matchRecords(
-      (rows.get(key) ?? []).map(({ eventId, occurredAt, payload }): Candidate => ({
-        id: eventId,
-        at: occurredAt.getTime(),
-        text: textOf(payload),
-      })),
-      records.map(({ logId, at, record }): Candidate => ({ id: logId, at, text: textOf(record) })),
-      toleranceMs,
-    );
+  for (const [key, ofKey] of Map.groupBy(records.filter(isFree), (record) => record.key)) {
+    const pairs = matchRecords(rows.get(key) ?? [], ofKey, toleranceMs, known);
     matches.push(...(await inTurns(pairs)));
   }
   return matches;
@@ -221,15 +270,19 @@ async function inTurns<T>(work: Generator<void, T, void>): Promise<T> {
 
 interface Found {
   readonly logged: readonly Logged[];
+  /** The events of webhooks. */
+  readonly pushed: readonly HistoryRow[];
+  /** Those of them whose log record was not known. */
   readonly webhooks: readonly HistoryRow[];
-  readonly matches: readonly Match[];
+  /** New pairs by the id in the log. */
+  readonly paired: ReadonlyMap<string, Match>;
   readonly missing: readonly Logged[];
 }
 
 /** Counts by the time of the log record, or of the webhook that has none. */
 function countQuarters(
   query: HistoryQuery,
-  { logged, webhooks, matches, missing }: Found,
+  { logged, webhooks, paired, missing }: Found,
 ): readonly ComparedQuarter[] {
   const first = Math.floor(query.from.getTime() / QUARTER_MS);
   const count = Math.ceil(query.to.getTime() / QUARTER_MS) - first;
@@ -245,24 +298,15 @@ function countQuarters(
     if (quarter !== undefined && isWithin(query, at)) quarter[member] += 1;
   };
   const unknown = new Set(missing.map(({ logId }) => logId));
-  const ambiguous = new Set(matches.filter(({ isAmbiguous }) => isAmbiguous).map((pair) => pair.logged));
   for (const { logId, at } of logged) {
     add(unknown.has(logId) ? 'onlyLog' : 'matched', at);
-    if (ambiguous.has(logId)) add('ambiguous', at);
+    if (paired.get(logId)?.isAmbiguous === true) add('ambiguous', at);
   }
-  const matched = new Set(matches.map(({ webhook }) => webhook));
+  const matched = new Set(Array.from(paired.values(), ({ webhook }) => webhook));
   for (const { eventId, occurredAt } of webhooks) {
     if (!matched.has(eventId)) add('onlyWebhook', occurredAt.getTime());
   }
   return quarters;
-}
-
-interface ToSave {
-  readonly logged: readonly Logged[];
-  readonly webhooks: readonly HistoryRow[];
-  /** By the id in the log. */
-  readonly paired: ReadonlyMap<string, Match>;
-  readonly missing: readonly Logged[];
 }
 
 /** One delivery has at most so many records. */
@@ -272,12 +316,12 @@ const MAX_RECORDS = 500;
 async function save(
   { db, storeMissing }: HistoryContext,
   query: HistoryQuery,
-  { logged, webhooks, paired, missing }: ToSave,
+  { logged, pushed, paired, missing }: Found,
 ): Promise<void> {
   const { source, messageType } = query;
   const readStatus = columnReader(messageType, historyOf(messageType).status ?? '');
   const statusOf = (record: LogRecord) => readStatus(record) || null;
-  const events = new Map(webhooks.map((row) => [row.eventId, row]));
+  const events = new Map(pushed.map((row) => [row.eventId, row]));
   const links: HistoryLink[] = [];
   const superseded: Superseded[] = [];
 

@@ -38,23 +38,27 @@ interface Edge {
 /**
  * Pairs the rows of webhooks with log records by counting: as many pairs as possible, so that together there are never
  * more events than the larger side has. Two fit if their times differ by at most the tolerance and one text is the beginning
- * of the other. The nearest are paired first; a pair is changed only where that makes one more. The order of the input
- * does not matter. Yields now and then, so that the caller can let others have the event loop.
+ * of the other. The nearest are paired first; a pair is changed only where that makes one more, also a pair of an earlier
+ * comparison (`known`: the row of a record, which must fit): both of its sides keep a partner. The order of the input does not matter. Yields now and then, so
+ * that the caller can let others have the event loop.
  */
 export function* matchRecords(
   webhooks: readonly Candidate[],
   logged: readonly Candidate[],
   toleranceMs: number,
+  known: ReadonlyMap<string, string> = new Map(),
 ): Generator<void, Match[], void> {
-  const rows = groupsOf(webhooks);
-  const records = groupsOf(logged);
+  const taken = new Set(logged.flatMap(({ id }) => (known.has(id) ? [id, known.get(id)] : [])));
+  const rows = groupsOf(webhooks, taken);
+  const records = groupsOf(logged, taken);
   const edges = yield* joinGroups(rows, records, toleranceMs);
+  keepPairs(known, rows, records);
   edges.sort(byNearness);
   for (const edge of edges) {
     const count = Math.min(edge.webhook.free, edge.logged.free);
     edge.webhook.free -= count;
     edge.logged.free -= count;
-    edge.count = count;
+    edge.count += count;
   }
   for (const record of records) {
     while (record.free > 0 && addPair(record)) yield;
@@ -62,16 +66,38 @@ export function* matchRecords(
   return pairsOf(records);
 }
 
-function groupsOf(candidates: readonly Candidate[]): Group[] {
+/** Candidates of an earlier pair come first, so that they are the ones that keep a partner. */
+function groupsOf(candidates: readonly Candidate[], taken: ReadonlySet<string | undefined>): Group[] {
+  const isOpen = (id: string) => Number(!taken.has(id));
   const byContent = Map.groupBy(candidates, ({ at, text }) => `${at} ${text}`);
   return [...byContent.values()]
     .flatMap((same): Group[] => {
       const [first] = same;
       if (first === undefined) return [];
-      const ids = same.map(({ id }) => id).sort();
+      const ids = same.map(({ id }) => id).sort((a, b) => isOpen(a) - isOpen(b) || (a < b ? -1 : 1));
       return [{ at: first.at, text: first.text, ids, edges: [], free: ids.length }];
     })
     .sort((a, b) => a.at - b.at || (a.text < b.text ? -1 : 1));
+}
+
+/** Begins with the pairs of earlier comparisons. */
+function keepPairs(
+  known: ReadonlyMap<string, string>,
+  rows: readonly Group[],
+  records: readonly Group[],
+): void {
+  const rowOf = new Map(rows.flatMap((row) => row.ids.map((id) => [id, row])));
+  for (const record of records) {
+    for (const id of record.ids) {
+      const row = rowOf.get(known.get(id) ?? '');
+      const edge = record.edges.find(({ webhook }) => webhook === row);
+      // A record outside of an earlier range may name a row that another one has got since.
+      if (edge === undefined || edge.webhook.free === 0) continue;
+      edge.count += 1;
+      edge.webhook.free -= 1;
+      record.free -= 1;
+    }
+  }
 }
 
 /** The pairs of groups that fit. */
@@ -98,6 +124,10 @@ function* joinGroups(
   }
   return edges;
 }
+
+/** Whether two candidates with the same natural key may be the same event. */
+export const fits = (a: Candidate, b: Candidate, toleranceMs: number): boolean =>
+  Math.abs(a.at - b.at) <= toleranceMs && compareTexts(a.text, b.text) !== undefined;
 
 function compareTexts(a: string, b: string): number | undefined {
   if (a === b) return 0;

@@ -36,7 +36,9 @@ export function createSchedule(since: number): Schedule {
     const age = now - quarter;
     if (age > DAY_MS + QUARTER_MS) return 0;
     // Rounds do not begin to the millisecond.
-    return (now - last + MINUTE_MS) / (age > LATENESS_MS ? HOUR_MS : ROUND_MS);
+    // Once more after the last record of the quarter may have appeared.
+    const isComplete = age > QUARTER_MS + LATENESS_MS + ROUND_MS;
+    return (now - last + MINUTE_MS) / (isComplete ? HOUR_MS : ROUND_MS);
   }
 
   return {

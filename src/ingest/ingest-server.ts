@@ -79,6 +79,10 @@ export function createIngestServer(options: IngestServerOptions): HttpListener {
       options.logger.debug(line, 'delivery answered');
     } catch (error) {
       response.locals['isProven'] = addressed.isProven;
+      const { status } = asHttpError(error);
+      if (addressed.isProven && (status === 429 || status >= 500)) {
+        options.observer.deferred(source, messageType);
+      }
       throw error;
     } finally {
       // Even if the connection broke long ago: a delivery stays in memory until the queue has accepted it.

@@ -24,6 +24,8 @@ export interface IngestObserver {
   taken(delivery: QueuedDelivery, seconds: number): void;
   /** A request is answered with an error of this HTTP status. */
   refused(status: number): void;
+  /** A delivery with a valid secret is refused for now: its sender should send it again. */
+  deferred(source: string, messageType: MessageType): void;
 }
 
 /** The dependencies of receiving a delivery. */

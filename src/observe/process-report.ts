@@ -2,14 +2,18 @@ import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
 import { describeError } from '../errors.ts';
 import type { Db } from '../store/database.ts';
+import { noteReceiving, recordRefused } from '../store/gaps.ts';
 import { removeProcess, reportProcess } from '../store/processes.ts';
 import type { ProcessFigures, ProcessIdentity } from '../store/processes.ts';
+import type { RefusedCounter } from './refused-deliveries.ts';
 
 export interface ProcessReportOptions {
   /** Separate connections, so nothing waits for them. They are closed together with the report. */
   readonly db: Db;
   readonly identity: ProcessIdentity;
   readonly figures: () => Promise<ProcessFigures>;
+  /** The deliveries that this process refused; undefined if it accepts none. */
+  readonly refused: RefusedCounter | undefined;
   readonly logger: Logger;
 }
 
@@ -22,7 +26,7 @@ const STOP_TIMEOUT_MS = 1_500;
  * Reports to the database that this process is alive, with its figures, now and every 10 s. While the database is down
  * it writes to the debug log only: the parts that need the database log the outage. Stopping removes the row.
  */
-export function startProcessReport({ db, identity, figures, logger }: ProcessReportOptions): {
+export function startProcessReport({ db, identity, figures, refused, logger }: ProcessReportOptions): {
   stop(): Promise<void>;
 } {
   let running: Promise<void> | undefined;
@@ -30,6 +34,9 @@ export function startProcessReport({ db, identity, figures, logger }: ProcessRep
   async function report(): Promise<void> {
     try {
       await reportProcess(db, identity, await figures());
+      if (refused === undefined) return;
+      await noteReceiving(db, identity.startedAt);
+      await refused.flush((counted) => recordRefused(db, counted));
     } catch (error) {
       logger.debug(`can't report this process to the database: ${describeError(error)}`);
     }

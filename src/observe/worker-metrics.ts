@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { MessageType } from '../domain.ts';
+import type { StateCount } from '../store/coverage.ts';
 import { metersOf } from './metrics.ts';
 import type { Stored } from './sum-stored.ts';
 
@@ -105,6 +106,24 @@ export function registerArrivalMetrics(registry: Registry, latest: () => readonl
     '1 while no events have arrived for longer than usual, as learned from past events',
     () => latest().map((one) => [labelsOf(one), one.state === 'unusual' ? 1 : 0] as const),
     ...LABELS,
+  );
+}
+
+/** Registers the coverage of the last day. `read` resolves with undefined if the database does not answer. */
+export function registerCoverageMetrics(
+  registry: Registry,
+  sourceLabel: (source: string) => string,
+  read: () => Promise<readonly StateCount[] | undefined>,
+): void {
+  metersOf(registry).gauge(
+    'coverage_quarters',
+    'Quarters of an hour in the last 24 h by state: whole, healed, push only, unrecoverable, pending',
+    async () =>
+      ((await read()) ?? [])
+        .filter(({ source }) => sourceLabel(source) === source)
+        .map(({ quarters, ...labels }) => [{ ...labels }, quarters] as const),
+    ...LABELS,
+    'state',
   );
 }
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { maskConfig } from '../config.ts';
 import type { ConsoleOptions } from '../console/admin-app.ts';
+import { coverageArea } from '../console/coverage/coverage-area.ts';
 import { deliveriesArea } from '../console/deliveries/deliveries-area.ts';
 import { destinationsArea } from '../console/destinations/destinations-area.ts';
 import { eventsArea } from '../console/events/events-area.ts';
@@ -48,6 +49,7 @@ export function createConsole(
       peopleArea({ db }),
       liveArea({ db }),
       deliveriesArea({ db }),
+      coverageArea({ db }),
       quarantineArea({ db, replay: replayerOf(db, config, logger) }),
       destinationsArea({ db, ...sendingOf(db, destinations) }),
       subscriptionsArea(subscriptionsOf({ db, sources, allNames: live.names, publicUrl, logger, opened })),

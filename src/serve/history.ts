@@ -11,6 +11,7 @@ import { createBatchStore } from '../handlers/store-batch.ts';
 import type { OnStored } from '../handlers/store-batch.ts';
 import { createCallBudget } from '../history/call-budget.ts';
 import type { HistoryContext } from '../history/compare-history.ts';
+import { recordCoverage } from '../history/coverage.ts';
 import { loggedAmong } from '../history/log-kinds.ts';
 import { ROUND_MS } from '../history/schedule.ts';
 import { createSweep, type SweptSource } from '../history/sweep.ts';
@@ -89,7 +90,8 @@ export function startHistorySweep(
     observation.onStored(sumStored(rows), seconds),
   );
   const { toleranceMs } = config.history;
-  const context = { db, clock: systemClock, toleranceMs, storeMissing, signal };
+  const onCompared = recordCoverage(db);
+  const context = { db, clock: systemClock, toleranceMs, storeMissing, onCompared, signal };
   const sweep = createSweep({ context, holder: randomUUID(), logger });
   const swept = new Map<string, Swept>();
   const atOnce = pLimit(SOURCES_AT_ONCE);

@@ -17,6 +17,8 @@ import type { ProcessGauge } from '../observe/process-figures.ts';
 import { isProblem } from '../observe/readiness.ts';
 import type { Readiness } from '../observe/readiness.ts';
 import { startProcessReport } from '../observe/process-report.ts';
+import { createRefusedCounter } from '../observe/refused-deliveries.ts';
+import type { RefusedCounter } from '../observe/refused-deliveries.ts';
 import type { Stored } from '../observe/sum-stored.ts';
 import { createStoringProgress } from '../observe/storing-progress.ts';
 import type { StoringProgress } from '../observe/storing-progress.ts';
@@ -28,8 +30,10 @@ import {
   createStoringMetrics,
   createSubscriptionMetrics,
   registerArrivalMetrics,
+  registerCoverageMetrics,
 } from '../observe/worker-metrics.ts';
 import type { DeliveryQueue, OnCommitted } from '../queue/delivery-queue.ts';
+import { countRecentCoverage } from '../store/coverage.ts';
 import { openReportingDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import type { DroppedContent } from '../store/limit-quarantine.ts';
@@ -92,6 +96,9 @@ export interface ObservationOptions {
 /** Counting what a destination has not had yet reads up to 100,000 rows of an index. */
 const DESTINATIONS_CACHE = { keepMs: 10_000, timeoutMs: 2_000 };
 
+/** It changes with each comparison, at most every few minutes, and reads a row for each quarter of an hour. */
+const COVERAGE_CACHE = { keepMs: 60_000, timeoutMs: 2_000 };
+
 /** Starts to observe this process: metrics of the parts that its role runs, and traces if configured. */
 export async function startObserving(
   options: ObservationOptions,
@@ -113,10 +120,11 @@ export async function startObserving(
     queueState: () => queue?.state(),
   });
   opened.defer(() => gauge.close());
+  const refused = createRefusedCounter();
   return {
     metrics,
     traces,
-    ...observeParts(options, metrics, gauge, { askDestinations, arrivals }),
+    ...observeParts(options, metrics, gauge, { askDestinations, arrivals, refused }),
     storing,
     startSteps: createStartSteps(role !== 'ingest' && options.db !== undefined),
     pools,
@@ -147,6 +155,7 @@ export async function startObserving(
           ...gauge.figures(),
           problems: (await readiness.describe()).checks.filter(isProblem),
         }),
+        refused: receivesIn(role) ? refused : undefined,
         logger,
       });
       toClose.defer(closing(logger, 'report of the process', () => report.stop()));
@@ -156,10 +165,14 @@ export async function startObserving(
 
 /** The observers of the parts that the role runs. */
 function observeParts(
-  { config, role }: ObservationOptions,
+  { config, role, db }: ObservationOptions,
   { registry }: Metrics,
   gauge: ProcessGauge,
-  { askDestinations, arrivals }: Pick<Observation, 'askDestinations' | 'arrivals'>,
+  {
+    askDestinations,
+    arrivals,
+    refused,
+  }: Pick<Observation, 'askDestinations' | 'arrivals'> & { readonly refused: RefusedCounter },
 ): Pick<
   Observation,
   'ingest' | 'onCommitted' | 'onStored' | 'onQuarantineDropped' | 'forwarding' | 'onSubscriptionsChecked'
@@ -171,6 +184,13 @@ function observeParts(
   const onSubscriptionsChecked = storesIn(role) ? createSubscriptionMetrics(registry) : undefined;
   const forwarding = forwardsIn(role) ? createForwardingMetrics(registry, askDestinations) : undefined;
   if (storesIn(role)) registerArrivalMetrics(registry, arrivals);
+  if (storesIn(role) && db !== undefined) {
+    registerCoverageMetrics(
+      registry,
+      sourceLabel,
+      cached(() => countRecentCoverage(db), COVERAGE_CACHE),
+    );
+  }
   return {
     ingest: {
       taken(delivery, seconds) {
@@ -181,6 +201,7 @@ function observeParts(
         ingest?.refused(status);
         gauge.refused();
       },
+      deferred: (source, messageType) => refused.add(source, messageType),
     },
     onCommitted: (deliveries) => ingest?.committed(deliveries),
     onStored(stored, seconds) {

@@ -10,10 +10,13 @@ import { LANES } from '../queue/lanes.ts';
 import type { Lane } from '../queue/lanes.ts';
 import { createSilenceWatch } from '../observe/silence-watch.ts';
 import type { SilenceWatch } from '../observe/silence-watch.ts';
+import type { TypeSilence } from '../observe/silence.ts';
 import { sumStored } from '../observe/sum-stored.ts';
 import { rollUpArrivals } from '../store/roll-up-arrivals.ts';
 import { checkDatabase, openStoringDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
+import { followGaps } from '../store/gaps.ts';
+import type { Doubt } from '../store/gaps.ts';
 import { limitQuarantine } from '../store/limit-quarantine.ts';
 import { limitReaders } from '../store/limit-readers.ts';
 import { claimQueue } from './claim-queue.ts';
@@ -147,7 +150,9 @@ function startArrivals(
 
   const watch = createSilenceWatch({ db, logger });
   const look = async () => {
-    await watch.look(new Date());
+    const now = new Date();
+    await watch.look(now);
+    await followGaps(db, { reasons: ['silence'] }, watch.latest().flatMap(doubtsOf), now);
     return 'done' as const;
   };
   const watching = repeat(SILENCE_INTERVAL_MS, look, (error) => {
@@ -155,4 +160,10 @@ function startArrivals(
   });
   started.defer(closing(logger, 'silence watch', () => watching.stop()));
   return watch;
+}
+
+function doubtsOf({ source, messageType, state, lastReceivedAt, expected }: TypeSilence): Doubt[] {
+  if (state !== 'unusual') return [];
+  const detail = { usual_deliveries: Math.round(expected) };
+  return [{ source, messageType, reason: 'silence', since: lastReceivedAt, detail }];
 }

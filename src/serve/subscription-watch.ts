@@ -5,6 +5,7 @@ import { systemClock } from '../clock.ts';
 import type { SourceConfig } from '../config.ts';
 import type { Db } from '../store/database.ts';
 import { createSubscribers } from '../subscribe/create-subscribers.ts';
+import { createDoubtRecorder } from '../subscribe/doubts.ts';
 import { watchSubscriptions } from '../subscribe/watch.ts';
 import type { SubscriptionWatch } from '../subscribe/watch.ts';
 import { closing } from './closing.ts';
@@ -31,6 +32,7 @@ export async function startSubscriptionWatch(
   let watched: readonly SourceConfig[] | undefined;
   let watch: SubscriptionWatch | undefined;
   const oneAtATime = pLimit(1);
+  const recordDoubts = createDoubtRecorder(db, logger);
 
   async function apply(delayMs: number): Promise<void> {
     const { sources } = config;
@@ -50,7 +52,10 @@ export async function startSubscriptionWatch(
       logger,
       clock: systemClock,
       delayMs,
-      onChecked: observation.onSubscriptionsChecked,
+      onChecked(source, changes) {
+        observation.onSubscriptionsChecked(source, changes.length);
+        return recordDoubts(source, changes);
+      },
     });
   }
 

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { isUnconverted } from './convert-deliveries.ts';
 import type { Db, Trx } from './database.ts';
 import { destinationsBehind } from './destinations.ts';
+import { recordDropped } from './gaps.ts';
 import { openMonth, releaseRows } from './open-month.ts';
 import { attach, createTableLike, lockAtOnce, makeChange } from './partition-changes.ts';
 import type { BlockedChange, Change } from './partition-changes.ts';
@@ -192,6 +193,7 @@ async function dropExpired(
       held.push(...now.holders);
       if (now.holders.length > 0) return;
       if (isDeliveries && !(await markDropped(trx, partition))) return;
+      await recordDropped(trx, table, partition);
       await sql`alter table ${sql.id(table.name)} detach partition ${sql.id(partition)}`.execute(trx);
       await sql`alter table ${sql.id(partition)} rename to ${sql.id(`${partition}${DETACHED}`)}`.execute(trx);
       missed.push(...now.others);

@@ -15,8 +15,8 @@ interface WatchOptions {
   readonly clock: Clock;
   /** The first check begins after so long. Default: now. */
   readonly delayMs?: number;
-  /** Called after each check with the number of changes that the subscriptions of a source need. */
-  readonly onChecked?: ((source: string, changes: number) => void) | undefined;
+  /** Called after each check with the changes that the subscriptions of a source need. It must not reject. */
+  readonly onChecked?: ((source: string, changes: readonly Change[]) => Promise<void>) | undefined;
 }
 
 /** A running watch. */
@@ -38,7 +38,7 @@ export function watchSubscriptions(options: WatchOptions): SubscriptionWatch {
     const { source } = subscriber;
     try {
       const changes = changesOf((await subscriber.plan('subscribed', signal)).steps);
-      onChecked?.(source, changes.length);
+      await onChecked?.(source, changes);
       if (changes.length === 0) {
         logger.debug({ source }, 'the subscriptions match the settings');
         return;
@@ -55,7 +55,10 @@ export function watchSubscriptions(options: WatchOptions): SubscriptionWatch {
   async function repair(subscriber: Subscriber): Promise<void> {
     const { source } = subscriber;
     const { unfinished } = await subscriber.apply('subscribed', { signal });
-    onChecked?.(source, unfinished.length);
+    await onChecked?.(
+      source,
+      unfinished.map(({ change }) => change),
+    );
     for (const { change, reason } of unfinished) {
       logger.warn(
         { source, messageType: messageTypeOf(change), action: change.action, reason },

@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { coverageArea } from '../../src/console/coverage/coverage-area.ts';
 import { deliveriesArea } from '../../src/console/deliveries/deliveries-area.ts';
 import { destinationsArea } from '../../src/console/destinations/destinations-area.ts';
 import { eventsArea } from '../../src/console/events/events-area.ts';
@@ -47,6 +48,9 @@ const PAGES = [
   '/deliveries',
   '/deliveries?source=none',
   '/deliveries?since=soon',
+  '/coverage',
+  '/coverage?month=2026-01',
+  '/coverage?day=2026-01-31',
   '/quarantine',
   '/quarantine?state=all',
   '/quarantine?state=discarded',
@@ -157,6 +161,7 @@ function areasOf(db: Db, directory: string) {
     peopleArea({ db }),
     liveArea({ db }),
     deliveriesArea({ db }),
+    coverageArea({ db }),
     quarantineArea({ db, replay: async () => [] }),
     destinationsArea({ db, ...sendingOf(db, () => destinations) }),
     subscriptionsArea({ db, sources: [], missing: [{ setting: 'PUBLIC_URL', purpose: 'the public URL' }] }),

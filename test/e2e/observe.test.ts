@@ -1,7 +1,10 @@
 import { rm } from 'node:fs/promises';
+import { sql } from 'kysely';
 import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { listGaps } from '../../src/store/gaps.ts';
 import { listProcesses } from '../../src/store/processes.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
@@ -112,6 +115,23 @@ describe('the report of a process', () => {
     expect(listed?.figures?.memoryBytes).toBeGreaterThan(50e6);
     expect(await program.end('SIGTERM')).toBe(0);
     expect(await listProcesses(db)).toEqual([]);
+  });
+
+  it('lets the next start find the downtime after a kill', async () => {
+    const { db, databaseUrl } = await database();
+    const killed = await start({ DATABASE_URL: databaseUrl });
+    await waitFor(async () => (await sql`select from heartbeat`.execute(db)).rows.length === 1);
+    await killed.end('SIGKILL');
+    await sql`update heartbeat set receiving_at = now() - interval '1 hour'`.execute(db);
+    await start({ DATABASE_URL: databaseUrl });
+    const range = { since: new Date(0), until: new Date() };
+    const [gap] = await waitFor(async () => {
+      const found = await listGaps(db, ALL_SOURCES, range);
+      return found.length === 1 ? found : undefined;
+    });
+    expect(gap).toMatchObject({ source: null, message_type: null, reason: 'downtime' });
+    const minutes = ((gap?.ended_at?.getTime() ?? 0) - (gap?.began_at.getTime() ?? 0)) / 60_000;
+    expect(Math.round(minutes)).toBe(60);
   });
 
   it.skipIf(!redisAvailable)(

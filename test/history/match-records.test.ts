@@ -2,8 +2,13 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { matchRecords, type Candidate, type Match } from '../../src/history/match-records.ts';
 
-function match(webhooks: readonly Candidate[], logged: readonly Candidate[], toleranceMs = 5): Match[] {
-  const work = matchRecords(webhooks, logged, toleranceMs);
+function match(
+  webhooks: readonly Candidate[],
+  logged: readonly Candidate[],
+  toleranceMs = 5,
+  known: ReadonlyMap<string, string> = new Map(),
+): Match[] {
+  const work = matchRecords(webhooks, logged, toleranceMs, known);
   for (;;) {
     const { done, value } = work.next();
     if (done === true) return value;
@@ -95,6 +100,20 @@ describe('matching', () => {
       [one('summary', 1, 'changed')],
     );
     expect(pairs).toEqual([{ webhook: 'short', logged: 'summary', isAmbiguous: false }]);
+  });
+
+  it('makes as many in two steps as in one, and whoever had a partner keeps one', () => {
+    const early = fc.integer({ min: 0, max: 12 });
+    fc.assert(
+      fc.property(side('w'), side('l'), early, early, (webhooks, logged, rows, records) => {
+        const first = match(webhooks.slice(0, rows), logged.slice(0, records));
+        const known = new Map(first.map((pair) => [pair.logged, pair.webhook]));
+        const pairs = match(webhooks, logged, 5, known);
+        expect(pairs).toHaveLength(most(webhooks, logged, 5));
+        expect(pairs.map((pair) => pair.logged)).toEqual(expect.arrayContaining([...known.keys()]));
+        expect(pairs.map(({ webhook }) => webhook)).toEqual(expect.arrayContaining([...known.values()]));
+      }),
+    );
   });
 
   it('says which pairs could be others', () => {

@@ -415,6 +415,23 @@ describe('503 and 500', () => {
     },
   );
 
+  it('reports deliveries with a valid secret that should be sent again, and no others', async () => {
+    const deferred: string[] = [];
+    const { post, request } = await serve({
+      enqueue: () => Promise.reject(new OutageError('away')),
+      observer: {
+        taken: () => undefined,
+        refused: () => undefined,
+        deferred: (source, messageType) => void deferred.push(`${source} ${messageType}`),
+      },
+    });
+    await post(BODY);
+    await post(BODY, { 'content-encoding': 'x' });
+    await post(BODY, { authorization: 'Bearer wrong-wrong-wrong-wrong' });
+    await request(AUDIT, { method: 'POST' });
+    expect(deferred).toEqual(['default AUDIT_LOG_ALL']);
+  });
+
   it('500 is for a defect: the sender learns its number, the log the reason', async () => {
     const { post, log } = await serve({
       enqueue: () => Promise.reject(new TypeError('x is not a function')),

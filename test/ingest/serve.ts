@@ -53,7 +53,7 @@ export async function serve({
     admission: createAdmission({ maxBytesInFlight: 64 * 1024 * 1024, maxBodyBytes, logger }),
     trustedProxies: undefined,
     readiness: createReadiness(checks, logger),
-    observer: { taken: () => undefined, refused: () => undefined },
+    observer: { taken: () => undefined, refused: () => undefined, deferred: () => undefined },
     tls: undefined,
     logger,
     ...overrides,

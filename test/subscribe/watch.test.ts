@@ -63,7 +63,7 @@ function start(repairs: boolean) {
     messageTypes: ['AUDIT_LOG_ALL', 'SMS_LOG_ALL'],
   });
   const drifts: number[] = [];
-  const onChecked = (_source: string, changes: number) => drifts.push(changes);
+  const onChecked = async (_source: string, changes: readonly unknown[]) => void drifts.push(changes.length);
   watch = watchSubscriptions({ subscribers: [subscriber], repairs, logger: pino(stream), clock, onChecked });
   const checks = (number: number) => waitFor(() => clock.sleeps.length >= number);
   return { lines, drifts, clock, checks, warnings: () => lines.filter(({ level }) => level === 40) };

@@ -6,6 +6,7 @@ import { createCloudClient } from '../../cloud/client.ts';
 import type { SourceConfig } from '../../config.ts';
 import { describeError, UsageError } from '../../errors.ts';
 import { compareHistory, QUARTER_MS, sumQuarters } from '../../history/compare-history.ts';
+import { recordCoverage } from '../../history/coverage.ts';
 import type { ComparedQuarter, HistoryContext } from '../../history/compare-history.ts';
 import { loggedAmong, type LoggedType } from '../../history/log-kinds.ts';
 import { COMPARING_MS, comparingLease } from '../../history/sweep.ts';
@@ -78,7 +79,8 @@ export async function backfill(
     const storeMissing = createMissingStore(db, logger, signal);
     const { toleranceMs } = config.history;
     const { isDryRun } = chosen;
-    const context = { db, clock: systemClock, toleranceMs, storeMissing, isDryRun, signal };
+    const onCompared = recordCoverage(db);
+    const context = { db, clock: systemClock, toleranceMs, storeMissing, onCompared, isDryRun, signal };
     const todo = chooseSources(sources, chosen);
     const progress = createProgress('compared', countQuarters(todo, chosen));
     const compare = async () => {

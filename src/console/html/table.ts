@@ -6,7 +6,7 @@ import { html, type Content } from './html.ts';
 export interface Column<Row> {
   readonly heading: string;
   readonly cell: (row: Row) => Content;
-  readonly kind?: 'number' | 'wrap' | 'nowrap';
+  readonly kind?: 'number' | 'wrap' | 'nowrap' | 'mark';
 }
 
 /** A table that scrolls sideways if it is wider than the page. Screen readers announce `caption`. */

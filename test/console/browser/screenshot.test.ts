@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { coverageArea } from '../../../src/console/coverage/coverage-area.ts';
 import { deliveriesArea } from '../../../src/console/deliveries/deliveries-area.ts';
 import { destinationsArea } from '../../../src/console/destinations/destinations-area.ts';
 import { eventsArea } from '../../../src/console/events/events-area.ts';
@@ -116,6 +117,7 @@ function areasOf(db: Db) {
     peopleArea({ db }),
     liveArea({ db }),
     deliveriesArea({ db }),
+    coverageArea({ db }),
     quarantineArea({ db, replay: async () => [] }),
     destinationsArea({ db, ...sendingOf(db, () => []) }),
     subscriptionsArea({ db, sources: [], missing: [] }),

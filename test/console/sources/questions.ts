@@ -25,6 +25,8 @@ const RANGE = `since=2000-01-01&until=${UNTIL}`;
 
 const ARRIVALS = `/api/v1/arrivals?bucket_seconds=3600&since=${new Date(BASE - 86_400_000).toISOString()}&until=${UNTIL}`;
 
+const COVERED = `since=${new Date(BASE - 86_400_000).toISOString()}&until=${UNTIL}`;
+
 const filters = (path: string, { source, user, mac, ap, mark }: Known): readonly Question[] =>
   [
     `source=${source}`,
@@ -90,6 +92,14 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   'get /api/v1/deliveries/{delivery_id}': {
     one: ({ deliveryId, replayId }) =>
       [deliveryId, replayId].map((id) => ({ path: `/api/v1/deliveries/${id}` })),
+  },
+  'get /api/v1/coverage': {
+    all: [`/api/v1/coverage?${COVERED}`],
+    one: ({ source }) => [{ path: `/api/v1/coverage?${COVERED}&source=${source}` }],
+  },
+  'get /api/v1/coverage/quarters': {
+    all: [`/api/v1/coverage/quarters?${COVERED}`],
+    one: ({ source }) => [{ path: `/api/v1/coverage/quarters?${COVERED}&source=${source}` }],
   },
   'get /api/v1/quarantine': {
     all: ['/api/v1/quarantine?state=all'],
@@ -170,6 +180,8 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   '/deliveries/:delivery_id': {
     one: ({ deliveryId, replayId }) => [deliveryId, replayId].map((id) => ({ path: `/deliveries/${id}` })),
   },
+  // A page of a month changes while the test runs.
+  '/coverage': { after: ({ source }) => [{ path: '/coverage' }, { path: `/coverage?source=${source}` }] },
   '/quarantine': {
     all: ['/quarantine?state=all'],
     one: ({ source, mark }) => [

@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { COVERAGE_STATES, readCoverageByDay, readQuarters } from '../../store/coverage.ts';
+import type { Db } from '../../store/database.ts';
+import { GAP_REASONS, listGaps } from '../../store/gaps.ts';
+import { VIEW } from '../access/rule.ts';
+import { isoTime, moment } from '../api/moment.ts';
+import { jsonRoute, readAsked } from '../api/route.ts';
+import type { Area } from '../area.ts';
+import { typeShape } from '../events/conditions.ts';
+import { renderCoverage, shownSchema } from './coverage-page.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** The query of a range; `mostDays` is its limit. */
+const range = (mostDays: number) =>
+  z
+    .object({
+      since: moment,
+      until: moment.default(() => new Date()),
+      source: z.string().optional().describe('source (exact match)'),
+      ...typeShape,
+    })
+    .refine(({ since, until }) => since < until && until.getTime() - since.getTime() <= mostDays * DAY_MS, {
+      path: ['until'],
+      error: `must be later than since, by at most ${mostDays} days`,
+    });
+
+const count = z.number().int();
+
+const quarterCounts = z.object({
+  whole: count,
+  healed: count,
+  push_only: count,
+  unrecoverable: count,
+  pending: count,
+  healed_events: count.describe('events that were missing and were fetched'),
+});
+
+const gapSchema = z
+  .object({
+    source: z.string().nullable().describe('null: all sources'),
+    message_type: z.string().nullable().describe('null: all message types'),
+    reason: z.enum(GAP_REASONS),
+    began_at: isoTime,
+    ended_at: isoTime.nullable().describe('null: the reason persists'),
+    detail: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'Gap' });
+
+/** For which times the events are proven to be complete, and when events may have been missed. */
+export function coverageArea({ db }: { readonly db: Db }): Area {
+  return {
+    navigation: [{ path: '/coverage', label: 'Coverage' }],
+    routes: [
+      jsonRoute({
+        method: 'get',
+        path: '/coverage',
+        tag: 'coverage',
+        summary: 'count the quarters of an hour by day and state, and list times with possible gaps',
+        ...VIEW,
+        asks: z.object({ query: range(400) }),
+        answer: z.object({
+          items: z.array(
+            quarterCounts.extend({ day: z.iso.date(), source: z.string(), message_type: z.string() }),
+          ),
+          gaps: z.array(gapSchema).describe('newest first, at most 500'),
+        }),
+        async work({ query: { type: messageTypes, ...query } }, { scope }) {
+          const filter = { ...query, messageTypes };
+          const [items, gaps] = await Promise.all([
+            readCoverageByDay(db, scope, filter),
+            listGaps(db, scope, filter),
+          ]);
+          return { items, gaps };
+        },
+      }),
+      jsonRoute({
+        method: 'get',
+        path: '/coverage/quarters',
+        tag: 'coverage',
+        summary: 'list the state of each quarter of an hour',
+        ...VIEW,
+        asks: z.object({ query: range(7) }),
+        answer: z.object({
+          items: z.array(
+            z.object({
+              quarter: isoTime,
+              source: z.string(),
+              message_type: z.string(),
+              state: z.enum(COVERAGE_STATES),
+              healed: count.describe('events that were missing and were fetched'),
+            }),
+          ),
+        }),
+        work: async ({ query: { type: messageTypes, ...query } }, { scope }) => ({
+          items: await readQuarters(db, scope, { ...query, messageTypes }),
+        }),
+      }),
+    ],
+    pages: [
+      {
+        path: '/coverage',
+        ...VIEW,
+        render: (request, { scope }) =>
+          renderCoverage(db, scope, readAsked(z.object({ query: shownSchema }), request).query),
+      },
+    ],
+  };
+}

@@ -1,0 +1,133 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import { coverageArea } from '../../src/console/coverage/coverage-area.ts';
+import { recordCoverage } from '../../src/history/coverage.ts';
+import { startAdmin } from '../support/admin.ts';
+import type { RunningAdmin } from '../support/admin.ts';
+import { createTestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+
+const answer = z.object({ items: z.array(z.looseObject({ day: z.string() })) });
+
+const HOUR = 3_600_000;
+/** Yesterday: the whole day was compared. */
+const DAY = new Date(Math.floor(Date.now() / (24 * HOUR)) * 24 * HOUR - 24 * HOUR);
+const day = DAY.toISOString().slice(0, 10);
+const next = new Date(DAY.getTime() + 24 * HOUR);
+
+let database: TestDatabase;
+let admin: RunningAdmin;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const { db } = database;
+  const missing = { quarter: new Date(DAY.getTime() + HOUR), matched: 4, onlyWebhook: 0, onlyLog: 2 };
+  const last = new Date(next.getTime() - HOUR);
+  for (const [at, found] of [
+    [next.getTime() + HOUR, [missing]],
+    [next.getTime() + 8 * HOUR, []],
+  ] as const) {
+    const range = { from: DAY, to: last, at: new Date(at) };
+    await recordCoverage(db)('branch', 'AUDIT_LOG_ALL', found, range);
+  }
+  await sql`
+    insert into subscriptions (source, message_type, url, application, status, created_at)
+    values ('branch', 'GDPR_LOG_ALL', '', '', 'ENABLED', ${DAY})`.execute(db);
+  await sql`
+    insert into gaps (source, message_type, began_at, ended_at, reason, detail)
+    values ('branch', 'AUDIT_LOG_ALL', ${DAY}, ${next}, 'refused', '{"deliveries": 3}')`.execute(db);
+  admin = await startAdmin([coverageArea({ db })], db);
+});
+afterAll(async () => {
+  await admin.close();
+  await database.drop();
+});
+
+test('the API counts quarters by day, and lists gaps', async () => {
+  const query = `since=${day}&until=${next.toISOString()}`;
+  expect(await admin.get(`/coverage?${query}`)).toEqual({
+    items: [
+      {
+        day,
+        source: 'branch',
+        message_type: 'AUDIT_LOG_ALL',
+        whole: 91,
+        healed: 1,
+        push_only: 0,
+        unrecoverable: 0,
+        pending: 4,
+        healed_events: 2,
+      },
+      {
+        day,
+        source: 'branch',
+        message_type: 'GDPR_LOG_ALL',
+        whole: 0,
+        healed: 0,
+        push_only: 96,
+        unrecoverable: 0,
+        pending: 0,
+        healed_events: 0,
+      },
+    ],
+    gaps: [
+      {
+        source: 'branch',
+        message_type: 'AUDIT_LOG_ALL',
+        reason: 'refused',
+        began_at: DAY.toISOString(),
+        ended_at: next.toISOString(),
+        detail: { deliveries: 3 },
+      },
+    ],
+  });
+  expect(await admin.get(`/coverage?${query}&source=other`)).toEqual({ items: [], gaps: [] });
+});
+
+test('the API lists each quarter of an hour', async () => {
+  const since = new Date(DAY.getTime() + HOUR).toISOString();
+  const until = new Date(DAY.getTime() + 1.5 * HOUR).toISOString();
+  const address = `/coverage/quarters?since=${since}&until=${until}&type=AUDIT_LOG_ALL`;
+  const of = { source: 'branch', message_type: 'AUDIT_LOG_ALL' };
+  expect(await admin.get(address)).toEqual({
+    items: [
+      { ...of, quarter: since, state: 'healed', healed: 2 },
+      { ...of, quarter: new Date(DAY.getTime() + 1.25 * HOUR).toISOString(), state: 'whole', healed: 0 },
+    ],
+  });
+  await expect(admin.get(`/coverage/quarters?since=2026-01-01&until=2026-02-01`)).rejects.toThrow(
+    /by at most 7 days/,
+  );
+});
+
+test('the page of a month has a mark for each day, which leads to a mark for each quarter', async () => {
+  const month = await admin.page(`/coverage?month=${day.slice(0, 7)}`);
+  expect(month).toContain(`href="/coverage?day=${day}"`);
+  expect(month).toContain(`${day}: 4 pending, 1 healed, 91 whole; 2 events fetched`);
+  expect(month).toContain(`${day}: 96 push only`);
+  const quarters = await admin.page(`/coverage?day=${day}`);
+  expect(quarters.match(/title="\d\d:\d\d: \w/g)).toHaveLength(192);
+  expect(quarters).toContain('01:00: healed, 2 events fetched');
+  expect(quarters).toContain('deliveries: 3');
+  expect(await admin.page('/coverage?day=2026-01-31')).toContain('No source was known at that time.');
+});
+
+test('a reader who does not know the SQL of states has a view by day', async () => {
+  const { rows } = await sql`
+    select whole, healed, pending, healed_events from coverage_by_day
+    where day = ${day} and message_type = 'AUDIT_LOG_ALL'`.execute(database.db);
+  expect(rows).toEqual([{ whole: '91', healed: '1', pending: '4', healed_events: '2' }]);
+});
+
+test('a quarter that was never proven is unrecoverable once the history no longer reaches back', async () => {
+  const past = new Date(DAY.getTime() - 40 * 24 * HOUR);
+  const range = { from: past, to: new Date(past.getTime() + HOUR), at: new Date(past.getTime() + 2 * HOUR) };
+  await recordCoverage(database.db)('old', 'AUDIT_LOG_ALL', [], range);
+  const query = `since=${past.toISOString()}&until=${next.toISOString()}&source=old`;
+  const { items } = answer.parse(await admin.get(`/coverage?${query}`));
+  expect(items.find((one) => one.day === past.toISOString().slice(0, 10))).toMatchObject({
+    unrecoverable: 96,
+    pending: 0,
+  });
+  expect(items.find((one) => one.day === day)).toMatchObject({ unrecoverable: 0, pending: 96 });
+});

@@ -1,0 +1,66 @@
+import { registerHooks } from 'node:module';
+import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
+import type { Outcome } from './simulate.ts';
+
+/** The comparison, the schedule and the coverage are the program's own; its tables are in memory. */
+const STORE = import.meta.resolve('../../src/store/history.ts');
+const MEMORY = import.meta.resolve('./memory-history.ts');
+
+/** Failures of one run that are printed. */
+const MOST_SHOWN = 5;
+
+registerHooks({
+  resolve(specifier, context, next) {
+    const resolved = next(specifier, context);
+    return resolved.url === STORE ? { ...resolved, url: MEMORY } : resolved;
+  },
+});
+
+await new Command('npm run test:history --')
+  .description(
+    'Simulates the cloud and this service, with lost, late and doubled webhooks, late log records and outages, and ' +
+      'checks that every event is stored once, in time, and that no quarter of an hour is falsely called complete. ' +
+      'Exit code 1 if a run failed.',
+  )
+  .option('--runs <number>', 'number of runs (default: 1000, with --seed 1)', whole)
+  .option('--events <number>', 'events of each run', whole, 1_000)
+  .option('--seed <number>', 'seed of the first run; each further run adds 1', whole)
+  .action(async ({ runs, events, seed }) => {
+    const { simulate } = await import('./simulate.ts');
+    const { createMemoryStorage } = await import('./memory-storage.ts');
+    const count = runs ?? (seed === undefined ? 1_000 : 1);
+    const outcomes: Outcome[] = [];
+    for (let run = seed ?? 0; run < (seed ?? 0) + count; run += 1) {
+      const outcome = await simulate(run, events, createMemoryStorage());
+      outcomes.push(outcome);
+      for (const failure of outcome.failures.slice(0, MOST_SHOWN)) write(`FAILED --seed ${run}: ${failure}`);
+      if (outcome.failures.length > MOST_SHOWN) write(`  and ${outcome.failures.length - MOST_SHOWN} more`);
+    }
+    write(describe(outcomes));
+    if (outcomes.some(({ failures }) => failures.length > 0)) process.exitCode = 1;
+  })
+  .parseAsync();
+
+function describe(outcomes: readonly Outcome[]): string {
+  const sum = (of: (outcome: Outcome) => number) =>
+    outcomes.reduce((all, one) => all + of(one), 0).toLocaleString('en');
+  const healMs = outcomes.flatMap((one) => one.healMs).sort((a, b) => a - b);
+  const minutes = (share: number) =>
+    ((healMs[Math.ceil(healMs.length * share) - 1] ?? 0) / 60_000).toFixed(1);
+  const failed = outcomes.filter(({ failures }) => failures.length > 0).length;
+  return (
+    `${outcomes.length.toLocaleString('en')} runs, ${failed} failed: ${sum((one) => one.events)} events, ` +
+    `${sum((one) => one.dropped)} webhooks dropped, ${sum((one) => one.fetched)} events fetched within ` +
+    `p50 ${minutes(0.5)} min, p99 ${minutes(0.99)} min, at most ${minutes(1)} min; ` +
+    `at most ${Math.max(...outcomes.map((one) => one.mostCallsAnHour))} calls in an hour`
+  );
+}
+
+function write(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+function whole(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  return Number(text);
+}

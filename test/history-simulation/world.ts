@@ -1,0 +1,207 @@
+import { createRandom } from '../../emulator/random.ts';
+import type { Random } from '../../emulator/random.ts';
+import type { LogRecord } from '../../src/cloud/contract/logs.ts';
+import type { LoggedType } from '../../src/history/log-kinds.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** When a simulation begins. */
+export const START = Date.parse('2026-03-02T00:00:00Z');
+
+/** For so long events happen. */
+export const EVENTS_MS = 12 * HOUR;
+
+/** Log records are at most this late. */
+const MOST_LATE_MS = 6 * HOUR;
+
+const OUTAGE_MS = 3 * HOUR;
+
+type Fields = Readonly<Record<string, string | number>>;
+
+/** An event in the log of the cloud. */
+export interface LogEntry {
+  readonly messageType: LoggedType;
+  readonly logId: string;
+  /** Epoch milliseconds by the clock of the log. */
+  readonly at: number;
+  readonly visibleAt: number;
+  /** The events that may be confused with each other: `u12`, the user name in their records. */
+  readonly cluster: string;
+  readonly record: LogRecord;
+  /** The status that the record gets later. */
+  readonly later: { readonly at: number; readonly status: string } | undefined;
+}
+
+/** A webhook that the cloud sends. */
+export interface SentDelivery {
+  readonly messageType: LoggedType;
+  readonly arrivesAt: number;
+  readonly records: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** Everything that happens in one run. */
+export interface World {
+  readonly messageTypes: readonly LoggedType[];
+  /** In the order of their time. */
+  readonly log: readonly LogEntry[];
+  /** In the order of their arrival. Lost ones are left out. */
+  readonly deliveries: readonly SentDelivery[];
+  /** Events that no delivery brings, apart from the outage. */
+  readonly dropped: number;
+  /** When this service is down: deliveries that arrive then are lost. */
+  readonly outage: { readonly from: number; readonly to: number } | undefined;
+}
+
+const TYPES: readonly LoggedType[] = [
+  'AUDIT_LOG_ALL',
+  'AUTHENTICATION_LOG_ALL',
+  'ACCOUNTING_LOG_ALL',
+  'CREDENTIAL_LOG_ALL',
+  'EMAIL_LOG_ALL',
+  'SMS_LOG_ALL',
+];
+
+/** How likely what is in this run, drawn once. */
+interface Habits {
+  readonly dropShare: number;
+  readonly lateShare: number;
+  /** The clock of the webhooks is this much ahead of that of the log. */
+  readonly skewMs: number;
+  readonly jitterMs: number;
+}
+
+/** Draws a run with about so many events. */
+export function drawWorld(seed: number, events: number): World {
+  const random = createRandom(seed, 'world');
+  const messageTypes = TYPES.filter(() => random.chance(0.3));
+  if (messageTypes.length === 0) messageTypes.push('AUDIT_LOG_ALL');
+  const habits: Habits = {
+    dropShare: random.int(0, 20) / 100,
+    lateShare: random.int(0, 30) / 100,
+    skewMs: random.chance(0.5) ? random.int(-900, 900) : 0,
+    jitterMs: random.chance(0.5) ? 500 : 0,
+  };
+  const outageAt = START + random.int(HOUR, EVENTS_MS - OUTAGE_MS);
+  const log: LogEntry[] = [];
+  const deliveries: SentDelivery[] = [];
+  let dropped = 0;
+  for (let cluster = 0; log.length < events; cluster += 1) {
+    const drawn = drawCluster(random, habits, random.pickAny(messageTypes) ?? 'AUDIT_LOG_ALL', cluster);
+    drawn.entries.forEach((entry) => log.push(entry));
+    drawn.deliveries.forEach((delivery) => deliveries.push(delivery));
+    dropped += drawn.dropped;
+  }
+  return {
+    messageTypes,
+    log: log.sort((a, b) => a.at - b.at),
+    deliveries: deliveries.sort((a, b) => a.arrivesAt - b.arrivesAt),
+    dropped,
+    outage: random.chance(0.7) ? { from: outageAt, to: outageAt + OUTAGE_MS } : undefined,
+  };
+}
+
+/** Events of one user within a few seconds: twins in one millisecond, others nearly the same, or one alone. */
+function drawCluster(random: Random, habits: Habits, messageType: LoggedType, number: number) {
+  const size = random.chance(0.7) ? 1 : random.int(2, 6);
+  const begin = START + random.int(0, EVENTS_MS - 10 * SECOND);
+  const cluster = `u${number}`;
+  const entries: LogEntry[] = [];
+  const sent: { readonly at: number; readonly record: Readonly<Record<string, unknown>> }[] = [];
+  let dropped = 0;
+  for (let index = 0; index < size; index += 1) {
+    const at = random.chance(0.6) ? begin : begin + random.int(0, 4 * SECOND);
+    const content = contentOf(random, messageType, cluster, at);
+    const lateMs = random.chance(habits.lateShare) ? random.int(0, MOST_LATE_MS) : random.int(0, MINUTE);
+    const logId = String(number * 10 + index + 1);
+    const summary = random.chance(0.5) ? shortened(content) : content;
+    entries.push({
+      messageType,
+      logId,
+      at,
+      visibleAt: at + lateMs,
+      cluster,
+      record: { id: Number(logId), timestamp: at, ...inSnakeCase(summary) },
+      later:
+        content['status'] === undefined
+          ? undefined
+          : { at: at + random.int(MINUTE, 5 * HOUR), status: 'SUCCESS' },
+    });
+    if (random.chance(habits.dropShare)) dropped += 1;
+    else {
+      const skew = habits.skewMs + random.int(-habits.jitterMs, habits.jitterMs);
+      sent.push({ at, record: { ownerId: 1, orgId: 0, id: null, timeStamp: at + skew, ...content } });
+    }
+  }
+  return { entries, deliveries: deliver(random, messageType, sent), dropped };
+}
+
+/** Together or one by one, mostly at once, at times late, at times twice. */
+function deliver(
+  random: Random,
+  messageType: LoggedType,
+  sent: readonly { readonly at: number; readonly record: Readonly<Record<string, unknown>> }[],
+): SentDelivery[] {
+  const groups = random.chance(0.5) ? [sent] : sent.map((one) => [one]);
+  return groups.flatMap((group) => {
+    if (group.length === 0) return [];
+    const last = Math.max(...group.map(({ at }) => at));
+    const delay = random.chance(0.03) ? random.int(3 * MINUTE, 3 * HOUR) : random.int(50, 20 * SECOND);
+    const delivery = { messageType, arrivesAt: last + delay, records: group.map(({ record }) => record) };
+    return random.chance(0.02)
+      ? [delivery, { ...delivery, arrivesAt: delivery.arrivesAt + random.int(SECOND, HOUR) }]
+      : [delivery];
+  });
+}
+
+function contentOf(random: Random, messageType: LoggedType, cluster: string, at: number): Fields {
+  const number = Number(cluster.slice(1));
+  switch (messageType) {
+    case 'AUDIT_LOG_ALL': {
+      const description = `User ${cluster} changed ${random.pick(['a policy', 'a policy of a site', 'an SSID'])}`;
+      return { userId: number, code: random.pick([10_001, 40_001]), userName: cluster, description };
+    }
+    case 'AUTHENTICATION_LOG_ALL':
+      return {
+        username: cluster,
+        callingStationId: `00-00-00-00-00-${String(number % 100).padStart(2, '0')}`,
+        reply: random.pick(['Access-Accept', 'Access-Reject']),
+        authDate: at,
+      };
+    case 'ACCOUNTING_LOG_ALL':
+      return {
+        username: cluster,
+        acctSessionId: `${cluster}-${random.int(1, 2)}`,
+        eventTime: at,
+        acctInputOctets: random.pick([0, 1_000]),
+        acctOutputOctets: 0,
+      };
+    case 'CREDENTIAL_LOG_ALL':
+      return { username: cluster, vhmId: 7 };
+    case 'EMAIL_LOG_ALL':
+      return {
+        username: cluster,
+        userId: number,
+        customerId: 7,
+        approverEmail: random.pick(['a@example.com', 'b@example.com']),
+        status: 'SEND_OUT',
+      };
+    case 'SMS_LOG_ALL':
+      return { username: cluster, userId: number, customerId: 7, tel: '+491234567', status: 'SEND_OUT' };
+  }
+}
+
+/** The log of audit events has a summary: the beginning of the description. */
+const shortened = (content: Fields): Fields => {
+  const { description, ...others } = content;
+  return typeof description === 'string' ? { ...others, description: description.slice(0, 24) } : content;
+};
+
+const inSnakeCase = (content: Fields): Fields =>
+  Object.fromEntries(
+    Object.entries(content).map(([name, value]) => [
+      name === 'userName' ? 'username' : name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      value,
+    ]),
+  );
