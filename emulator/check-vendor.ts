@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { createEmulator } from './emulator.ts';
-import { MESSAGE_TYPES } from '../src/domain.ts';
+import { CLOUD_TYPES } from '../src/domain.ts';
 import { createCall, logIn } from './test/call.ts';
 import type { Answered, Call } from './test/call.ts';
 import { addressOf } from './test/endpoint-row.ts';
@@ -55,7 +55,7 @@ async function check(described: Described): Promise<void> {
   const scale = { devices: 60, clients: 60, users: 20 };
   const emulator = createEmulator({ dialect: 'vendor', rate: 0, scale, quota: 1_000_000 });
   const url = await emulator.listen(0);
-  for (const type of MESSAGE_TYPES) emulator.happen(type, EVENTS);
+  for (const type of CLOUD_TYPES) emulator.happen(type, EVENTS);
   const rows = [...SPECIFIED_ROWS, ...FURTHER_ROWS];
   const outcomes: Outcome[] = [];
   try {

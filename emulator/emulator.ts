@@ -11,7 +11,7 @@ import { createTokens } from './access/tokens.ts';
 import { DEFAULTS } from './command-options.ts';
 import { createEndUsers } from './events/end-users.ts';
 import { createJournal } from './events/journal.ts';
-import type { MessageType } from '../src/domain.ts';
+import type { CloudType } from '../src/domain.ts';
 import type { Lateness } from './events/journal.ts';
 import { createNetwork } from './events/network.ts';
 import type { Dialect } from './dialects.ts';
@@ -66,7 +66,7 @@ export interface Emulator {
   faults: Pick<FaultSwitch, 'current' | 'change' | 'reset'>;
   status(): EmulatorStatus;
   /** Causes events at once, whatever the rate. They wait for the next deliveries, and `/logs` lists them. */
-  happen(type: MessageType, count?: number): void;
+  happen(type: CloudType, count?: number): void;
 }
 
 /** Creates an emulator with all its state in memory. The same seed and scale give the same world and events. */

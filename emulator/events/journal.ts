@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/clock.ts';
-import type { MessageType } from '../../src/domain.ts';
+import type { CloudType } from '../../src/domain.ts';
 import type { LogKind } from '../../src/cloud/contract/logs.ts';
 
 /** A record in the form that a webhook carries. */
@@ -22,7 +22,7 @@ interface FullDescription {
 
 /** An event: sent to the subscribers of its type, and listed if the type has a log. */
 export interface Entry {
-  messageType: MessageType;
+  messageType: CloudType;
   sent: SentRecord;
   listed?: ListedRecord;
   /** Members of the log record that change later, such as the status of a message. */
@@ -51,7 +51,7 @@ export interface Journal {
 }
 
 /** The log of each message type that has one. */
-export const LOG_OF: Readonly<Partial<Record<MessageType, LogKind>>> = {
+export const LOG_OF: Readonly<Partial<Record<CloudType, LogKind>>> = {
   AUDIT_LOG_ALL: 'audit',
   AUTHENTICATION_LOG_ALL: 'auth',
   ACCOUNTING_LOG_ALL: 'accounting',

@@ -3,7 +3,7 @@ import type { User } from '../world/people.ts';
 import { createAlerts } from './alerts.ts';
 import { createClientEvents } from './client-events.ts';
 import type { Delivery, EndUsers } from './end-users.ts';
-import type { MessageType } from '../../src/domain.ts';
+import type { CloudType } from '../../src/domain.ts';
 import { configurationEntry, gdprEntry, sessionEntry } from './records.ts';
 import type { NetworkParts } from './records.ts';
 
@@ -13,7 +13,7 @@ export interface Network {
    * Causes at least one event of this type, unless the world lacks what the event needs (an access point, a client, a
    * user).
    */
-  happen(type: MessageType): void;
+  happen(type: CloudType): void;
 }
 
 /** As in a real account, most audit events are log-ins and log-outs. */
@@ -95,7 +95,7 @@ export function createNetwork(parts: NetworkOptions): Network {
     journal.append(gdprEntry(occasion(), admin.login_name, client.macAddress));
   }
 
-  const happenings: Readonly<Record<MessageType, () => void>> = {
+  const happenings: Readonly<Record<CloudType, () => void>> = {
     LOCATION_AP_CENTRIC: observeAtAccessPoint,
     LOCATION_CLIENT_CENTRIC: observeClient,
     AUDIT_LOG_ALL: administer,

@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/clock.ts';
 import type { Tokens } from '../access/tokens.ts';
 import type { EndUsers } from '../events/end-users.ts';
-import type { MessageType } from '../../src/domain.ts';
+import type { CloudType } from '../../src/domain.ts';
 import type { Journal } from '../events/journal.ts';
 import type { Operations } from '../http/operations.ts';
 import { inDialect } from '../http/in-dialect.ts';
@@ -45,7 +45,7 @@ interface Parts {
   dialect: Dialect;
   status: () => EmulatorStatus;
   /** Causes an event. */
-  happen: (type: MessageType) => void;
+  happen: (type: CloudType) => void;
 }
 
 /** All operations of the emulator in its dialect, grouped as in the specification. */

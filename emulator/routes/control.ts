@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { MESSAGE_TYPES } from '../../src/domain.ts';
-import type { MessageType } from '../../src/domain.ts';
+import { CLOUD_TYPES } from '../../src/domain.ts';
+import type { CloudType } from '../../src/domain.ts';
 import { badRequest } from '../http/errors.ts';
 import { faultsChangeSchema, faultsSchema } from '../sending/faults.ts';
 import type { FaultSwitch } from '../sending/faults.ts';
@@ -34,7 +34,7 @@ interface Needs {
   tokens: Tokens;
   status: () => EmulatorStatus;
   /** Causes an event. */
-  happen: (type: MessageType) => void;
+  happen: (type: CloudType) => void;
 }
 
 /** Calls that the cloud does not have: delivery counts, simulated failures and events. They need no token. */
@@ -70,7 +70,7 @@ export function controlRoutes({ faults, tokens, status, happen }: Needs): Route[
       access: 'control',
       input: z.object({
         body: z.strictObject({
-          type: z.enum(MESSAGE_TYPES),
+          type: z.enum(CLOUD_TYPES),
           count: z.int().min(1).max(MAX_EVENTS).default(1),
         }),
       }),

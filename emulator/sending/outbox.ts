@@ -1,10 +1,10 @@
-import type { MessageType } from '../../src/domain.ts';
+import type { CloudType } from '../../src/domain.ts';
 import type { Journal, SentRecord } from '../events/journal.ts';
 import type { Random } from '../random.ts';
 
 /** One delivery, ready to send. */
 export interface OutgoingDelivery {
-  messageType: MessageType;
+  messageType: CloudType;
   url: string;
   secret: string;
   body: string;
@@ -14,7 +14,7 @@ export interface OutgoingDelivery {
 /** A subscription of either kind, as the outbox sees it. */
 export interface Target {
   id: number;
-  messageType: MessageType;
+  messageType: CloudType;
   url: string;
   secret: string;
   isEnabled: boolean;

@@ -1,4 +1,4 @@
-import { MESSAGE_TYPES } from '../../src/domain.ts';
+import { CLOUD_TYPES } from '../../src/domain.ts';
 import type { Clock } from '../../src/clock.ts';
 import type { FaultSwitch } from './faults.ts';
 import type { Network } from '../events/network.ts';
@@ -70,13 +70,13 @@ export function createSender(options: SenderOptions): Sender {
   function turn(): void {
     const next = outbox.next();
     if (next === undefined) {
-      network.happen(random.pick(MESSAGE_TYPES));
+      network.happen(random.pick(CLOUD_TYPES));
       return;
     }
     const { target, beginsRound } = next;
     if (beginsRound) {
       // Events happen without subscribers too, and users log in whatever else fills the audit log.
-      network.happen(random.pick(MESSAGE_TYPES));
+      network.happen(random.pick(CLOUD_TYPES));
       network.happen('AUDIT_LOG_ALL');
     }
     const waiting = outbox.take(target);

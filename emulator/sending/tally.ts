@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { MESSAGE_TYPES } from '../../src/domain.ts';
-import type { MessageType } from '../../src/domain.ts';
+import { CLOUD_TYPES } from '../../src/domain.ts';
+import type { CloudType } from '../../src/domain.ts';
 
 const typeTallySchema = z.object({
   deliveries: z.int().describe('Requests sent, including repetitions'),
@@ -10,7 +10,7 @@ const typeTallySchema = z.object({
 });
 
 /** Delivery counts by message type. */
-export const tallySchema = z.record(z.enum(MESSAGE_TYPES), typeTallySchema);
+export const tallySchema = z.record(z.enum(CLOUD_TYPES), typeTallySchema);
 
 type Counts = z.output<typeof tallySchema>;
 
@@ -18,18 +18,18 @@ type Counts = z.output<typeof tallySchema>;
 export interface Tally {
   counts(): Counts;
   /** Counts the records of a new delivery. */
-  begun(type: MessageType, records: number): void;
-  sent(type: MessageType): void;
-  lost(type: MessageType): void;
+  begun(type: CloudType, records: number): void;
+  sent(type: CloudType): void;
+  lost(type: CloudType): void;
   /** Counts an answer by its HTTP status, or `failed` without an answer. */
-  answered(type: MessageType, status: number | 'failed'): void;
+  answered(type: CloudType, status: number | 'failed'): void;
 }
 
 /** Creates a tally of zeros. */
 export function createTally(): Tally {
   const counts = tallySchema.parse(
     Object.fromEntries(
-      MESSAGE_TYPES.map((type) => [type, { deliveries: 0, records: 0, lost: 0, answers: {} }]),
+      CLOUD_TYPES.map((type) => [type, { deliveries: 0, records: 0, lost: 0, answers: {} }]),
     ),
   );
   return {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createJournal } from '../events/journal.ts';
-import type { MessageType } from '../../src/domain.ts';
+import type { CloudType } from '../../src/domain.ts';
 import type { Entry } from '../events/journal.ts';
 import { logIn, manualClock, startEmulator } from './harness.ts';
 import type { Call } from './harness.ts';
@@ -148,7 +148,7 @@ describe('filters and order', () => {
 describe('log record and webhook of one event', () => {
   const DELAY_MS = 30_000;
 
-  async function events(faults: Record<string, unknown>, type: MessageType, count = 30) {
+  async function events(faults: Record<string, unknown>, type: CloudType, count = 30) {
     const setup = await setUp({ rate: 20 }, 'secret', [type]);
     await setup.call('POST', '/emulator/faults', { body: faults });
     setup.emulator.happen(type, count);

@@ -81,7 +81,7 @@ export function createIngestServer(options: IngestServerOptions): HttpListener {
       response.locals['isProven'] = addressed.isProven;
       const { status } = asHttpError(error);
       if (addressed.isProven && (status === 429 || status >= 500)) {
-        options.observer.deferred(source, messageType);
+        options.observer.deferred(source, addressed.messageType);
       }
       throw error;
     } finally {

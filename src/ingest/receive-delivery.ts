@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Durability, SentType } from '../domain.ts';
+import type { Durability, MessageType, SentType } from '../domain.ts';
 import { HttpError, OutageError } from '../errors.ts';
 import { newDeliveryId } from '../queue/delivery-batch.ts';
 import type { QueuedDelivery } from '../queue/delivery-batch.ts';

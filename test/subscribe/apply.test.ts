@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { MessageType } from '../../src/domain.ts';
+import type { CloudType } from '../../src/domain.ts';
 import { findSubscriptions } from '../../src/store/subscriptions.ts';
 import { changesOf } from '../../src/subscribe/plan.ts';
 import type { Goal } from '../../src/subscribe/subscriber.ts';
@@ -34,7 +34,7 @@ const foreign: Held = {
   status: 'DISABLED',
 };
 
-function subscriber(options: { secret?: string; types?: readonly MessageType[] } = {}) {
+function subscriber(options: { secret?: string; types?: readonly CloudType[] } = {}) {
   const { types = TYPES, ...rest } = options;
   return testSubscriber(cloud.baseUrl, { db: test.db, messageTypes: types, ...rest });
 }
