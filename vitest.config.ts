@@ -89,6 +89,17 @@ const skipped = [
   ...(isSet('ATTACKS') ? [] : [ATTACKS]),
 ];
 
+/** Each is set by the command of a suite of its own. */
+const SUITES = [
+  'SLOW_TESTS',
+  'LONG_TESTS',
+  'SERVER_TESTS',
+  'EMULATOR_TESTS',
+  'SIEM_TEST_EVENTS',
+  'CONSOLE_TEST',
+  'ATTACKS',
+];
+
 /** What a command runs unless it names files. */
 function included(): string[] {
   if (isSet('SLOW_TESTS')) return PROGRAM;
@@ -106,8 +117,8 @@ export default defineConfig({
     setupFiles: 'test/support/fast-check-seed.ts',
     // Most of the long tests wait for a program or for an outage to end, not for the processor.
     maxWorkers: 3,
-    // The files of a worker share its modules: to load them anew for each file took a fifth of the time.
-    isolate: false,
+    // The files of a worker share its modules: to load them anew for each file took a third of the time of `npm test`.
+    isolate: SUITES.some(isSet),
     // Patience for a busy machine, which costs nothing on an idle one: the slowest tests start the whole program, again
     // and again, and stop databases under it; alone, the slowest takes 20 s.
     testTimeout: 120_000,

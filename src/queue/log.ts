@@ -1,3 +1,4 @@
+import { SchemaMigrationRequiredError } from 'bullmq';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { describeError } from '../errors.ts';
@@ -64,6 +65,13 @@ export function logOutages(logger: Logger, name: string): OnError {
   return (error) => {
     if (logged.has(error.message)) return;
     logged.set(error.message, true);
-    logger.warn(`${name}: ${describeError(error)}`);
+    // At the first start, this process makes the queue's tables a moment later.
+    if (error.cause instanceof SchemaMigrationRequiredError) {
+      logger.info(
+        `${name}: the tables of the queue do not exist yet; deliveries wait on the disk until they do`,
+      );
+    } else {
+      logger.warn(`${name}: ${describeError(error)}`);
+    }
   };
 }

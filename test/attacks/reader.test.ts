@@ -170,6 +170,11 @@ describe('a reader', () => {
   });
 
   it('has ten connections, and no other database', async () => {
+    // Those of the tests before this one end when the server notices it.
+    await waitFor(async () => {
+      const sessions = await sql`select from pg_stat_activity where usename = 'xiq_reader'`.execute(admin);
+      return sessions.rows.length === 0;
+    });
     const clients = Array.from({ length: 11 }, () => new Client({ connectionString: url }));
     const results = await Promise.allSettled(clients.map((client) => client.connect()));
     const refused = results.filter(({ status }) => status === 'rejected').length;

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { pino } from 'pino';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { HttpError } from '../../src/errors.ts';
 import { createAdmission } from '../../src/ingest/admission.ts';
 import type { InFlight } from '../../src/ingest/admission.ts';
@@ -152,11 +152,12 @@ describe('admission of several sources', () => {
     const cut: string[] = [];
     const reading = ['first', 'second', 'third'].map((name) => {
       const inFlight = from(admission, 'noisy', 20 * KIB);
-      inFlight.reading((error) => {
+      const stop = inFlight.reading((error) => {
         expect(error).toMatchObject({ status: 503, retryAfter: 5 });
         cut.push(name);
         inFlight.release();
       });
+      onTestFinished(stop);
       return inFlight;
     });
     reading[0]?.add(50 * KIB);

@@ -154,7 +154,9 @@ describe('the way into a queue in Postgres', () => {
     const database = await createTestDatabase();
     cleanUps.push(() => database.drop());
     await sql`alter schema bullmq rename to not_yet`.execute(database.db);
-    const { queue, segments } = await open({ kind: 'postgres', databaseUrl: database.databaseUrl });
+    const { queue, segments, log } = await open({ kind: 'postgres', databaseUrl: database.databaseUrl });
+    await waitFor(() => log().includes('the tables of the queue do not exist yet'));
+    expect(log()).not.toContain('"level":40');
     expect(await queue.enqueue(delivery())).toBe('spooled');
     await sql`alter schema not_yet rename to bullmq`.execute(database.db);
     await waitFor(async () => (await segments()) === 0);
