@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
 
 /**
  * Node.js accepts one connection in each turn of the event loop: of 64 that a sender opens at once, and fills with bodies,
@@ -16,16 +16,9 @@ export interface Acceptors {
   close(): void;
 }
 
-/** Creates the sockets. The server gets their connections as its own, and has at most `maxConnections` of all. */
-export function createAcceptors(server: Server, maxConnections: number): Acceptors {
+/** Creates the sockets. The server gets their connections as its own. */
+export function createAcceptors(server: Server): Acceptors {
   const others: Server[] = [];
-  let open = 0;
-  // The server's own limit counts only what it has accepted itself.
-  server.on('connection', (socket: Socket) => {
-    open += 1;
-    socket.once('close', () => (open -= 1));
-    if (open > maxConnections) socket.destroy();
-  });
 
   async function addOne(port: number, host: string): Promise<void> {
     const other = createServer((socket) => server.emit('connection', socket));

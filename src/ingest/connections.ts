@@ -15,14 +15,20 @@ export interface Connections {
   readonly close: () => Promise<void>;
 }
 
-/** Tracks a server's connections. */
-export function trackConnections(server: Server | TlsServer, graceMs: number): Connections {
+/** Tracks a server's connections, and ends those beyond `maxConnections`. */
+export function trackConnections(
+  server: Server | TlsServer,
+  graceMs: number,
+  maxConnections: number,
+): Connections {
   let isDraining = false;
   const sockets = new Set<Socket>();
   const inProgress = new Set<ServerResponse>();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
+    // The server's own limit does not count the connections that other sockets have accepted for it.
+    if (sockets.size > maxConnections) socket.destroy();
   });
   server.prependListener('request', (_request, response: ServerResponse) => {
     inProgress.add(response);

@@ -58,8 +58,8 @@ export function createHttpListener(
   const options = { ...limits, requireHostHeader: false };
   const server: Server | TlsServer =
     tls === undefined ? createHttpServer(options) : createHttpsServer({ ...options, ...TLS_OPTIONS, ...tls });
-  const acceptors = createAcceptors(server, maxConnections);
-  const { drain, close } = trackConnections(server, CLOSE_GRACE_MS);
+  const acceptors = createAcceptors(server);
+  const { drain, close } = trackConnections(server, CLOSE_GRACE_MS, maxConnections);
   serveRequests(server, app);
   return {
     listen: (port, host) => acceptors.listen(port, host),

@@ -97,10 +97,10 @@ export function openDeliveryQueue({
     findStored,
     keepMs,
     logger,
-    onQueueState(works) {
+    onQueueState(works, reason) {
       if (works && !queueWorks) logger.info('the queue accepts deliveries again');
       queueWorks = works;
-      failure = works ? undefined : (failure ?? 'the queue does not answer');
+      failure = reason;
     },
   });
 

@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { createAcceptors } from '../../src/ingest/acceptors.ts';
+import { trackConnections } from '../../src/ingest/connections.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const opened: { close(): unknown }[] = [];
@@ -15,7 +16,8 @@ afterEach(() => {
 
 function open(maxConnections: number) {
   const server = createServer();
-  const acceptors = createAcceptors(server, maxConnections);
+  const acceptors = createAcceptors(server);
+  trackConnections(server, 0, maxConnections);
   opened.push(server, acceptors);
   let accepted = 0;
   server.on('connection', ({ destroyed }: Socket) => (accepted += destroyed ? 0 : 1));

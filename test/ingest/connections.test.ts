@@ -21,7 +21,7 @@ async function holding(graceMs: number, server = createServer()) {
   server.on('connection', () => {
     accepted += 1;
   });
-  const { drain, close } = trackConnections(server, graceMs);
+  const { drain, close } = trackConnections(server, graceMs, Infinity);
   server.on('request', (_request, response) => void inHand.push(response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

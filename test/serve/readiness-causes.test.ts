@@ -218,27 +218,31 @@ describe('readiness names, within 10 s,', () => {
     expect(line?.why).toMatch(/does not allow connections|disabled/);
   });
 
-  it('a Redis that was demoted', async () => {
-    const { databaseUrl } = await database();
-    const redis = await startRedis();
-    cleanUps.push(() => redis.stop());
-    const other = await startRedis();
-    cleanUps.push(() => other.stop());
-    const program = await start({
-      DATA_DIR: await directoryOfTest(),
-      DATABASE_URL: databaseUrl,
-      REDIS_URL: redis.url,
-    });
-    expect(await post(program)).toBe(200);
-    const admin = new Redis(redis.url);
-    cleanUps.push(() => admin.quit());
-    await admin.replicaof('127.0.0.1', Number(new URL(other.url).port));
-    expect(await post(program)).toBe(200);
-    expect(await named(program, 'queue', /queue: spooling: .*READONLY/)).toBe('spooling');
-    expect((await ready(program)).code).toBe(200);
-    await admin.replicaof('NO', 'ONE');
-    await waitFor(async () => (await ready(program)).status === 'ok', 30_000);
-  });
+  it.each(['a delivery', 'the service itself'])(
+    'a Redis that was demoted, as %s notices',
+    async (noticedBy) => {
+      const { databaseUrl } = await database();
+      const redis = await startRedis();
+      cleanUps.push(() => redis.stop());
+      const other = await startRedis();
+      cleanUps.push(() => other.stop());
+      const program = await start({
+        DATA_DIR: await directoryOfTest(),
+        DATABASE_URL: databaseUrl,
+        REDIS_URL: redis.url,
+      });
+      expect(await post(program)).toBe(200);
+      const admin = new Redis(redis.url);
+      cleanUps.push(() => admin.quit());
+      await admin.replicaof('127.0.0.1', Number(new URL(other.url).port));
+      if (noticedBy === 'a delivery') await post(program);
+      expect(await named(program, 'queue', /queue: spooling: .*READONLY/)).toBe('spooling');
+      expect(await post(program)).toBe(200);
+      expect((await ready(program)).code).toBe(200);
+      await admin.replicaof('NO', 'ONE');
+      await waitFor(async () => (await ready(program)).status === 'ok', 30_000);
+    },
+  );
 
   it('a disk that is nearly full', async () => {
     const { databaseUrl } = await database();

@@ -18,8 +18,8 @@ export interface DrainOptions {
   readonly findStored: FindStored | undefined;
   /** How long a segment stays after that, unless the commits are replicated, in ms. */
   readonly keepMs: number;
-  /** Called whenever the queue turns out to work, or not to work. */
-  readonly onQueueState: (works: boolean) => void;
+  /** Called whenever the queue turns out to work, or not to work: then with the reason. */
+  readonly onQueueState: (works: boolean, failure?: string) => void;
   readonly logger: Logger;
 }
 
@@ -71,7 +71,7 @@ async function findQueueWorking({ queue, spool, onQueueState }: DrainOptions): P
   try {
     await queue.check();
   } catch (error) {
-    onQueueState(false);
+    onQueueState(false, describeError(error));
     throw error;
   }
   // With a backlog, only its first batch shows that the queue accepts one: a full Redis also answers the check.

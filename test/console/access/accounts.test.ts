@@ -70,6 +70,7 @@ afterEach(async () => {
   await other.close();
   await database.drop();
 });
+
 /** A console process; several share the database. */
 const start = (token: string | undefined = TOKEN) =>
   startAdmin([area], database.db, {
