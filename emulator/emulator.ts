@@ -101,7 +101,9 @@ export function createEmulator(setup: EmulatorSetup = {}): Emulator {
       in_flight: sender.inFlight(),
       subscriptions: { enabled, disabled: targets().length - enabled },
       sent: tally.counts(),
-      logs: Object.fromEntries(LOG_KINDS.map((kind) => [kind, journal.list(kind).length])),
+      logs: Object.fromEntries(
+        [...LOG_KINDS, 'alert' as const].map((kind) => [kind, journal.list(kind).length]),
+      ),
       faults: faults.current(),
     };
   }

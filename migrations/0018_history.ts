@@ -54,7 +54,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     'column history_records.occurred_at': 'The time of the log record',
     'column history_records.event_id': 'Null: the record was fetched and is in quarantine',
     'column history_records.event_occurred_at': 'The time of the event, which differs if the clocks do',
-    'column history_records.status': 'The latest status of a text message or an e-mail; null for other types',
+    'column history_records.status':
+      'The latest status of a text message or an e-mail; of an alert, whether it is acknowledged; null for other types',
     'table superseded_events':
       'Events that were fetched from a log before their webhook arrived: the views show the webhook alone',
     'table history_progress': 'Up to when a source was compared with its history, as far as that was due',

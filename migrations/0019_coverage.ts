@@ -126,6 +126,7 @@ const WITH_HISTORY = [
   'CREDENTIAL_LOG_ALL',
   'EMAIL_LOG_ALL',
   'SMS_LOG_ALL',
+  'ALERT',
 ];
 
 async function createView(db: Kysely<unknown>): Promise<void> {

@@ -60,6 +60,29 @@ describe('the list of alerts', () => {
     expect((await call('GET', '/alerts')).status).toBe(422);
   });
 
+  it('has the alerts of a time range, both ends included, page by page', async () => {
+    const clock = manualClock();
+    const { call, emulator } = await startEmulator({
+      clock,
+      dialect: 'vendor',
+      scale: { devices: 40, clients: 10, users: 5 },
+    });
+    const begin = clock.now();
+    for (let minute = 0; minute < 8; minute += 1) {
+      emulator.happen('ALERT');
+      await clock.advance(60_000);
+    }
+    const read = async (query: string) => pageSchema.parse((await call('GET', `/alerts?${query}`)).body);
+    const all = await read(`limit=100&startTime=${begin}&endTime=${clock.now()}`);
+    expect(all.data).toHaveLength(8);
+    const span = `startTime=${begin + 60_000}&endTime=${begin + 5 * 60_000}`;
+    const pages = await Promise.all([1, 2, 3].map((page) => read(`limit=2&page=${page}&${span}`)));
+    expect(pages.map(({ total_count: total }) => total)).toEqual([5, 5, 5]);
+    expect(pages.map(({ data }) => data.length)).toEqual([2, 2, 1]);
+    expect(pages.flatMap(({ data }) => data)).toEqual(all.data.slice(1, 6));
+    expect((await call('GET', `/alerts?limit=101&${span}`)).status).toBe(422);
+  });
+
   it('knows who acknowledged what', async () => {
     const { call, all } = await withAlerts();
     const [first] = all;

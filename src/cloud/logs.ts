@@ -1,18 +1,27 @@
-import { AUDIT_WINDOW_MS, LOG_PAGE_LIMITS, logRecordSchema } from './contract/logs.ts';
-import type { LogKind, LogRecord } from './contract/logs.ts';
+import { path } from './addresses.ts';
+import { CloudApiError } from './cloud-api-error.ts';
+import {
+  alertSchema,
+  AUDIT_WINDOW_MS,
+  fullDescriptionSchema,
+  LOG_PAGE_LIMITS,
+  logRecordSchema,
+} from './contract/logs.ts';
+import type { HistoryKind, LogRecord } from './contract/logs.ts';
 import type { Call } from './exchange.ts';
+import { readJson } from './json.ts';
 import { listAll } from './paging.ts';
 import type { Request } from './request.ts';
 
 /** The log to read, and the time range in epoch milliseconds. */
 interface LogQuery {
-  kind: LogKind;
+  kind: HistoryKind;
   from: number;
   to: number;
   signal?: AbortSignal | undefined;
 }
 
-/** The logs of the cloud. */
+/** The logs of the cloud, and its alerts. */
 export interface Logs {
   /**
    * Returns the records of a time range as the cloud sends them, fetched page by page while they are consumed. A range of
@@ -20,6 +29,8 @@ export interface Logs {
    * the log grows in the meantime or if it lies between two windows.
    */
   read(query: LogQuery): AsyncGenerator<LogRecord, void, undefined>;
+  /** The whole description of an audit record, by its `full_description_id`. Undefined if the cloud does not have it. */
+  fullDescription(id: string, signal?: AbortSignal): Promise<string | undefined>;
 }
 
 export function createLogs(request: Request<Call>): Logs {
@@ -27,16 +38,32 @@ export function createLogs(request: Request<Call>): Logs {
     async *read({ kind, from, to, signal }) {
       for (const window of windows(from, to, kind === 'audit' ? AUDIT_WINDOW_MS : Infinity)) {
         const limit = LOG_PAGE_LIMITS[kind];
-        yield* listAll(request, {
-          path: `/logs/${kind}`,
-          query: window,
-          limit,
-          item: logRecordSchema,
-          signal,
-        });
+        if (kind === 'alerts') {
+          const query = { ...window, sortField: 'TIMESTAMP', order: 'ASC' };
+          yield* listAll(request, { path: '/alerts', query, limit, item: alertSchema, signal });
+        } else {
+          const at = `/logs/${kind}`;
+          yield* listAll(request, { path: at, query: window, limit, item: logRecordSchema, signal });
+        }
+      }
+    },
+    async fullDescription(id, signal) {
+      try {
+        const at = path`/logs/audit/full-descriptions/${id}`;
+        const answer = await request({ method: 'GET', path: at, signal });
+        return readJson(fullDescriptionSchema, answer).description;
+      } catch (error) {
+        if (!isAboutOne(error)) throw error;
+        return undefined;
       }
     },
   };
+}
+
+/** Whether another description might be read: the credentials are accepted, and the cloud is neither down nor busy. */
+function isAboutOne(error: unknown): boolean {
+  const status = error instanceof CloudApiError ? error.status : undefined;
+  return status !== undefined && status < 500 && status !== 401 && status !== 429;
 }
 
 function* windows(

@@ -3,7 +3,7 @@ import { CloudApiError } from './cloud-api-error.ts';
 import { homeAccountSchema, viqInfoSchema } from './contract/account.ts';
 import { alertSubscriptionSchema } from './contract/alert-subscription.ts';
 import { permissionCheckResponseSchema, permissionSchema, tokenInfoSchema } from './contract/auth.ts';
-import { ALERT_MEMBERS, LOG_KINDS, LOG_MEMBERS, logRecordSchema } from './contract/logs.ts';
+import { ALERT_MEMBERS, alertSchema, LOG_KINDS, LOG_MEMBERS, logRecordSchema } from './contract/logs.ts';
 import { LIST_FORMS } from './contract/shared.ts';
 import { subscriptionSchema } from './contract/subscription.ts';
 import type { Answer, Call } from './exchange.ts';
@@ -60,7 +60,7 @@ export function probesAt(now: number): Probe[] {
       Object.keys(alertSubscriptionSchema.shape),
     ),
     ...LOG_KINDS.map((kind) => list(`/logs/${kind}`, lastDay, logRecordSchema, LOG_MEMBERS[kind])),
-    list('/alerts', lastDay, logRecordSchema.pick({ id: true }), ALERT_MEMBERS),
+    list('/alerts', lastDay, alertSchema, ALERT_MEMBERS),
     beyondLimit('/logs/audit', 'limit 500', { ...lastDay, limit: 500 }),
     beyondLimit('/logs/audit', '31 days', { ...lastDay, startTime: now - 31 * DAY_MS }),
     beyondLimit('/logs/auth', 'limit 101', { ...lastDay, limit: 101 }),

@@ -6,6 +6,8 @@ export interface CallBudget {
   readonly fetch: typeof globalThis.fetch;
   /** Throws a BudgetSpentError when no call is left. */
   check(): void;
+  /** Whether calls that a comparison can do without may be made: the first half of those at once. */
+  isAmple(): boolean;
 }
 
 /** No call is left for now. */
@@ -22,16 +24,21 @@ const HOUR_MS = 60 * 60 * 1000;
 export function createCallBudget(clock: Clock, send = globalThis.fetch): CallBudget {
   let left = AT_ONCE;
   let countedAt = clock.now();
+  function leftNow(): number {
+    const now = clock.now();
+    left = Math.min(AT_ONCE, left + ((now - countedAt) / HOUR_MS) * PER_HOUR);
+    countedAt = now;
+    return left;
+  }
+
   return {
     async fetch(input, init) {
       left -= 1;
       return send(input, init);
     },
+    isAmple: () => leftNow() > AT_ONCE / 2,
     check() {
-      const now = clock.now();
-      left = Math.min(AT_ONCE, left + ((now - countedAt) / HOUR_MS) * PER_HOUR);
-      countedAt = now;
-      if (left < 1)
+      if (leftNow() < 1)
         throw new BudgetSpentError('the calls for comparisons with the history are used up for now');
     },
   };

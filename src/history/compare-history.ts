@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { LogRecord } from '../cloud/contract/logs.ts';
 import type { Logs } from '../cloud/logs.ts';
+import { parseTime } from '../parse-time.ts';
 import type { Db } from '../store/database.ts';
 import {
   findFetched,
@@ -69,6 +70,8 @@ export interface HistoryContext {
   ) => Promise<void>;
   /** Called for each log record that is read. What it throws ends the comparison; nothing is stored then. */
   readonly onRecord?: (() => void) | undefined;
+  /** Whether the whole description of a missing audit event may be fetched now. By default it may. */
+  readonly mayDescribe?: () => boolean;
   /** Called after each comparison that was not a dry run. */
   readonly onCompared?: OnCompared | undefined;
   /** Nothing is written. */
@@ -157,13 +160,22 @@ async function findKnown(
     rows.filter(({ origin }) => origin === 'backfill').map((row) => [row.recordId, row]),
   );
   return [...records].flatMap(([logId, record]): Logged[] => {
-    const { timestamp } = record;
-    if (typeof timestamp !== 'number') return [];
+    const at = timeOf(record);
+    if (at === undefined) return [];
     const known = links.get(logId);
     const event = fetched.get(logId);
     const link = event === undefined ? known : { event };
-    return [{ record, logId, at: timestamp, link, status: known?.status, fetched: event }];
+    return [{ record, logId, at, link, status: known?.status, fetched: event }];
   });
+}
+
+/** Epoch milliseconds: log records have those, alerts a date-time, whose offset may be `+0000`. */
+function timeOf({ id, timestamp }: LogRecord): number | undefined {
+  if (typeof timestamp !== 'string') return timestamp ?? undefined;
+  const time = parseTime(timestamp.trim().replace(/([+-]\d\d)(\d\d)$/, '$1:$2'), new Date(0));
+  // Without it, the quarter would seem to be complete.
+  if (time === undefined) throw new Error(`The time of the alert ${id} is no date-time: "${timestamp}".`);
+  return time.getTime();
 }
 
 /**
@@ -187,7 +199,14 @@ async function findPartners(
     );
     return { logged, pushed, webhooks, paired, missing };
   };
-  const matches = await match(messageType, webhooks, open, toleranceMs);
+  // From all of them: also a pair of an earlier comparison shows which columns both sides have.
+  const keyOf = keyMaker(
+    messageType,
+    pushed.map(({ payload }) => payload),
+    logged.map(({ record }) => record),
+  );
+  const matcher = { messageType, keyOf, toleranceMs };
+  const matches = await match(matcher, webhooks, open);
   if (matches.length === open.length || matches.length === webhooks.length) return withPairs(matches);
 
   const ids = new Set(pushed.map(({ eventId }) => eventId));
@@ -201,25 +220,25 @@ async function findPartners(
   ]);
   const isOpen = new Set(open);
   const both = logged.filter((one) => isOpen.has(one) || known.has(one.logId));
-  const again = await match(messageType, pushed, both, toleranceMs, known);
+  const again = await match(matcher, pushed, both, known);
   const changed = again.filter((pair) => known.get(pair.logged) !== pair.webhook);
   const kept = new Set(changed.map((pair) => pair.logged));
   return withPairs([...matches.filter((pair) => !kept.has(pair.logged)), ...changed]);
 }
 
+interface Matcher {
+  readonly messageType: LoggedType;
+  readonly keyOf: ReturnType<typeof keyMaker>;
+  readonly toleranceMs: number;
+}
+
 /** Pairs webhooks with log records of the same natural key, beginning with known pairs: the webhook of a record. */
 async function match(
-  messageType: LoggedType,
+  { messageType, keyOf, toleranceMs }: Matcher,
   webhooks: readonly HistoryRow[],
   logged: readonly Logged[],
-  toleranceMs: number,
   known: ReadonlyMap<string, string> = new Map(),
 ): Promise<Match[]> {
-  const keyOf = keyMaker(
-    messageType,
-    webhooks.map(({ payload }) => payload),
-    logged.map(({ record }) => record),
-  );
   const { text = '' } = historyOf(messageType);
   const textOf = columnReader(messageType, text);
   const pushed = webhooks.map(({ eventId, occurredAt, payload }) => ({
@@ -314,10 +333,11 @@ const MAX_RECORDS = 500;
 
 /** Stores what is missing, and records what the comparison found. */
 async function save(
-  { db, storeMissing }: HistoryContext,
+  context: HistoryContext,
   query: HistoryQuery,
   { logged, pushed, paired, missing }: Found,
 ): Promise<void> {
+  const { db, storeMissing } = context;
   const { source, messageType } = query;
   const readStatus = columnReader(messageType, historyOf(messageType).status ?? '');
   const statusOf = (record: LogRecord) => readStatus(record) || null;
@@ -339,11 +359,9 @@ async function save(
   }
   for (let begin = 0; begin < missing.length; begin += MAX_RECORDS) {
     const some = missing.slice(begin, begin + MAX_RECORDS);
-    await storeMissing(
-      source,
-      messageType,
-      some.map(({ record }) => record),
-    );
+    const whole: LogRecord[] = [];
+    for (const { record } of some) whole.push(await describe(context, record));
+    await storeMissing(source, messageType, whole);
     const stored = await findFetched(
       db,
       query,
@@ -354,4 +372,22 @@ async function save(
     }
   }
   await saveHistory(db, query, links, superseded);
+}
+
+/**
+ * An audit record with its whole description, of which the log has a summary, so that the stored event is not poorer than
+ * that of a webhook. As it is if the cloud does not have the whole, or no call is to spare. The summary is kept in either
+ * case: the webhook is found by it.
+ */
+async function describe(
+  { logs, mayDescribe = () => true, signal }: HistoryContext,
+  record: LogRecord,
+): Promise<LogRecord> {
+  const { full_description_id: id, description: summary } = record;
+  const hasId = (typeof id === 'number' && id > 0) || (typeof id === 'string' && id !== '');
+  if (!hasId || !mayDescribe()) return record;
+  const whole = await logs.fullDescription(String(id), signal);
+  if (whole === undefined) return record;
+  const isBegun = typeof summary !== 'string' || whole.startsWith(summary);
+  return { ...record, description: isBegun ? whole : `${summary}\n${whole}` };
 }

@@ -16,7 +16,7 @@ export interface SweptSource {
 }
 
 interface SweepOptions {
-  readonly context: Omit<HistoryContext, 'logs' | 'onRecord' | 'isDryRun'>;
+  readonly context: Omit<HistoryContext, 'logs' | 'onRecord' | 'mayDescribe' | 'isDryRun'>;
   /** Identifies this process. */
   readonly holder: string;
   readonly logger: Logger;
@@ -85,7 +85,7 @@ export function createSweep({ context, holder, logger }: SweepOptions): Sweep {
       budget.check();
       try {
         const quarters = await compareHistory(
-          { ...context, logs, onRecord: () => budget.check() },
+          { ...context, logs, onRecord: () => budget.check(), mayDescribe: () => budget.isAmple() },
           { source, messageType, from: new Date(span.from), to: new Date(span.to) },
         );
         state.schedule.compared(span, at);
@@ -108,7 +108,7 @@ export function createSweep({ context, holder, logger }: SweepOptions): Sweep {
     reported.set(key, reason);
     logger[level](
       { source, messageType, err: error },
-      `can't compare with the history of the cloud (permission log:r): ${reason}`,
+      `can't compare with the history of the cloud (permission ${historyOf(messageType).permission}): ${reason}`,
     );
   }
 

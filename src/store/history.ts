@@ -74,7 +74,7 @@ export interface HistoryLink {
   readonly at: Date;
   /** Null if the record could not be stored as an event: it is in quarantine. */
   readonly event: StoredAt | null;
-  /** The latest status of a text message or an e-mail. */
+  /** The latest status of a text message or an e-mail; of an alert, whether it is acknowledged. */
   readonly status: string | null;
 }
 

@@ -48,6 +48,42 @@ describe('the span asked for', () => {
   });
 });
 
+test('alerts are read like a log, oldest first, with their time as sent', async () => {
+  const alert = { id: 'a-1', timestamp: '2026-11-10T10:00:00.000+00:00', acknowledged: false };
+  await using cloud = await startTestClient(inTurn({ json: { page: 1, total_pages: 1, data: [alert] } }));
+  expect(await Array.fromAsync(cloud.client.logs.read({ kind: 'alerts', from: 5, to: 9 }))).toEqual([alert]);
+  expect(cloud.received[0]?.url).toMatch(/^\/alerts\?/);
+  expect(queriesOf(cloud.received)).toEqual([
+    { startTime: '5', endTime: '9', sortField: 'TIMESTAMP', order: 'ASC', page: '1', limit: '100' },
+  ]);
+});
+
+describe('the whole description of an audit record', () => {
+  test('is read by its id, as the vendor describes it', async () => {
+    const json = { id: 77, timestamp: 1_633_024_800_123, device_id: 5, description: 'the whole' };
+    await using cloud = await startTestClient(inTurn({ json }));
+    expect(await cloud.client.logs.fullDescription('9223372036854775807')).toBe('the whole');
+    expect(cloud.received.map(({ url }) => url)).toEqual([
+      '/logs/audit/full-descriptions/9223372036854775807',
+    ]);
+  });
+
+  test.each([
+    ['does not exist', { status: 404 }],
+    ['is not permitted', { status: 403 }],
+    ['is refused', { status: 422 }],
+    ['has no documented form', { json: [1] }],
+  ])('is nothing when it %s', async (_, answer) => {
+    await using cloud = await startTestClient(inTurn(answer));
+    expect(await cloud.client.logs.fullDescription('77')).toBeUndefined();
+  });
+
+  test('is an error when the cloud does not accept the token: other calls fail too', async () => {
+    await using cloud = await startTestClient(inTurn({ status: 401 }));
+    await expect(cloud.client.logs.fullDescription('77')).rejects.toMatchObject({ status: 401 });
+  });
+});
+
 test('all pages of all windows are read', async () => {
   await using cloud = await startTestClient((call, index) => {
     const [query] = queriesOf([call]);

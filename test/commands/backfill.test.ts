@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
 import { createCall, startReceiver, subscriptionsTo } from '../../emulator/test/harness.ts';
-import { isMessageType, MESSAGE_TYPES } from '../../src/domain.ts';
+import { CLOUD_TYPES, isMessageType, MESSAGE_TYPES } from '../../src/domain.ts';
 import { createBatchStore } from '../../src/handlers/store-batch.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
@@ -19,9 +19,16 @@ beforeAll(async () => {
 });
 afterAll(() => test.drop());
 
-const Result = z.object({ only_log: z.number(), only_webhook: z.number(), error: z.null() });
+const Result = z.object({
+  message_type: z.string(),
+  only_log: z.number(),
+  only_webhook: z.number(),
+  error: z.null(),
+});
 
-const LOGGED = MESSAGE_TYPES.filter((type) => /^(AUDIT|AUTH|ACCOUNTING|CREDENTIAL|EMAIL|SMS)/.test(type));
+const LOGGED = MESSAGE_TYPES.filter((type) =>
+  /^(AUDIT|AUTH|ACCOUNTING|CREDENTIAL|EMAIL|SMS|ALERT)/.test(type),
+);
 
 /** The number of visible events of each message type. */
 async function rows(): Promise<Record<string, number>> {
@@ -39,14 +46,26 @@ describe('backfill', () => {
       const { username, password } = EMULATOR_LOGINS.administrator;
       const login = await createCall(url)('POST', '/login', { body: { username, password } });
       const { access_token: token } = z.object({ access_token: z.string() }).parse(login.body);
-      const body = subscriptionsTo(receiver.url, SECRET, LOGGED);
+      const pushed = CLOUD_TYPES.filter((type) => type !== 'ALERT' && LOGGED.includes(type));
+      const body = subscriptionsTo(receiver.url, SECRET, pushed);
       const call = createCall(url, token);
       expect((await call('POST', '/subscriptions/webhook', { body })).status).toBeLessThan(300);
+      const alerts = {
+        url: `${receiver.url}/ALERT`,
+        secret: SECRET,
+        is_enabled: true,
+        is_subscribe_all: true,
+      };
+      const made = await call('POST', '/alert-subscriptions/webhooks', {
+        body: { ...alerts, alert_policy_ids: [] },
+      });
+      const { id: alertSubscription } = z.object({ id: z.int() }).parse(made.body);
       const sent = () => new Set(receiver.received.map(({ path }) => path));
       await waitFor(() => sent().size === LOGGED.length && receiver.received.length > 400);
       const list = await call('GET', '/subscriptions/webhook');
       const ids = [...JSON.stringify(list.body).matchAll(/"id":(\d+)/g)].map(([, id]) => id);
       for (const id of ids) await call('DELETE', `/subscriptions/webhook/${id}`);
+      await call('DELETE', `/alert-subscriptions/webhooks/${alertSubscription}`);
       await waitFor(() => emulator.status().in_flight === 0);
 
       // Every third delivery was lost.
@@ -60,6 +79,7 @@ describe('backfill', () => {
       const settings = {
         DATABASE_URL: test.databaseUrl,
         WEBHOOK_SECRET: SECRET,
+        MESSAGE_TYPES: LOGGED.join(','),
         CLOUD_API_URL: url,
         CLOUD_USERNAME: username,
         CLOUD_PASSWORD: password,
@@ -91,6 +111,7 @@ describe('backfill', () => {
         list.reduce((sum, one) => sum + one[member], 0);
       expect(total(planned, 'only_log')).toBe(total(done, 'only_log'));
       expect(total(done, 'only_log')).toBeGreaterThan(100);
+      expect(done.find((one) => one.message_type === 'ALERT')?.only_log).toBeGreaterThan(0);
       expect(total(done, 'only_webhook')).toBe(0);
       const logged = emulator.status().logs;
       const after = await rows();

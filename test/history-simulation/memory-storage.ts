@@ -54,7 +54,7 @@ export function createMemoryStorage(): Storage {
       for (const record of records) {
         store(messageType, {
           eventId: `${messageType} ${JSON.stringify(record)}`,
-          occurredAt: new Date(Number(record['timestamp'])),
+          occurredAt: new Date(record.timestamp ?? NaN),
           origin: 'backfill',
           recordId: String(record.id),
           isLinked: false,

@@ -131,6 +131,7 @@ const PAGE = 100;
 /** The log API: what is visible by now, with the status of now, page by page. */
 function logsOf({ log }: World, clock: { now(): number }, budget: CallBudget): HistoryContext['logs'] {
   const ofKind = Map.groupBy(log, ({ messageType }) => historyOf(messageType).kind);
+  const byLogId = new Map(log.map(({ logId, description }) => [logId, description]));
   return {
     async *read({ kind, from, to }): AsyncGenerator<LogRecord, void, undefined> {
       const now = clock.now();
@@ -140,9 +141,13 @@ function logsOf({ log }: World, clock: { now(): number }, budget: CallBudget): H
       for (let begin = 0; begin === 0 || begin < found.length; begin += PAGE) {
         await budget.fetch('https://cloud.test');
         for (const { record, later } of found.slice(begin, begin + PAGE)) {
-          yield later !== undefined && later.at <= now ? { ...record, status: later.status } : record;
+          yield later !== undefined && later.at <= now ? { ...record, ...later.changed } : record;
         }
       }
+    },
+    async fullDescription(id) {
+      await budget.fetch('https://cloud.test');
+      return byLogId.get(id);
     },
   };
 }

@@ -18,7 +18,7 @@ const MOST_LATE_MS = 6 * HOUR;
 
 const OUTAGE_MS = 3 * HOUR;
 
-type Fields = Readonly<Record<string, string | number>>;
+type Fields = Readonly<Record<string, string | number | boolean | Readonly<Record<string, string>>>>;
 
 /** An event in the log of the cloud. */
 export interface LogEntry {
@@ -30,8 +30,10 @@ export interface LogEntry {
   /** The events that may be confused with each other: `u12`, the user name in their records. */
   readonly cluster: string;
   readonly record: LogRecord;
+  /** Of an audit event: the beginning of it is in the record. */
+  readonly description: string | undefined;
   /** The status that the record gets later. */
-  readonly later: { readonly at: number; readonly status: string } | undefined;
+  readonly later: { readonly at: number; readonly status: string; readonly changed: Fields } | undefined;
 }
 
 /** A webhook that the cloud sends. */
@@ -61,6 +63,7 @@ const TYPES: readonly LoggedType[] = [
   'CREDENTIAL_LOG_ALL',
   'EMAIL_LOG_ALL',
   'SMS_LOG_ALL',
+  'ALERT',
 ];
 
 /** How likely what is in this run, drawn once. */
@@ -70,6 +73,8 @@ interface Habits {
   /** The clock of the webhooks is this much ahead of that of the log. */
   readonly skewMs: number;
   readonly jitterMs: number;
+  /** Whether the webhook of an alert has the id of the alert. */
+  readonly hasAlertId: boolean;
 }
 
 /** Draws a run with about so many events. */
@@ -82,6 +87,7 @@ export function drawWorld(seed: number, events: number): World {
     lateShare: random.int(0, 30) / 100,
     skewMs: random.chance(0.5) ? random.int(-900, 900) : 0,
     jitterMs: random.chance(0.5) ? 500 : 0,
+    hasAlertId: random.chance(0.5),
   };
   const outageAt = START + random.int(HOUR, EVENTS_MS - OUTAGE_MS);
   const log: LogEntry[] = [];
@@ -115,26 +121,40 @@ function drawCluster(random: Random, habits: Habits, messageType: LoggedType, nu
     const content = contentOf(random, messageType, cluster, at);
     const lateMs = random.chance(habits.lateShare) ? random.int(0, MOST_LATE_MS) : random.int(0, MINUTE);
     const logId = String(number * 10 + index + 1);
-    const summary = random.chance(0.5) ? shortened(content) : content;
+    const isShortened = random.chance(0.5);
+    const summary = isShortened ? shortened(content, logId) : content;
+    const isAlert = messageType === 'ALERT';
+    const { description } = content;
     entries.push({
       messageType,
       logId,
       at,
       visibleAt: at + lateMs,
       cluster,
-      record: { id: Number(logId), timestamp: at, ...inSnakeCase(summary) },
-      later:
-        content['status'] === undefined
-          ? undefined
-          : { at: at + random.int(MINUTE, 5 * HOUR), status: 'SUCCESS' },
+      record: {
+        id: isAlert ? logId : Number(logId),
+        timestamp: isAlert ? new Date(at).toISOString() : at,
+        ...inSnakeCase(summary),
+      },
+      description: typeof description === 'string' ? description : undefined,
+      later: drawLater(random, content, at),
     });
     if (random.chance(habits.dropShare)) dropped += 1;
     else {
       const skew = habits.skewMs + random.int(-habits.jitterMs, habits.jitterMs);
-      sent.push({ at, record: { ownerId: 1, orgId: 0, id: null, timeStamp: at + skew, ...content } });
+      const id = isAlert && habits.hasAlertId ? logId : null;
+      sent.push({ at, record: { ownerId: 1, orgId: 0, id, timeStamp: at + skew, ...content } });
     }
   }
   return { entries, deliveries: deliver(random, messageType, sent), dropped };
+}
+
+function drawLater(random: Random, content: Fields, at: number): LogEntry['later'] {
+  const changed = 'status' in content ? { status: 'SUCCESS' } : { acknowledged: true };
+  const [name, value] = Object.entries(changed)[0] ?? ['', ''];
+  return name in content
+    ? { at: at + random.int(MINUTE, 5 * HOUR), status: String(value), changed }
+    : undefined;
 }
 
 /** Together or one by one, mostly at once, at times late, at times twice. */
@@ -189,13 +209,22 @@ function contentOf(random: Random, messageType: LoggedType, cluster: string, at:
       };
     case 'SMS_LOG_ALL':
       return { username: cluster, userId: number, customerId: 7, tel: '+491234567', status: 'SEND_OUT' };
+    case 'ALERT':
+      return {
+        username: cluster,
+        alertPolicyId: 3,
+        alertRuleId: random.pick([31, 32]),
+        source: { source_id: cluster, source_name: `ap ${cluster}` },
+        acknowledged: false,
+      };
   }
 }
 
-/** The log of audit events has a summary: the beginning of the description. */
-const shortened = (content: Fields): Fields => {
+/** The log of audit events has a summary: the beginning of the description. The whole has the same id here. */
+const shortened = (content: Fields, logId: string): Fields => {
   const { description, ...others } = content;
-  return typeof description === 'string' ? { ...others, description: description.slice(0, 24) } : content;
+  if (typeof description !== 'string') return content;
+  return { ...others, description: description.slice(0, 24), fullDescriptionId: Number(logId) };
 };
 
 const inSnakeCase = (content: Fields): Fields =>

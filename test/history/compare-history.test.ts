@@ -68,6 +68,17 @@ function audit(id: number, at: number, { description = 'changed', skew = 0, user
   };
 }
 
+/** An alert of `GET /alerts`. */
+const alertAt = (id: string, at: number, device = '7') => ({
+  id,
+  timestamp: new Date(FROM + at).toISOString().replace('Z', '+0000'),
+  alert_policy_id: 3,
+  alert_rule_id: 31,
+  summary: 'CPU usage high',
+  source: { source_id: device, source_name: `ap ${device}` },
+  acknowledged: false,
+});
+
 const visible = async (view = 'audit_log') =>
   (
     await sql<{ origin: string; recordId: string | null }>`
@@ -219,6 +230,97 @@ describe('a comparison', () => {
       { log_id: '5', status: 'SUCCESS', changed: true },
       { log_id: '6', status: 'FAIL', changed: true },
     ]);
+  });
+
+  it.each(['with', 'without'])(
+    'finds the webhook of an alert %s its id, and records that it was acknowledged',
+    async (has) => {
+      const webhookOf = ({ id, source, timestamp, ...alert }: ReturnType<typeof alertAt>) => ({
+        id: has === 'with' ? id : null,
+        alertSource: 'unknown member',
+        alertPolicyId: alert.alert_policy_id,
+        alertRuleId: alert.alert_rule_id,
+        source: { sourceId: source.source_id },
+        timestamp,
+      });
+      const alerts = [alertAt('a', 1_000), alertAt('b', 1_500, '8'), alertAt('c', 30_000)];
+      log.records = alerts;
+      await receive('ALERT', ...alerts.slice(1).map(webhookOf));
+      expect(sumQuarters(await compare('ALERT'))).toMatchObject({ matched: 2, onlyLog: 1, ambiguous: 0 });
+      expect((await visible('alert_log')).filter(({ origin }) => origin === 'backfill')).toEqual([
+        { origin: 'backfill', recordId: 'a' },
+      ]);
+      log.records = alerts.map((alert) => ({ ...alert, acknowledged: true, acknowledged_username: 'jane' }));
+      expect(sumQuarters(await compare('ALERT'))).toMatchObject({ matched: 3, onlyLog: 0 });
+      const { rows } = await sql`select log_id, status from history_records order by 1`.execute(test.db);
+      expect(rows).toEqual(['a', 'b', 'c'].map((log_id) => ({ log_id, status: 'true' })));
+      // The webhook of the fetched one comes after all.
+      await receive('ALERT', ...alerts.slice(0, 1).map(webhookOf));
+      await compare('ALERT');
+      expect((await visible('alert_log')).map(({ origin }) => origin)).toEqual([
+        'webhook',
+        'webhook',
+        'webhook',
+      ]);
+    },
+  );
+
+  it('ends with an error if the time of an alert cannot be read: nothing would be proven', async () => {
+    const seen: unknown[] = [];
+    const logs = {
+      ...log,
+      read: async function* () {
+        yield { ...alertAt('a', 0), timestamp: 'today' };
+      },
+    };
+    await expect(compare('ALERT', { logs, onCompared: () => void seen.push(1) })).rejects.toThrow('"today"');
+    expect(seen).toEqual([]);
+  });
+
+  it('tells two alerts of one rule and source apart by an id that both sides have', async () => {
+    const [lost, received] = [alertAt('a', 1_000), alertAt('b', 1_400)];
+    // Another pair shows that the ids are the same.
+    const before = alertAt('0', 500, '8');
+    log.records = [before, lost];
+    await receive('ALERT', before, received);
+    expect(sumQuarters(await compare('ALERT'))).toMatchObject({ matched: 1, onlyWebhook: 1, onlyLog: 1 });
+    log.records = [before, lost, received];
+    expect(sumQuarters(await compare('ALERT'))).toMatchObject({ matched: 3, onlyLog: 0 });
+    expect((await visible('alert_log')).map(({ recordId }) => recordId)).toEqual(['0', 'a', 'b']);
+  });
+
+  it('fetches the whole description of a missing audit event, and finds its webhook by the summary', async () => {
+    const whole = 'changed the SSID of the lobby and of 40 other sites';
+    const events = [audit(1, 1_000, { description: whole }), audit(2, 9_000), audit(3, 20_000)];
+    log.descriptions.set('77', whole);
+    log.descriptions.set('78', 'device 5: radio off');
+    log.records = [
+      { ...events[0]?.logged, id: 1, description: 'changed the SSID', full_description_id: 77 },
+      { ...events[1]?.logged, id: 2, full_description_id: 404 },
+      { ...events[2]?.logged, id: 3, full_description_id: 78 },
+    ];
+    await compare();
+    const { rows } = await sql<{ description: string }>`
+      select description from audit_log order by occurred_at`.execute(test.db);
+    expect(rows.map(({ description }) => description)).toEqual([
+      whole,
+      'changed',
+      'changed\ndevice 5: radio off',
+    ]);
+    expect(sumQuarters(await compare())).toMatchObject({ matched: 3, onlyLog: 0 });
+    await receive('AUDIT_LOG_ALL', ...events.map(({ webhook }) => webhook));
+    await compare();
+    expect((await visible()).map(({ origin }) => origin)).toEqual(['webhook', 'webhook', 'webhook']);
+  });
+
+  it('asks for no description of an event that a webhook brought, nor in a dry run', async () => {
+    const event = audit(1, 1_000);
+    log.fullDescription = () => Promise.reject(new Error('asked'));
+    log.records = [{ ...event.logged, full_description_id: 77 }];
+    expect(sumQuarters(await compare('AUDIT_LOG_ALL', { isDryRun: true }))).toMatchObject({ onlyLog: 1 });
+    await expect(compare()).rejects.toThrow('asked');
+    await receive('AUDIT_LOG_ALL', event.webhook);
+    expect(sumQuarters(await compare())).toMatchObject({ matched: 1, onlyLog: 0 });
   });
 
   it('writes nothing in a dry run', async () => {

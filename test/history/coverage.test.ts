@@ -1,8 +1,11 @@
 import { array, assert, constantFrom, integer, property, record } from 'fast-check';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CLOUD_TYPES } from '../../src/domain.ts';
 import { QUARTER_MS } from '../../src/history/compare-history.ts';
 import { judgeQuarter, judgeRange, recordCoverage } from '../../src/history/coverage.ts';
 import type { FoundQuarter } from '../../src/history/coverage.ts';
+import { LOGGED_TYPES } from '../../src/history/log-kinds.ts';
 import { LATENESS_MS } from '../../src/history/schedule.ts';
 import { readQuarters } from '../../src/store/coverage.ts';
 import type { ComparedQuarter } from '../../src/store/coverage.ts';
@@ -128,6 +131,21 @@ describe('the table', () => {
     test = await createTestDatabase();
   });
   afterAll(() => test.drop());
+
+  it('has a state to be proven for every message type with a history, and for no other', async () => {
+    const since = new Date(Date.now() - HOUR);
+    for (const messageType of CLOUD_TYPES) {
+      await sql`
+        insert into subscriptions (source, message_type, url, application, status, created_at)
+        values ('types', ${messageType}, '', '', 'ENABLED', ${since})`.execute(test.db);
+    }
+    const read = await readQuarters(test.db, ALL_SOURCES, { since, until: new Date() });
+    const pending = read.filter(({ state }) => state === 'pending').map((one) => one.message_type);
+    expect(new Set(pending)).toEqual(new Set(LOGGED_TYPES));
+    const rest = read.filter((one) => !pending.includes(one.message_type));
+    expect(new Set(rest.map(({ state }) => state))).toEqual(new Set(['push only']));
+    await sql`delete from subscriptions where source = 'types'`.execute(test.db);
+  });
 
   it('keeps what comparisons have proven', async () => {
     const from = new Date(Math.floor(Date.now() / QUARTER_MS) * QUARTER_MS - 10 * HOUR);

@@ -36,7 +36,7 @@ beforeEach(async () => {
 });
 
 const clock = { now: () => now, sleep: async () => undefined };
-const plenty: CallBudget = { fetch, check: () => undefined };
+const plenty: CallBudget = { fetch, check: () => undefined, isAmple: () => true };
 
 /** A process that sweeps. */
 function startProcess(source: Partial<SweptSource> = {}) {
@@ -119,6 +119,7 @@ describe('a sweep', () => {
     const budget = createCallBudget(clock);
     const pages = 120;
     const logs: SweptSource['logs'] = {
+      ...log,
       async *read(query) {
         log.queries.push(query);
         // An hour has more pages than the budget has calls.
@@ -139,8 +140,42 @@ describe('a sweep', () => {
     expect((await fetched()).length).toBeGreaterThan(0);
   });
 
+  it('leaves half of its calls to the comparison: an audit event may keep its summary, but none waits', async () => {
+    const budget = createCallBudget(clock);
+    let described = 0;
+    const logs: SweptSource['logs'] = {
+      ...log,
+      read: (query) => log.read(query),
+      async fullDescription(id) {
+        await budget.fetch('data:,');
+        described += 1;
+        return `summary ${id}`;
+      },
+    };
+    log.records = Array.from({ length: 60 }, (_, id) => ({
+      id,
+      timestamp: now - HOUR + id * 10_000,
+      user_id: 1,
+      code: 2,
+      description: 'summary',
+      full_description_id: id + 1,
+    }));
+    await startProcess({ logs, budget, messageTypes: ['AUDIT_LOG_ALL'] }).round();
+    expect(described).toBeGreaterThan(30);
+    expect(described).toBeLessThan(45);
+    const { rows } = await sql<{ whole: boolean; count: number }>`
+      select description <> 'summary' as whole, count(*)::int as count from audit_log group by 1 order by 1`.execute(
+      test.db,
+    );
+    expect(rows).toEqual([
+      { whole: false, count: 60 - described },
+      { whole: true, count: described },
+    ]);
+  });
+
   it('goes on with the next message type when one cannot be read', async () => {
     const logs: SweptSource['logs'] = {
+      ...log,
       async *read(query) {
         if (query.kind === 'sms') throw new Error('no permission');
         yield* log.read(query);

@@ -45,7 +45,7 @@ it('serve fetches what no webhook brought, and reports what it may not read', as
     await waitFor(async () => (await events()).rows.length > 0);
     expect((await events()).rows).toEqual([{ origin: 'backfill', description: 'logged in', record_id: '1' }]);
     const refused = () => program.output().split("can't compare with the history of the cloud").length - 1;
-    await waitFor(() => refused() === 5);
+    await waitFor(() => refused() === 6);
   } finally {
     await program.end('SIGTERM');
   }

@@ -5,14 +5,18 @@ export const LOG_KINDS = ['audit', 'auth', 'accounting', 'credential', 'email', 
 
 export type LogKind = (typeof LOG_KINDS)[number];
 
+/** A log, or the alerts (`GET /alerts`), which are the log of alert webhooks. */
+export type HistoryKind = LogKind | 'alerts';
+
 /** The largest page `limit` of each log. The SDK allows 500 for the audit log; the published description refuses that. */
-export const LOG_PAGE_LIMITS: Readonly<Record<LogKind, number>> = {
+export const LOG_PAGE_LIMITS: Readonly<Record<HistoryKind, number>> = {
   audit: 100,
   auth: 100,
   accounting: 100,
   credential: 100,
   email: 100,
   sms: 100,
+  alerts: 100,
 };
 
 /** The longest span between `startTime` and `endTime` of one audit query, in milliseconds. */
@@ -31,7 +35,14 @@ export const logRecordSchema = z.looseObject({
   timestamp: z.int().nullish(),
 });
 
-export type LogRecord = z.output<typeof logRecordSchema>;
+/** An alert, whose time is a date-time. */
+export const alertSchema = logRecordSchema.extend({ timestamp: z.union([z.int(), z.string()]).nullish() });
+
+/** A record of a log, or an alert. */
+export type LogRecord = z.output<typeof alertSchema>;
+
+/** The whole description of an audit record (published description, `XiqAuditLogFullDescriptions`). */
+export const fullDescriptionSchema = z.looseObject({ description: z.string() });
 
 /** The documented members of the records of each log (published description 25.9.0-36; the specification shows none). */
 export const LOG_MEMBERS: Readonly<Record<LogKind, readonly string[]>> = {
