@@ -150,11 +150,10 @@ function drawCluster(random: Random, habits: Habits, messageType: LoggedType, nu
 }
 
 function drawLater(random: Random, content: Fields, at: number): LogEntry['later'] {
-  const changed = 'status' in content ? { status: 'SUCCESS' } : { acknowledged: true };
-  const [name, value] = Object.entries(changed)[0] ?? ['', ''];
-  return name in content
-    ? { at: at + random.int(MINUTE, 5 * HOUR), status: String(value), changed }
-    : undefined;
+  const later = () => at + random.int(MINUTE, 5 * HOUR);
+  if ('status' in content) return { at: later(), status: 'SUCCESS', changed: { status: 'SUCCESS' } };
+  if ('acknowledged' in content) return { at: later(), status: 'true', changed: { acknowledged: true } };
+  return undefined;
 }
 
 /** Together or one by one, mostly at once, at times late, at times twice. */
