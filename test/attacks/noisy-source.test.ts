@@ -23,10 +23,13 @@ const IS_SHORT = ATTACK_SECONDS < 10;
 const FACTOR = IS_SHORT ? 10 : 1;
 
 const PERIOD_MS = 50;
+
+/** A process that has just started is slow until its code is compiled. Answers count when it has had the noise for so long. */
+const WARM_UP_MS = 2_000;
 const LOOK_MS = 100;
 
 /** No delivery that is measured has this number. */
-const WARM_UP = 1_000_000;
+const FIRST_USER = 1_000_000;
 const MIB = 1024 * 1024;
 
 let database: TestDatabase;
@@ -45,7 +48,7 @@ async function start(settings: Readonly<Record<string, string>>): Promise<void> 
     ...settings,
   });
   // The first answer takes longer, whatever others send.
-  await post(WARM_UP);
+  await post(FIRST_USER);
 }
 
 beforeEach(async () => {
@@ -71,7 +74,8 @@ interface Noise {
 async function flood(noise: Noise, seconds = ATTACK_SECONDS): Promise<Record<string, number>> {
   const url = `${program.url}/ingest/noisy/LOCATION_AP_CENTRIC`;
   const options = { requests: null, stalls: false, ...noise, url, secret: SECRET, seconds };
-  const { stdout } = await run(process.execPath, [FLOOD, JSON.stringify(options)]);
+  // It would be on a machine of its own: here it gets what the service, its database and the quiet sender leave.
+  const { stdout } = await run('nice', ['-n', '19', process.execPath, FLOOD, JSON.stringify(options)]);
   return z.record(z.string(), z.number()).parse(JSON.parse(stdout));
 }
 
@@ -94,6 +98,7 @@ async function post(userId: number): Promise<Response> {
 
 /** Delivers as the quiet source until the attack ends, and looks for the rows. */
 async function deliverQuietly(attack: Promise<unknown>): Promise<Quiet> {
+  const began = performance.now();
   const answers: Record<string, number> = {};
   const deliveries: Promise<void>[] = [];
   const latencies: number[] = [];
@@ -104,12 +109,12 @@ async function deliverQuietly(attack: Promise<unknown>): Promise<Quiet> {
     const at = performance.now();
     due.set(userId, at);
     const response = await post(userId);
-    latencies.push(performance.now() - at);
+    if (at - began > WARM_UP_MS) latencies.push(performance.now() - at);
     answers[response.status] = (answers[response.status] ?? 0) + 1;
   };
   const look = async () => {
     const { rows } = await sql<{ userId: string }>`
-      select user_id as "userId" from audit_events where source = 'quiet' and user_id <> ${WARM_UP}`.execute(
+      select user_id as "userId" from audit_events where source = 'quiet' and user_id <> ${FIRST_USER}`.execute(
       database.db,
     );
     const now = performance.now();
