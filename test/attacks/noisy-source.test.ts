@@ -1,10 +1,7 @@
-import { execFile } from 'node:child_process';
 import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { z } from 'zod';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
@@ -14,9 +11,8 @@ import { hasRedisServer, startRedis } from '../support/redis.ts';
 import type { TestRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { ATTACK_SECONDS } from './measure.ts';
-
-const FLOOD = path.join(import.meta.dirname, 'flood-source.ts');
-const run = promisify(execFile);
+import { makeNoise } from './noise.ts';
+import type { Noise } from './noise.ts';
 
 /** The short form, which runs with each change, shares two cores with others: there, only a source that waits for another fails. */
 const IS_SHORT = ATTACK_SECONDS < 10;
@@ -63,21 +59,9 @@ afterEach(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-interface Noise {
-  readonly bodies: readonly string[];
-  readonly connections: number;
-  readonly requests?: number;
-  readonly stalls?: boolean;
-}
-
 /** Floods as the noisy source. Resolves with its answers by status. */
-async function flood(noise: Noise, seconds = ATTACK_SECONDS): Promise<Record<string, number>> {
-  const url = `${program.url}/ingest/noisy/LOCATION_AP_CENTRIC`;
-  const options = { requests: null, stalls: false, ...noise, url, secret: SECRET, seconds };
-  // It would be on a machine of its own: here it gets what the service, its database and the quiet sender leave.
-  const { stdout } = await run('nice', ['-n', '19', process.execPath, FLOOD, JSON.stringify(options)]);
-  return z.record(z.string(), z.number()).parse(JSON.parse(stdout));
-}
+const flood = (noise: Noise, seconds = ATTACK_SECONDS) =>
+  makeNoise(`${program.url}/ingest/noisy/LOCATION_AP_CENTRIC`, noise, seconds);
 
 /** The times of quiet deliveries in milliseconds: from when each was due to its answer, and until its row is seen. */
 interface Quiet {
