@@ -58,9 +58,11 @@ it.skipIf(!hasPgbouncer())(
             ]);
             await expect(copied).rejects.toThrow('duplicate key');
             await client.query('begin');
-            const { rows } = await client.query('select count(*)::int as count from numbers');
+            const { rows } = await client.query<{ count: number }>(
+              'select count(*)::int as count from numbers',
+            );
             await client.query('commit');
-            count += Number(rows[0]?.count);
+            count += rows[0]?.count ?? 0;
           }
         } finally {
           client.release();
