@@ -28,8 +28,6 @@ export const WEBHOOK_TYPES = [
   'SMS_LOG_ALL',
 ] as const;
 
-export type WebhookType = (typeof WEBHOOK_TYPES)[number];
-
 /**
  * The message types that a source can subscribe to. The name `ALERT` is ours: the cloud sends alerts for subscriptions of another kind, at
  * `/alert-subscriptions/webhooks` (published OpenAPI description), which name no message type.
@@ -39,7 +37,7 @@ export const CLOUD_TYPES = [...WEBHOOK_TYPES, 'ALERT'] as const;
 export type CloudType = (typeof CLOUD_TYPES)[number];
 
 /** Stands for a message type that this program does not know. Its name as sent is the `sentType` of the delivery. */
-export const OTHER_MESSAGE_TYPE = 'OTHER';
+const OTHER_MESSAGE_TYPE = 'OTHER';
 
 /** All message types. */
 export const MESSAGE_TYPES = [...CLOUD_TYPES, OTHER_MESSAGE_TYPE] as const;

@@ -96,9 +96,20 @@ function applySettings(client: Client, settings: TransactionSettings): void {
     return /^(?:begin|start transaction)\b/i.test(text) ? begin(text) : runAlone(text, values);
   }
 
+  /** Ends when the server has ended a statement that failed: only then does a pooler give its session to another client. */
+  let ending: PromiseWithResolvers<void> | undefined;
+  const onEnded = () => {
+    ending?.resolve();
+    ending = undefined;
+  };
+  client.connection.on('errorMessage', () => (ending ??= Promise.withResolvers()));
+  for (const event of ['readyForQuery', 'error', 'end']) client.connection.on(event, onEnded);
+
   Object.assign(client, {
     query(text: string, values?: unknown[], callback?: Callback) {
-      const answer = query(text, values);
+      // pg reports an error at once, and a pipelined statement would reach a session that is about to be another's.
+      const answer =
+        ending === undefined ? query(text, values) : ending.promise.then(() => query(text, values));
       // The pool's own queries come with one.
       return callback === undefined ? answer : callbackify(() => answer)(callback);
     },

@@ -123,7 +123,7 @@ async function askThread(
   unreadable?: string,
 ): Promise<NormalizedSent> {
   // A copy, because a body whose thread ends is still needed.
-  const copy = Uint8Array.from(sent);
+  const copy = new Uint8Array(sent);
   const pool = readers.get(limit) ?? startReaders(limit);
   readers.set(limit, pool);
   const reply = await pool

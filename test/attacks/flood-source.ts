@@ -26,9 +26,13 @@ const { url, secret, bodies, seconds, connections, requests, stalls } = Flood.pa
   JSON.parse(process.argv[2] ?? ''),
 );
 
+const records = (length: number) =>
+  JSON.stringify(Array.from({ length }, (_, n) => auditRecord({ userId: n })));
+
 const OWN: Readonly<Record<string, () => string>> = {
   'one record': () => JSON.stringify([auditRecord()]),
-  '200 records': () => JSON.stringify(Array.from({ length: 200 }, (_, n) => auditRecord({ userId: n }))),
+  '200 records': () => records(200),
+  '20,000 records': () => records(20_000),
   'a little that is not JSON': () => randomBytes(3_000).toString('base64'),
 };
 

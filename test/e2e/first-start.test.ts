@@ -205,7 +205,7 @@ describe('the first start on a terminal', () => {
 
 describe('the start-up line', () => {
   it('counts the generated secret', () => {
-    expect(program?.output()).toContain('default (1 secret, 9 message types, no API)');
+    expect(program?.output()).toContain('default (1 secret, 10 message types, no API)');
   });
 
   it('with a secret of the settings shows a first delivery to complete', async () => {

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
-import http from 'node:http';
 import path from 'node:path';
-import { auditRecord } from '../support/deliveries.ts';
+import { makeNoise } from '../attacks/noise.ts';
+import type { Noise } from '../attacks/noise.ts';
 import { createRedisPart } from '../faults/redis-part.ts';
 import { SECRET } from '../support/program.ts';
 import { openFleet } from './fleet.ts';
@@ -17,6 +17,12 @@ const MAX_STORE_MS = 2_000;
 
 /** The short form runs with each change, where noise, service and servers share two cores with others. */
 const SHORT_FACTOR = 10;
+
+const NOISES: Readonly<Record<string, Noise>> = {
+  stalled: { bodies: ['one record of 10 MiB'], connections: 12, stalls: true },
+  large: { bodies: ['20,000 records'], connections: 4 },
+  small: { bodies: ['one record'], connections: 32 },
+};
 
 /** A source that stalls large bodies, and sends large and small ones as fast as they are answered, beside a quiet one. */
 export const NOISY: Scenario = { name: 'noisy source', refusesNone: true, isAlone: true, open: openNoisy };
@@ -43,13 +49,13 @@ async function openNoisy(ground: Ground): Promise<Stage> {
     readQueue: redisQueue(() => [redis.port]),
     source: 'quiet',
     async act() {
-      const noise = startNoise(`${fleet.origin}/ingest/noisy/AUDIT_LOG_ALL`);
-      try {
-        await ground.wait(ground.pace.lasting);
-      } finally {
-        await noise.stop();
-      }
-      return noise.describe();
+      const url = `${fleet.origin}/ingest/noisy/AUDIT_LOG_ALL`;
+      const seconds = ground.pace.lasting / 1_000;
+      const noises = Object.entries(NOISES).map(async ([name, noise]) => {
+        const answers = Object.entries(await makeNoise(url, noise, seconds));
+        return answers.map(([status, count]) => `${count} ${name} ${status}`);
+      });
+      return `noise: ${(await Promise.all(noises)).flat().join(', ')}`;
     },
     async check({ p99Ms }) {
       const factor = ground.pace === SHORT ? SHORT_FACTOR : 1;
@@ -60,78 +66,4 @@ async function openNoisy(ground: Ground): Promise<Stage> {
       ];
     },
   };
-}
-
-const STALLED = 12;
-const LARGE_SENDERS = 4;
-const LARGE_RECORDS = 20_000;
-const SMALL_SENDERS = 32;
-
-/** No number of the load is as large. */
-let lastNumber = 1_000_000_000;
-
-/** A refused sender tries again after this, and not when it is told to. */
-const IMPATIENCE_MS = 20;
-
-/** Makes noise until stopped; the answers are counted by kind of body and status. */
-function startNoise(url: string): { stop(): Promise<void>; describe(): string } {
-  const stopping = new AbortController();
-  const answers: Record<string, number> = {};
-  const agent = new http.Agent({ keepAlive: true });
-  const stalled = Array.from({ length: STALLED }, () => stallBody(url));
-
-  const keepSending = async (kind: string, records: number) => {
-    while (!stopping.signal.aborted) {
-      const status = await postBody(url, agent, createBody(records));
-      answers[`${kind} ${status}`] = (answers[`${kind} ${status}`] ?? 0) + 1;
-      if (status !== 200) await new Promise((resolve) => setTimeout(resolve, IMPATIENCE_MS));
-    }
-  };
-  const senders = Promise.all([
-    ...Array.from({ length: LARGE_SENDERS }, () => keepSending('large', LARGE_RECORDS)),
-    ...Array.from({ length: SMALL_SENDERS }, () => keepSending('small', 1)),
-  ]);
-  return {
-    async stop() {
-      stopping.abort();
-      for (const request of stalled) request.destroy();
-      await senders;
-      agent.destroy();
-    },
-    describe: () =>
-      `noise: ${Object.entries(answers)
-        .map(([kind, count]) => `${count} ${kind}`)
-        .join(', ')}`,
-  };
-}
-
-function createBody(records: number): string {
-  return JSON.stringify(Array.from({ length: records }, () => auditRecord({ userId: (lastNumber += 1) })));
-}
-
-/** Announces 9 MB, sends one, and waits. */
-function stallBody(url: string): http.ClientRequest {
-  const headers = { authorization: `Bearer ${SECRET}`, 'content-length': 9_000_000 };
-  const request = http.request(url, { method: 'POST', headers });
-  request.on('error', () => undefined);
-  request.write(Buffer.alloc(1_000_000, ' '));
-  return request;
-}
-
-/** The status of the answer; 0 without one. */
-function postBody(url: string, agent: http.Agent, body: string): Promise<number> {
-  const { promise, resolve } = Promise.withResolvers<number>();
-  http
-    .request(url, {
-      method: 'POST',
-      agent,
-      headers: { authorization: `Bearer ${SECRET}`, 'content-length': Buffer.byteLength(body) },
-    })
-    .on('response', (response) => {
-      response.resume().on('end', () => resolve(response.statusCode ?? 0));
-      response.on('error', () => resolve(0));
-    })
-    .on('error', () => resolve(0))
-    .end(body);
-  return promise;
 }

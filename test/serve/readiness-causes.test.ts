@@ -169,7 +169,7 @@ describe('readiness names, within 10 s,', () => {
     const program = { url: `http://127.0.0.1:${port}`, adminUrl: `http://127.0.0.1:${adminPort}` };
     await waitFor(
       async () => (await fetch(`${program.url}/readyz`).catch(() => undefined)) !== undefined,
-      20_000,
+      40_000,
     );
     await waitFor(
       async () => /start: starting: .* since .*: .*(lock|destinations)/.test(await reasonsOf(program)),

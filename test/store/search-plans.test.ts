@@ -2,6 +2,7 @@ import { CompiledQuery, sql } from 'kysely';
 import type { RootOperationNode } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
+import { TABLE_OF } from '../../src/message-types.ts';
 import type { EventFilter } from '../../src/store/event-filter.ts';
 import { maintainPartitions } from '../../src/store/partitions.ts';
 import { searchEvents } from '../../src/store/search-events.ts';
@@ -22,14 +23,18 @@ beforeAll(async () => {
     audit_events: sql`user_name, code`,
     location_observations: sql`client_mac, ap_mac`,
     log_entries: sql`username, client_mac, ap_mac`,
+    alerts_received: sql`alert_source_id`,
+    other_events: sql`sent_type`,
   };
   const mac = (of: number) => sql`lpad(to_hex(n % ${of}::int), 12, '0')::macaddr`;
   const values = {
     audit_events: sql`'user' || n % 200, n % 200`,
     location_observations: sql`${mac(200)}, ${mac(190)}`,
     log_entries: sql`'user' || n % 200, ${mac(200)}, ${mac(190)}`,
+    alerts_received: sql`'device' || n % 200`,
+    other_events: sql`'NEWS_ALL'`,
   };
-  for (const table of ['audit_events', 'location_observations', 'log_entries'] as const) {
+  for (const table of Object.values(TABLE_OF)) {
     await sql`
       insert into ${sql.table(table)} (occurred_at, received_at, event_id, delivery_id, source, message_type, origin,
         payload, ${columns[table]})
