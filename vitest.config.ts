@@ -5,6 +5,7 @@ const PROGRAM = [
   'test/commands/doctor/doctor.test.ts',
   'test/e2e/alerts.test.ts',
   'test/e2e/demo.test.ts',
+  'test/e2e/dialects.test.ts',
   'test/e2e/first-start.test.ts',
   'test/e2e/forward.test.ts',
   'test/e2e/hostile-input.test.ts',

@@ -53,9 +53,15 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   );
   await createEventTable(db, 'other_events', 'sent_type text,');
   await sql`alter table deliveries add column sent_type text`.execute(db);
+  // Quarantine needs it for a replay: retention may drop the delivery first.
+  await sql`alter table quarantine add column sent_type text`.execute(db);
+  await sql`
+    create trigger keep_sent_type before update on quarantine for each row
+      when (new.sent_type is distinct from old.sent_type) execute function refuse_change()`.execute(db);
   const sentType = 'Of the message type OTHER: its name as sent';
   await comment(db, 'column other_events.sent_type', sentType);
   await comment(db, 'column deliveries.sent_type', sentType);
+  await comment(db, 'column quarantine.sent_type', sentType);
   await createViews(db);
 }
 

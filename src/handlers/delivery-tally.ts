@@ -52,6 +52,7 @@ export function closeTally(tally: DeliveryTally): { row: NewDelivery; quarantine
       deliveryId,
       source,
       messageType,
+      sentType,
       receivedAt,
       // The reason may quote the record.
       reason: replaceUnstorable(reason),

@@ -11,6 +11,8 @@ export interface NewQuarantined {
   readonly deliveryId: string;
   readonly source: string;
   readonly messageType: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
+  /** Of `OTHER`: the name of the message type as sent. */
+  readonly sentType?: string | undefined;
   /** ISO 8601. */
   readonly receivedAt: string;
   readonly reason: string;
@@ -31,6 +33,7 @@ const COLUMNS: readonly Column<NewQuarantined>[] = [
   { name: 'content', type: 'bytea', value: (row) => `\\x${row.content.toString('hex')}` },
   { name: 'encoding', type: 'text', value: (row) => row.encoding },
   { name: 'twins_before', type: 'integer', value: (row) => row.twinsBefore },
+  { name: 'sent_type', type: 'text', value: (row) => row.sentType ?? null },
 ];
 
 const STATEMENT = insertStatement('quarantine', COLUMNS);
@@ -63,6 +66,7 @@ async function insertLarge(trx: Trx, row: NewQuarantined): Promise<void> {
       content: row.content,
       encoding: row.encoding,
       twins_before: row.twinsBefore,
+      sent_type: row.sentType ?? null,
     })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
@@ -70,7 +74,7 @@ async function insertLarge(trx: Trx, row: NewQuarantined): Promise<void> {
 
 /** A quarantined item with its bytes, and the origin of its delivery. */
 export type LockedQuarantined = Selectable<
-  Tables['quarantine'] & Pick<Tables['deliveries'], 'origin' | 'secret_form' | 'sent_type'>
+  Tables['quarantine'] & Pick<Tables['deliveries'], 'origin' | 'secret_form'>
 >;
 
 /** Reads the items with these ids, and keeps others from resolving them until the transaction ends. */
@@ -85,11 +89,7 @@ export async function lockQuarantined(
       // Retention may have dropped the delivery.
       .leftJoin('deliveries', 'deliveries.delivery_id', 'quarantine.delivery_id')
       .selectAll('quarantine')
-      .select([
-        sql<Origin>`coalesce(deliveries.origin, 'webhook')`.as('origin'),
-        'deliveries.secret_form',
-        'deliveries.sent_type',
-      ])
+      .select([sql<Origin>`coalesce(deliveries.origin, 'webhook')`.as('origin'), 'deliveries.secret_form'])
       .where('quarantine_id', 'in', ids)
       .where(inScope(scope, 'quarantine.source'))
       .orderBy('quarantine_id')

@@ -80,6 +80,7 @@ export interface Tables {
     resolved_at: Date | null;
     replay_delivery_id: string | null;
     discarded_bytes: number | null;
+    sent_type: Generated<string | null>;
   };
   subscriptions: {
     id: GeneratedAlways<string>;

@@ -99,6 +99,19 @@ describe('one delivery', () => {
     expect(await admin.page(`/deliveries/${broken.deliveryId}`)).toContain('the body is not JSON');
   });
 
+  it('has the type as it was sent, only of a type that this program does not know', async () => {
+    const other = queuedDelivery('OTHER', [{ note: 'new' }], { sentType: 'SOMETHING_NEW' });
+    await storeDeliveries(test.db, other);
+    expect(await admin.get(`/deliveries/${other.deliveryId}`)).toMatchObject({
+      delivery: { message_type: 'OTHER', sent_type: 'SOMETHING_NEW' },
+    });
+    expect(await admin.page(`/deliveries/${other.deliveryId}`)).toMatch(/Sent as<\/dt>\s*<dd>SOMETHING_NEW</);
+    expect(await admin.get(`/deliveries/${plain.deliveryId}`)).toMatchObject({
+      delivery: { sent_type: null },
+    });
+    expect(await admin.page(`/deliveries/${plain.deliveryId}`)).not.toContain('Sent as');
+  });
+
   it('of before deliveries knew their transaction is looked for in time, and given up honestly', async () => {
     await unguarded(test.db, (trx) => sql`update deliveries set xid = null`.execute(trx));
     const old = await findDelivery(test.db, ALL_SOURCES, plain.deliveryId);

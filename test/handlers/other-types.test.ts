@@ -6,7 +6,7 @@ import { createBatchStore } from '../../src/handlers/store-batch.ts';
 import { replayQuarantined } from '../../src/replay/replay.ts';
 import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { searchEvents } from '../../src/store/search-events.ts';
-import { createTestDatabase } from '../support/database.ts';
+import { createTestDatabase, unguarded } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { deliveryToEvents } from '../support/convert.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
@@ -78,11 +78,14 @@ it('stores events of an unknown type with their name and time, finds them by tex
   expect(sent.rows).toEqual([{ sent_type: 'NEW_ONE' }, { sent_type: null }]);
 });
 
-it('a quarantined record of an unknown type is replayed under its name', async () => {
+it('a quarantined record of an unknown type is replayed under its name, also without its delivery', async () => {
   await sql`alter table other_events add constraint poison check (org_id <> 666)`.execute(test.db);
   const delivery = queuedDelivery('OTHER', [{ org_id: 666 }], { sentType: 'NEW_ONE' });
   await store(delivery);
   await sql`alter table other_events drop constraint poison`.execute(test.db);
+  await unguarded(test.db, (trx) =>
+    trx.deleteFrom('deliveries').where('delivery_id', '=', delivery.deliveryId).execute(),
+  );
   const { rows } = await sql<{ id: string }>`select quarantine_id as id from quarantine`.execute(test.db);
   const context = { db: test.db, logger, maxBodyBytes: 1024 * 1024, scope: ALL_SOURCES, giveUp };
   const replays = await replayQuarantined(

@@ -118,6 +118,7 @@ function deliveryFacts({ delivery, replayOf }: DescribedDelivery): Content {
       ['Stored (UTC)', html`${timeOf(delivery.stored_at)}, ${formatElapsed(seconds)} later`],
       ['Source', delivery.source],
       ['Type', delivery.message_type],
+      delivery.sent_type !== null && ['Sent as', delivery.sent_type],
       ['Origin', originOf(delivery)],
       replayOf !== undefined && [
         'Replay of',

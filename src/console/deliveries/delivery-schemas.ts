@@ -15,6 +15,7 @@ export const deliverySchema = z
     stored_at: isoTime,
     source: z.string(),
     message_type: deliveredType,
+    sent_type: z.string().nullable().describe('of OTHER: name of the message type as sent'),
     origin: z.enum(['webhook', 'backfill']),
     secret_form: z.string().nullable().describe('form in which the secret was sent'),
     body_bytes: count,
