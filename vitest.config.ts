@@ -121,5 +121,7 @@ export default defineConfig({
     // and again, and stop databases under it; alone, the slowest takes 20 s.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    // A machine that others use, too, stands still for seconds now and then. The report names what was run again.
+    retry: isSet('CI') ? 1 : 0,
   },
 });
