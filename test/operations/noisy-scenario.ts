@@ -11,8 +11,10 @@ import { longestStoreMs } from './oracle.ts';
 import type { Scenario, Stage } from './scenario.ts';
 import { redisQueue } from './waiting.ts';
 
-/** What is promised to a quiet source beside a noisy one, on a machine that does nothing else. */
-const MAX_P99_MS = 100;
+/**
+ * What is promised to a quiet source beside a noisy one. The answers have a limit of their own in
+ * `test/attacks/noisy-source.test.ts`: here five programs, their servers and two senders share the processors.
+ */
 const MAX_STORE_MS = 2_000;
 
 /** The short form runs with each change, where noise, service and servers share two cores with others. */
@@ -57,13 +59,10 @@ async function openNoisy(ground: Ground): Promise<Stage> {
       });
       return `noise: ${(await Promise.all(noises)).flat().join(', ')}`;
     },
-    async check({ p99Ms }) {
-      const factor = ground.pace === SHORT ? SHORT_FACTOR : 1;
+    async check() {
+      const limitMs = MAX_STORE_MS * (ground.pace === SHORT ? SHORT_FACTOR : 1);
       const storeMs = Math.round(await longestStoreMs(databaseUrl, 'quiet'));
-      return [
-        ...(p99Ms > factor * MAX_P99_MS ? [`p99 over ${factor * MAX_P99_MS} ms`] : []),
-        ...(storeMs > factor * MAX_STORE_MS ? [`stored after up to ${storeMs} ms`] : []),
-      ];
+      return storeMs > limitMs ? [`stored after up to ${storeMs} ms`] : [];
     },
   };
 }

@@ -93,7 +93,7 @@ export async function runScenario(
     ...wrongsOf(scenario, measured),
     ...(judgement.addsUp ? [] : ['conservation does not add up']),
     ...fleet.members.filter((member) => member.hasCrashed()).map(({ name }) => `${name} ended by itself`),
-    ...((await stage.check?.(times)) ?? []),
+    ...((await stage.check?.()) ?? []),
   ];
   if (wrongs.length > 0) await keepOutput(scenario.name, fleet, progress);
   return {

@@ -11,7 +11,7 @@ export interface Stage {
   /** The operation, under load. May resolve with a remark. */
   readonly act: () => Promise<string | undefined>;
   /** Anything else that must hold once all is stored: each text is something wrong. */
-  readonly check?: (times: { readonly p99Ms: number }) => Promise<readonly string[]>;
+  readonly check?: () => Promise<readonly string[]>;
   /** The source of the load. */
   readonly source?: string;
 }
