@@ -29,8 +29,8 @@ export const WEBHOOK_TYPES = [
 ] as const;
 
 /**
- * The message types that a source can subscribe to. The name `ALERT` is ours: the cloud sends alerts for subscriptions of another kind, at
- * `/alert-subscriptions/webhooks` (published OpenAPI description), which name no message type.
+ * The message types that a source can subscribe to. The name `ALERT` is ours: the cloud sends alerts for subscriptions
+ * of another kind, at `/alert-subscriptions/webhooks` (published OpenAPI description), which name no message type.
  */
 export const CLOUD_TYPES = [...WEBHOOK_TYPES, 'ALERT'] as const;
 
