@@ -37,10 +37,10 @@ interface Edge {
 
 /**
  * Pairs the rows of webhooks with log records by counting: as many pairs as possible, so that together there are never
- * more events than the larger side has. Two fit if their times differ by at most the tolerance and one text is the beginning
- * of the other. The nearest are paired first; a pair is changed only where that makes one more, also a pair of an earlier
- * comparison (`known`: the row of a record, which must fit): both of its sides keep a partner. The order of the input does not matter. Yields now and then, so
- * that the caller can let others have the event loop.
+ * more events than the larger side has. Two fit if their times differ by at most the tolerance and one text is the
+ * beginning of the other. The nearest are paired first. A pair is changed only where that makes one more, also a pair of
+ * an earlier comparison (`known`: the row of a record, which must fit): both of its sides keep a partner. The order of
+ * the input does not matter. Yields now and then, so that the caller can let others have the event loop.
  */
 export function* matchRecords(
   webhooks: readonly Candidate[],

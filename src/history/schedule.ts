@@ -3,9 +3,12 @@ import { QUARTER_MS } from './compare-history.ts';
 const MINUTE_MS = 60 * 1000;
 const HOUR_MS = 60 * MINUTE_MS;
 
+const DAY_MS = 24 * HOUR_MS;
+
 /** Log records may appear so late. Quarters that are younger are compared in every round, and those of a day every hour. */
 export const LATENESS_MS = 6 * HOUR_MS;
-const DAY_MS = 24 * HOUR_MS;
+
+/** Rounds are so far apart. */
 export const ROUND_MS = 10 * MINUTE_MS;
 
 /** A webhook may be on its way for so long before its log record counts as missing. */
@@ -35,9 +38,9 @@ export function createSchedule(since: number): Schedule {
     if (last === undefined) return Infinity;
     const age = now - quarter;
     if (age > DAY_MS + QUARTER_MS) return 0;
-    // Rounds do not begin to the millisecond.
-    // Once more after the last record of the quarter may have appeared.
+    // One more round after the last record of the quarter may have appeared.
     const isComplete = age > QUARTER_MS + LATENESS_MS + ROUND_MS;
+    // The minute: rounds do not begin to the millisecond.
     return (now - last + MINUTE_MS) / (isComplete ? HOUR_MS : ROUND_MS);
   }
 
