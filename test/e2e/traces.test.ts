@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { afterEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { freePort } from '../support/free-port.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
 import { createTestDatabase } from '../support/database.ts';
@@ -29,14 +30,16 @@ async function start(usesRedis: boolean, endpoint: string): Promise<Program> {
   return program;
 }
 
-async function deliver(program: Program): Promise<string> {
+const Receipt = z.looseObject({ delivery_id: z.string(), durability: z.string() });
+
+async function deliver(program: Program): Promise<z.infer<typeof Receipt>> {
   const response = await fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
     method: 'POST',
     headers: { authorization: `Bearer ${SECRET}` },
     body: '[{"id":1}]',
   });
   expect(response.status).toBe(200);
-  return response.headers.get('x-request-id') ?? '';
+  return Receipt.parse(await response.json());
 }
 
 describe.each(BACKENDS)('traces, $backend', ({ available, usesRedis }) => {
@@ -44,9 +47,20 @@ describe.each(BACKENDS)('traces, $backend', ({ available, usesRedis }) => {
     const receiver = await startOtlpReceiver();
     cleanUps.push(() => receiver.close());
     const program = await start(usesRedis, receiver.endpoint);
-    const deliveryId = await deliver(program);
+    // The first delivery of a process goes to the spool if the queue's first answer takes too long.
+    const deliveryId = await waitFor(async () => {
+      const receipt = await deliver(program);
+      return receipt.durability === 'queued' ? receipt.delivery_id : undefined;
+    });
+    const spansOfTrace = () => {
+      const receipt = receiver.spans.find(
+        ({ name, attributes }) =>
+          name === 'receive AUDIT_LOG_ALL' && attributes['xiq_sink.delivery_id'] === deliveryId,
+      );
+      return receiver.spans.filter(({ traceId }) => traceId === receipt?.traceId);
+    };
     // The span that ends last: a job is done a little after its rows are stored.
-    await waitFor(() => receiver.spans.some(({ name }) => name === 'process deliveries'));
+    await waitFor(() => spansOfTrace().some(({ name }) => name === 'process deliveries'));
     await program.end('SIGTERM');
 
     const names = [
@@ -56,9 +70,9 @@ describe.each(BACKENDS)('traces, $backend', ({ available, usesRedis }) => {
       'process deliveries',
       'store batch',
     ];
-    const chain = names.flatMap((name) => receiver.spans.filter((span) => span.name === name));
+    const spans = spansOfTrace();
+    const chain = names.flatMap((name) => spans.filter((span) => span.name === name));
     expect(chain.map(({ name }) => name)).toEqual(names);
-    expect(new Set(chain.map(({ traceId }) => traceId)).size).toBe(1);
     expect(chain.map(({ parentSpanId }) => parentSpanId)).toEqual([
       '',
       ...chain.slice(0, -1).map(({ spanId }) => spanId),
@@ -70,7 +84,7 @@ describe.each(BACKENDS)('traces, $backend', ({ available, usesRedis }) => {
     });
     expect(chain[4]?.attributes).toMatchObject({ 'xiq_sink.delivery_id': deliveryId });
     const roots = receiver.spans.filter(({ parentSpanId }) => parentSpanId === '');
-    expect(roots.map(({ name }) => name)).toEqual(['receive AUDIT_LOG_ALL']);
+    expect(new Set(roots.map(({ name }) => name))).toEqual(new Set(['receive AUDIT_LOG_ALL']));
   });
 
   it.skipIf(!available)('link the traces of the deliveries that were written together', async () => {
