@@ -58,6 +58,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create trigger keep_sent_type before update on quarantine for each row
       when (new.sent_type is distinct from old.sent_type) execute function refuse_change()`.execute(db);
+  await sql`alter table quarantine enable always trigger keep_sent_type`.execute(db);
   const sentType = 'Of the message type OTHER: its name as sent';
   await comment(db, 'column other_events.sent_type', sentType);
   await comment(db, 'column deliveries.sent_type', sentType);

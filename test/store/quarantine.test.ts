@@ -101,6 +101,7 @@ describe('quarantine', () => {
     [`update quarantine set encoding = 'br', ${resolved}`],
     [`update quarantine set content = 'x', ${resolved}`],
     [`update quarantine set twins_before = 1, ${resolved}`],
+    [`update quarantine set sent_type = 'X', ${resolved}`],
     ['update quarantine set resolution = null, resolved_at = null, discarded_bytes = null'],
     [
       'insert into quarantine table quarantine on conflict (quarantine_id) do update set delivery_id = gen_random_uuid()',
