@@ -91,7 +91,8 @@ describe('quarantine', () => {
     expect(plan).not.toContain('Sort');
   });
 
-  const resolved = "resolution = 'replayed', resolved_at = now(), replay_delivery_id = delivery_id where resolution is null";
+  const resolved =
+    "resolution = 'replayed', resolved_at = now(), replay_delivery_id = delivery_id where resolution is null";
   it.each([
     ['delete from quarantine'],
     ['truncate quarantine'],
