@@ -1,13 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, readFile, rm } from 'node:fs/promises';
+import fs, { readdir, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import path from 'node:path';
 import { sql } from 'kysely';
+import { FileMigrationProvider, Migrator } from 'kysely/migration';
 import { Client } from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { endOfProgram, PROGRAM, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
-import { createTestDatabase } from '../support/database.ts';
+import { createOwnedDatabase, createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { startBalancer } from '../support/balancer.ts';
 import { freePort } from '../support/free-port.ts';
@@ -265,9 +267,11 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s during the start', (signal) =>
 
 describe('MIGRATE=off', () => {
   it('leaves the tables to the command: serve refuses with exit code 2, and ingest starts', async () => {
-    const database = await databaseOfItsOwn();
-    await sql`delete from kysely_migration where name >= '0015'`.execute(database.db);
-    await sql`drop table schema_compatibility, sources`.execute(database.db);
+    const database = await createOwnedDatabase();
+    cleanUps.push(() => database.drop());
+    const provider = new FileMigrationProvider({ fs, path, migrationFolder: path.resolve('migrations') });
+    const { error } = await new Migrator({ db: database.db, provider }).migrateTo('0014_installation');
+    expect(error).toBeUndefined();
     const settings = {
       DATABASE_URL: database.databaseUrl,
       DATA_DIR: await dataDirectory(),

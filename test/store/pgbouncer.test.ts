@@ -132,7 +132,7 @@ describe.skipIf(!hasPgbouncer())('pgbouncer (needs pgbouncer)', () => {
     const found = await runProgram(settings, 'events', 'search', '--json', '--limit', '5');
     expect(found.trim().split('\n')).toHaveLength(5);
     expect(await runProgram(settings, 'destinations', 'list', '--json')).toContain('"running"');
-    expect(await runProgram(settings, 'subscribe', 'plan')).toContain(', 9 unchanged');
+    expect(await runProgram(settings, 'subscribe', 'plan')).toContain(', 10 unchanged');
     const { stdout } = await endOfProgram(settings, 'doctor', '--json');
     const failed = stdout
       .toString()
@@ -172,12 +172,12 @@ describe.skipIf(!hasPgbouncer())('pgbouncer (needs pgbouncer)', () => {
     await runProgram(settings, 'migrate');
     const before = emulator.status().subscriptions.enabled;
     const applied = await Promise.all([1, 2].map(() => runProgram(settings, 'subscribe', 'apply')));
-    expect(emulator.status().subscriptions.enabled).toBe(before + 9);
+    expect(emulator.status().subscriptions.enabled).toBe(before + 10);
     expect(applied.toSorted((one, other) => one.length - other.length)).toEqual([
       'default: nothing to do\n',
-      expect.stringMatching(/default: 9 changes made/),
+      expect.stringMatching(/default: 10 changes made/),
     ]);
-    expect(await runProgram(settings, 'subscribe', 'plan')).toContain(', 9 unchanged');
+    expect(await runProgram(settings, 'subscribe', 'plan')).toContain(', 10 unchanged');
     await runProgram(settings, 'subscribe', 'remove', '--yes');
     expect(emulator.status().subscriptions.enabled).toBe(before);
   });
