@@ -64,6 +64,12 @@ const COLUMNS = (isDryRun: boolean): Columns<Sums> => ({
 /** All of a range is in memory while it is compared. */
 const LONGEST_MS = 6 * 60 * 60 * 1000;
 
+/**
+ * After the command has stored records for a second, it pauses for so many seconds. The p99 of the answers to 500
+ * deliveries a second was 0.9 to 1.03 times as long beside it, and 1.3 times without pauses (bench/backfill.ts).
+ */
+const PAUSE_SHARE = 2;
+
 /** Another process that compares the source is waited for. */
 const LEASE_RETRY_MS = 1_000;
 
@@ -76,7 +82,7 @@ export async function backfill(
   const results: Sums[] = [];
   await withStore(config, logger, async ({ db }) => {
     const { sources } = joinSources(await readSecrets(config), await readStoredSources(db), config);
-    const storeMissing = createMissingStore(db, logger, signal);
+    const storeMissing = withPauses(createMissingStore(db, logger, signal), signal);
     const { toleranceMs } = config.history;
     const { isDryRun } = chosen;
     const onCompared = recordCoverage(db);
@@ -103,6 +109,15 @@ export async function backfill(
   if (chosen.isDryRun)
     note('nothing was stored: repeat the command without --dry-run to fetch what is missing');
   return results.every(({ error }) => error === null);
+}
+
+/** Leaves the processor and the disk to deliveries for most of the time. */
+function withPauses(store: HistoryContext['storeMissing'], signal: AbortSignal): typeof store {
+  return async (...missing) => {
+    const began = performance.now();
+    await store(...missing);
+    await sleep(PAUSE_SHARE * (performance.now() - began), undefined, { signal });
+  };
 }
 
 /** A source with an API, and the message types to compare. */
