@@ -33,9 +33,11 @@ await new Command('npm run test:history --')
     for (let run = seed ?? 0; run < (seed ?? 0) + count; run += 1) {
       const outcome = await simulate(run, events, createMemoryStorage());
       outcomes.push(outcome);
+      if (process.stderr.isTTY) process.stderr.write(`\r${outcomes.length} of ${count} runs`);
       for (const failure of outcome.failures.slice(0, MOST_SHOWN)) write(`FAILED --seed ${run}: ${failure}`);
       if (outcome.failures.length > MOST_SHOWN) write(`  and ${outcome.failures.length - MOST_SHOWN} more`);
     }
+    if (process.stderr.isTTY) process.stderr.write('\r');
     write(describe(outcomes));
     if (outcomes.some(({ failures }) => failures.length > 0)) process.exitCode = 1;
   })
