@@ -8,9 +8,11 @@ const PROGRAM = [
   'test/e2e/dialects.test.ts',
   'test/e2e/first-start.test.ts',
   'test/e2e/forward.test.ts',
+  'test/e2e/order.test.ts',
   'test/e2e/hostile-input.test.ts',
   'test/e2e/observe.test.ts',
   'test/e2e/owner.test.ts',
+  'test/e2e/seal.test.ts',
   'test/e2e/serve.test.ts',
   'test/e2e/settings.test.ts',
   'test/e2e/sources.test.ts',
@@ -51,8 +53,8 @@ const LONG = [
   'test/store/reader-role.test.ts',
 ];
 
-/** A short test by default, a hundred thousand ids with the long ones. */
-const RECORDED_IDS = 'test/handlers/recorded-ids.test.ts';
+/** Short tests by default, of a hundred thousand ids or codes with the long ones. */
+const LONGER = ['test/handlers/recorded-ids.test.ts', 'test/forward/formats/audit-codes.test.ts'];
 
 /**
  * Failovers, rights and TLS of Redis and Postgres, poolers, rolling restarts, backups and moves: `npm run test:servers`
@@ -79,6 +81,9 @@ const RECEIVERS = 'test/forward/real-receivers/*.test.ts';
 /** Attacks on the real program, with measured latencies, on a machine that runs nothing else: `npm run test:attacks` runs them. */
 const ATTACKS = 'test/attacks/*.test.ts';
 
+/** Changes to the sealed log: `npm run test:tamper` runs it. */
+const TAMPER = 'test/tamper/*.test.ts';
+
 const isSet = (name: string) => process.env[name] !== undefined;
 
 const skipped = [
@@ -87,6 +92,7 @@ const skipped = [
   ...(isSet('SERVER_TESTS') ? [] : SERVERS),
   ...(isSet('SIEM_TEST_EVENTS') ? [] : [RECEIVERS]),
   ...(isSet('ATTACKS') ? [] : [ATTACKS]),
+  ...(isSet('TAMPER_EVENTS') ? [] : [TAMPER]),
 ];
 
 /** Each is set by the command of a suite of its own. */
@@ -98,12 +104,13 @@ const SUITES = [
   'SIEM_TEST_EVENTS',
   'CONSOLE_TEST',
   'ATTACKS',
+  'TAMPER_EVENTS',
 ];
 
 /** What a command runs unless it names files. */
 function included(): string[] {
   if (isSet('SLOW_TESTS')) return PROGRAM;
-  if (isSet('LONG_TESTS')) return [...LONG, RECORDED_IDS];
+  if (isSet('LONG_TESTS')) return [...LONG, ...LONGER];
   if (isSet('SERVER_TESTS')) return SERVERS;
   // The emulator is a program of its own: `npm run test:emulator` runs its tests.
   return [isSet('EMULATOR_TESTS') ? 'emulator/test/**/*.test.ts' : 'test/**/*.test.ts'];

@@ -95,7 +95,7 @@ async function pauseAll(ask: AskDatabase): Promise<void> {
 /** Forwards the first `events` events to a destination and returns the events per second. */
 async function catchUp(ask: AskDatabase, name: string, events: number, signal: AbortSignal): Promise<number> {
   const startedAt = Date.now();
-  await ask(`update destinations set state = 'running', cursor_xid = '0', cursor_id = 0, sent_count = 0,
+  await ask(`update destinations set state = 'running', cursor_position = 0, sent_count = 0,
     generation = generation + 1 where name = '${name}' returning name`);
   let sent = 0;
   while (sent < events) {

@@ -36,6 +36,8 @@ export interface Config {
   readonly queuePrefix: string;
   /** Absolute path. */
   readonly dataDir: string;
+  /** The file of the key that signs the checkpoints of the log. Undefined: one in `dataDir`. */
+  readonly logKeyFile: string | undefined;
   readonly host: string;
   readonly port: number;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
@@ -118,6 +120,7 @@ export function loadConfig(
     redisCaFile: settings.REDIS_CA_FILE,
     queuePrefix: settings.QUEUE_PREFIX,
     dataDir: path.resolve(settings.DATA_DIR),
+    logKeyFile: settings.LOG_KEY_FILE,
     host: settings.HOST,
     port: settings.PORT,
     tls:

@@ -97,6 +97,7 @@ describe('each setting', () => {
     [{ REDIS_URL: 'redis://cache:6379/1' }, { redisUrl: 'redis://cache:6379/1' }],
     [{ REDIS_URL: 'rediss://:p@cache' }, { redisUrl: 'rediss://:p@cache' }],
     [{ DATA_DIR: '/var/lib/x/../xiq' }, { dataDir: '/var/lib/xiq' }],
+    [{ LOG_KEY_FILE: '/keys/log' }, { logKeyFile: '/keys/log' }],
     [{ DATA_DIR: 'here' }, { dataDir: path.resolve('here') }],
     [{ HOST: '::1' }, { host: '::1' }],
     [{ PORT: '0' }, { port: 0 }],

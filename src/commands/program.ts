@@ -13,6 +13,7 @@ import { defineEmulator } from './emulator.ts';
 import { defineEvents } from './events/command.ts';
 import { defineMigrate } from './migrate.ts';
 import { defineMoveTo } from './move-to/command.ts';
+import { defineProve } from './prove/command.ts';
 import { defineQuarantine } from './quarantine/command.ts';
 import { defineServe } from './serve/command.ts';
 import { examples } from './shared/options.ts';
@@ -21,6 +22,7 @@ import { settingsOf } from './shared/run-on-store.ts';
 import { defineSources } from './sources/command.ts';
 import { defineSql } from './sql/command.ts';
 import { defineSubscribe } from './subscribe/command.ts';
+import { defineVerify } from './verify/command.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -80,6 +82,8 @@ export function defineProgram(env: Environment, reread: () => Environment = () =
   defineEvents(program, settings);
   defineCoverage(program, settings);
   defineSql(program, settings);
+  defineVerify(program, settings);
+  defineProve(program, settings);
 
   program.commandsGroup('Operate:');
   defineDoctor(program, settings);

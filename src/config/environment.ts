@@ -55,6 +55,7 @@ const environmentSchema = z.object({
   REDIS_CA_FILE: z.string().optional(),
   QUEUE_PREFIX: queuePrefix.default('bull'),
   DATA_DIR: z.string().default('./data'),
+  LOG_KEY_FILE: z.string().optional(),
   HOST: z.string().default('0.0.0.0'),
   PORT: integer(0, 65_535).default(8080),
   ADMIN_HOST: z.string().default('127.0.0.1'),

@@ -156,8 +156,11 @@ function servePages(app: Express, areas: readonly Area[]): void {
   for (const page of areas.flatMap((area) => area.pages)) {
     app.get(page.path, requireAccess(page), async (request, response) => {
       const visitor = visitorOf(request);
-      const rendered = await page.render(request, visitor);
-      response.send(renderDocument(layOut(rendered, navigationOf(areas, visitor), request.path, visitor)));
+      const [rendered, navigation] = await Promise.all([
+        page.render(request, visitor),
+        navigationOf(areas, visitor),
+      ]);
+      response.send(renderDocument(layOut(rendered, navigation, request.path, visitor)));
     });
   }
 }

@@ -64,7 +64,7 @@ export function answerErrors(
     const document =
       visitor === undefined
         ? bare(title, content)
-        : layOut({ title, content }, navigationOf(areas, visitor), request.path, visitor);
+        : layOut({ title, content }, await navigationOf(areas, visitor), request.path, visitor);
     response.send(renderDocument(document));
   };
 }

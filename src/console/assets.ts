@@ -35,6 +35,7 @@ const BASE = `/assets/${version}`;
 export const ASSETS = {
   modules: BASE,
   style: `${BASE}/console.css`,
+  frameStyle: `${BASE}/frame.css`,
   icon: `${BASE}/icon.svg`,
   uplotStyle: `${BASE}/uplot.css`,
 };

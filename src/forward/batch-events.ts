@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stretch } from '../store/read-events.ts';
-import type { StoredPosition } from '../store/stored-event.ts';
+import type { LoggedEvent } from '../store/stored-event.ts';
 import { createFilter, type DestinationFilter } from './destination-filter.ts';
 import type { Message, Format } from './sender.ts';
 
@@ -9,17 +9,24 @@ export interface BatchLimits {
   readonly events: number;
   /** Total length of the messages' texts. */
   readonly bytes: number;
+  /** How long a batch waits until it is full. */
+  readonly seconds: number;
 }
 
-export const DEFAULT_LIMITS: BatchLimits = { events: 500, bytes: 900_000 };
+export const DEFAULT_LIMITS: BatchLimits = { events: 500, bytes: 900_000, seconds: 0 };
 
 /** How many events are formatted without a pause, which takes about half a millisecond. */
 const EVENTS_PER_SLICE = 25;
 
+/** A message of an event of the log. */
+export interface LoggedMessage extends Message {
+  readonly event: LoggedEvent;
+}
+
 interface Batch {
-  readonly messages: readonly Message[];
+  readonly messages: readonly LoggedMessage[];
   /** The cursor's position once they are sent. */
-  readonly position: StoredPosition;
+  readonly position: number;
 }
 
 /** How a destination's batches are made. */
@@ -35,24 +42,25 @@ interface BatchOptions {
  */
 export function createBatcher({ filter, format, limits }: BatchOptions) {
   const isWanted = createFilter(filter);
-  return async function* toBatches(events: Stretch['events'], end: StoredPosition): AsyncGenerator<Batch> {
-    let messages: Message[] = [];
+  return async function* toBatches(events: Stretch['events'], end: number): AsyncGenerator<Batch> {
+    let messages: LoggedMessage[] = [];
     let bytes = 0;
     let seen = 0;
+    let sentTo = 0;
     for (const event of events) {
       seen += 1;
       if (seen % EVENTS_PER_SLICE === 0) await giveWay();
       if (!isWanted(event)) continue;
       const text = format(event);
       const size = Buffer.byteLength(text);
-      const previous = messages.at(-1);
       const isFull = messages.length >= limits.events || bytes + size > limits.bytes;
-      if (previous !== undefined && isFull) {
-        yield { messages, position: previous.event };
+      if (messages.length > 0 && isFull) {
+        yield { messages, position: sentTo };
         messages = [];
         bytes = 0;
       }
       messages.push({ event, text });
+      sentTo = event.position + 1;
       bytes += size;
     }
     yield { messages, position: end };

@@ -4,15 +4,25 @@ import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
 import { describeError, OutageError } from '../errors.ts';
 import type { Db } from '../store/database.ts';
-import { checkpoint, recordFailure, releaseLease, takeLease, type Lease } from '../store/destinations.ts';
+import {
+  checkpoint,
+  readCursors,
+  recordFailure,
+  releaseLease,
+  takeLease,
+  type Cursor,
+  type Lease,
+  type Progress,
+} from '../store/destinations.ts';
 import { readStretch, type Stretch } from '../store/read-events.ts';
-import type { StoredPosition } from '../store/stored-event.ts';
+import { openLog, shared, type Log } from '../store/read-log.ts';
 import { ALL_SOURCES } from '../store/scope.ts';
 import { createBackoff } from './backoff.ts';
 import { createBatcher, type BatchLimits } from './batch-events.ts';
 import { messageTypesOf, type DestinationFilter } from './destination-filter.ts';
 import { sendBisecting } from './send-bisecting.ts';
 import { EndpointRefusedError, RetryLaterError, type Sender, type Format } from './sender.ts';
+import { MAX_REJECTED_IN_ROW, settleBatch } from './settle-batch.ts';
 
 /** A destination that is ready to receive events. */
 export interface Forwarding {
@@ -46,7 +56,23 @@ const LEASE_RENEWAL_MS = 10_000;
 const STOP_TIMEOUT_MS = 5_000;
 
 /** How often to look for new events, and for a lease that another process holds. */
-const POLL_MS = 500;
+const POLL_MS = 100;
+
+/** Many destinations look at the log and at their cursors together. */
+const SHARED_MS = 50;
+
+/** What the forwarders of a process share: they read the log and the cursors once. */
+export interface ForwardingSource {
+  readonly db: Db;
+  readonly log: Log;
+  readonly cursors: () => Promise<readonly Cursor[]>;
+}
+
+export const openForwardingSource = (db: Db): ForwardingSource => ({
+  db,
+  log: openLog(db, SHARED_MS),
+  cursors: shared(() => readCursors(db), SHARED_MS),
+});
 
 /** Forwarding in progress. */
 interface RunningForwarding {
@@ -61,25 +87,25 @@ interface RunningForwarding {
  */
 export function startForwarding(
   forwarding: Forwarding,
-  db: Db,
+  source: ForwardingSource,
   logger: Logger,
   observer?: ForwardObserver,
 ): RunningForwarding {
   const stopping = new AbortController();
   const holder = randomUUID();
-  const running = forwardUntil(stopping.signal, forwarding, { db, logger, holder, observer });
+  const running = forwardUntil(stopping.signal, forwarding, { source, logger, holder, observer });
   return {
     async stop(timeoutMs = STOP_TIMEOUT_MS) {
       stopping.abort();
       await pTimeout(running, { milliseconds: timeoutMs, message: false });
       await forwarding.sender.close();
-      await releaseLease(db, forwarding.name, holder);
+      await releaseLease(source.db, forwarding.name, holder);
     },
   };
 }
 
 interface Context {
-  readonly db: Db;
+  readonly source: ForwardingSource;
   readonly logger: Logger;
   readonly holder: string;
   readonly observer: ForwardObserver | undefined;
@@ -87,9 +113,11 @@ interface Context {
 
 async function forwardUntil(signal: AbortSignal, forwarding: Forwarding, context: Context): Promise<void> {
   const backoff = createBackoff();
+  const hasWork = createWorkCheck(forwarding, context.source);
   while (!signal.aborted) {
     try {
-      const forwarded = await forwardWhileLeased(signal, forwarding, context, () => backoff.reset());
+      const forwarded =
+        (await hasWork()) && (await forwardWhileLeased(signal, forwarding, context, () => backoff.reset()));
       if (!forwarded) await pause(POLL_MS, signal);
     } catch (error) {
       const wait = backoff.afterFailure(error);
@@ -100,10 +128,32 @@ async function forwardUntil(signal: AbortSignal, forwarding: Forwarding, context
   }
 }
 
+/**
+ * Creates the check whether there is something to send, as far as can be seen without the lease: looking takes no
+ * transaction id. A batch that is not full waits for its time.
+ */
+function createWorkCheck({ name, limits }: Forwarding, { log, cursors }: ForwardingSource) {
+  let waitsSince: number | undefined;
+  return async (): Promise<boolean> => {
+    const cursor = (await cursors()).find((one) => one.name === name);
+    if (cursor === undefined || cursor.position === null || cursor.state !== 'running') return false;
+    const { first, next } = await log.range();
+    const waiting = next - Math.max(cursor.position, first);
+    if (waiting <= 0) {
+      waitsSince = undefined;
+      return false;
+    }
+    waitsSince ??= performance.now();
+    if (waiting < limits.events && performance.now() - waitsSince < limits.seconds * 1_000) return false;
+    waitsSince = undefined;
+    return true;
+  };
+}
+
 async function reportFailure(
   { name }: Forwarding,
   error: unknown,
-  { db, logger, holder }: Context,
+  { source: { db }, logger, holder }: Context,
   { wait, isDown }: { readonly wait: number; readonly isDown: boolean },
 ): Promise<void> {
   const refused = error instanceof EndpointRefusedError;
@@ -131,9 +181,11 @@ async function reportFailure(
 async function forwardWhileLeased(
   signal: AbortSignal,
   forwarding: Forwarding,
-  { db, holder, observer }: Context,
+  context: Context,
   onSuccess: () => void,
 ): Promise<boolean> {
+  const { source, holder } = context;
+  const { db } = source;
   const { name } = forwarding;
   const lease = await takeLease(db, name, holder, LEASE_SECONDS);
   if (lease === undefined || lease.state !== 'running') return false;
@@ -142,7 +194,7 @@ async function forwardWhileLeased(
     if (!signal.aborted) takeLease(db, name, holder, LEASE_SECONDS).catch(() => undefined);
   }, LEASE_RENEWAL_MS);
   try {
-    return await forwardFrom(lease, signal, forwarding, { db, holder, observer, onSuccess });
+    return await forwardFrom(lease, signal, forwarding, { ...context, onSuccess });
   } finally {
     clearInterval(renewal);
   }
@@ -152,19 +204,24 @@ async function forwardFrom(
   lease: Lease,
   signal: AbortSignal,
   forwarding: Forwarding,
-  { db, holder, observer, onSuccess }: Omit<Context, 'logger'> & { readonly onSuccess: () => void },
+  { source, logger, holder, observer, onSuccess }: Context & { readonly onSuccess: () => void },
 ): Promise<boolean> {
+  const { db, log } = source;
   const { name, sender, limits } = forwarding;
   const guard = { name, holder, generation: lease.generation };
   const wanted = { messageTypes: messageTypesOf(forwarding.filter) };
   const toBatches = createBatcher(forwarding);
   const stretchEvents = Math.max(STRETCH_EVENTS, limits.events);
-  const read = (position: StoredPosition) => readStretch(db, ALL_SOURCES, position, stretchEvents, wanted);
+  const read = (position: number) => readStretch(log, ALL_SOURCES, position, stretchEvents, wanted);
 
-  let next: Promise<Stretch> = read(lease.position);
+  let { position: start, rejectedInRow } = lease;
+  let next: Promise<Stretch> = read(start);
+  let isFirst = true;
   while (!signal.aborted) {
-    const { events, end } = await next;
-    if (end === undefined) {
+    const { events, end, isFull } = await next;
+    const isWaiting = !isFirst && !isFull && limits.seconds > 0;
+    isFirst = false;
+    if (end === undefined || isWaiting) {
       onSuccess();
       return false;
     }
@@ -172,17 +229,36 @@ async function forwardFrom(
     // A failure is reported when the promise is awaited and must not end the program before that.
     next.catch(() => undefined);
     for await (const { messages, position } of toBatches(events, end)) {
-      const refused = messages.length === 0 ? [] : await sendBisecting(sender, messages);
-      const rejected = refused.map(({ message: { event }, reason }) => ({ ...event, reason }));
-      const sent = messages.length - rejected.length;
-      const mayContinue = await checkpoint(db, guard, position, sent, rejected);
+      const batch = { start, position, messages };
+      const { progress, refusal } = settleBatch(batch, await sendBisecting(sender, messages), rejectedInRow);
+      const { sent, rejected } = progress;
+      const saved = await checkpoint(db, guard, progress);
       if (messages.length > 0) observer?.sent(name, sent, rejected.length);
-      if (!mayContinue) return true;
+      if (saved === undefined) return true;
+      logRejected(logger, name, rejected);
+      // Unless an operator resumed meanwhile, which begins the count anew.
+      if (refusal !== undefined && sent === 0 && saved.rejectedInRow === rejectedInRow) {
+        throw new EndpointRefusedError(
+          `it rejects every event, at least ${MAX_REJECTED_IN_ROW} in a row, the last one because: ${refusal}`,
+        );
+      }
       if (sent > 0) onSuccess();
-      if (signal.aborted) return true;
+      // Those that were rejected last are sent again with those that follow: if one of them is accepted, the destination
+      // does not reject every event. Of a batch with too many rejected events, the rest is sent as another one.
+      if (progress.position !== position || saved.state !== 'running' || signal.aborted) return true;
+      ({ position: start } = progress);
+      ({ rejectedInRow } = saved);
     }
   }
   return true;
+}
+
+/** Each event once, when it is set aside. */
+function logRejected(logger: Logger, destination: string, rejected: Progress['rejected']): void {
+  for (const { eventId, messageType, reason } of rejected) {
+    const line = { destination, event_id: eventId, message_type: messageType };
+    logger.warn(line, `destination ${destination} rejected an event, which is set aside: ${reason}`);
+  }
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -1,8 +1,10 @@
 /** The options that a URL in the settings stands for, by scheme, with the place of its credential. */
 const SCHEMES: Readonly<Record<string, (url: URL, token: string | undefined) => object>> = {
-  'syslog+udp:': (url) => syslog(url, 'udp'),
-  'syslog+tcp:': (url) => syslog(url, 'tcp'),
-  'syslog+tls:': (url) => syslog(url, 'tls'),
+  'syslog+udp:': (url) => ({ type: 'syslog', transport: 'udp', ...receiver(url) }),
+  'syslog+tcp:': (url) => ({ type: 'syslog', transport: 'tcp', ...receiver(url) }),
+  'syslog+tls:': (url) => ({ type: 'syslog', transport: 'tls', ...receiver(url) }),
+  'relp:': (url) => ({ type: 'relp', ...receiver(url) }),
+  'relp+tls:': (url) => ({ type: 'relp+tls', ...receiver(url) }),
   'splunk+https:': (url, token) => ({ type: 'splunk_hec', url: httpsUrl(url), token }),
   'elasticsearch+https:': (url, token) => ({ type: 'elasticsearch', url: httpsUrl(url), api_key: token }),
   'https:': (url, token) => ({
@@ -10,6 +12,8 @@ const SCHEMES: Readonly<Record<string, (url: URL, token: string | undefined) => 
     url: httpsUrl(url),
     ...(token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }),
   }),
+  'kafka:': (url) => ({ type: 'kafka', ...topic(url) }),
+  'kafka+tls:': (url) => ({ type: 'kafka', tls: {}, ...topic(url) }),
   'file:': (url) => ({ type: 'file', path: decodeURIComponent(url.pathname) }),
   'stdout:': () => ({ type: 'stdout' }),
 };
@@ -43,12 +47,12 @@ export function destinationOfUrl(
   return { ...Object.fromEntries(options), ...make(url, token) };
 }
 
-const syslog = (url: URL, transport: string) => ({
-  type: 'syslog',
-  transport,
+const receiver = (url: URL) => ({
   host: url.hostname.replace(/^\[|\]$/g, ''),
   ...(url.port === '' ? {} : { port: Number(url.port) }),
 });
+
+const topic = (url: URL) => ({ brokers: [url.host], topic: decodeURIComponent(url.pathname.slice(1)) });
 
 /** The address without our scheme prefix and options. */
 const httpsUrl = ({ host, pathname }: URL) => `https://${host}${pathname}`;

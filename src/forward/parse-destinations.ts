@@ -8,7 +8,7 @@ import { createFormat, FORMAT_NAMES, type FormatName } from './formats/formats.t
 import { destinationOfUrl } from './forward-to.ts';
 import { DEFAULT_REDACTION_RULES, redactionRulesSchema, type RedactionRules } from './redaction-rules.ts';
 import type { Sender, Format } from './sender.ts';
-import { SENDER_TYPES } from './senders/sender-types.ts';
+import { SENDER_TYPES, type SenderType } from './senders/sender-types.ts';
 
 /** A destination from the settings, validated. */
 export interface Destination {
@@ -31,6 +31,7 @@ const isTypeName = (name: unknown): name is SenderTypeName =>
   typeof name === 'string' && Object.hasOwn(SENDER_TYPES, name);
 
 const EVENTS = 'must be a whole number of events from 1 to 5000';
+const SECONDS = 'must be 0 to 3600 seconds';
 const BYTES = 'must be a whole number of bytes from 1000 to 10000000';
 
 /** The options of every destination; all others belong to its type. */
@@ -40,10 +41,11 @@ const commonSchema = z.object({
   filter: destinationFilterSchema.default({}),
   batch: z
     .strictObject({
-      events: z.int(EVENTS).min(1, EVENTS).max(5_000, EVENTS).default(DEFAULT_LIMITS.events),
-      bytes: z.int(BYTES).min(1_000, BYTES).max(10_000_000, BYTES).default(DEFAULT_LIMITS.bytes),
+      events: z.int(EVENTS).min(1, EVENTS).max(5_000, EVENTS).optional(),
+      bytes: z.int(BYTES).min(1_000, BYTES).max(10_000_000, BYTES).optional(),
+      seconds: z.number(SECONDS).min(0, SECONDS).max(3_600, SECONDS).optional(),
     })
-    .default(DEFAULT_LIMITS),
+    .default({}),
 });
 
 /**
@@ -95,7 +97,7 @@ function parseDestination(
   for (const { path, message } of common.error?.issues ?? []) report(path, message);
   const { type, format: _format, filter: _filter, batch: _batch, ...options } = given;
   if (!isTypeName(type)) return undefined;
-  const senderType = SENDER_TYPES[type];
+  const senderType: SenderType = SENDER_TYPES[type];
   const parsed = senderType.options.safeParse(options);
   for (const { path, message } of parsed.error?.issues ?? []) report(path, message);
   if (!common.success) return undefined;
@@ -104,7 +106,8 @@ function parseDestination(
     report(['format'], `must be one of ${senderType.formats.join(', ')} for ${type}`);
     return undefined;
   }
-  const { filter, batch: limits } = common.data;
+  const { filter, batch } = common.data;
+  const limits = { ...(senderType.limits ?? DEFAULT_LIMITS), ...definedOf(batch) };
   return {
     name,
     type,
@@ -128,6 +131,12 @@ function parseRules(given: unknown, problems: string[]): RedactionRules {
     texts: [...new Set([...DEFAULT_REDACTION_RULES.texts, ...texts])],
   };
 }
+
+const definedOf = ({ events, bytes, seconds }: z.output<typeof commonSchema>['batch']) => ({
+  ...(events !== undefined && { events }),
+  ...(bytes !== undefined && { bytes }),
+  ...(seconds !== undefined && { seconds }),
+});
 
 function duplicates(settings: ForwardingSettings): string[] {
   const names = destinationNames(settings);

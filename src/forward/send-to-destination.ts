@@ -29,24 +29,29 @@ export async function sendTest(
   return { eventId: event.eventId, refusal };
 }
 
-/** An audit event that can't be mistaken for a real one. */
+/** The code and the type of a test event, by which a rule of the receiver can recognize it in every format. */
+const TEST_CODE = 'XIQ-SINK-TEST';
+
+/**
+ * An event that can't be mistaken for a real one. Rules on logins, configuration changes and the like do not match it: it
+ * is of none of the types that the cloud sends.
+ */
 function testEvent(now: string): StoredEvent {
   const description = 'TEST EVENT of xiq-sink: nothing happened';
   return {
-    xid: '0',
     id: '0',
     eventId: randomUUID(),
     deliveryId: randomUUID(),
     source: 'xiq-sink-test',
-    messageType: 'AUDIT_LOG_ALL',
-    family: 'audit',
+    messageType: 'OTHER',
+    family: 'other',
     occurredAt: now,
     receivedAt: now,
     ownerId: null,
     orgId: null,
     origin: 'webhook',
-    columns: { user_name: 'xiq-sink-test', description },
-    payload: { userName: 'xiq-sink-test', description },
+    columns: { sent_type: TEST_CODE, code: TEST_CODE, description },
+    payload: { code: TEST_CODE, description },
   };
 }
 
@@ -97,8 +102,8 @@ async function sendOne(
   { format }: Destination,
   event: StoredEvent,
 ): Promise<string | undefined> {
-  const [rejected] = await sendBisecting(sender, [{ event, text: format(event) }]);
-  return rejected?.reason;
+  const { rejected } = await sendBisecting(sender, [{ event, text: format(event) }]);
+  return rejected[0]?.reason;
 }
 
 async function withSender<T>(destination: Destination, work: (sender: Sender) => Promise<T>): Promise<T> {

@@ -5,7 +5,8 @@ export type Format = (event: StoredEvent) => string;
 
 /** An event in the destination's format. */
 export interface Message {
-  readonly event: StoredEvent;
+  /** Its position in the log is undefined if it is sent by itself: a test, or one that was rejected before. */
+  readonly event: StoredEvent & { readonly position?: number };
   readonly text: string;
 }
 

@@ -57,13 +57,15 @@ function* convertRecords(delivery: QueuedDelivery, records: string): Generator<D
   const receivedAt = printIso(delivery.receivedAt);
   const split = HANDLERS[FAMILY_OF[delivery.messageType]];
   const isStorable = !mayBeUnstorable(records);
+  let place = 0;
   let room = MIN_ROOM_CHARACTERS + MAX_GROWTH * records.length;
   for (const record of parseElements(records)) {
     try {
       if (!isJsonObject(record)) throw new TypeError('the record is not a JSON object');
       for (const part of split(isStorable ? record : makeStorable(record), room)) {
         room -= part.payload.length + EVENT_OVERHEAD;
-        yield { event: toEvent(delivery, receivedAt, part, numberTwin) };
+        yield { event: { ...toEvent(delivery, receivedAt, part, numberTwin), place } };
+        place += 1;
       }
     } catch (error) {
       yield { setAside: { reason: describeError(error), content: Buffer.from(JSON.stringify(record)) } };
@@ -76,7 +78,7 @@ function toEvent(
   receivedAt: string,
   { payload, read }: RecordPart,
   numberTwin: (firstId: string) => number,
-): EventRow {
+): Omit<EventRow, 'place'> {
   const name = sentType ?? messageType;
   const firstId = eventId(source, name, payload, 0);
   const ordinal = numberTwin(firstId);

@@ -31,7 +31,7 @@ export function createForwardingMetrics(registry: Registry, ask: AskDestinations
   );
   perDestination(
     'forward_behind_events',
-    'Events not yet sent to a destination, counted up to 100,001',
+    'Events not yet sent to a destination',
     ({ behind_count: count }) => count,
   );
   perDestination(
@@ -41,7 +41,7 @@ export function createForwardingMetrics(registry: Registry, ask: AskDestinations
   );
   gauge(
     'forward_state',
-    '1 for the current state of a destination: running, paused (by an operator), refused (the destination denies access)',
+    '1 for the current state of a destination: running, paused (by an operator), refused (the destination denies access or rejects every event)',
     async () =>
       ((await ask()) ?? []).flatMap(({ name: destination, state: now }) =>
         STATES.map((state) => [{ destination, state }, state === now ? 1 : 0] as const),

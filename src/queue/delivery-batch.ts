@@ -72,12 +72,19 @@ export type ReadDelivery = QueuedDelivery | UnknownDelivery;
 
 /**
  * A new delivery id: a UUIDv7 (RFC 9562, section 5.7), so that ids sort by time of arrival and an index of them grows at
- * one end. The random part is Node.js's own UUID, which draws from a pool: 0.2 us, compared with 14 us for random bytes.
+ * one end. Ids of one millisecond count up in the next 12 bits (section 6.2, method 1), so that they sort alike. The random
+ * part is Node.js's own UUID, which draws from a pool: 0.2 us, compared with 14 us for random bytes.
  */
 export function newDeliveryId(receivedAt: number): string {
+  countInMs = receivedAt === lastMs ? (countInMs + 1) & 0xfff : 0;
+  lastMs = receivedAt;
   const time = receivedAt.toString(16).padStart(12, '0');
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
+  const count = countInMs.toString(16).padStart(3, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${count}${randomUUID().slice(18)}`;
 }
+
+let lastMs = 0;
+let countInMs = 0;
 
 /** The weight of a delivery in a batch, in characters: its records and unreadable parts. */
 export function weighDelivery({ records, unreadable, packed }: ReadDelivery): number {

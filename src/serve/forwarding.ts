@@ -1,10 +1,10 @@
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import { describeError } from '../errors.ts';
-import { startForwarding } from '../forward/forward-events.ts';
+import { openForwardingSource, startForwarding } from '../forward/forward-events.ts';
 import { checkDatabase, openForwardingDatabase } from '../store/database.ts';
 import { addDestination } from '../store/destinations.ts';
-import { endOfEvents } from '../store/read-events.ts';
+import { readRange } from '../store/read-log.ts';
 import { closing } from './closing.ts';
 import type { LiveSettings } from './live-settings.ts';
 import type { Observation } from './observation.ts';
@@ -40,6 +40,7 @@ export async function startForwardings(
   const db = openForwardingDatabase(databaseUrl, logLostConnections(logger));
   started.defer(closing(logger, 'database of the forwarder', () => db.destroy()));
   observation.addPool('forwarding', () => checkDatabase(db), started);
+  const source = openForwardingSource(db);
   const running = new Map<string, Running>();
   const oneAtATime = pLimit(1);
 
@@ -57,12 +58,12 @@ export async function startForwardings(
     const stopped = stop(ended.map(([name]) => name));
     await stopped.catch(() => undefined);
     const added = [...wanted.values()].filter(({ name }) => !running.has(name));
-    const start = added.length === 0 ? undefined : await endOfEvents(db);
+    const start = added.length === 0 ? undefined : (await readRange(db)).next;
     for (const destination of added) {
       const { name, fingerprint } = destination;
       if (start !== undefined) await addDestination(db, name, start);
       const forwarding = { ...destination, sender: destination.createSender() };
-      const started = startForwarding(forwarding, db, logger, observation.forwarding);
+      const started = startForwarding(forwarding, source, logger, observation.forwarding);
       running.set(name, { fingerprint, stop: () => started.stop() });
     }
     if (ended.length + added.length > 0) logger.info({ destinations: [...running.keys()] }, 'forwarding');

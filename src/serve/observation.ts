@@ -93,7 +93,6 @@ export interface ObservationOptions {
   readonly logger: Logger;
 }
 
-/** Counting what a destination has not had yet reads up to 100,000 rows of an index. */
 const DESTINATIONS_CACHE = { keepMs: 10_000, timeoutMs: 2_000 };
 
 /** It changes with each comparison, at most every few minutes, and reads a row for each quarter of an hour. */

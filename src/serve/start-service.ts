@@ -34,6 +34,9 @@ import type { ForwardingOptions } from './forwarding.ts';
 import { checksOf } from './readiness-checks.ts';
 import { startObserving } from './observation.ts';
 import type { Observation } from './observation.ts';
+import { recordStart } from './record-start.ts';
+import { startSealing } from './sealing.ts';
+import { startSequencing } from './sequencing.ts';
 import { startStoring } from './storing.ts';
 import type { StoringOptions } from './storing.ts';
 import { followSources } from './follow-sources.ts';
@@ -211,12 +214,15 @@ function startOf(role: Role, options: StoringOptions & ForwardingOptions & Sweep
   return async (started, signal) => {
     const applied = await steps.run('migrations', () => prepareTables(config, databaseUrl, db, signal));
     if (applied.length > 0) logger.info({ applied }, 'database migrated');
+    await recordStart(db, config, role);
     signal.throwIfAborted();
+    startSequencing(options, started);
     if (storesIn(role)) {
       if (config.migrates) startIndexBuilding({ config, db, logger }, started);
       const watch = await steps.run('start of the worker', () => startStoring(options, started));
       options.observation.followArrivals(() => watch.latest());
       startHistorySweep(options, started);
+      startSealing(options, started);
     }
     signal.throwIfAborted();
     if (forwardsIn(role)) {

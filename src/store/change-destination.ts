@@ -2,7 +2,7 @@ import { ConflictError, NotFoundError } from '../errors.ts';
 import type { Db } from './database.ts';
 import { addDestination, forgetDestination, moveCursor, setState } from './destinations.ts';
 import { recordAction, type Operator } from './operator-log.ts';
-import { endOfEvents, positionBefore } from './read-events.ts';
+import { positionSince, readRange } from './read-log.ts';
 import type { OperatorActionName } from './tables.ts';
 
 /** The destination that an operator changes. Every change is recorded in the operator log. */
@@ -37,7 +37,11 @@ export async function rewindDestination(change: DestinationChange, time: Date | 
   const { db, name } = change;
   await record(change, 'destination.rewind', { to: time ?? 'now' }, async () => {
     await addConfigured(change);
-    return moveCursor(db, name, time === undefined ? await endOfEvents(db) : await positionBefore(db, time));
+    return moveCursor(
+      db,
+      name,
+      time === undefined ? (await readRange(db)).next : await positionSince(db, time),
+    );
   });
 }
 
@@ -71,5 +75,5 @@ async function record(
 
 /** Adds the row of a configured destination that has not started yet, so that it can be changed before. */
 async function addConfigured({ db, configured, name }: DestinationChange): Promise<void> {
-  if (configured.includes(name)) await addDestination(db, name, await endOfEvents(db));
+  if (configured.includes(name)) await addDestination(db, name, (await readRange(db)).next);
 }

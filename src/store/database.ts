@@ -69,6 +69,11 @@ export function openForwardingDatabase(databaseUrl: string, onError: OnError): D
   return openLimited(databaseUrl, onError, FORWARDING_CONNECTIONS, STORING_LIMITS);
 }
 
+/** Opens the database for extending the log: one connection, under the limits of storing. */
+export function openLogDatabase(databaseUrl: string, onError: OnError): Db {
+  return openLimited(databaseUrl, onError, 1, STORING_LIMITS);
+}
+
 /** Opens the database for the reports of a process: one connection, which nothing else waits for. */
 export function openReportingDatabase(databaseUrl: string, onError: OnError): Db {
   return openLimited(databaseUrl, onError, 1, REPORTING_LIMITS);

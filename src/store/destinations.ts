@@ -2,26 +2,28 @@ import { sql, type Selectable } from 'kysely';
 import type { Db } from './database.ts';
 import { insertRejected, isOfScope, type RejectedEvent } from './rejected-events.ts';
 import { ALL_SOURCES, type Scope } from './scope.ts';
-import type { StoredPosition } from './stored-event.ts';
 import type { DestinationState, Tables } from './tables.ts';
 
 /** The state that forwarding starts from. */
 export interface Lease {
   readonly state: DestinationState;
-  readonly position: StoredPosition;
+  /** Position in the log of the next event to send. */
+  readonly position: number;
   /** A checkpoint is valid only while this is unchanged. */
   readonly generation: string;
+  /** Events that the destination has rejected since it accepted one, or since an operator resumed. */
+  readonly rejectedInRow: number;
 }
 
 /** Adds the row of a destination. An existing row keeps its position. */
-export async function addDestination(db: Db, name: string, start: StoredPosition): Promise<void> {
-  await sql`insert into destinations (name, cursor_xid, cursor_id)
-    values (${name}, ${start.xid}::xid8, ${start.id}::bigint) on conflict do nothing`.execute(db);
+export async function addDestination(db: Db, name: string, start: number): Promise<void> {
+  await sql`insert into destinations (name, cursor_position)
+    values (${name}, ${start}::bigint) on conflict do nothing`.execute(db);
 }
 
 /**
  * Takes or renews the lease of a destination, for so many seconds of the database's clock. Undefined while another
- * process has it: one process forwards, however many run.
+ * process has it: one process forwards, however many run. Undefined also until the log has reached a cursor of before.
  */
 export async function takeLease(
   db: Db,
@@ -29,12 +31,13 @@ export async function takeLease(
   holder: string,
   seconds: number,
 ): Promise<Lease | undefined> {
-  const { rows } = await sql<{ state: DestinationState; xid: string; id: string; generation: string }>`
+  const { rows } = await sql<Lease>`
     update destinations set lease_holder = ${holder}::uuid, lease_until = now() + make_interval(secs => ${seconds})
     where name = ${name} and (lease_holder is null or lease_holder = ${holder}::uuid or lease_until < now())
-    returning state, cursor_xid::text as xid, cursor_id::text as id, generation::text`.execute(db);
-  const [row] = rows;
-  return row && { state: row.state, position: { xid: row.xid, id: row.id }, generation: row.generation };
+      and cursor_position is not null
+    returning state, cursor_position::float8 as position, generation::text,
+      rejected_in_row as "rejectedInRow"`.execute(db);
+  return rows[0];
 }
 
 /** Releases the lease, so that another process can go on at once. */
@@ -50,41 +53,55 @@ export interface CheckpointGuard {
   readonly generation: string;
 }
 
+/** What was done before a position of the cursor, since the checkpoint before. */
+export interface Progress {
+  readonly position: number;
+  readonly sent: number;
+  /** To be set aside. */
+  readonly rejected: readonly RejectedEvent[];
+  /** How many were rejected after the last one that was accepted, or all if none was. */
+  readonly rejectedInRow: number;
+}
+
+/** The state of a destination after a checkpoint. Somebody may have paused or resumed it meanwhile. */
+type Checkpoint = Pick<Lease, 'state' | 'rejectedInRow'>;
+
 /**
- * Moves the cursor past the events that were sent and records the rejected ones, both or neither. False when
- * forwarding must stop: the destination was paused meanwhile, or, with nothing written, the lease was lost or somebody
- * moved the cursor.
+ * Moves the cursor past the events that were sent and records the rejected ones, both or neither. Undefined, with
+ * nothing written, if the lease was lost or somebody moved the cursor.
  */
 export async function checkpoint(
   db: Db,
   guard: CheckpointGuard,
-  position: StoredPosition,
-  sent: number,
-  rejected: readonly RejectedEvent[],
-): Promise<boolean> {
-  if (rejected.length === 0) return (await advance(db, guard, position, sent)) === 'running';
+  progress: Progress,
+): Promise<Checkpoint | undefined> {
+  if (progress.rejected.length === 0) return advance(db, guard, progress);
   return db.transaction().execute(async (trx) => {
-    const state = await advance(trx, guard, position, sent);
-    if (state === undefined) return false;
-    for (const event of rejected) await insertRejected(trx, guard.name, event);
-    return state === 'running';
+    const saved = await advance(trx, guard, progress);
+    if (saved === undefined) return undefined;
+    for (const event of progress.rejected) await insertRejected(trx, guard.name, event);
+    return saved;
   });
 }
 
 async function advance(
   db: Db,
   { name, holder, generation }: CheckpointGuard,
-  { xid, id }: StoredPosition,
-  sent: number,
-): Promise<DestinationState | undefined> {
-  const { rows } = await sql<{ state: DestinationState }>`
+  { position, sent, rejected, rejectedInRow }: Progress,
+): Promise<Checkpoint | undefined> {
+  const reason = rejectedInRow > 0 ? rejected.at(-1)?.reason : undefined;
+  const error = reason === undefined ? null : `rejected an event: ${reason}`;
+  const { rows } = await sql<Checkpoint>`
     update destinations set
-      cursor_xid = ${xid}::xid8, cursor_id = ${id}::bigint, sent_count = sent_count + ${sent}::bigint,
+      cursor_position = ${position}::bigint, sent_count = sent_count + ${sent}::bigint,
       last_sent_at = case when ${sent}::bigint > 0 then now() else last_sent_at end,
-      last_error = case when ${sent}::bigint > 0 then null else last_error end
+      rejected_in_row = ${rejectedInRow}::int + case when ${sent}::bigint > 0 then 0 else rejected_in_row end,
+      last_error = case when ${error}::text is not null then ${error}
+        when ${sent}::bigint > 0 then null else last_error end,
+      last_error_at = case when ${error}::text is not null then now() else last_error_at end
     where name = ${name} and lease_holder = ${holder}::uuid and generation = ${generation}::bigint
-    returning state`.execute(db);
-  return rows[0]?.state;
+    returning state, rejected_in_row as "rejectedInRow"`.execute(db);
+  return rows[0];
 }
 
 /** Records why sending failed. */
@@ -100,20 +117,20 @@ export async function recordFailure(
     where name = ${name} and lease_holder = ${holder}::uuid`.execute(db);
 }
 
-/** Pauses or resumes a destination. False when it does not exist. */
+/** Pauses or resumes a destination, which then begins to count its rejected events anew. False when it does not exist. */
 export async function setState(db: Db, name: string, state: 'running' | 'paused'): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('destinations')
-    .set({ state })
+    .set(state === 'running' ? { state, rejected_in_row: 0 } : { state })
     .where('name', '=', name)
     .executeTakeFirst();
   return numUpdatedRows === 1n;
 }
 
 /** Moves the cursor of a destination, also while a process forwards. False when it does not exist. */
-export async function moveCursor(db: Db, name: string, position: StoredPosition): Promise<boolean> {
+export async function moveCursor(db: Db, name: string, position: number): Promise<boolean> {
   const { numAffectedRows } = await sql`
-    update destinations set cursor_xid = ${position.xid}::xid8, cursor_id = ${position.id}::bigint,
+    update destinations set cursor_position = ${position}::bigint,
       generation = generation + 1
     where name = ${name}`.execute(db);
   return numAffectedRows === 1n;
@@ -133,46 +150,69 @@ export async function forgetDestination(db: Db, name: string): Promise<boolean> 
 
 /** The present state of a destination. */
 export interface DestinationStatus extends Selectable<Tables['destinations']> {
-  /** Stored events after the cursor, including those that the filter leaves out; counted up to a limit. */
+  /** Events in the log from the cursor on, including those that the filter leaves out. */
   readonly behind_count: number;
   /** When the oldest of them was received; null when there is none. */
   readonly behind_since: Date | null;
   readonly rejected_count: number;
 }
 
-/** Counting further would cost as much as sending. */
-export const MAX_BEHIND_COUNT = 100_000;
-
 /**
- * All destinations ever started, by name, with their backlog of all sources, counted up to `most` + 1: for those who may
- * see all sources.
+ * All destinations ever started, by name, with their backlog of all sources: for those who may see all sources. The backlog
+ * is a difference of positions; of the log alone, so events that are not in it yet do not count.
  */
-export async function listDestinations(db: Db, most = MAX_BEHIND_COUNT): Promise<DestinationStatus[]> {
+export async function listDestinations(db: Db): Promise<DestinationStatus[]> {
   const { rows } = await sql<DestinationStatus>`
-    select destinations.*, cursor_xid::text as cursor_xid, behind.behind_count, behind.behind_since,
+    select destinations.*, cursor_xid::text as cursor_xid,
+      greatest(next_position - place, 0)::float8 as behind_count, oldest.received_at as behind_since,
       (select count(*)::int from rejected_events
         where destination = destinations.name and replayed_at is null) as rejected_count
-    from destinations cross join lateral (
-      select count(*)::int as behind_count, min(received_at) as behind_since from (
-        select received_at from events
-        where (events.xid, events.id) > (cursor_xid, cursor_id)
-        -- In order, so that no more is read than is counted, and the oldest is among it.
-        order by events.xid, events.id limit ${most + 1}
-      ) as passed
-    ) as behind
+    from log_state cross join destinations
+    cross join lateral (select greatest(coalesce(cursor_position, 0), first_position) as place) as cursors
+    left join lateral (
+      -- Retention may have dropped the event.
+      select coalesce((select received_at from events
+        where events.event_id = event_ids[place - first + 1]
+          and events.occurred_at = log_tiles.occurred_at[place - first + 1]), received_from) as received_at
+      from log_tiles where place < next_position and first <= place and first > place - 256
+      order by first desc limit 1
+    ) as oldest on true
     order by name`.execute(db);
   return rows;
 }
 
-/** The destinations whose cursor has not passed all events of a table or partition. */
+/** Where the forwarders of all destinations are, for many that ask at once. */
+export interface Cursor {
+  readonly name: string;
+  readonly state: DestinationState;
+  /** Null until the log has reached a cursor of before. */
+  readonly position: number | null;
+}
+
+/** Reads the cursors of all destinations, without a transaction id, as renewing the lease of each would take. */
+export async function readCursors(db: Db): Promise<readonly Cursor[]> {
+  const { rows } = await sql<Cursor>`
+    select name, state, cursor_position::float8 as position from destinations`.execute(db);
+  return rows;
+}
+
+/** The destinations whose cursor has not passed all events of a table or partition; all, while one is not in the log. */
 export async function destinationsBehind(
   db: Db,
   table: string,
 ): Promise<{ readonly name: string; readonly state: DestinationState }[]> {
   const { rows } = await sql<{ name: string; state: DestinationState }>`
+    with events_of as (
+      select min(occurred_at) as earliest, max(occurred_at) as latest from ${sql.id(table)}
+    ), unlogged as (
+      select from ${sql.id(table)}, log_state where xid >= next_xid and id > earlier_id
+      union all
+      select from ${sql.id(table)}, log_state where (xid, id) <= (old_xid, old_id) and id <= old_id_limit
+    )
     select name, state from destinations
-    where exists (select from ${sql.id(table)} as stored
-      where (stored.xid, stored.id) > (cursor_xid, cursor_id))
+    where exists (select from unlogged) or exists (
+      select from events_of, log_tiles, unnest(occurred_at) with ordinality as entry (at, number)
+      where at between earliest and latest and first > cursor_position - 256 and first + number - 1 >= cursor_position)
     order by name`.execute(db);
   return rows;
 }
@@ -195,8 +235,6 @@ export interface DescribedDestination {
   readonly format: string | null;
   readonly state: DestinationStatus['state'] | 'not configured' | 'not started';
   readonly behind: number | null;
-  /** Whether counting ended at `behind`, so that it is a minimum. */
-  readonly behind_is_least: boolean;
   readonly behind_since: Date | null;
   readonly sent: string | null;
   readonly last_sent_at: Date | null;
@@ -241,8 +279,7 @@ function describe(
     type: destination?.type ?? null,
     format: destination?.formatName ?? null,
     state: destination === undefined ? 'not configured' : (status?.state ?? 'not started'),
-    behind: behind === undefined ? null : Math.min(behind, MAX_BEHIND_COUNT),
-    behind_is_least: behind !== undefined && behind > MAX_BEHIND_COUNT,
+    behind: behind ?? null,
     behind_since: status?.behind_since ?? null,
     sent: status?.sent_count ?? null,
     last_sent_at: status?.last_sent_at ?? null,

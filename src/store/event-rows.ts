@@ -7,6 +7,8 @@ import type { StoredEvent } from './stored-event.ts';
 
 /** The row of an event: every value as text, nothing parsed. */
 export interface StoredRow extends Omit<StoredEvent, 'columns' | 'payload' | 'family'> {
+  /** Its position in the log, if the caller selected it; else -1. */
+  readonly position: number;
   /** JSON text. */
   readonly payload: string;
   /** The family's typed columns, in the order of `COLUMNS_OF`. */
@@ -15,13 +17,14 @@ export interface StoredRow extends Omit<StoredEvent, 'columns' | 'payload' | 'fa
 
 /**
  * Reads rows of a family's table. `from` is the SQL after that keyword, with the table's column names. `wanted` limits
- * the typed columns that are read.
+ * the typed columns that are read; `position` is the SQL for the position in the log.
  */
 export async function selectRows(
   db: Db,
   family: Family,
   from: RawBuilder<unknown>,
   wanted?: ReadonlySet<string>,
+  position = sql`-1`,
 ): Promise<readonly StoredRow[]> {
   const typed = COLUMNS_OF[family].flatMap((field, index) =>
     wanted === undefined || wanted.has(field.column)
@@ -29,7 +32,7 @@ export async function selectRows(
       : [],
   );
   const { rows } = await sql<StoredRow>`
-    select xid::text, id::text, event_id as "eventId", delivery_id as "deliveryId", source,
+    select id::text, ${position} as position, event_id as "eventId", delivery_id as "deliveryId", source,
            message_type as "messageType", ${isoTime('occurred_at')} as "occurredAt",
            ${isoTime('received_at')} as "receivedAt", owner_id::text as "ownerId", org_id::text as "orgId",
            origin, payload::text as payload ${sql.join(typed, sql``)}
@@ -94,10 +97,9 @@ export function columnsOfRow(row: StoredRow): StoredEvent['columns'] {
 export function toEvent(row: StoredRow): StoredEvent {
   const payload = parseExactJson(row.payload);
   if (!isJsonObject(payload)) throw new TypeError(`event ${row.eventId}: its payload is not a JSON object`);
-  const { xid, id, eventId, deliveryId, source, messageType, occurredAt, receivedAt } = row;
+  const { id, eventId, deliveryId, source, messageType, occurredAt, receivedAt } = row;
   const { ownerId, orgId, origin } = row;
   return {
-    xid,
     id,
     eventId,
     deliveryId,

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
-import type { Db } from './database.ts';
+import type { Db, Trx } from './database.ts';
+import { becomeOwner } from './roles.ts';
 import { SESSION_COLUMNS, type Session } from './server-sessions.ts';
 
 /**
@@ -51,6 +52,18 @@ export async function readHorizon(db: Db): Promise<string> {
   if (row === undefined)
     throw new TypeError('the query for the horizon of the stored events returned no row');
   return row.horizon;
+}
+
+/** Whether a transaction is storing, as an SQL condition. */
+export const IS_ANYONE_STORING = sql`exists (select from pg_locks where granted and ${IS_STORING})`;
+
+/**
+ * Waits until no transaction is storing, and keeps others from it until this one ends. The owner may not lock the table,
+ * whose rows stay as they are, but gets the same lock by this change, which changes nothing.
+ */
+export async function stopStoring(trx: Trx): Promise<void> {
+  await becomeOwner(trx);
+  await sql`alter table only deliveries enable always trigger store_in_order`.execute(trx);
 }
 
 /** The sessions whose transactions have been storing for longer than this, longest first: readers wait for them. */

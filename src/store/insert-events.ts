@@ -20,6 +20,8 @@ export interface EventRow {
   readonly ownerId: string | null;
   readonly orgId: string | null;
   readonly origin: Origin;
+  /** Which of the delivery's events it is, from 0 on. */
+  readonly place: number;
   /** JSON text. */
   readonly payload: string;
   /** The message type's typed columns, in the order of its `FIELDS`. */
@@ -36,6 +38,7 @@ const ENVELOPE: readonly Column<EventRow>[] = [
   { name: 'owner_id', type: 'bigint', value: (row) => row.ownerId },
   { name: 'org_id', type: 'bigint', value: (row) => row.orgId },
   { name: 'origin', type: 'text', value: (row) => row.origin },
+  { name: 'place', type: 'integer', value: (row) => String(row.place) },
   { name: 'payload', type: 'jsonb', value: (row) => row.payload },
 ];
 

@@ -1,6 +1,6 @@
 import { sql, type Selectable } from 'kysely';
 import { describeError } from '../errors.ts';
-import type { Db } from './database.ts';
+import type { Db, Trx } from './database.ts';
 import type { OperatorActionName, Tables } from './tables.ts';
 
 /** Who acts, and the interface used. */
@@ -55,6 +55,33 @@ export async function recordAction<T>(
   return result;
 }
 
+/** How an action ended that is recorded as a whole. */
+export interface ActionEnd {
+  readonly outcome: 'done' | 'failed';
+  readonly result?: Readonly<Record<string, unknown>>;
+}
+
+/** Records an action that has ended, in one entry: a look, a refusal, or a step of the transaction. */
+export async function recordEnded(
+  db: Db | Trx,
+  { operator, action, subject, details }: OperatorAction,
+  { outcome, result = {} }: ActionEnd = { outcome: 'done' },
+): Promise<void> {
+  await db
+    .insertInto('operator_log')
+    .values({
+      operator: operator.name,
+      via: operator.via,
+      action,
+      subject: subject ?? null,
+      details: JSON.stringify(details ?? {}),
+      outcome,
+      ended_at: sql<Date>`clock_timestamp()`,
+      result: JSON.stringify(result),
+    })
+    .execute();
+}
+
 /** The number of ids recorded; `id_count` has the full number. */
 const LOGGED_IDS = 100;
 
@@ -74,6 +101,24 @@ async function endAction(
     .set({ outcome, ended_at: sql<Date>`clock_timestamp()`, result: JSON.stringify(result) })
     .where('id', '=', id)
     .execute();
+}
+
+/** The result of the last action of this kind on this subject that has ended. */
+export async function lastEnded(
+  db: Db,
+  action: OperatorActionName,
+  subject: string,
+): Promise<Readonly<Record<string, unknown>> | undefined> {
+  const row = await db
+    .selectFrom('operator_log')
+    .select('result')
+    .where('action', '=', action)
+    .where('subject', '=', subject)
+    .where('outcome', '=', 'done')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.result ?? undefined;
 }
 
 /** One entry of the operator log. */

@@ -4,6 +4,7 @@ import type { Db, Trx } from './database.ts';
 import { destinationsBehind } from './destinations.ts';
 import { recordDropped } from './gaps.ts';
 import { openMonth, releaseRows } from './open-month.ts';
+import { recordEnded, type OperatorAction } from './operator-log.ts';
 import { attach, createTableLike, lockAtOnce, makeChange } from './partition-changes.ts';
 import type { BlockedChange, Change } from './partition-changes.ts';
 import {
@@ -194,6 +195,7 @@ async function dropExpired(
       if (now.holders.length > 0) return;
       if (isDeliveries && !(await markDropped(trx, partition))) return;
       await recordDropped(trx, table, partition);
+      await recordEnded(trx, await describeDrop(trx, table, partition));
       await sql`alter table ${sql.id(table.name)} detach partition ${sql.id(partition)}`.execute(trx);
       await sql`alter table ${sql.id(partition)} rename to ${sql.id(`${partition}${DETACHED}`)}`.execute(trx);
       missed.push(...now.others);
@@ -205,6 +207,19 @@ async function dropExpired(
   }
   await dropDetached(db, table);
   return { dropped, held, missed, blocked };
+}
+
+/** The entry of the operator log; rows by the estimate of the server, as counting them takes as long as reading them. */
+async function describeDrop(trx: Trx, table: PartitionedTable, partition: string): Promise<OperatorAction> {
+  const { rows } = await sql<{ bytes: number; rows: number }>`
+    select pg_total_relation_size(oid)::float8 as bytes, greatest(reltuples, 0)::float8 as rows
+    from pg_class where oid = ${partition}::regclass`.execute(trx);
+  return {
+    operator: { name: 'xiq-sink', via: 'system' },
+    action: 'retention.drop',
+    subject: partition,
+    details: { retention: table.keep, bytes: rows[0]?.bytes, estimated_rows: rows[0]?.rows },
+  };
 }
 
 /** Drops the tables that were detached: nobody can use them any more, so nobody waits while their files are deleted. */

@@ -1,54 +1,88 @@
 import { sql } from 'kysely';
-import { FAMILIES } from '../domain.ts';
+import { FAMILY_OF } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
 import { allOf, familyQueries, timeConditions, type EventFilter, type FamilyQuery } from './event-filter.ts';
 import { selectRows, toEvent, type StoredRow } from './event-rows.ts';
-import { readHorizon } from './horizon.ts';
-import type { Scope } from './scope.ts';
-import { byPosition, type StoredEvent, type StoredPosition } from './stored-event.ts';
+import type { Log, LogEntry } from './read-log.ts';
+import { isInScope, type Scope } from './scope.ts';
+import type { LoggedEvent } from './stored-event.ts';
 
-/** A stretch of the stored events: in the order of storing, those that match a filter. */
+/** A stretch of the log: in its order, the events that match a filter. */
 export interface Stretch {
   /** Can be iterated once. Each event is made when it is asked for: all at once would delay the ingest answers. */
-  readonly events: Iterable<StoredEvent>;
-  /** The position of the last event of the stretch, matching or not; undefined when the stretch is empty. */
-  readonly end: StoredPosition | undefined;
+  readonly events: Iterable<LoggedEvent>;
+  /** The position after the last event of the stretch, matching or not; undefined when the stretch is empty. */
+  readonly end: number | undefined;
   /** Whether the stretch is as long as the limit allows: more events may follow at once. */
   readonly isFull: boolean;
 }
 
 /**
- * Reads the next `limit` events after a position, in the order of storing, and returns those that match the filter.
- * Reading goes on at `end`, also when no event matched. Events above the horizon are left for later: ids are
- * assigned before their transactions commit, so a plain "id greater than" would miss rows.
+ * Reads the next `limit` events from a position on, in the order of the log, and returns those that match the filter.
+ * Reading goes on at `end`, also when no event matched. Rows are read only of the types and sources of filter and scope;
+ * those that retention has dropped are left out.
  */
 export async function readStretch(
-  db: Db,
+  log: Log,
   scope: Scope,
-  position: StoredPosition,
+  position: number,
   limit: number,
   filter: EventFilter = {},
 ): Promise<Stretch> {
-  // One end for all families: each query reads its own snapshot, and a later one may see more than an earlier one.
-  const { end, count } = await endOfStretch(db, position, limit);
-  if (end === undefined) return { events: [], end, isFull: false };
-  const range = sql`${isAfter(position)} and (xid, id) <= (${end.xid}::xid8, ${end.id}::bigint)`;
-  const rows = await Promise.all(
-    familyQueries(scope, filter).map((query) =>
-      selectRows(
-        db,
-        query.family,
-        sql`${sql.table(TABLE_OF[query.family])}
-        where ${range} and ${allOf([...conditionsOf(query), ...timeConditions(filter)])}`,
-      ),
-    ),
+  const entries = await log.read(position, limit);
+  const last = entries.at(-1);
+  if (last === undefined) return { events: [], end: undefined, isFull: false };
+  const { messageTypes = [], source } = filter;
+  const wanted = entries.filter(
+    (entry) =>
+      (messageTypes.length === 0 || messageTypes.includes(entry.messageType)) &&
+      (source === undefined || source === entry.source) &&
+      isInScope(scope, entry.source),
   );
-  return { events: toEvents(rows.flat().toSorted(byPosition)), end, isFull: count === limit };
+  const rows = await Promise.all(
+    familyQueries(scope, filter).map((query) => readRows(log.db, query, wanted, filter)),
+  );
+  const inOrder = rows.flat().toSorted((a, b) => a.position - b.position);
+  return { events: toEvents(inOrder), end: last.position + 1, isFull: entries.length === limit };
 }
 
-function* toEvents(rows: readonly StoredRow[]): Generator<StoredEvent> {
-  for (const row of rows) yield toEvent(row);
+async function readRows(
+  db: Db,
+  query: FamilyQuery,
+  entries: readonly LogEntry[],
+  filter: EventFilter,
+): Promise<readonly StoredRow[]> {
+  const ofFamily = entries.filter(({ messageType }) => FAMILY_OF[messageType] === query.family);
+  if (ofFamily.length === 0) return [];
+  const times = ofFamily.map(({ occurredAt }) => occurredAt);
+  const [from, to] = daysAround(times);
+  return selectRows(
+    db,
+    query.family,
+    sql`${sql.table(TABLE_OF[query.family])} join unnest(
+        ${ofFamily.map(({ position }) => position)}::bigint[], ${times}::timestamptz[],
+        ${ofFamily.map(({ eventId }) => eventId)}::uuid[]
+      ) as entry (position, logged_at, logged_id) on occurred_at = logged_at and event_id = logged_id
+      where occurred_at between ${from}::timestamptz and ${to}::timestamptz
+        and ${allOf([...conditionsOf(query), ...timeConditions(filter)])}`,
+    undefined,
+    sql`position::float8`,
+  );
+}
+
+const MS_PER_DAY = 86_400_000;
+
+/** Days that contain all of these times, as Postgres prints them: with them, the server looks into their months alone. */
+function daysAround(times: readonly string[]): readonly [from: string, to: string] {
+  const ms = times.map((time) => Date.parse(time.replace(' ', 'T').replace(/[+-]\d\d$/, '$&:00')));
+  const [from, to] = [Math.min(...ms) - MS_PER_DAY, Math.max(...ms) + MS_PER_DAY];
+  const isUsual = from > Date.UTC(1) && to < Date.UTC(9999);
+  return isUsual ? [new Date(from).toISOString(), new Date(to).toISOString()] : ['-infinity', 'infinity'];
+}
+
+function* toEvents(rows: readonly StoredRow[]): Generator<LoggedEvent> {
+  for (const row of rows) yield { ...toEvent(row), position: row.position };
 }
 
 function conditionsOf({ conditions, branches }: FamilyQuery) {
@@ -57,47 +91,4 @@ function conditionsOf({ conditions, branches }: FamilyQuery) {
     sql` or `,
   );
   return [...conditions, sql`(${anyBranch})`];
-}
-
-async function endOfStretch(
-  db: Db,
-  position: StoredPosition,
-  limit: number,
-): Promise<{ readonly end: StoredPosition | undefined; readonly count: number }> {
-  const horizon = await readHorizon(db);
-  const places = FAMILIES.map(
-    (family) => sql`(select xid, id from ${sql.table(TABLE_OF[family])}
-      where ${isAfter(position)} and xid < ${horizon}::xid8
-      order by xid, id limit ${limit})`,
-  );
-  const { rows } = await sql<StoredPosition & { count: number }>`
-    with places as (${sql.join(places, sql` union all `)}),
-         stretch as (select * from places order by xid, id limit ${limit})
-    select xid::text, id::text, (select count(*)::int from stretch) as count
-    from stretch order by stretch.xid desc, stretch.id desc limit 1`.execute(db);
-  const [row] = rows;
-  return { end: row && { xid: row.xid, id: row.id }, count: row?.count ?? 0 };
-}
-
-const isAfter = ({ xid, id }: StoredPosition) => sql`(xid, id) > (${xid}::xid8, ${id}::bigint)`;
-
-/** The position after everything stored so far. */
-export async function endOfEvents(db: Db): Promise<StoredPosition> {
-  return { xid: await readHorizon(db), id: '0' };
-}
-
-/** The position just before the first event received at or after a time; the end when there is none. */
-export async function positionBefore(db: Db, time: Date): Promise<StoredPosition> {
-  const horizon = await readHorizon(db);
-  const firsts = FAMILIES.map(
-    (family) => sql`(select xid, id from ${sql.table(TABLE_OF[family])}
-      where received_at >= ${time} order by xid, id limit 1)`,
-  );
-  const { rows } = await sql<StoredPosition>`
-    with firsts as (${sql.join(firsts, sql` union all `)}),
-         ends as (select * from firsts union all select ${horizon}::xid8, 1::bigint)
-    select xid::text, (id - 1)::text as id from ends order by ends.xid, ends.id limit 1`.execute(db);
-  const [row] = rows;
-  if (row === undefined) throw new TypeError('the query for the end of the events returned no row');
-  return row;
 }

@@ -1,6 +1,7 @@
 import { sql, type RawBuilder, type Selectable } from 'kysely';
 import type { MessageType } from '../domain.ts';
 import type { Db } from './database.ts';
+import { positionOf } from './read-log.ts';
 import { ALL_SOURCES, inScope, type Scope } from './scope.ts';
 import type { StoredEvent } from './stored-event.ts';
 import type { DestinationState, Tables } from './tables.ts';
@@ -125,14 +126,19 @@ export const isOfScope = (scope: Scope): RawBuilder<boolean> =>
           and events.occurred_at = rejected_events.occurred_at and ${inScope(scope, 'events.source')}
         offset 0)`;
 
-/** Records that a rejected event was sent again. */
+/**
+ * Records that a destination accepted a rejected event that was sent again, which ends its row of rejected ones. If it
+ * is refused, it stays so with its reason until an operator resumes.
+ */
 export async function markReplayed(db: Db, destination: string, eventId: string): Promise<void> {
-  await db
-    .updateTable('rejected_events')
-    .set({ replayed_at: sql<Date>`now()` })
-    .where('destination', '=', destination)
-    .where('event_id', '=', eventId)
-    .execute();
+  await sql`
+    with replayed as (
+      update rejected_events set replayed_at = now()
+      where destination = ${destination} and event_id = ${eventId}::uuid
+    )
+    update destinations set rejected_in_row = 0, last_error = null
+    where name = ${destination} and state <> 'refused'
+      and (rejected_in_row > 0 or last_error is not null)`.execute(db);
 }
 
 /** The state of one event at one destination. */
@@ -151,11 +157,13 @@ export interface EventForwarding {
 /** The state of an event at each destination, by name. */
 export async function forwardingOf(
   db: Db,
-  { xid, id, eventId, occurredAt }: Pick<StoredEvent, 'xid' | 'id' | 'eventId' | 'occurredAt'>,
+  event: Pick<StoredEvent, 'eventId' | 'occurredAt' | 'receivedAt'>,
 ): Promise<readonly EventForwarding[]> {
+  const { eventId, occurredAt } = event;
+  const position = (await positionOf(db, event)) ?? null;
   const { rows } = await sql<EventForwarding>`
     select name as destination, state,
-      (cursor_xid, cursor_id) >= (${xid}::xid8, ${id}::bigint) as "hasPassed",
+      coalesce(cursor_position > ${position}::bigint, false) as "hasPassed",
       reason, rejected_at as "rejectedAt", replayed_at as "replayedAt"
     from destinations left join rejected_events on destination = name
       and event_id = ${eventId}::uuid and occurred_at = ${occurredAt}::timestamptz

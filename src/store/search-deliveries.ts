@@ -4,7 +4,7 @@ import { TABLE_OF } from '../message-types.ts';
 import { withinTime, type Db } from './database.ts';
 import { selectRows, toEvent } from './event-rows.ts';
 import { inScope, type Scope } from './scope.ts';
-import { byPosition, type StoredEvent } from './stored-event.ts';
+import type { StoredEvent } from './stored-event.ts';
 import type { Tables } from './tables.ts';
 
 /** Conditions on deliveries. All conditions that are given must hold. */
@@ -136,7 +136,7 @@ const MINUTE_MS = 60_000;
 const MINUTES_AROUND = [5, 60, 24 * 60, 31 * 24 * 60];
 
 /**
- * The new events of a delivery, in the order of storing, up to a limit; duplicates are not among them. No index leads
+ * The new events of a delivery, in its order, up to a limit; duplicates are not among them. No index leads
  * from a delivery to its events, so the search reads the transaction that stored the delivery or, for an old delivery
  * whose transaction is unknown, the time around its arrival. Undefined when that does not find all of them within
  * 3 seconds per attempt.
@@ -183,10 +183,10 @@ async function selectEvents(
       trx,
       family,
       sql`${sql.table(TABLE_OF[family])} where ${where} and delivery_id = ${deliveryId}::uuid
-        and ${inScope(scope)} order by id limit ${limit}`,
+        and ${inScope(scope)} order by place, id limit ${limit}`,
     ),
   );
-  return rows?.toSorted(byPosition).map(toEvent);
+  return rows?.map(toEvent);
 }
 
 function matching(db: Db, scope: Scope, filter: DeliveryFilter) {

@@ -46,6 +46,15 @@ const COLUMNS = [
   'replay_delivery_id',
 ] as const;
 
+/** The number of open items; counting ends at `most`. */
+export async function countOpen(db: Db, scope: Scope, most: number): Promise<number> {
+  const { rows } = await sql<{ open: number }>`
+    select count(*)::int as open from (
+      select from quarantine where resolution is null and ${inScope(scope)} limit ${most}
+    ) as counted`.execute(db);
+  return rows[0]?.open ?? 0;
+}
+
 /** The matching items, newest first; those after the item with the id `after`, if given. */
 export async function searchQuarantine(
   db: Db,

@@ -1,15 +1,9 @@
 import type { Family, MessageType, Origin } from '../domain.ts';
 import type { JsonObject } from '../exact-json.ts';
 
-/** A place in the order in which events are stored. */
-export interface StoredPosition {
-  /** Transaction, then id within it. */
-  readonly xid: string;
-  readonly id: string;
-}
-
 /** One stored event: the envelope, the typed columns, and the record as sent. */
-export interface StoredEvent extends StoredPosition {
+export interface StoredEvent {
+  readonly id: string;
   readonly eventId: string;
   readonly deliveryId: string;
   readonly source: string;
@@ -27,11 +21,10 @@ export interface StoredEvent extends StoredPosition {
   readonly payload: JsonObject;
 }
 
-/** Compares two positions by the order of storing. */
-export const byPosition = (a: StoredPosition, b: StoredPosition) =>
-  compare(BigInt(a.xid), BigInt(b.xid)) || compare(BigInt(a.id), BigInt(b.id));
-
-const compare = (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0);
+/** A stored event with its position in the log. */
+export interface LoggedEvent extends StoredEvent {
+  readonly position: number;
+}
 
 /** The columns of the view `events` beside the envelope: those that more than one family has. */
 export interface EventView {

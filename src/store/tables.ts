@@ -13,12 +13,14 @@ export type QuarantineState = (typeof QUARANTINE_STATES)[number];
 /** The state of a destination: `refused` after it rejected our credentials, `paused` by a person. */
 export type DestinationState = 'running' | 'paused' | 'refused';
 
-/** The actions of a person that change something, export events or concern access. */
+/** What the operator log records: changes, exports, access, and looks at the data of a person. */
 export const OPERATOR_ACTIONS = [
   'console.login',
   'console.logout',
   'events.export',
   'events.backfill',
+  'sql.query',
+  'timeline.read',
   'quarantine.replay',
   'quarantine.discard',
   'destination.test',
@@ -34,12 +36,14 @@ export const OPERATOR_ACTIONS = [
   'access.remove',
   'access.token',
   'access.revoke',
+  'service.start',
   'settings.reload',
   'source.add',
   'source.rotate',
   'source.drop-old',
   'source.disable',
   'source.reencrypt',
+  'retention.drop',
   'database.backup',
   'database.restore',
   'database.move',
@@ -97,8 +101,9 @@ export interface Tables {
   destinations: {
     name: string;
     state: Generated<DestinationState>;
-    cursor_xid: string;
-    cursor_id: string;
+    cursor_position: Generated<string | null>;
+    cursor_xid: Generated<string | null>;
+    cursor_id: Generated<string | null>;
     generation: Generated<string>;
     sent_count: Generated<string>;
     lease_holder: string | null;
@@ -107,6 +112,7 @@ export interface Tables {
     last_error: string | null;
     last_error_at: Date | null;
     created_at: Generated<Date>;
+    rejected_in_row: Generated<number>;
   };
   rejected_events: {
     destination: string;

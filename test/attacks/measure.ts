@@ -6,6 +6,9 @@ import { auditRecord } from '../support/deliveries.ts';
 /** How long each attack takes. */
 export const ATTACK_SECONDS = Number(process.env['ATTACK_SECONDS'] ?? 10);
 
+/** Whether this is the short form, which runs with each change. */
+export const IS_SHORT = ATTACK_SECONDS < 10;
+
 /** A good delivery is sent this often, whether or not the one before is answered. */
 const PERIOD_MS = 50;
 

@@ -10,12 +10,11 @@ import type { Program } from '../support/program.ts';
 import { hasRedisServer, startRedis } from '../support/redis.ts';
 import type { TestRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { ATTACK_SECONDS } from './measure.ts';
+import { ATTACK_SECONDS, IS_SHORT } from './measure.ts';
 import { makeNoise } from './noise.ts';
 import type { Noise } from './noise.ts';
 
-/** The short form, which runs with each change, shares two cores with others: there, only a source that waits for another fails. */
-const IS_SHORT = ATTACK_SECONDS < 10;
+/** The short form, which runs with each change, shares two cores with others: only a source that waits for another fails. */
 const FACTOR = IS_SHORT ? 10 : 1;
 
 const PERIOD_MS = 50;

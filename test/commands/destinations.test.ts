@@ -23,14 +23,14 @@ import type { TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { untilSeen } from '../support/until-seen.ts';
 
-const START = { xid: '0', id: '0' };
+const START = 0;
 const HOLDER = '00000000-0000-7000-8000-000000000001';
 
 let test: TestDatabase;
 let directory: string;
 let archive: Destination;
 beforeAll(async () => {
-  test = await createTestDatabase();
+  test = await createTestDatabase({ logs: true });
   directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-destinations-'));
   const file = { name: 'archive', type: 'file', path: path.join(directory, 'events.jsonl') };
   const settings = {
@@ -45,6 +45,7 @@ beforeAll(async () => {
   const store = createBatchStore(test.db, pino({ level: 'silent' }), new AbortController().signal);
   const records = [1, 2, 3].map((userId) => auditRecord({ userId }));
   await store({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
+  await untilSeen(test.db);
 });
 afterAll(async () => {
   await rm(directory, { recursive: true });
@@ -79,7 +80,12 @@ async function rejectAll(name: string): Promise<void> {
     messageType: event.message_type,
     reason: 'no such field',
   }));
-  await checkpoint(test.db, guard, START, 0, rejected);
+  await checkpoint(test.db, guard, {
+    position: START,
+    sent: 0,
+    rejected,
+    rejectedInRow: rejected.length,
+  });
 }
 
 /** The destination with a sender that refuses what the test says. */
@@ -147,7 +153,7 @@ describe('destinations test', () => {
   it('sends one event that says what it is, in the format of the destination', async () => {
     expect(await sendTestEvent(archive)).toBe(true);
     const line = await readFile(path.join(directory, 'events.jsonl'), 'utf8');
-    expect(JSON.parse(line)).toMatchObject({ source: 'xiq-sink-test', message_type: 'AUDIT_LOG_ALL' });
+    expect(JSON.parse(line)).toMatchObject({ source: 'xiq-sink-test', message_type: 'OTHER' });
     expect(line).toContain('"description":"TEST EVENT');
     expect(printed).toContain('archive accepted the test event');
   });
@@ -164,6 +170,10 @@ describe('destinations rejected and replay', () => {
     await rejectAll('archive');
     await printRejected(test.db, 'archive', 10, false);
     expect(printed.match(/no such field/g)).toHaveLength(3);
+    expect(await status('archive')).toMatchObject({
+      rejected_in_row: 3,
+      last_error: 'rejected an event: no such field',
+    });
 
     const taken: string[] = [];
     const send = async ([message]: readonly Message[]) => {
@@ -178,11 +188,23 @@ describe('destinations rejected and replay', () => {
     );
     expect(printed).toContain('still no such field');
     expect(printed).toContain('2 events resent, 1 rejected again');
-    expect(await status('archive')).toMatchObject({ rejected_count: 1 });
+    // The destination has accepted an event since.
+    expect(await status('archive')).toMatchObject({
+      rejected_count: 1,
+      rejected_in_row: 0,
+      last_error: null,
+    });
 
     const left = (await storedEvents()).map((event) => event.event_id).filter((id) => !taken.includes(id));
     expect(await resendRejectedEvents(test.db, archive, { ids: left, all: false }, anyTime())).toBe(true);
     expect(await status('archive')).toMatchObject({ rejected_count: 0 });
+  });
+
+  it('leave a refused destination so, with its reason', async () => {
+    await rejectAll('archive');
+    await recordFailure(test.db, 'archive', HOLDER, '401', 'refused');
+    expect(await resendRejectedEvents(test.db, archive, { ids: [], all: true }, anyTime())).toBe(true);
+    expect(await status('archive')).toMatchObject({ state: 'refused', last_error: '401' });
   });
 
   it('take ids or --all, and only what was refused', async () => {

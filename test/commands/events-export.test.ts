@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { hash } from 'node:crypto';
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -44,7 +45,7 @@ describe('events export', () => {
       action: 'events.export',
       details: { format: 'csv', output, filter },
       outcome: 'done',
-      result: { events: 40, isWhole: true },
+      result: { events: 40, isWhole: true, sha256: hash('sha256', await readFile(output)) },
     });
   });
 

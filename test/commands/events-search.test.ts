@@ -9,7 +9,7 @@ import { waitFor } from '../support/wait-for.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
-  database = await createTestDatabase();
+  database = await createTestDatabase({ logs: true });
 });
 afterAll(() => database.drop());
 afterEach(() => vi.restoreAllMocks());

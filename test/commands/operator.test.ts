@@ -16,7 +16,7 @@ import { queuedDelivery } from '../support/deliveries.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
-  database = await createTestDatabase();
+  database = await createTestDatabase({ logs: true });
 });
 afterAll(() => database.drop());
 
@@ -117,7 +117,7 @@ test('what is done to a destination is written down, also when it fails', async 
     details: { all: true },
     result: { sent: 0, left: 0 },
   });
-  await addDestination(db, 'old', { xid: '0', id: '0' });
+  await addDestination(db, 'old', 0);
   await forget(db, destinations, 'old');
   expect(await last()).toMatchObject({ action: 'destination.forget', subject: 'old', outcome: 'done' });
   await expect(changeState(db, destinations, 'other', 'paused')).rejects.toThrow('no destination');

@@ -168,6 +168,13 @@ describe('with a token', () => {
     ]);
   });
 
+  it('a wrong token in the form is recorded as a failed log-in, without the token', async () => {
+    expect((await logIn({ token: OTHER_TOKEN })).status).toBe(401);
+    const [action] = await listActions(database.db, { limit: 1 });
+    expect(action).toMatchObject({ operator: 'not logged in', action: 'console.login', outcome: 'failed' });
+    expect(JSON.stringify(action)).not.toContain(OTHER_TOKEN);
+  });
+
   it('another token ends every session', async () => {
     const Cookie = cookieOf(await logIn());
     await admin.close();

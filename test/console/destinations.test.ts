@@ -19,13 +19,13 @@ import type { TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { untilSeen } from '../support/until-seen.ts';
 
-const START = { xid: '0', id: '0' };
+const START = 0;
 
 let test: TestDatabase;
 let admin: RunningAdmin;
 let directory: string;
 beforeAll(async () => {
-  test = await createTestDatabase();
+  test = await createTestDatabase({ logs: true });
   directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-console-'));
   const archive = fileDestination('archive', directory);
   const away: Destination = {
@@ -40,6 +40,7 @@ beforeAll(async () => {
   };
   const records = [1, 2, 3].map((userId) => auditRecord({ userId }));
   await storeDeliveries(test.db, queuedDelivery('AUDIT_LOG_ALL', records));
+  await untilSeen(test.db);
   admin = await startActions(test.db, { destinations: [archive, away] });
 });
 afterAll(async () => {
@@ -95,6 +96,7 @@ describe('a change', () => {
     await admin.post('/destinations/archive/resume', {});
     await recordFailure(test.db, 'archive', '00000000-0000-7000-8000-000000000001', '401', 'refused');
     expect(await stateOf('archive')).toMatchObject({ state: 'refused' });
+    expect(await admin.page('/deliveries')).toContain('title="Destinations: archive refused"');
     await admin.post('/destinations/archive/resume', {});
     expect(await stateOf('archive')).toMatchObject({ state: 'running', behind: 3 });
     expect(await lastAction(test.db)).toMatchObject({ action: 'destination.resume' });

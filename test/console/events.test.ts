@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -26,7 +27,7 @@ const BULK = 10_000;
 let test: TestDatabase;
 let admin: RunningAdmin;
 beforeAll(async () => {
-  test = await createTestDatabase();
+  test = await createTestDatabase({ logs: true });
   await seedEvents(test.db);
   await seedBulk(test.db, BULK);
   admin = await startAdmin([eventsArea({ db: test.db, isFiltered: (name) => name === 'choosy' })], test.db);
@@ -148,8 +149,8 @@ describe('events over the API', () => {
 describe('one event', () => {
   beforeAll(async () => {
     const event = await newestOfAnn();
-    const insert = (name: string, state: 'running' | 'paused', xid: string) =>
-      test.db.insertInto('destinations').values({ name, state, cursor_xid: xid, cursor_id: '0' }).execute();
+    const insert = (name: string, state: 'running' | 'paused', position: string) =>
+      test.db.insertInto('destinations').values({ name, state, cursor_position: position }).execute();
     await insert('ahead', 'running', '9000000000');
     await insert('behind', 'paused', '0');
     await insert('choosy', 'running', '9000000000');
@@ -216,14 +217,15 @@ describe('an export', () => {
     expect(response.headers.get('content-disposition')).toMatch(
       /^attachment; filename="xiq-sink-events-.*\.ndjson"$/,
     );
-    const lines = (await response.text()).trimEnd().split('\n');
+    const file = await response.text();
+    const lines = file.trimEnd().split('\n');
     const ids = lines.map((line) => z.object({ event_id: z.string() }).parse(JSON.parse(line)).event_id);
     expect(ids).toEqual(items.map((event) => event.event_id));
     expect(await waitFor(async () => (await lastExport())?.ended_at && lastExport())).toMatchObject({
       action: 'events.export',
       outcome: 'done',
       details: { format: 'ndjson', user: 'ann', since: RANGE.since, until: RANGE.until },
-      result: { rows: items.length },
+      result: { rows: items.length, sha256: hash('sha256', file) },
     });
   });
 

@@ -54,6 +54,16 @@ describe('the list of quarantine', () => {
   });
 });
 
+it('the navigation counts what is open, of the sources that the visitor sees, to 99', async () => {
+  expect(await admin.page('/quarantine')).not.toContain('open</span>');
+  await quarantine('{');
+  expect(await admin.page('/deliveries')).toContain('title="Quarantine: 1 open"');
+  await Promise.all(
+    Array.from({ length: 100 }, (_, index) => storeDeliveries(test.db, unreadableDelivery(`{${index}`))),
+  );
+  expect(await admin.page('/deliveries')).toContain('title="Quarantine: 99+ open"');
+});
+
 const replayed = z.object({
   results: z.array(z.looseObject({ quarantine_id: z.string() })),
   next_cursor: z.string().nullable(),

@@ -95,7 +95,7 @@ describe.skipIf(!runsInBrowser())('the console (npm run test:console, needs Chro
 
   it('every page of the navigation is in order, in light and dark, on a telephone and a large screen', async () => {
     const links = await page
-      .locator('nav a')
+      .locator('#pages a')
       .evaluateAll((anchors) => anchors.map((anchor) => anchor.getAttribute('href') ?? ''));
     expect(links.length).toBeGreaterThan(9);
     const problems: string[] = [];

@@ -117,7 +117,7 @@ async function syslogReceiver() {
 describe.concurrent('forwarding', () => {
   it('takes what serve receives to a file and a syslog receiver, and tells how it goes', async () => {
     const syslog = await syslogReceiver();
-    const { settings, directory } = await setUp((directory) => [
+    const { db, settings, directory } = await setUp((directory) => [
       { name: 'archive', type: 'file', path: path.join(directory, 'events.jsonl') },
       { name: 'siem', type: 'syslog', transport: 'tcp', host: '127.0.0.1', port: syslog.port },
       { name: 'away', type: 'syslog', transport: 'tcp', host: '127.0.0.1', port: 1 },
@@ -146,6 +146,11 @@ describe.concurrent('forwarding', () => {
     }
     expect(syslog.messages.every((message) => message.includes('CEF:0|Extreme Networks|'))).toBe(true);
 
+    // A message that the receiver has read is confirmed only when it closes, after the forwarder's wait.
+    await waitFor(async () => {
+      const done = await db.selectFrom('destinations').select('name').where('sent_count', '=', '3').execute();
+      return done.length === 2;
+    });
     const list = await endOfProgram(settings, 'destinations', 'list', '--json');
     const listed = list.stdout.toString().trim().split('\n');
     expect(listed[1]).toContain('ECONNREFUSED');
@@ -176,7 +181,7 @@ describe.concurrent('forwarding', () => {
     });
     const { db, settings } = await setUp(() => [splunk(receiver.url)]);
     const count = 40 * (KILLS + 1);
-    await addDestination(db, 'siem', { xid: '0', id: '0' });
+    await addDestination(db, 'siem', 0);
     await storeEvents(db, 0, count);
     for (; kill < KILLS; kill += 1) {
       killAt = receiver.received.length + (kill % 3);

@@ -75,4 +75,12 @@ it('an owner who is no superuser makes the reading role where there is none, and
   );
   const reading = { ...settings, READER_DATABASE_URL: withRole(owned.databaseUrl, READER_ROLE) };
   expect(await runProgram(reading, 'sql', '--csv', 'select count(*) from audit_log')).toBe('count\r\n1\r\n');
+  await expect(runProgram(reading, 'sql', 'select nothing')).rejects.toThrow(/nothing/);
+  const { rows } = await sql`
+    select via, outcome, details ->> 'statement' as statement, result ->> 'rows' as rows
+    from operator_log where action = 'sql.query' order by id`.execute(owned.admin);
+  expect(rows).toEqual([
+    { via: 'command', outcome: 'done', statement: 'select count(*) from audit_log', rows: '1' },
+    { via: 'command', outcome: 'failed', statement: 'select nothing', rows: null },
+  ]);
 });

@@ -1,9 +1,11 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { OutageError } from '../../src/errors.ts';
+import type { BatchLimits } from '../../src/forward/batch-events.ts';
 import { destinationFilterSchema } from '../../src/forward/destination-filter.ts';
-import { startForwarding } from '../../src/forward/forward-events.ts';
+import { openForwardingSource, startForwarding } from '../../src/forward/forward-events.ts';
 import { BatchRefusedError, EndpointRefusedError } from '../../src/forward/sender.ts';
 import type { Message, Sender } from '../../src/forward/sender.ts';
 import { createBatchStore } from '../../src/handlers/store-batch.ts';
@@ -16,15 +18,21 @@ import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { untilSeen } from '../support/until-seen.ts';
 
-const logger = pino({ level: 'silent' });
-const START = { xid: '0', id: '0' };
+/** The lines of the log. */
+const logged: Record<string, unknown>[] = [];
+const logger = pino(
+  { level: 'warn' },
+  { write: (line: string) => void logged.push(z.record(z.string(), z.unknown()).parse(JSON.parse(line))) },
+);
+const START = 0;
 
 let test: TestDatabase;
 const running: { stop(): Promise<void> }[] = [];
 beforeAll(async () => {
-  test = await createTestDatabase();
+  test = await createTestDatabase({ logs: true });
 });
 beforeEach(async () => {
+  logged.length = 0;
   await emptyTables(test.db);
   await test.db.deleteFrom('destinations').execute();
   await test.db.deleteFrom('rejected_events').execute();
@@ -62,16 +70,16 @@ function collector(send?: Sender['send']) {
   return { taken, sender };
 }
 
-function forward(sender: Sender, filter: object = {}, limits = { events: 50, bytes: 900_000 }) {
+function forward(sender: Sender, filter: object = {}, limits: Partial<BatchLimits> = {}) {
   const forwarding = startForwarding(
     {
       name: 'siem',
       sender,
       filter: destinationFilterSchema.parse(filter),
       format: ({ payload }) => JSON.stringify(payload),
-      limits,
+      limits: { events: 50, bytes: 900_000, seconds: 0, ...limits },
     },
-    test.db,
+    openForwardingSource(test.db),
     logger,
   );
   running.push(forwarding);
@@ -84,24 +92,37 @@ const status = async () => {
   return siem;
 };
 
-const lease = () =>
-  test.db
-    .selectFrom('destinations')
-    .select('lease_until')
-    .where('name', '=', 'siem')
-    .executeTakeFirstOrThrow();
-
 describe('forwarding', () => {
   it('sends every event once, in the order of storing, those stored later too', async () => {
     await storeEvents(...range(20));
     const { taken, sender } = collector();
-    forward(sender, {}, { events: 7, bytes: 900_000 });
+    forward(sender, {}, { events: 7 });
     await waitFor(() => taken.length >= 20);
     await storeEvents(21);
     await waitFor(() => taken.length >= 21);
     expect(taken).toEqual(range(21));
     await waitFor(async () => (await status()).behind_count === 0);
     expect(await status()).toMatchObject({ sent_count: '21', last_error: null, state: 'running' });
+  });
+
+  it('lets a batch wait until it is full or its time is over', async () => {
+    const batches: number[] = [];
+    const { taken, sender } = collector(async (batch) => {
+      batches.push(batch.length);
+      return [];
+    });
+    forward(sender, {}, { events: 10, seconds: 3_600 });
+    await storeEvents(...range(4));
+    await storeEvents(...range(10).slice(4));
+    await waitFor(() => taken.length >= 10);
+    expect(batches).toEqual([10]);
+    await running.at(-1)?.stop();
+    await storeEvents(11);
+    await untilSeen(test.db);
+    forward(sender, {}, { events: 10, seconds: 0.3 });
+    await waitFor(() => taken.length >= 11);
+    expect(batches).toEqual([10, 1]);
+    expect(taken).toEqual(range(11));
   });
 
   it('skips nothing of transactions that commit in another order than they took their ids', async () => {
@@ -115,8 +136,7 @@ describe('forwarding', () => {
       );
       await storeEvents(2);
       await storeEvents(3);
-      // Long enough for the forwarder to look: it must not pass the open transaction.
-      await waitFor(async () => (await status()).behind_count === 2);
+      expect((await status()).behind_count).toBe(0);
       await sql`commit`.execute(slow);
     });
     await waitFor(() => taken.length >= 3);
@@ -178,6 +198,105 @@ describe('forwarding', () => {
     expect((await status()).last_error).toContain('rejects every event');
   });
 
+  it('counts what is refused across batches and restarts, and stops at the tenth, of which nothing is lost', async () => {
+    let welcome = false;
+    const { taken, sender } = collector(async () => {
+      if (!welcome) throw new BatchRefusedError('400 no such field');
+      return [];
+    });
+    for (const number of range(9)) {
+      const forwarding = forward(sender);
+      await storeEvents(number);
+      await waitFor(async () => (await status()).rejected_count === number);
+      await forwarding.stop();
+    }
+    expect(await status()).toMatchObject({
+      state: 'running',
+      rejected_in_row: 9,
+      last_error: 'rejected an event: 400 no such field',
+    });
+    forward(sender);
+    await storeEvents(10);
+    await waitFor(async () => (await status()).state === 'refused');
+    expect(await status()).toMatchObject({ rejected_count: 9, behind_count: 1, sent_count: '0' });
+    expect((await status()).last_error).toContain('400 no such field');
+    const reasons = logged.map(({ event_id }) => event_id).filter((id) => id !== undefined);
+    const rejected = await listRejected(test.db, ALL_SOURCES, 'siem', 100);
+    expect(reasons).toEqual(rejected.map(({ event_id }) => event_id));
+
+    welcome = true;
+    await setState(test.db, 'siem', 'running');
+    await waitFor(async () => (await status()).sent_count === '1');
+    expect(taken).toEqual([10]);
+    expect(await status()).toMatchObject({ rejected_count: 9, rejected_in_row: 0, last_error: null });
+  });
+
+  it('sets aside many in a row that an accepted event follows, in another batch too', async () => {
+    const { taken, sender } = collector(async (batch) =>
+      batch.flatMap((message, index) => {
+        const number = numberOf(message);
+        return number > 5 && number <= 17 ? [{ index, reason: 'no such field' }] : [];
+      }),
+    );
+    await storeEvents(...range(22));
+    await untilSeen(test.db);
+    forward(sender, {}, { events: 17, bytes: 900_000 });
+    await waitFor(async () => (await status()).behind_count === 0);
+    expect(await status()).toMatchObject({ state: 'running', rejected_count: 12, last_error: null });
+    expect(taken).toEqual(range(22).filter((n) => n <= 5 || n > 17));
+  });
+
+  it('counts anew after an event that was accepted, and after an operator resumed', async () => {
+    const { sender } = collector(async ([first]) => {
+      if (first !== undefined && numberOf(first) === 10) return [];
+      throw new BatchRefusedError('400');
+    });
+    await storeEvents(...range(19));
+    await untilSeen(test.db);
+    forward(sender, {}, { events: 1, bytes: 900_000 });
+    await waitFor(async () => (await status()).rejected_count === 18);
+    expect(await status()).toMatchObject({ state: 'running', rejected_in_row: 9 });
+    await storeEvents(20);
+    await waitFor(async () => (await status()).state === 'refused');
+    await setState(test.db, 'siem', 'running');
+    await waitFor(async () => (await status()).rejected_count === 19);
+    expect(await status()).toMatchObject({ state: 'running', rejected_in_row: 1 });
+  });
+
+  it('counts anew when an operator pauses and resumes while a batch is sent', async () => {
+    const { promise: isResumed, resolve: onResume } = Promise.withResolvers<void>();
+    let isSending = false;
+    const { sender } = collector(async (batch) => {
+      isSending = batch.some((message) => numberOf(message) === 10);
+      if (isSending) await isResumed;
+      throw new BatchRefusedError('400');
+    });
+    await storeEvents(...range(10));
+    await untilSeen(test.db);
+    forward(sender, {}, { events: 1, bytes: 900_000 });
+    await waitFor(() => isSending);
+    expect(await status()).toMatchObject({ rejected_in_row: 9 });
+    await setState(test.db, 'siem', 'paused');
+    await setState(test.db, 'siem', 'running');
+    onResume();
+    await waitFor(async () => (await status()).rejected_count === 10);
+    expect(await status()).toMatchObject({ state: 'running', rejected_in_row: 1 });
+  });
+
+  it('stops at a destination that refuses everything after a hundred requests', async () => {
+    let requests = 0;
+    const { sender } = collector(async () => {
+      requests += 1;
+      throw new BatchRefusedError('400');
+    });
+    await storeEvents(...range(200));
+    await untilSeen(test.db);
+    forward(sender, {}, { events: 200, bytes: 900_000 });
+    await waitFor(async () => (await status()).state === 'refused');
+    expect(requests).toBe(100);
+    expect(await status()).toMatchObject({ rejected_count: 0, behind_count: 200 });
+  });
+
   it('waits through an outage and goes on where it was', async () => {
     let failures = 0;
     const { taken, sender } = collector(async () => {
@@ -213,12 +332,9 @@ describe('forwarding', () => {
     forward(sender);
     await waitFor(() => taken.length >= 5);
     await setState(test.db, 'siem', 'paused');
-    // A batch that was read before the pause may still go out: the next lease is taken after it.
-    const { lease_until: before } = await lease();
-    await waitFor(async () => (await lease()).lease_until?.getTime() !== before?.getTime());
     await storeEvents(6);
     await moveCursor(test.db, 'siem', START);
-    expect((await status()).behind_count).toBe(6);
+    await waitFor(async () => (await status()).behind_count === 6);
     expect(taken).toHaveLength(5);
     await setState(test.db, 'siem', 'running');
     await waitFor(() => taken.length >= 11);
@@ -228,6 +344,7 @@ describe('forwarding', () => {
   it('gives a batch up that is not taken in time, and leaves the events to the next', async () => {
     const { sender } = collector(() => new Promise(() => undefined));
     await storeEvents(...range(5));
+    await untilSeen(test.db);
     const stuck = forward(sender);
     await waitFor(async () => (await status()).lease_holder !== null);
     await stuck.stop(100);
@@ -240,6 +357,7 @@ describe('forwarding', () => {
     await store({ deliveries: [queuedDelivery('SMS_LOG_ALL', [{ tel: '+1' }])] });
     await storeEvents(...range(10));
     await store({ deliveries: [queuedDelivery('SMS_LOG_ALL', [{ tel: '+2' }])] });
+    await untilSeen(test.db);
     const { taken, sender } = collector();
     forward(sender, { families: ['audit'], users: ['ADMIN@*'] });
     await waitFor(async () => (await status()).behind_count === 0);

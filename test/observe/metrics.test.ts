@@ -121,8 +121,9 @@ describe('metrics', () => {
       behind_since: new Date(Date.now() - 5_000),
       behind_count: 12,
       rejected_count: 3,
-      cursor_xid: '1',
-      cursor_id: '1',
+      cursor_position: '1',
+      cursor_xid: null,
+      cursor_id: null,
       generation: '0',
       sent_count: '0',
       lease_holder: null,
@@ -131,6 +132,7 @@ describe('metrics', () => {
       last_error: null,
       last_error_at: null,
       created_at: new Date(),
+      rejected_in_row: 0,
     };
     const forwarding = createForwardingMetrics(metrics.registry, async () => [status]);
     forwarding.sent('siem', 40);

@@ -53,6 +53,7 @@ export const POSTGRES_SCENARIOS: readonly Scenario[] = [
   ...(['session', 'transaction'] as const).flatMap((mode) =>
     (['Redis', 'Postgres'] as const).map((queue) => ({
       name: `pgbouncer, ${mode} mode, queue in ${queue}`,
+      isLong: mode === 'session',
       refusesNone: true,
       open: (ground: Ground) => openPgbouncer(ground, mode, queue),
     })),

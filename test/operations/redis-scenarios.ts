@@ -10,6 +10,7 @@ import { redisQueue } from './waiting.ts';
 export const REDIS_SCENARIOS: readonly Scenario[] = [
   {
     name: 'Sentinel failover, planned',
+    isLong: true,
     refusesNone: true,
     open: (ground) => openSentinel(ground, (sentinels) => sentinels.failover()),
   },

@@ -20,8 +20,9 @@ const destination = (name: string, overrides: Partial<DestinationStatus> = {}): 
   behind_since: null,
   behind_count: 0,
   rejected_count: 0,
-  cursor_xid: '1',
-  cursor_id: '1',
+  cursor_position: '1',
+  cursor_xid: null,
+  cursor_id: null,
   generation: '0',
   sent_count: '0',
   lease_holder: null,
@@ -30,6 +31,7 @@ const destination = (name: string, overrides: Partial<DestinationStatus> = {}): 
   last_error: null,
   last_error_at: null,
   created_at: new Date(),
+  rejected_in_row: 0,
   ...overrides,
 });
 

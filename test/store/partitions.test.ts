@@ -2,8 +2,11 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addDestination, setState } from '../../src/store/destinations.ts';
 import { maintainPartitions } from '../../src/store/partitions.ts';
+import { readRange } from '../../src/store/read-log.ts';
+import { listActions } from '../../src/store/operator-log.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
+import { untilSeen } from '../support/until-seen.ts';
 
 let test: TestDatabase;
 beforeAll(async () => {
@@ -62,6 +65,15 @@ describe('partitions', () => {
       'audit_events_2031_11',
     ]);
     expect(dropped.every((name) => name.startsWith('audit_events_'))).toBe(true);
+    const recorded = await listActions(test.db, { limit: dropped.length });
+    expect(recorded.map(({ subject }) => subject).toReversed()).toEqual(dropped);
+    expect(recorded[0]).toMatchObject({
+      operator: 'xiq-sink',
+      via: 'system',
+      action: 'retention.drop',
+      outcome: 'done',
+      details: { retention: 'audit' },
+    });
     expect(created).toEqual([]);
     expect(await partitionOf('2031-11-30T23:59:59.999Z')).toEqual([]);
     expect(await partitionOf('2031-12-01T00:00:00Z')).toEqual(['audit_events_2031_12']);
@@ -71,7 +83,7 @@ describe('partitions', () => {
     const now = new Date('2033-06-10T00:00:00Z');
     await maintainPartitions(test.db, new Date('2033-02-10T00:00:00Z'), KEEP_ALL);
     await insertAudit('2033-01-05T05:05:05Z');
-    await addDestination(test.db, 'siem', { xid: '0', id: '0' });
+    await addDestination(test.db, 'siem', 0);
     const maintain = async (...configured: string[]) => {
       const report = await maintainPartitions(test.db, now, { ...KEEP_ALL, audit: 3 }, configured);
       const ours = ({ partition }: { partition: string }) => partition === 'audit_events_2033_01';
@@ -91,9 +103,9 @@ describe('partitions', () => {
     const keep = { ...KEEP_ALL, audit: 3 };
     await maintainPartitions(test.db, new Date('2034-02-10T00:00:00Z'), KEEP_ALL);
     await insertAudit('2034-01-05T05:05:05Z');
-    await addDestination(test.db, 'old', { xid: '0', id: '0' });
-    // The end of events lies before whatever any other database's open transaction may still bring.
-    await addDestination(test.db, 'ahead', { xid: String(2n ** 62n), id: '0' });
+    await addDestination(test.db, 'old', 0);
+    await untilSeen(test.db);
+    await addDestination(test.db, 'ahead', (await readRange(test.db)).next);
     const { held, missed, dropped } = await maintainPartitions(test.db, now, keep, ['ahead']);
     expect(held).toEqual([]);
     expect(dropped).toContain('audit_events_2034_01');

@@ -4,12 +4,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createBatchStore } from '../../src/handlers/store-batch.ts';
 import type { EventFilter } from '../../src/store/event-filter.ts';
 import type { EventPosition } from '../../src/store/event-pages.ts';
-import { endOfEvents, readStretch } from '../../src/store/read-events.ts';
+import { extendLog } from '../../src/store/extend-log.ts';
+import { readStretch } from '../../src/store/read-events.ts';
+import { openLog, readRange } from '../../src/store/read-log.ts';
 import { searchEvents } from '../../src/store/search-events.ts';
-import type { StoredPosition } from '../../src/store/stored-event.ts';
 import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
+import { untilSeen } from '../support/until-seen.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 
@@ -85,12 +87,14 @@ describe('searching events', () => {
 });
 
 describe('following events', () => {
-  const readAll = async (position: StoredPosition) => [
-    ...(await readStretch(test.db, ALL_SOURCES, position, 10)).events,
-  ];
+  const readAll = async (position: number) => {
+    await extendLog(test.db);
+    return [...(await readStretch(openLog(test.db), ALL_SOURCES, position, 10)).events];
+  };
 
   it('misses none when transactions commit in another order than they began', async () => {
-    const position = await endOfEvents(test.db);
+    await untilSeen(test.db);
+    const { next: position } = await readRange(test.db);
     const insert = `insert into audit_events
       (occurred_at, received_at, event_id, delivery_id, source, message_type, origin, user_name, payload)
       values (now(), now(), gen_random_uuid(), gen_random_uuid(), 's', 'AUDIT_LOG_ALL', 'webhook', $1, '{}')`;
@@ -110,7 +114,7 @@ describe('following events', () => {
       });
       expect(all.map((event) => event.columns['user_name'])).toEqual(['slow', 'fast']);
       const [first] = all;
-      const rest = await readAll({ xid: first?.xid ?? '', id: first?.id ?? '' });
+      const rest = await readAll((first?.position ?? 0) + 1);
       expect(rest.map((event) => event.columns['user_name'])).toEqual(['fast']);
     } finally {
       await Promise.all([slow.end(), fast.end()]);

@@ -6,11 +6,11 @@ import { eventHistogram } from '../../src/store/event-histogram.ts';
 import type { EventPosition } from '../../src/store/event-pages.ts';
 import { readStretch } from '../../src/store/read-events.ts';
 import { countEventsUpTo, findEvent, searchEvents } from '../../src/store/search-events.ts';
-import type { StoredPosition } from '../../src/store/stored-event.ts';
+import { openLog } from '../../src/store/read-log.ts';
 import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { untilSeen } from '../support/until-seen.ts';
 import { naiveSearch } from './naive-search.ts';
 import { DAY, POOL, START, STORED, storeVariedEvents } from './varied-events.ts';
 
@@ -46,9 +46,10 @@ const filters: fc.Arbitrary<EventFilter> = fc.record({
 /** Follows the stored events from the first one on, a stretch at a time. */
 async function followAll(filter: EventFilter, limit: number): Promise<string[]> {
   const ids: string[] = [];
-  let position: StoredPosition = { xid: '0', id: '0' };
+  const log = openLog(test.db);
+  let position = 0;
   for (;;) {
-    const { events, end, isFull } = await readStretch(test.db, ALL_SOURCES, position, limit, filter);
+    const { events, end, isFull } = await readStretch(log, ALL_SOURCES, position, limit, filter);
     ids.push(...[...events].map(({ id }) => id));
     if (!isFull || end === undefined) return ids;
     position = end;
@@ -68,7 +69,7 @@ async function searchAll(filter: EventFilter, limit: number, order: 'newest' | '
 }
 
 describe('any filter', () => {
-  it('finds page by page what a plain query finds, each event once and in order', async () => {
+  it('finds page by page what a plain query finds, each event once', async () => {
     await fc.assert(
       fc.asyncProperty(
         filters,
@@ -92,14 +93,14 @@ describe('any filter', () => {
     expect(await naiveSearch(test.db, {})).toHaveLength(STORED);
   });
 
-  it('follows the stored events over those that do not match, each event once and in order', async () => {
-    await waitFor(async () => (await followAll({}, 1_000)).length === STORED);
+  it('follows the stored events over those that do not match, each event once', async () => {
+    await untilSeen(test.db);
+    expect(await followAll({}, 1_000)).toHaveLength(STORED);
     await fc.assert(
       fc.asyncProperty(filters, fc.integer({ min: 15, max: 900 }), async (filter, limit) => {
         const expected = await naiveSearch(test.db, filter);
         const found = await followAll(filter, limit);
         expect(found.toSorted()).toEqual(expected.toSorted());
-        expect(found).toEqual(found.toSorted((a, b) => Number(a) - Number(b)));
       }),
       { numRuns: 30, examples: [[{}, 100]] },
     );

@@ -52,21 +52,24 @@ const HOLDER = '00000000-0000-7000-8000-000000000001';
 
 /** Writes down that a destination has refused every stored event. */
 export async function refuseAll(db: Db, name: string): Promise<void> {
-  const start = { xid: '0', id: '0' };
+  const start = 0;
   await addDestination(db, name, start);
   const lease = await takeLease(db, name, HOLDER, 30);
   const events = await db.selectFrom('events').selectAll().execute();
   await checkpoint(
     db,
     { name, holder: HOLDER, generation: lease?.generation ?? '' },
-    start,
-    0,
-    events.map((event) => ({
-      eventId: event.event_id,
-      occurredAt: event.occurred_at.toISOString(),
-      messageType: event.message_type,
-      reason: 'no such field',
-    })),
+    {
+      position: start,
+      sent: 0,
+      rejected: events.map((event) => ({
+        eventId: event.event_id,
+        occurredAt: event.occurred_at.toISOString(),
+        messageType: event.message_type,
+        reason: 'no such field',
+      })),
+      rejectedInRow: events.length,
+    },
   );
 }
 

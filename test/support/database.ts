@@ -1,8 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { Client } from 'pg';
+import { pino } from 'pino';
 import { inject } from 'vitest';
 import { READER_ROLE, SERVICE_ROLE, withRole } from './roles.ts';
+import { describeError } from '../../src/errors.ts';
+import { createSequencer } from '../../src/ledger/sequencer.ts';
+import { repeat } from '../../src/serve/repeat.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import type { Db, Trx } from '../../src/store/database.ts';
 
@@ -19,7 +23,8 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-export async function createTestDatabase(): Promise<TestDatabase> {
+/** With `logs`, every stored event enters the log, as while the service runs. */
+export async function createTestDatabase({ logs = false } = {}): Promise<TestDatabase> {
   const name = `xiq_sink_test_${randomBytes(6).toString('hex')}`;
   await asAdmin(`create database ${name} template ${inject('templateName')}`);
   // The rights on a database are not cloned.
@@ -28,14 +33,34 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   );
   const url = urlOf(name);
   const db = openDatabase(url.href, () => undefined);
+  const logging = logs ? extendContinuously(url.href) : undefined;
   return {
     databaseUrl: withRole(url.href, SERVICE_ROLE),
     readerUrl: withRole(url.href, READER_ROLE),
     adminUrl: url.href,
     db,
     async drop() {
+      await logging?.stop();
       await db.destroy();
       await asAdmin(`drop database ${name} with (force)`);
+    },
+  };
+}
+
+function extendContinuously(url: string): { stop(): Promise<void> } {
+  const db = openDatabase(withRole(url, SERVICE_ROLE), () => undefined);
+  const sequencer = createSequencer(db, pino({ level: 'silent' }));
+  const extending = repeat(
+    20,
+    () => sequencer.extend(),
+    (error) => {
+      process.emitWarning(`the log was not extended: ${describeError(error)}`);
+    },
+  );
+  return {
+    async stop() {
+      await extending.stop();
+      await db.destroy();
     },
   };
 }
@@ -96,10 +121,13 @@ export async function unguarded(db: Db, work: (trx: Trx) => Promise<unknown>): P
 /** Empties everything that deliveries are stored in. */
 export async function emptyTables(db: Db): Promise<void> {
   await unguarded(db, (trx) =>
-    sql`truncate audit_events, location_observations, log_entries, alerts_received, other_events, deliveries, quarantine`.execute(
+    sql`truncate audit_events, location_observations, log_entries, alerts_received, other_events, deliveries, quarantine, log_tiles, log_seals, log_hashes, log_salts, log_checkpoints`.execute(
       trx,
     ),
   );
+  await sql`update log_state set first_position = next_position`.execute(db);
+  await sql`update log_seal_state set size = 0, first_position = log_state.next_position,
+    next_position = log_state.next_position from log_state`.execute(db);
 }
 
 async function asAdmin(statement: string, adminUrl = inject('adminUrl')): Promise<void> {

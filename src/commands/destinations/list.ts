@@ -11,8 +11,7 @@ const COLUMNS: Columns<DescribedDestination> = {
   type: ({ type }) => type,
   format: ({ format }) => format,
   state: ({ state }) => state,
-  'events behind': ({ behind, behind_is_least: isLeast }) =>
-    behind === null ? null : `${isLeast ? 'over ' : ''}${formatCount(behind)}`,
+  'events behind': ({ behind }) => (behind === null ? null : formatCount(behind)),
   'behind for': ({ behind_since: since }) =>
     since === null ? null : formatDuration((Date.now() - since.getTime()) / 1_000),
   sent: ({ sent }) => sent,

@@ -1,7 +1,7 @@
 import { commandName } from '../../command-name.ts';
 import type { Config } from '../../config.ts';
 import type { SourceConfig } from '../../config.ts';
-import { destinationNames } from '../../config/destinations.ts';
+import type { ServiceConfig } from '../../serve/load-settings.ts';
 import { FULL_LIMIT_MS, LIMIT_MS, ok, type Check } from './check.ts';
 import { checkApi, checkSubscriptions } from './cloud.ts';
 import type { DatabaseAccess } from './database-access.ts';
@@ -15,7 +15,7 @@ import {
   checkRoles,
   conservationLate,
 } from './database.ts';
-import { checkDestination } from './destinations.ts';
+import { destinationChecks } from './destinations.ts';
 import { checkCloudClock, checkDatabaseClock, checkDataDirectory, checkDisk } from './machine.ts';
 import { checkCertificate, checkPublicAddress } from './public-address.ts';
 import { checkQueue, checkQueueOwner, checkSpool } from './queue.ts';
@@ -31,7 +31,7 @@ const REDIS_REMEDY =
 const CLOUD_REMEDY = 'check CLOUD_API_URL, DNS and outgoing firewall rules';
 
 /** All checks for these settings, in the order of the report: a check comes after those that it needs. */
-export function checksOf(config: Config, access: DatabaseAccess, isFull: boolean): Check[] {
+export function checksOf(config: ServiceConfig, access: DatabaseAccess, isFull: boolean): Check[] {
   const isEmbedded = config.databaseUrl === undefined;
   const isQueueInPostgres = config.redisUrl === undefined;
   const databaseRemedy = isEmbedded ? EMBEDDED_REMEDY : DATABASE_REMEDY;
@@ -77,7 +77,7 @@ export function checksOf(config: Config, access: DatabaseAccess, isFull: boolean
     { name: 'partitions', needs: ['migrations'], run: () => checkPartitions(access, config) },
     { name: 'locks', needs: ['migrations'], run: () => checkLocks(access, config) },
     { name: 'retention', needs: ['migrations'], run: () => checkRetention(access, config) },
-    ...destinationChecks(config, access),
+    ...destinationChecks(config.destinations, access),
   ];
 }
 
@@ -106,18 +106,6 @@ function cloudChecks({ name: source, cloud }: SourceConfig, config: Config, acce
       run: (signal) => checkSubscriptions(access, config, source, signal),
     },
   ];
-}
-
-function destinationChecks({ forwarding }: Config, access: DatabaseAccess): Check[] {
-  const names = destinationNames(forwarding);
-  if (names.length === 0) {
-    return [{ name: 'destinations', run: async () => ok('none configured: no events are forwarded') }];
-  }
-  return names.map((name) => ({
-    name: `destination ${name}`,
-    needs: ['migrations'],
-    run: () => checkDestination(access, name),
-  }));
 }
 
 function describeConfig({ sources, redisUrl, databaseUrl, durability }: Config): string {

@@ -1,6 +1,7 @@
 import pTimeout from 'p-timeout';
 import type { Config } from '../../config.ts';
 import { UsageError } from '../../errors.ts';
+import type { ServiceConfig } from '../../serve/load-settings.ts';
 import { passwordsOfRedis } from '../../redis-address.ts';
 import { createSecrets, type Secrets } from '../../secrets.ts';
 import { FAILED, WRONG_USAGE } from '../shared/process.ts';
@@ -28,7 +29,7 @@ interface Options {
  * when one does, 2 when the settings are wrong.
  */
 export async function examine(settings: Settings, { asJson, isFull, isLive }: Options): Promise<number> {
-  let config: Config;
+  let config: ServiceConfig;
   try {
     config = await settings();
   } catch (error) {
@@ -45,7 +46,7 @@ export async function examine(settings: Settings, { asJson, isFull, isLive }: Op
   }
 }
 
-function checksWithDatabase(config: Config, isFull: boolean): Examination {
+function checksWithDatabase(config: ServiceConfig, isFull: boolean): Examination {
   const access = createDatabaseAccess(config, isFull ? FULL_LIMIT_MS : LIMIT_MS);
   return { checks: checksOf(config, access, isFull), close: () => access.close() };
 }

@@ -1,4 +1,5 @@
 import { countEventsUpTo } from '../../store/search-events.ts';
+import { createHash, type Hash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { rename, rm, stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
@@ -25,6 +26,8 @@ interface Exported {
   readonly events: number;
   /** False when Ctrl-C ended it early. */
   readonly isWhole: boolean;
+  /** Of the text that was written; undefined when it ended early. */
+  readonly sha256?: string;
 }
 
 /** Counting ends here: the progress of a larger export shows no total. */
@@ -63,12 +66,14 @@ async function writeEvents(
   const counted = await countEventsUpTo(db, ALL_SOURCES, filter, MOST_COUNTED);
   const progress = createProgress('exported', counted === MOST_COUNTED ? undefined : counted);
   let events = 0;
+  const digest = createHash('sha256');
   const lines = exportLines(db, ALL_SOURCES, filter, format, signal, (rows) => {
     events += rows;
     progress.show(events);
   });
   try {
-    const text = Readable.from(lines, { highWaterMark: PIECES_WAITING });
+    const hashed = hashPieces(lines, digest);
+    const text = Readable.from(hashed, { highWaterMark: PIECES_WAITING });
     await (output === undefined ? pipeline(text, process.stdout, { end: false }) : writeFile(text, output));
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -76,7 +81,14 @@ async function writeEvents(
   } finally {
     progress.clear();
   }
-  return { events, isWhole: true };
+  return { events, isWhole: true, sha256: digest.digest('hex') };
+}
+
+async function* hashPieces(pieces: AsyncIterable<string>, digest: Hash): AsyncGenerator<string> {
+  for await (const piece of pieces) {
+    digest.update(piece);
+    yield piece;
+  }
 }
 
 /**

@@ -5,7 +5,8 @@ import { summarizeEvent } from '../../event-summary.ts';
 import type { Db } from '../../store/database.ts';
 import type { EventFilter } from '../../store/event-filter.ts';
 import type { EventPosition } from '../../store/event-pages.ts';
-import { endOfEvents, readStretch } from '../../store/read-events.ts';
+import { readStretch } from '../../store/read-events.ts';
+import { openLog } from '../../store/read-log.ts';
 import { searchEvents } from '../../store/search-events.ts';
 import { viewColumns, viewEvent, type StoredEvent } from '../../store/stored-event.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
@@ -50,9 +51,10 @@ export async function followEvents(
   asJson: boolean,
   signal: AbortSignal,
 ): Promise<void> {
-  let position = await endOfEvents(db);
+  const log = openLog(db);
+  let position = (await log.range()).next;
   while (!signal.aborted) {
-    const { events, end, isFull } = await readStretch(db, ALL_SOURCES, position, TAIL_PAGE, filter);
+    const { events, end, isFull } = await readStretch(log, ALL_SOURCES, position, TAIL_PAGE, filter);
     for (const event of events) {
       if (asJson) printJsonLine(toJson(event));
       else print(toLine(event));

@@ -1,9 +1,13 @@
 import { Option, type Command } from '@commander-js/extra-typings';
 import { UsageError } from '../../errors.ts';
 import { defineCommand } from '../shared/options.ts';
+import { commandOperator } from '../shared/process.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
-/** The command `sql`. */
+/** The beginning of a statement that the operator log records. */
+const LOGGED_CHARACTERS = 10_000;
+
+/** The command `sql`. The operator log records each statement and the number of rows that it returned. */
 export function defineSql(program: Command, settings: Settings): void {
   defineCommand(program, 'sql', 'run one SQL statement with read-only permissions', [
     'xiq-sink sql "select occurred_at, user_name, description from audit_log order by 1 desc limit 20"',
@@ -17,9 +21,16 @@ export function defineSql(program: Command, settings: Settings): void {
       const format = csv === true ? 'csv' : json === true ? 'json' : 'table';
       const { printResult } = await import('./print-result.ts');
       const { describeReader, readOnlyQuery } = await import('../../store/read-only-query.ts');
-      await runOnStore(settings, async ({ databaseUrl, readerUrl }) => {
+      const { recordAction } = await import('../../store/operator-log.ts');
+      await runOnStore(settings, async ({ db, databaseUrl, readerUrl }) => {
         if (readerUrl === undefined) throw new UsageError(describeReader(databaseUrl));
-        await printResult(await readOnlyQuery(readerUrl, statement), format);
+        const details = { statement: statement.slice(0, LOGGED_CHARACTERS) };
+        const action = { operator: commandOperator(), action: 'sql.query', details } as const;
+        const query = () => readOnlyQuery(readerUrl, statement);
+        await printResult(
+          await recordAction(db, action, query, ({ rows }) => ({ rows: rows.length })),
+          format,
+        );
       });
     });
 }

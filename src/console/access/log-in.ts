@@ -7,7 +7,7 @@ import type { OpenIdConfig } from '../../config.ts';
 import { HttpError } from '../../errors.ts';
 import { findAccount, useTotpStep, type Account } from '../../store/accounts.ts';
 import type { Db } from '../../store/database.ts';
-import { recordAction } from '../../store/operator-log.ts';
+import { recordAction, recordEnded } from '../../store/operator-log.ts';
 import { endSession, SESSION_HOURS, startAdminSession, startSession } from '../../store/sessions.ts';
 import { renderDocument } from '../html/html.ts';
 import type { SchemaGate } from '../schema-gate.ts';
@@ -61,7 +61,10 @@ const SESSION_MS = SESSION_HOURS * 3_600_000;
 const BROWSER_COOKIE = 'xiq_sink_known';
 const BROWSER_MS = 180 * 86_400_000;
 
-/** `/login` and `/logout`. */
+/** The operator of a log-in that failed. No account has this name: it contains blanks. */
+const NOT_LOGGED_IN = 'not logged in';
+
+/** `/login` and `/logout`. The operator log records each log-in, also those that failed, and each log-out. */
 export function serveLogIn(options: LogInOptions): Router {
   const { access, adminToken, noteWrongToken, countFailure, logRefusal, db, checkSchema } = options;
   const router = express.Router({ caseSensitive: true });
@@ -132,6 +135,7 @@ export function serveLogIn(options: LogInOptions): Router {
   async function logInWithToken(request: Request, token: string): Promise<LoggedIn | undefined> {
     if (adminToken === undefined || !access.isAdminToken(token)) {
       await noteWrongToken(request);
+      await recordFailure(request, undefined);
       return undefined;
     }
     const value = newSessionValue();
@@ -162,6 +166,7 @@ export function serveLogIn(options: LogInOptions): Router {
     ) {
       const { method, path } = request;
       logRefusal({ remote: address, status: 401, method, path }, 'console: wrong name or password');
+      await recordFailure(request, account);
       return undefined;
     }
     await wasRight();
@@ -169,6 +174,14 @@ export function serveLogIn(options: LogInOptions): Router {
     await recordAction(db, { operator, action: 'console.login' }, async () => undefined);
     return { value, account };
   }
+
+  /** Never with what was entered instead of a name, which may be a password. */
+  const recordFailure = ({ socket }: Request, account: Account | undefined) => {
+    const operator = { name: NOT_LOGGED_IN, via: 'console' } as const;
+    const details = { remote: socket.remoteAddress };
+    const attempt = { operator, action: 'console.login', subject: account?.name, details } as const;
+    return recordEnded(db, attempt, { outcome: 'failed' });
+  };
 
   async function logInPerson(person: Person, request: Request, response: Response): Promise<void> {
     await checkSchema();

@@ -1,7 +1,7 @@
-// What every page runs: the navigation scrolls to the current entry, times show the local time, notices appear.
+// What every page runs: the sidebar scrolls to the current entry, times show the local time, notices appear.
 
 function showHere() {
-  document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  document.querySelector('#pages [aria-current]')?.scrollIntoView({ block: 'nearest' });
 }
 
 showHere();

@@ -50,7 +50,14 @@ const gapSchema = z
 /** For which times the events are proven to be complete, and when events may have been missed. */
 export function coverageArea({ db }: { readonly db: Db }): Area {
   return {
-    navigation: [{ path: '/coverage', label: 'Coverage' }],
+    navigation: [
+      {
+        path: '/coverage',
+        label: 'Coverage',
+        group: 'Delivery',
+        icon: 'M2 3h12v11H2zM2 6.5h12M6 6.5V14M10 6.5V14',
+      },
+    ],
     routes: [
       jsonRoute({
         method: 'get',

@@ -16,7 +16,14 @@ const oneDelivery = z.object({ path: z.object({ delivery_id: z.uuid('must be the
 /** Received deliveries and the result of each. */
 export function deliveriesArea({ db }: { readonly db: Db }): Area {
   return {
-    navigation: [{ path: '/deliveries', label: 'Deliveries' }],
+    navigation: [
+      {
+        path: '/deliveries',
+        label: 'Deliveries',
+        group: 'Delivery',
+        icon: 'M8 2v8M4.5 6.5L8 10l3.5-3.5M2 11v3h12v-3',
+      },
+    ],
     routes: [listRoute(db), oneRoute(db)],
     pages: [
       { path: '/deliveries', ...VIEW, render: (request, { scope }) => renderDeliveries(db, scope, request) },

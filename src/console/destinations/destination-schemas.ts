@@ -15,12 +15,9 @@ export const destinationSchema = z
     state: z
       .enum(['running', 'paused', 'refused', 'not configured', 'not started'])
       .describe(
-        'refused: the destination rejected the connection or the credentials; resume it after fixing the cause',
+        'refused: the destination rejected the connection, the credentials or ten events in a row; resume it after fixing the cause',
       ),
     behind: z.number().int().nullable().describe('backlog: stored events that were not forwarded yet'),
-    behind_is_least: z
-      .boolean()
-      .describe('whether the backlog is larger than that, because counting stopped'),
     behind_since: time.describe('when the oldest event of the backlog was received'),
     sent: z.string().nullable(),
     last_sent_at: time,

@@ -7,11 +7,12 @@ import {
   rewindDestination,
   type DestinationChange,
 } from '../../store/change-destination.ts';
-import { describeDestinations, type ConfiguredDestination } from '../../store/destinations.ts';
+import { describeDestinations, readCursors, type ConfiguredDestination } from '../../store/destinations.ts';
 import { recordAction } from '../../store/operator-log.ts';
 import { VIEW } from '../access/rule.ts';
 import { jsonRoute, NOTHING, orBadGateway, readAsked, type ApiRoute, type Asking } from '../api/route.ts';
 import type { Area } from '../area.ts';
+import type { Notice } from '../html/navigation.ts';
 import {
   destinationSchema,
   oneDestination,
@@ -38,7 +39,15 @@ const onePage = oneDestination.extend({ query: rejectedQuery });
 /** Destinations: their state and the actions on them. */
 export function destinationsArea(options: DestinationsOptions): Area {
   return {
-    navigation: [{ path: '/destinations', label: 'Destinations' }],
+    navigation: [
+      {
+        path: '/destinations',
+        label: 'Destinations',
+        group: 'Delivery',
+        icon: 'M2 8h11M9 4l4 4-4 4',
+        needsPerson: () => refusing(options),
+      },
+    ],
     routes: destinationRoutes(options),
     pages: [
       { path: '/destinations', ...VIEW, render: (_request, visitor) => destinationsPage(options, visitor) },
@@ -51,6 +60,18 @@ export function destinationsArea(options: DestinationsOptions): Area {
         },
       },
     ],
+  };
+}
+
+/** The configured destinations that have refused what they were sent. */
+async function refusing({ db, configured }: DestinationsOptions): Promise<Notice | undefined> {
+  const names = new Set(configured().map(({ name }) => name));
+  const refused = (await readCursors(db)).filter(({ name, state }) => state === 'refused' && names.has(name));
+  if (refused.length === 0) return undefined;
+  return {
+    kind: 'bad',
+    mark: '!',
+    text: `Destinations: ${refused.map(({ name }) => name).join(', ')} refused`,
   };
 }
 

@@ -22,7 +22,7 @@ function stateOf({ state, last_error: lastError }: DescribedDestination): VNode 
   switch (state) {
     case 'running':
       // An accepted batch clears the error.
-      return lastError === null ? badge('good', state) : badge('warn', 'running, retrying');
+      return lastError === null ? badge('good', state) : badge('warn', 'running, with errors');
     case 'paused':
       return badge('warn', state);
     case 'refused':
@@ -34,11 +34,11 @@ function stateOf({ state, last_error: lastError }: DescribedDestination): VNode 
 }
 
 /** The backlog of a destination: events, and the age of the oldest. */
-function behindOf({ behind, behind_is_least: isLeast, behind_since: since }: DescribedDestination): string {
+function behindOf({ behind, behind_since: since }: DescribedDestination): string {
   if (behind === null) return 'unknown';
   if (behind === 0) return 'none';
   const age = since === null ? '' : ` (${formatDuration((Date.now() - since.getTime()) / 1_000)})`;
-  return `${isLeast ? 'over ' : ''}${countOf(behind, 'event')}${age}`;
+  return `${countOf(behind, 'event')}${age}`;
 }
 
 /** The last error and its time. */

@@ -26,7 +26,14 @@ interface EventsOptions {
 /** Searching events, exporting them, and the detail of one. */
 export function eventsArea({ db, isFiltered }: EventsOptions): Area {
   return {
-    navigation: [{ path: '/events', label: 'Events' }],
+    navigation: [
+      {
+        path: '/events',
+        label: 'Events',
+        group: 'Investigate',
+        icon: 'M5 4h9M5 8h9M5 12h9M2 4h.01M2 8h.01M2 12h.01',
+      },
+    ],
     // The route of one event matches any word as an id, so it comes last.
     routes: [...eventRoutes(db), ...exportRoutes(db), oneEventRoute(db, isFiltered)],
     pages: [

@@ -1,3 +1,4 @@
+import { createHash, type Hash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
@@ -33,7 +34,7 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
       tag: 'events',
       summary: 'export all matching events as a file',
       description:
-        'Newest first. The file is streamed; if the export fails, the connection is closed early. The operator log records each export.',
+        'Newest first. The file is streamed; if the export fails, the connection is closed early. The operator log records each export with the SHA-256 of the file.',
       needs: 'events.export',
       asks: z.object({
         query: z
@@ -175,6 +176,7 @@ const MEDIA_TYPE: Readonly<Record<ExportFormat, string>> = {
 async function exportTo(response: Response, db: Db, asked: Export): Promise<void> {
   const { operator, format, conditions, progress, signal } = asked;
   const details = { format, ...queryOfConditions(conditions) };
+  const digest = createHash('sha256');
   response.set({
     'Content-Type': MEDIA_TYPE[format],
     'Content-Disposition': `attachment; filename="${fileName(format, new Date())}"`,
@@ -183,8 +185,8 @@ async function exportTo(response: Response, db: Db, asked: Export): Promise<void
     await recordAction(
       db,
       { operator, action: 'events.export', details },
-      () => write(response, db, asked),
-      () => ({ rows: progress.rows, bytes: progress.bytes }),
+      () => write(response, db, asked, digest),
+      () => ({ rows: progress.rows, bytes: progress.bytes, sha256: digest.digest('hex') }),
     );
     progress.state = 'done';
   } catch (error) {
@@ -194,7 +196,7 @@ async function exportTo(response: Response, db: Db, asked: Export): Promise<void
   }
 }
 
-async function write(response: Response, db: Db, asked: Export): Promise<void> {
+async function write(response: Response, db: Db, asked: Export, digest: Hash): Promise<void> {
   const { scope, format, conditions, progress, signal } = asked;
   const filter = filterOf(conditions);
   void expect(db, asked);
@@ -202,7 +204,7 @@ async function write(response: Response, db: Db, asked: Export): Promise<void> {
     progress.rows += rows;
   });
   try {
-    await pipeline(Readable.from(countBytes(lines, progress)), response, { signal });
+    await pipeline(Readable.from(countBytes(lines, progress, digest)), response, { signal });
   } catch (error) {
     // The signal also fires after the response has ended.
     if (response.writableFinished) return;
@@ -219,10 +221,15 @@ async function expect(db: Db, { scope, conditions, progress }: Export): Promise<
   progress.expectedRows = count !== undefined && count > MAX_EXPECTED ? undefined : count;
 }
 
-async function* countBytes(pieces: AsyncIterable<string>, progress: ExportProgress): AsyncGenerator<Buffer> {
+async function* countBytes(
+  pieces: AsyncIterable<string>,
+  progress: ExportProgress,
+  digest: Hash,
+): AsyncGenerator<Buffer> {
   for await (const piece of pieces) {
     const bytes = Buffer.from(piece);
     progress.bytes += bytes.length;
+    digest.update(bytes);
     yield bytes;
   }
 }

@@ -2,6 +2,7 @@ import type { VNode } from 'preact';
 import type { Visitor } from '../access/access.ts';
 import { ASSETS, IMPORT_MAP } from '../assets.ts';
 import { html, type Content } from './html.ts';
+import { navigation, type ShownEntry } from './navigation.ts';
 
 /** The head of every document. */
 export function headOf(title: string, more: Content): VNode {
@@ -24,16 +25,10 @@ export interface Page {
   readonly modules?: readonly string[];
 }
 
-/** An entry of the navigation. */
-export interface NavigationEntry {
-  readonly path: string;
-  readonly label: string;
-}
-
 /** The document around a page: navigation, user name, content. */
 export function layOut(
   { title, content, modules = [] }: Page,
-  navigation: readonly NavigationEntry[],
+  entries: readonly ShownEntry[],
   path: string,
   visitor: Visitor,
 ): VNode {
@@ -45,6 +40,7 @@ export function layOut(
           <link rel="icon" href=${ASSETS.icon} />
           <link rel="stylesheet" href=${ASSETS.uplotStyle} />
           <link rel="stylesheet" href=${ASSETS.style} />
+          <link rel="stylesheet" href=${ASSETS.frameStyle} />
           <script type="importmap" dangerouslySetInnerHTML=${{ __html: IMPORT_MAP }}></script>
           ${['page.js', 'actions.js', ...modules].map(
             (module) => html`<script type="module" src=${`${ASSETS.modules}/${module}`}></script>`,
@@ -53,23 +49,7 @@ export function layOut(
       )}
       <body>
         <a class="skip" href="#content">Skip to content</a>
-        <header class="top">
-          <a class="brand" href="/">xiq-sink</a>
-          <nav aria-label="Pages">
-            <ul>
-              ${navigation.map(
-                (entry) => html`
-                  <li>
-                    <a href=${entry.path} aria-current=${isWithin(path, entry.path) ? 'page' : undefined}>
-                      ${entry.label}
-                    </a>
-                  </li>
-                `,
-              )}
-            </ul>
-          </nav>
-          ${visitor.session && logOut(visitor)}
-        </header>
+        ${navigation(entries, path, visitor)}
         <main id="content" tabindex="-1">
           <h1>${title}</h1>
           ${content}
@@ -79,13 +59,3 @@ export function layOut(
     </html>
   `;
 }
-
-const logOut = ({ operator, role }: Visitor) => html`
-  <form class="log-out" method="post" action="/logout">
-    <span title=${`Role: ${role}`}>${operator.name}</span>
-    <button class="quiet">Log out</button>
-  </form>
-`;
-
-const isWithin = (path: string, entry: string) =>
-  path === entry || (entry !== '/' && path.startsWith(`${entry}/`));

@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { MessageType } from '../../domain.ts';
 import { describeError, HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
-import { endOfEvents, readStretch } from '../../store/read-events.ts';
-import type { StoredEvent, StoredPosition } from '../../store/stored-event.ts';
+import { readStretch } from '../../store/read-events.ts';
+import { openLog } from '../../store/read-log.ts';
+import type { LoggedEvent } from '../../store/stored-event.ts';
 import { ALL_SOURCES, isInScope, type Scope } from '../../store/scope.ts';
 
 /** A client that watches new events. */
@@ -13,7 +14,7 @@ export interface Watcher {
   /** Undefined or empty: all types. */
   readonly messageTypes: readonly MessageType[] | undefined;
   /** Receives newly stored events of its scope in order; of the types of all watchers. */
-  take(events: readonly StoredEvent[]): void;
+  take(events: readonly LoggedEvent[]): void;
   /** Called with the reason when the database stops answering, and with undefined when it answers again. */
   onTrouble(trouble: string | undefined): void;
 }
@@ -26,8 +27,8 @@ export interface EventHub {
    */
   join(watcher: Watcher): Promise<void>;
   leave(watcher: Watcher): void;
-  /** Every event of the watchers' types up to here was handed out; undefined while there are no watchers. */
-  position(): StoredPosition | undefined;
+  /** Every event of the watchers' types before this position was handed out; undefined while there are no watchers. */
+  position(): number | undefined;
   /** The number of batches handed out. */
   handedOut(): number;
 }
@@ -44,16 +45,17 @@ export function createEventHub(
   db: Db,
   { intervalMs = 500, maxWatchers = 50, batch = 1_000 }: HubOptions = {},
 ): EventHub {
+  const log = openLog(db);
   const watchers = new Set<Watcher>();
-  let position: StoredPosition | undefined;
+  let position: number | undefined;
   let handedOut = 0;
   let polling: Promise<boolean> | undefined;
   let trouble: string | undefined;
 
   /** Resolves with whether there are more events. */
   async function poll(): Promise<boolean> {
-    position ??= await endOfEvents(db);
-    const stretch = await readStretch(db, ALL_SOURCES, position, batch, { messageTypes: typesOf(watchers) });
+    position ??= (await log.range()).next;
+    const stretch = await readStretch(log, ALL_SOURCES, position, batch, { messageTypes: typesOf(watchers) });
     position = stretch.end ?? position;
     const events = [...stretch.events];
     if (events.length > 0) {

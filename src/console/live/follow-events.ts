@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import type { Response } from 'express';
 import { z } from 'zod';
 import { MESSAGE_TYPES } from '../../domain.ts';
-import { viewEvent, byPosition, type StoredEvent, type StoredPosition } from '../../store/stored-event.ts';
-import { endOfEvents, readStretch } from '../../store/read-events.ts';
+import { viewEvent, type LoggedEvent, type StoredEvent } from '../../store/stored-event.ts';
+import { readStretch } from '../../store/read-events.ts';
+import { openLog, readRange } from '../../store/read-log.ts';
 import type { EventFilter } from '../../store/event-filter.ts';
 import { withinTime, type Db } from '../../store/database.ts';
 import type { Scope } from '../../store/scope.ts';
@@ -16,8 +17,8 @@ export interface FollowOptions {
   readonly hub: EventHub;
   readonly scope: Scope;
   readonly filter: WatchFilter;
-  /** The position where an earlier stream ended; undefined to start with new events. */
-  readonly after: StoredPosition | undefined;
+  /** The position after the last event of an earlier stream; undefined to start with new events. */
+  readonly after: number | undefined;
   /** Ends the stream. */
   readonly signal: AbortSignal;
 }
@@ -60,17 +61,17 @@ export async function followEvents(options: FollowOptions, response: Response): 
     },
   };
 
-  function send(events: readonly StoredEvent[]): void {
+  function send(events: readonly LoggedEvent[]): void {
     for (const event of events) {
       // The hub may lag behind what was read here.
-      if (place !== undefined && byPosition(event, place) <= 0) continue;
-      place = event;
+      if (place !== undefined && event.position < place) continue;
+      place = event.position + 1;
       response.write(messageOf('stored', toLiveEvent(event), place));
     }
   }
 
   /** Sends the events stored since `place`, until the hub has handed out nothing newer. */
-  async function catchUp(from: StoredPosition): Promise<void> {
+  async function catchUp(from: number): Promise<void> {
     place = from;
     let sent = 0;
     let readMs = 0;
@@ -78,11 +79,11 @@ export async function followEvents(options: FollowOptions, response: Response): 
       const handedOut = hub.handedOut();
       const began = performance.now();
       const found = await withinTime(db, CATCH_UP_TIMEOUT_MS, (trx) =>
-        readStretch(trx, scope, place ?? from, STRETCH, filter),
+        readStretch(openLog(trx), scope, place ?? from, STRETCH, filter),
       );
       readMs += performance.now() - began;
       if (found === undefined || sent >= MAX_CATCH_UP || readMs > CATCH_UP_TIMEOUT_MS) {
-        place = await endOfEvents(db);
+        place = (await readRange(db)).next;
         sent = 0;
         readMs = 0;
         response.write(messageOf('gap', {}, place));
@@ -98,14 +99,14 @@ export async function followEvents(options: FollowOptions, response: Response): 
   }
 
   function beat(): void {
-    const position = isCaughtUp ? latest(place, hub.position()) : place;
-    response.write(position === undefined ? ': alive\n\n' : `: alive\nid: ${textOfPosition(position)}\n\n`);
+    const position = isCaughtUp ? Math.max(place ?? 0, hub.position() ?? 0) : place;
+    response.write(position === undefined ? ': alive\n\n' : `: alive\nid: ${position}\n\n`);
   }
 
   let heartbeat: NodeJS.Timeout | undefined;
   try {
     await hub.join(watcher);
-    const from = place ?? (await endOfEvents(db));
+    const from = place ?? (await readRange(db)).next;
     response.set({ 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' });
     response.write(`retry: 2000\n${messageOf('listening', { since: new Date().toISOString() }, from)}`);
     heartbeat = setInterval(beat, HEARTBEAT_MS);
@@ -118,25 +119,14 @@ export async function followEvents(options: FollowOptions, response: Response): 
   }
 }
 
-function messageOf(name: string, data: unknown, position?: StoredPosition): string {
-  const id = position === undefined ? '' : `id: ${textOfPosition(position)}\n`;
+function messageOf(name: string, data: unknown, position?: number): string {
+  const id = position === undefined ? '' : `id: ${position}\n`;
   return `${id}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
-const textOfPosition = ({ xid, id }: StoredPosition) => `${xid}-${id}`;
-
 /** Parses the id of a message of the stream. Undefined if it is not one. */
-export function parseStoredPosition(text: string): StoredPosition | undefined {
-  const [, xid, id] = /^(\d{1,19})-(\d{1,18})$/.exec(text) ?? [];
-  return xid === undefined || id === undefined ? undefined : { xid, id };
-}
-
-function latest(
-  one: StoredPosition | undefined,
-  other: StoredPosition | undefined,
-): StoredPosition | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  return byPosition(one, other) < 0 ? other : one;
+export function parseStoredPosition(text: string): number | undefined {
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
 /** An event in one line, for the list of live events. */

@@ -33,7 +33,7 @@ const position = z
 /** New events as they are stored. */
 export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: EventHub }): Area {
   return {
-    navigation: [{ path: '/live', label: 'Live' }],
+    navigation: [{ path: '/live', label: 'Live', group: 'Investigate', icon: 'M1 8h3l2-5 3 10 2-5h4' }],
     routes: [
       streamRoute({
         method: 'get',

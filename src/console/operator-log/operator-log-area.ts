@@ -18,7 +18,14 @@ const asks = z.object({ query: askedPage });
 /** The actions of operators on this service. */
 export function operatorLogArea({ db }: { readonly db: Db }): Area {
   return {
-    navigation: [{ path: '/operator-log', label: 'Operator log' }],
+    navigation: [
+      {
+        path: '/operator-log',
+        label: 'Operator log',
+        group: 'Administer',
+        icon: 'M4 2h8v12H4zM6.5 5.5h3M6.5 8h3M6.5 10.5h3',
+      },
+    ],
     routes: [
       jsonRoute({
         method: 'get',
@@ -55,6 +62,8 @@ const WORDS: Readonly<Record<OperatorActionName, string>> = {
   'console.logout': 'logged out',
   'events.export': 'exported events',
   'events.backfill': 'fetched missing events from the cloud',
+  'sql.query': 'ran an SQL statement',
+  'timeline.read': 'looked at the timeline of a user or client',
   'quarantine.replay': 'replayed quarantined items',
   'quarantine.discard': 'discarded quarantined items',
   'destination.test': 'sent a test event',
@@ -70,12 +79,14 @@ const WORDS: Readonly<Record<OperatorActionName, string>> = {
   'access.remove': 'disabled an account',
   'access.token': 'created an API token',
   'access.revoke': 'revoked an API token',
+  'service.start': 'started',
   'settings.reload': 'reloaded the settings',
   'source.add': 'added a source',
   'source.rotate': 'added a new secret to a source',
   'source.drop-old': 'dropped the old secrets of a source',
   'source.disable': 'disabled a source',
   'source.reencrypt': 'encrypted the secrets of sources again',
+  'retention.drop': 'deleted a month after its retention',
   'database.backup': 'backed up the database',
   'database.restore': 'restored the database from a backup',
   'database.move': 'moved the database to a server',
@@ -89,7 +100,8 @@ function operatorLogPage({ items, next }: PageOf<LoggedAction>, written: Written
     title: 'Operator log',
     content: html`
       <p>
-        Changes, exports and log-ins of operators, by console, API or command line. Entries are never changed.
+        Changes, exports, SQL statements, looks at timelines and logins, by console, API or command line, and
+        what the service did by itself: starts and retention. Entries are never changed.
       </p>
       ${
         items.length === 0

@@ -70,8 +70,7 @@ export function destinationsPanel(overview: Overview): Content {
     {
       heading: 'Backlog',
       kind: 'number',
-      cell: (line) =>
-        `${moreThan(line.behind_count, line.is_more)} ${line.behind_count === 1 ? 'event' : 'events'}`,
+      cell: (line) => `${formatCount(line.behind_count)} ${line.behind_count === 1 ? 'event' : 'events'}`,
     },
     { heading: 'Lag', cell: (line) => lagOf(at, line.behind_since) },
     { heading: 'Rejected', kind: 'number', cell: (line) => formatCount(line.rejected_count) },

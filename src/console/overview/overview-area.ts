@@ -37,7 +37,7 @@ export function overviewArea(options: OverviewOptions): Area {
 
   const questions = { overview, arrivals };
   return {
-    navigation: [{ path: '/', label: 'Overview' }],
+    navigation: [{ path: '/', label: 'Overview', icon: 'M2 9l6-6 6 6M4 8v6h8V8' }],
     routes: overviewRoutes(options, questions),
     pages: [
       {

@@ -83,8 +83,7 @@ const destination = z
   .object({
     name: text,
     state: z.enum(['running', 'paused', 'refused']),
-    behind_count: number.describe('backlog in events, counted up to a limit'),
-    is_more: z.boolean().describe('whether the backlog is larger than behind_count'),
+    behind_count: number.describe('backlog in events'),
     behind_since: time.nullable(),
     rejected_count: number,
     last_sent_at: time.nullable(),

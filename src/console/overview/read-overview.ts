@@ -71,9 +71,6 @@ export interface OverviewQuestions {
   readonly arrivals: ArrivalsReader;
 }
 
-/** The backlog of each destination is counted every few seconds; beyond this number the action is the same. */
-const MAX_BEHIND_COUNT = 10_000;
-
 /**
  * Reads everything concurrently. Never throws: an unavailable part is null, with the reason in `problems`. What concerns
  * all sources together (figures of processes, queue, storage and destinations) is null for a reader of some sources.
@@ -97,7 +94,7 @@ export async function readOverview(
       read('conservation', () => sumArrivals(db, scope)),
       read('arrivals', () => readArrived(readArrivals, scope, now)),
       readWhole('processes', () => listProcesses(db)),
-      readWhole('destinations', () => listDestinations(db, MAX_BEHIND_COUNT)),
+      readWhole('destinations', () => listDestinations(db)),
       read('quarantine', () => readOpenQuarantine(db, scope)),
       readWhole('storage', () => measureStorage(db)),
     ]);
@@ -199,8 +196,7 @@ function describeDestination(status: DestinationStatus) {
   return {
     name,
     state,
-    behind_count: Math.min(behind_count, MAX_BEHIND_COUNT),
-    is_more: behind_count > MAX_BEHIND_COUNT,
+    behind_count,
     behind_since: status.behind_since?.toISOString() ?? null,
     rejected_count,
     last_sent_at: status.last_sent_at?.toISOString() ?? null,

@@ -7,6 +7,7 @@ import { summarizeClient, summarizeUser } from '../../store/timeline.ts';
 import type { ClientSummary, SeenWith, UserSummary } from '../../store/timeline.ts';
 import type { Scope } from '../../store/scope.ts';
 import { formatCount } from '../../units.ts';
+import type { Visitor } from '../access/access.ts';
 import { addressOf, clientAddress, eventAddress, searchAddress, userAddress } from '../addresses.ts';
 import type { Query } from '../addresses.ts';
 import type { PageOf } from '../api/paging.ts';
@@ -18,6 +19,7 @@ import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { pagerOf, tableOf, type Column } from '../html/table.ts';
 import { factsOf, timeOf } from '../html/values.ts';
+import { recordLook } from './looks.ts';
 import { clientQuery, userQuery, USUAL_DAYS, wholeRange } from './people-schemas.ts';
 import { accessPointName, readPlaces, whereaboutsOf } from './whereabouts.ts';
 
@@ -36,13 +38,15 @@ const EVENTS_PER_PAGE = 50;
 const OBSERVATIONS = 500;
 
 /** The page of a user: devices, access points, and events, newest first. */
-export async function renderUser(db: Db, scope: Scope, request: Request): Promise<Page> {
+export async function renderUser(db: Db, { operator, scope }: Visitor, request: Request): Promise<Page> {
   const written = withBeginning(queryOf(request), USUAL_DAYS);
   const { asked, problems } = readQuery(userQuery, written);
   const title = `User ${textOf(written, 'name') ?? ''}`;
   if (problems !== undefined) return { title, content: timelineForm(USER, written, problems) };
   const { name: user, type: messageTypes, since, until } = asked;
   const range = wholeRange(asked);
+  // Further pages belong to the same look.
+  if (asked.cursor === undefined) await recordLook(db, operator, user, range);
   const [summary, page] = await Promise.all([
     summarizeUser(db, scope, user, range.since, range.until),
     readEvents(
@@ -72,12 +76,13 @@ export async function renderUser(db: Db, scope: Scope, request: Request): Promis
 }
 
 /** The page of a client: users, access points, SSIDs, positions, and events, newest first. */
-export async function renderClient(db: Db, scope: Scope, request: Request): Promise<Page> {
+export async function renderClient(db: Db, { operator, scope }: Visitor, request: Request): Promise<Page> {
   const written = withBeginning(queryOf(request), USUAL_DAYS);
   const { asked, problems } = readQuery(clientQuery, written);
   if (problems !== undefined) return refuse(written, problems);
   const { mac, type: messageTypes, since, until } = asked;
   const range = wholeRange(asked);
+  if (asked.cursor === undefined) await recordLook(db, operator, mac, range);
   const [summary, page, places] = await Promise.all([
     summarizeClient(db, scope, mac, range.since, range.until),
     readEvents(

@@ -2,11 +2,12 @@ import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import { recordAction } from '../../store/operator-log.ts';
 import { addReplay, NO_REPLAYS, discardQuarantined, type Replay } from '../../store/quarantine.ts';
-import { readContent, type Quarantined } from '../../store/search-quarantine.ts';
+import { countOpen, readContent, type Quarantined } from '../../store/search-quarantine.ts';
 import type { Scope } from '../../store/scope.ts';
 import { hasAccess, VIEW } from '../access/rule.ts';
 import { jsonRoute, readAsked, streamRoute, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
+import type { Notice } from '../html/navigation.ts';
 import { mayChange, quarantinedPage, renderQuarantine } from './quarantine-pages.ts';
 import {
   chosenBody,
@@ -22,7 +23,15 @@ import { choosePart, describeChoice, describeQuarantined, readQuarantine } from 
 export function quarantineArea(options: QuarantineOptions): Area {
   const { db } = options;
   return {
-    navigation: [{ path: '/quarantine', label: 'Quarantine' }],
+    navigation: [
+      {
+        path: '/quarantine',
+        label: 'Quarantine',
+        group: 'Delivery',
+        icon: 'M8 2l6.5 11.5h-13zM8 6.5v3M8 11.5h.01',
+        needsPerson: ({ scope }) => openItems(db, scope),
+      },
+    ],
     routes: quarantineRoutes(options),
     pages: [
       { path: '/quarantine', ...VIEW, render: (request, visitor) => renderQuarantine(db, visitor, request) },
@@ -39,6 +48,16 @@ export function quarantineArea(options: QuarantineOptions): Area {
       },
     ],
   };
+}
+
+/** More open items are shown as `99+`. */
+const MOST_COUNTED = 100;
+
+async function openItems(db: Db, scope: Scope): Promise<Notice | undefined> {
+  const open = await countOpen(db, scope, MOST_COUNTED);
+  if (open === 0) return undefined;
+  const mark = open < MOST_COUNTED ? String(open) : `${MOST_COUNTED - 1}+`;
+  return { kind: 'warn', mark, text: `Quarantine: ${mark} open` };
 }
 
 /** What the pages and routes of quarantine need. */

@@ -23,7 +23,14 @@ interface SettingsOptions {
 /** The settings of this process, without secrets, and their reload. */
 export function settingsArea({ db, settings, reload }: SettingsOptions): Area {
   return {
-    navigation: [{ path: '/settings', label: 'Settings' }],
+    navigation: [
+      {
+        path: '/settings',
+        label: 'Settings',
+        group: 'Administer',
+        icon: 'M2 4.5h6M12 4.5h2M10 3v3M2 11.5h2M8 11.5h6M6 10v3',
+      },
+    ],
     routes: [
       jsonRoute({
         method: 'get',

@@ -51,7 +51,14 @@ export interface SourcesOptions {
 /** The sources, and their changes without a restart. */
 export function sourcesArea(options: SourcesOptions): Area {
   return {
-    navigation: [{ path: '/sources', label: 'Sources' }],
+    navigation: [
+      {
+        path: '/sources',
+        label: 'Sources',
+        group: 'Administer',
+        icon: 'M4.5 12.5a3 3 0 0 1 .3-6 4 4 0 0 1 7.6 1 2.5 2.5 0 0 1-.4 5z',
+      },
+    ],
     routes: [
       listRoute(options),
       addRoute(options),

@@ -31,7 +31,14 @@ export interface SubscriptionsOptions {
 /** The webhook subscriptions in the cloud, compared with the settings. */
 export function subscriptionsArea(options: SubscriptionsOptions): Area {
   return {
-    navigation: [{ path: '/subscriptions', label: 'Subscriptions' }],
+    navigation: [
+      {
+        path: '/subscriptions',
+        label: 'Subscriptions',
+        group: 'Delivery',
+        icon: 'M3 13a10 10 0 0 1 10-10M3 13a5.5 5.5 0 0 1 5.5-5.5M3.5 13h.01',
+      },
+    ],
     routes: [listRoute(options), lookRoute(options), applyRoute(options)],
     pages: [
       {

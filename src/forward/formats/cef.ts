@@ -1,43 +1,88 @@
 import type { Format } from '../sender.ts';
 import { factsOf, PRODUCT, VENDOR } from './facts.ts';
-import { camelCase, compileExtension, eventClass, MAPPING_VERSION, type Entry } from './line-formats.ts';
-import { digits, firstIpv6, ipv4, ipv6, mac, milliseconds, text } from './readings.ts';
-import { KINDS } from './record-kind.ts';
+import { camelCase, compileExtension, cut, eventId, MAPPING_VERSION, type Entry } from './line-formats.ts';
+import {
+  digits,
+  firstIpv6,
+  ipv4,
+  ipv6,
+  longDigits,
+  mac,
+  milliseconds,
+  shortDigits,
+  text,
+} from './readings.ts';
+import { eachKind, type RecordKind } from './record-kind.ts';
 
-/** Input octets are those that the client sent (RFC 2866, 5.3): inbound, from source to destination. */
-export const CEF_ENTRIES: readonly Entry[] = [
+/**
+ * The longest values and the types of numbers are those of the CEF dictionary: `in` and `out` are 32 bits, `cn` 64. Input
+ * octets are those that the client sent (RFC 2866, 5.3): inbound, from source to destination.
+ */
+const COMMON: readonly Entry[] = [
+  { fact: 'action', key: 'act', maxLength: 63 },
+  { fact: 'message_type', key: 'cat' },
   { fact: 'occurred_at', key: 'rt', reading: milliseconds },
   { fact: 'event_id', key: 'externalId' },
   { fact: 'outcome', key: 'outcome' },
-  { fact: 'user_id', key: 'suid' },
-  { fact: 'user_name', key: 'suser' },
-  { fact: 'target_user', key: 'duser' },
+  { fact: 'actor_id', key: 'suid', maxLength: 1023 },
+  { fact: 'actor_name', key: 'suser', maxLength: 1023 },
+  { fact: 'user_name', key: 'suser', maxLength: 1023 },
+  { fact: 'target_user', key: 'duser', maxLength: 1023 },
+  { fact: 'recipient', key: 'duser', maxLength: 1023 },
   { fact: 'client_ip', key: 'src', reading: ipv4 },
-  { fact: 'related_ips', key: 'c6a2', reading: firstIpv6, label: 'Source IPv6 Address' },
+  { fact: 'client_ips', key: 'c6a2', reading: firstIpv6, label: 'Source IPv6 Address' },
   { fact: 'client_mac', key: 'smac', reading: mac },
-  { fact: 'host_name', key: 'dhost' },
+  { fact: 'host_name', key: 'dhost', maxLength: 1023 },
   { fact: 'ap_mac', key: 'dvcmac', reading: mac },
-  { fact: 'nas_identifier', key: 'dvchost' },
+  { fact: 'nas_identifier', key: 'dvchost', maxLength: 100 },
   { fact: 'nas_ip_address', key: 'dvc', reading: ipv4 },
   { fact: 'nas_ip_address', key: 'c6a1', reading: ipv6, label: 'Device IPv6 Address' },
-  { fact: 'device_serial_number', key: 'deviceExternalId' },
-  { fact: 'acct_input_octets', key: 'in', reading: digits },
-  { fact: 'acct_output_octets', key: 'out', reading: digits },
+  { fact: 'device_serial_number', key: 'deviceExternalId', maxLength: 255 },
+  { fact: 'acct_input_octets', key: 'in', reading: shortDigits },
+  { fact: 'acct_input_octets', key: 'cn1', reading: longDigits, label: 'Bytes In' },
+  { fact: 'acct_output_octets', key: 'out', reading: shortDigits },
+  { fact: 'acct_output_octets', key: 'cn2', reading: longDigits, label: 'Bytes Out' },
   { fact: 'acct_start_time', key: 'start', reading: milliseconds },
   { fact: 'acct_stop_time', key: 'end', reading: milliseconds },
   { fact: 'start_time', key: 'start', reading: milliseconds },
   { fact: 'end_time', key: 'end', reading: milliseconds },
-  { fact: 'reject_reason', key: 'reason' },
-  { fact: 'org_id', key: 'cs1', label: 'Organization ID' },
-  { fact: 'org_name', key: 'cs2', label: 'Organization' },
-  { fact: 'owner_id', key: 'cs3', label: 'Owner ID' },
-  { fact: 'vhm_name', key: 'cs4', label: 'Account' },
-  { fact: 'host_names', key: 'cs5', label: 'Host Names' },
-  { fact: 'device_ids', key: 'cs6', label: 'Device IDs' },
+  { fact: 'reject_reason', key: 'reason', maxLength: 1023 },
+  { fact: 'description', key: 'msg', maxLength: 1023 },
+];
+
+const custom = (key: string, fact: string, label: string): Entry => ({ fact, key, label, maxLength: 4000 });
+
+/** The custom keys of records about sessions of clients. */
+const ACCESS_ENTRIES: readonly Entry[] = [
+  custom('cs1', 'ssid', 'SSID'),
+  custom('cs2', 'auth_type', 'Authentication Type'),
+  custom('cs3', 'reply', 'Reply'),
+  custom('cs4', 'acct_session_id', 'Session ID'),
+  custom('cs5', 'org_id', 'Organization ID'),
+  custom('cs6', 'owner_id', 'Owner ID'),
+];
+
+/** The custom keys of all other records. */
+const ACCOUNT_ENTRIES: readonly Entry[] = [
+  custom('cs1', 'org_id', 'Organization ID'),
+  custom('cs2', 'org_name', 'Organization'),
+  custom('cs3', 'owner_id', 'Owner ID'),
+  custom('cs4', 'vhm_name', 'Account'),
+  custom('cs5', 'host_names', 'Host Names'),
+  custom('cs6', 'device_ids', 'Device IDs'),
   { fact: 'category', key: 'cn1', reading: digits, label: 'Category' },
   { fact: 'device_count', key: 'cn2', reading: digits, label: 'Device Count' },
-  { fact: 'description', key: 'msg' },
 ];
+
+export const CEF_ENTRIES: readonly Entry[] = [...COMMON, ...ACCESS_ENTRIES, ...ACCOUNT_ENTRIES];
+
+const ACCESS_KINDS: ReadonlySet<RecordKind> = new Set([
+  'authentication',
+  'accountingStart',
+  'accountingInterim',
+  'accountingStop',
+  'location',
+]);
 
 /** Custom keys start with our name, as CEF requires: `ssid` is `xiqSsid`. */
 const ownKey = (fact: string) => camelCase(`xiq_${fact}`);
@@ -56,18 +101,19 @@ function escapeValue(value: string): string {
     .replaceAll(CONTROL, ' ');
 }
 
-const writeExtension = compileExtension({
-  entries: CEF_ENTRIES,
-  omit: ['code', 'config', 'ipv4', 'ipv6', 'framed_ip_address'],
-  keyOf: ownKey,
-  escape: escapeValue,
-  delimiter: ' ',
-});
+const writerOf = eachKind((kind) =>
+  compileExtension({
+    entries: [...COMMON, ...(ACCESS_KINDS.has(kind) ? ACCESS_ENTRIES : ACCOUNT_ENTRIES)],
+    omit: ['code', 'config', 'ipv4', 'ipv6', 'framed_ip_address'],
+    keyOf: ownKey,
+    escape: escapeValue,
+    delimiter: ' ',
+  }),
+);
 
 /** A header field. The length limit applies to the text before it is escaped. */
 const headerField = (value: string, maxLength: number) =>
-  value
-    .slice(0, maxLength)
+  cut(value, maxLength)
     .toWellFormed()
     .replaceAll(CONTROL, ' ')
     .replaceAll(/[\\|]/g, String.raw`\$&`);
@@ -77,7 +123,7 @@ const HEADER = `CEF:0|${headerField(VENDOR, 63)}|${headerField(PRODUCT, 63)}|${h
 /** ArcSight Common Event Format, version 0, without config and payload. */
 export const formatCef: Format = (event) => {
   const facts = factsOf(event);
-  const { name, action } = KINDS[facts.kind];
-  const id = headerField(eventClass(facts), 1023);
-  return `${HEADER}|${id}|${headerField(name, 512)}|${text(facts.derived['severity'] ?? '')}|act=${action} ${writeExtension(facts)}`;
+  const { name = '', severity = '' } = facts.derived;
+  const id = headerField(eventId(facts), 1023);
+  return `${HEADER}|${id}|${headerField(text(name), 512)}|${text(severity)}|${writerOf(facts.kind)(facts)}`;
 };

@@ -45,12 +45,20 @@ export function compilePlan({ constants, mappings, rest, omit = [] }: Plan): (fa
   };
 }
 
-function put(document: Document, path: readonly string[], value: unknown): void {
+/** Sets a member by its path. An undefined value sets nothing. */
+export function put(document: Document, path: readonly string[], value: unknown): void {
   const [first = '', second, third] = path;
   if (value === undefined) return;
   if (second === undefined) document[first] = value;
   else if (third === undefined) grow(document, first)[second] = value;
   else put(grow(document, first), path.slice(1), value);
+}
+
+/** A member by its path; undefined if the document lacks it. */
+export function memberOf(document: Document, path: readonly string[]): unknown {
+  let found: unknown = document;
+  for (const part of path) found = isDocument(found) ? found[part] : undefined;
+  return found;
 }
 
 function grow(branch: Document, member: string): Document {

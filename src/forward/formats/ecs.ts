@@ -2,25 +2,32 @@ import type { Format } from '../sender.ts';
 import { compilePlan, type Mapping } from './document.ts';
 import { factsOf, PRODUCT, VENDOR } from './facts.ts';
 import { addresses, dashedMac, integer, ip, list, seconds, text, time, type Reading } from './readings.ts';
-import { eachKind, type RecordKind } from './record-kind.ts';
+import { eachKind, type Outcome, type RecordKind } from './record-kind.ts';
 
-/** Categorization fields of the Elastic Common Schema; a kind without a category has neither. */
+/** Categorization fields of the Elastic Common Schema; a kind without a category has neither. `failed`: the types of a failure. */
 export const ECS_CATEGORIES: Readonly<
-  Record<RecordKind, { category: string[]; type: string[] } | undefined>
+  Record<RecordKind, { category: string[]; type: string[]; failed?: string[] } | undefined>
 > = {
   login: { category: ['authentication', 'session'], type: ['start'] },
   logout: { category: ['authentication', 'session'], type: ['end'] },
   ppskCreated: { category: ['iam'], type: ['user', 'creation'] },
   ppskDeleted: { category: ['iam'], type: ['user', 'deletion'] },
   configuration: { category: ['configuration'], type: ['change'] },
-  authentication: { category: ['authentication', 'network'], type: ['start'] },
+  audit: undefined,
+  authentication: {
+    category: ['authentication', 'network'],
+    type: ['start'],
+    failed: ['start', 'denied'],
+  },
   accountingStart: { category: ['session', 'network'], type: ['start'] },
   accountingInterim: { category: ['session', 'network'], type: ['info'] },
   accountingStop: { category: ['session', 'network'], type: ['end'] },
-  credential: { category: ['iam'], type: ['user', 'creation'] },
+  credential: { category: ['iam'], type: ['user', 'info'] },
   email: { category: ['email'], type: ['info'] },
   sms: undefined,
-  gdpr: { category: ['iam'], type: ['user', 'deletion'] },
+  gdprDeletion: { category: ['iam'], type: ['user', 'deletion'] },
+  gdprDownload: { category: ['iam'], type: ['user', 'info'] },
+  gdpr: { category: ['iam'], type: ['user', 'info'] },
   location: { category: ['host'], type: ['info'] },
   alert: undefined,
   other: undefined,
@@ -44,23 +51,27 @@ export const ECS_MAPPINGS: readonly Mapping[] = [
   ['outcome', 'event.outcome'],
   ['severity', 'event.severity', integer],
   ['payload', 'event.original'],
+  ['action', 'event.action'],
   ['received_at', 'event.created', time],
+  ['received_at', 'event.ingested', time],
   ['reject_reason', 'event.reason'],
   ['acct_start_time', 'event.start', time],
   ['acct_stop_time', 'event.end', time],
   ['start_time', 'event.start', time],
   ['end_time', 'event.end', time],
   ['acct_session_time', 'event.duration', seconds(1_000_000_000)],
-  ['user_id', 'user.id'],
+  ['actor_id', 'user.id'],
+  ['actor_name', 'user.name'],
   ['user_name', 'user.name'],
   ['user_email', 'user.email'],
+  ['user_domain', 'user.domain'],
   ['target_user', 'user.target.name'],
   ['group_name', 'user.group.name'],
   ['related_users', 'related.user', list],
   ['org_id', 'organization.id'],
   ['org_name', 'organization.name'],
   ['owner_id', 'cloud.account.id'],
-  ['host_names', 'related.hosts', list],
+  ['related_hosts', 'related.hosts', list],
   ['host_name', 'host.name'],
   ['device_ids', 'xiq.device_ids', list],
   ['device_id', 'host.id'],
@@ -73,6 +84,7 @@ export const ECS_MAPPINGS: readonly Mapping[] = [
   ['acct_input_octets', 'source.bytes', integer],
   ['acct_output_octets', 'destination.bytes', integer],
   ['ap_mac', 'observer.mac', observerMac],
+  ['access_point', 'observer.type'],
   ['nas_identifier', 'observer.name'],
   ['nas_ip_address', 'observer.ip', addresses],
   ['device_serial_number', 'observer.serial_number'],
@@ -80,26 +92,33 @@ export const ECS_MAPPINGS: readonly Mapping[] = [
   ['recipient', 'email.to.address', list],
 ];
 
-/** `source.ip` and `related.ip` contain these. */
-const OMITTED = ['ipv4', 'ipv6', 'framed_ip_address'];
+/** `source.ip`, `related.ip` and `related.hosts` contain these. */
+const OMITTED = ['ipv4', 'ipv6', 'framed_ip_address', 'host_names'];
 
-const planOf = eachKind((kind, { action }) =>
+const planOf = (kind: RecordKind, outcome: Outcome) =>
   compilePlan({
     constants: {
       'ecs.version': '9.4.0',
       'observer.vendor': VENDOR,
       'observer.product': PRODUCT,
+      'observer.type': 'network-management',
       'event.kind': kind === 'alert' ? 'alert' : 'event',
       'event.category': ECS_CATEGORIES[kind]?.category,
-      'event.type': ECS_CATEGORIES[kind]?.type,
-      'event.action': action,
+      'event.type':
+        (outcome === 'failure' ? ECS_CATEGORIES[kind]?.failed : undefined) ?? ECS_CATEGORIES[kind]?.type,
       'event.module': 'xiq',
+      'email.direction': kind === 'email' ? 'outbound' : undefined,
     },
     mappings: ECS_MAPPINGS,
     rest: 'xiq',
     omit: OMITTED,
-  }),
-);
+  });
+
+const plansOf = eachKind((kind) => ({
+  success: planOf(kind, 'success'),
+  failure: planOf(kind, 'failure'),
+  unknown: planOf(kind, 'unknown'),
+}));
 
 /**
  * Elastic Common Schema 9.4, for Elasticsearch and OpenSearch, nested. Facts without a field in the schema are under
@@ -107,5 +126,5 @@ const planOf = eachKind((kind, { action }) =>
  */
 export const formatEcs: Format = (event) => {
   const facts = factsOf(event);
-  return JSON.stringify(planOf(facts.kind)(facts));
+  return JSON.stringify(plansOf(facts.kind)[facts.outcome](facts));
 };

@@ -1,5 +1,7 @@
 import type { StoredEvent } from '../../store/stored-event.ts';
-import { outcomeOf, recordKind, severityOf, type RecordKind } from './record-kind.ts';
+import type { MessageType } from '../../domain.ts';
+import { list } from './readings.ts';
+import { outcomeOf, recordKind, severityOf, titleOf, type Outcome, type RecordKind } from './record-kind.ts';
 
 /** The maker and the product that events come from; every format names them. */
 export const VENDOR = 'Extreme Networks';
@@ -10,18 +12,34 @@ export type Fact = string | readonly string[];
 /** The facts of an event, by the names that the formats' tables map. A fact that the event does not have is absent. */
 export interface Facts {
   readonly kind: RecordKind;
+  readonly outcome: Outcome;
   /** Envelope and typed columns. A name has the same meaning in every message type. */
   readonly told: Readonly<Record<string, Fact>>;
   /** Facts that follow from the told ones. */
   readonly derived: Readonly<Record<string, Fact>>;
 }
 
-/** Columns whose names differ for the same meaning, or are the same for different meanings. */
-const FACT_OF_COLUMN: Readonly<Record<string, string>> = { username: 'user_name', summary: 'description' };
-const FACT_OF_GDPR_COLUMN: Readonly<Record<string, string>> = {
-  ...FACT_OF_COLUMN,
-  category: 'gdpr_category',
+/**
+ * Columns whose facts have other names: the same meaning under another name, or another meaning under the same name.
+ * An id and a name are one person only in an audit record, whose members say so. The subject of a credential did not
+ * make it. The other columns keep their names.
+ */
+const FACT_OF_COLUMN: Partial<Record<MessageType, Readonly<Record<string, string>>>> = {
+  AUDIT_LOG_ALL: { user_id: 'actor_id', user_name: 'actor_name' },
+  CREDENTIAL_LOG_ALL: { username: 'target_user' },
+  AUTHENTICATION_LOG_ALL: { username: 'user_name' },
+  ACCOUNTING_LOG_ALL: { username: 'user_name' },
+  ALERT: { summary: 'description' },
 };
+const GDPR_BY_ADMIN = { username: 'actor_name', category: 'gdpr_category' };
+const GDPR = { category: 'gdpr_category' };
+
+/** Only the member `admin` of a GDPR record says that the person acted. */
+function factNames({ messageType, payload }: StoredEvent): Readonly<Record<string, string>> {
+  if (messageType !== 'GDPR_LOG_ALL') return FACT_OF_COLUMN[messageType] ?? {};
+  const { admin, username } = payload;
+  return admin !== undefined && username === undefined ? GDPR_BY_ADMIN : GDPR;
+}
 
 /** Reads an event's facts. */
 export function factsOf(event: StoredEvent): Facts {
@@ -36,48 +54,75 @@ export function factsOf(event: StoredEvent): Facts {
   };
   if (event.ownerId !== null) told['owner_id'] = event.ownerId;
   if (event.orgId !== null) told['org_id'] = event.orgId;
-  const names = event.messageType === 'GDPR_LOG_ALL' ? FACT_OF_GDPR_COLUMN : FACT_OF_COLUMN;
+  const names = factNames(event);
   for (const column of Object.keys(event.columns)) {
     const value = event.columns[column];
     if (value !== undefined && value !== null && value.length > 0) told[names[column] ?? column] = value;
   }
   const kind = recordKind(event);
   const outcome = outcomeOf(kind, event);
-  const derived = {
-    ...derive(kind, told),
+  const { name, action } = titleOf(kind, outcome, event);
+  const derived: Record<string, Fact> = {
     outcome,
+    name,
+    action,
     severity: String(severityOf(kind, outcome, event)),
-    payload: JSON.stringify(event.payload),
+    /** Writing it takes as long as all other facts, and some formats leave it out. */
+    get payload() {
+      return JSON.stringify(event.payload);
+    },
   };
-  return { kind, told, derived };
+  derive(kind, told, derived);
+  return { kind, outcome, told, derived };
 }
 
-function derive(kind: RecordKind, told: Readonly<Record<string, Fact>>): Record<string, Fact> {
-  const derived: Record<string, Fact> = {};
-  const userName = one(told['user_name']);
-  const email = emailOf(userName);
-  const target = targetUser(kind, one(told['description']));
+/** Adds the facts that follow from those of the record alone. */
+function derive(kind: RecordKind, told: Readonly<Record<string, Fact>>, derived: Record<string, Fact>): void {
+  const actor = one(told['actor_name']);
+  const user = one(told['user_name']) ?? actor;
+  const username = one(told['username']);
+  const target = one(told['target_user']) ?? targetUser(kind, one(told['description']));
   const clientIp = told['ipv4'] ?? told['framed_ip_address'] ?? told['ipv6'];
-  const position = positionOf(one(told['lat']), one(told['lng']));
-  const recipient = email ?? emailOf(one(told['approver_email']));
+  const clientIps = [clientIp, told['ipv6']].flatMap((ip) => ip ?? []);
+  const approver = one(told['approver_email']);
+  const recipient = kind === 'email' ? (emailOf(username) ?? emailOf(approver)) : undefined;
+  const others = [username, one(told['identity']), approver, one(told['acknowledged_username'])];
 
   const add = (name: string, fact: Fact | undefined) => {
     if (fact !== undefined && fact.length > 0) derived[name] = fact;
   };
-  add('user_email', email);
+  add('actor_email', emailOf(actor));
+  add('user_email', emailOf(user));
+  add('user_domain', domainOf(user));
   add('target_user', target);
-  add(
-    'related_users',
-    [userName, target].filter((name) => name !== undefined),
-  );
+  add('related_users', unique([user, target, ...others]));
+  add('related_hosts', unique([...list(told['host_names'] ?? []), one(told['nas_identifier'])]));
   add('client_ip', clientIp);
-  add('related_ips', [...new Set([clientIp, told['ipv6']].flatMap((ip) => ip ?? []))]);
+  add('client_ips', unique(clientIps));
+  add('identity_ip', told['user_name'] === undefined ? undefined : clientIp);
+  add('related_ips', unique([...clientIps, one(told['nas_ip_address'])]));
+  add('access_point', isAccessPoint(kind, told) ? 'access-point' : undefined);
+  add('auth_protocol', told['auth_type']);
   add('host_name', one(told['host_names']));
   add('device_id', one(told['device_ids']));
-  add('position', position);
-  add('recipient', kind === 'email' ? recipient : undefined);
+  add('position', positionOf(one(told['lat']), one(told['lng'])));
+  add('recipient', recipient);
   add('lone_ap', told['client_mac'] === undefined && clientIp === undefined ? told['ap_mac'] : undefined);
-  return derived;
+}
+
+const unique = (values: readonly (string | undefined)[]): string[] => [
+  ...new Set(values.filter((value) => value !== undefined)),
+];
+
+/** The member `apMac` names an access point; other devices report wired clients. */
+const isAccessPoint = (kind: RecordKind, told: Readonly<Record<string, Fact>>): boolean =>
+  (kind === 'location' && told['ap_mac'] !== undefined) ||
+  (one(told['nas_port_type'])?.startsWith('Wireless') ?? false);
+
+/** The directory before a backslash (`EXAMPLE\jane`), else the domain of an address. */
+function domainOf(name: string | undefined): string | undefined {
+  const windows = name?.slice(0, MAX_EMAIL_LENGTH).split('\\') ?? [];
+  return windows.length === 2 && windows[1] !== '' ? windows[0] : emailOf(name)?.split('@')[1];
 }
 
 /** The text, or the only element of a list. */

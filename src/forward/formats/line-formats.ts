@@ -1,32 +1,44 @@
 import type { Fact, Facts } from './facts.ts';
 import { text, type Reading } from './readings.ts';
-import type { RecordKind } from './record-kind.ts';
+import type { Outcome, RecordKind } from './record-kind.ts';
 
 /** CEF and LEEF require a product version. The cloud has none, so this is the version of the mapping. */
 export const MAPPING_VERSION = '1';
 
-/** The event class in CEF and LEEF for a record without a code. */
-export const EVENT_CLASSES: Readonly<Record<RecordKind, string>> = {
+/** The id of an event in CEF and LEEF: an outcome has its own where a SIEM treats it as another event. */
+export const EVENT_IDS: Readonly<Record<RecordKind, string | Readonly<Record<Outcome, string>>>> = {
   login: '10001',
   logout: '10002',
   ppskCreated: '40001',
   ppskDeleted: '40003',
   configuration: 'AUDIT',
-  authentication: 'RADIUS-AUTH',
-  accountingStart: 'RADIUS-ACCT',
-  accountingInterim: 'RADIUS-ACCT',
-  accountingStop: 'RADIUS-ACCT',
+  audit: 'AUDIT',
+  authentication: { success: 'AUTH-ACCEPT', failure: 'AUTH-REJECT', unknown: 'AUTH-OTHER' },
+  accountingStart: 'ACCT-START',
+  accountingInterim: 'ACCT-INTERIM',
+  accountingStop: 'ACCT-STOP',
   credential: 'CREDENTIAL',
   email: 'EMAIL',
   sms: 'SMS',
+  gdprDeletion: 'GDPR-DELETE',
+  gdprDownload: 'GDPR-DOWNLOAD',
   gdpr: 'GDPR',
   location: 'LOCATION',
   alert: 'ALERT',
   other: 'OTHER',
 };
 
-/** The code of an audit record; otherwise the class of its kind. */
-export const eventClass = ({ kind, told }: Facts): string => text(told['code'] ?? EVENT_CLASSES[kind]);
+/** The code of an audit record; otherwise the id of its kind and outcome. */
+export function eventId({ kind, outcome, told }: Facts): string {
+  const id = EVENT_IDS[kind];
+  return text(told['code'] ?? (typeof id === 'string' ? id : id[outcome]));
+}
+
+/** The beginning of a text, at most this many UTF-16 units, without half a character at its end. */
+export function cut(value: string, maxLength: number): string {
+  if (value.length <= maxLength) return value;
+  return value.slice(0, maxLength).replace(/[\uD800-\uDBFF]$/, '');
+}
 
 /** A fact, its key, how to read it (default: as text), and the label that CEF requires for a custom key. */
 export interface Entry {
@@ -34,6 +46,8 @@ export interface Entry {
   readonly key: string;
   readonly reading?: Reading<string | number>;
   readonly label?: string;
+  /** The longest value that receivers keep, in UTF-16 units, before it is escaped. */
+  readonly maxLength?: number;
 }
 
 /** How to write the key-value part of a line. */
@@ -51,10 +65,11 @@ export interface Dialect {
 export function compileExtension(dialect: Dialect): (facts: Facts) => string {
   const { entries, omit, keyOf, escape, delimiter } = dialect;
   const known = new Set([...entries.map(({ fact }) => fact), ...omit]);
-  const prepared = entries.map(({ fact, key, reading = text, label }) => ({
+  const prepared = entries.map(({ fact, key, reading = text, label, maxLength = Infinity }) => ({
     fact,
     prefix: `${key}=`,
     reading,
+    maxLength,
     suffix: label === undefined ? '' : `${delimiter}${key}Label=${escape(label)}`,
   }));
   const prefixes = new Map<string, string>();
@@ -67,10 +82,10 @@ export function compileExtension(dialect: Dialect): (facts: Facts) => string {
 
   return ({ told, derived }) => {
     const pairs: string[] = [];
-    for (const { fact, prefix, reading, suffix } of prepared) {
+    for (const { fact, prefix, reading, maxLength, suffix } of prepared) {
       const value: Fact | undefined = derived[fact] ?? told[fact];
       const read = value === undefined ? undefined : reading(value);
-      if (read !== undefined) pairs.push(prefix + escape(String(read)) + suffix);
+      if (read !== undefined) pairs.push(prefix + escape(cut(String(read), maxLength)) + suffix);
     }
     for (const fact of Object.keys(told)) {
       const value = known.has(fact) ? undefined : told[fact];

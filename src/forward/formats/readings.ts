@@ -31,6 +31,20 @@ export const digits: Reading<string> = (fact) => {
   return BigInt.asIntN(64, exact) === exact ? String(exact) : undefined;
 };
 
+const isInt32 = (value: string) => BigInt.asIntN(32, BigInt(value)) === BigInt(value);
+
+/** The digits of an int32. */
+export const shortDigits: Reading<string> = (fact) => {
+  const exact = digits(fact);
+  return exact !== undefined && isInt32(exact) ? exact : undefined;
+};
+
+/** The digits of an int64 that is not an int32. */
+export const longDigits: Reading<string> = (fact) => {
+  const exact = digits(fact);
+  return exact === undefined || isInt32(exact) ? undefined : exact;
+};
+
 /** An int64 as a JSON number with all its digits. */
 export const integer: Reading = (fact) => {
   const exact = digits(fact);
@@ -66,10 +80,16 @@ export const milliseconds: Reading<number> = (fact) => {
   return Number.isNaN(epoch) ? undefined : epoch;
 };
 
+/** The last time that was read: a fact can go to two members, and all records of a delivery arrived at once. */
+let lastTime: { readonly fact: Fact; readonly iso: string | undefined } | undefined;
+
 /** ISO 8601 in UTC with milliseconds. */
 export const time: Reading<string> = (fact) => {
+  if (lastTime?.fact === fact) return lastTime.iso;
   const epoch = milliseconds(fact);
-  return epoch === undefined ? undefined : new Date(epoch).toISOString();
+  const iso = epoch === undefined ? undefined : new Date(epoch).toISOString();
+  lastTime = { fact, iso };
+  return iso;
 };
 
 const MAC =

@@ -8,6 +8,7 @@ export const RECORD_KINDS = [
   'ppskCreated',
   'ppskDeleted',
   'configuration',
+  'audit',
   'authentication',
   'accountingStart',
   'accountingInterim',
@@ -15,6 +16,8 @@ export const RECORD_KINDS = [
   'credential',
   'email',
   'sms',
+  'gdprDeletion',
+  'gdprDownload',
   'gdpr',
   'location',
   'alert',
@@ -32,30 +35,64 @@ export interface KindText {
   /** 0 to 10, as in CEF; `failed` if a failure is more severe. */
   readonly severity: number;
   readonly failed?: number;
+  /** The columns that make a record one of this kind; none if its message type does. */
+  readonly members: readonly string[];
 }
 
-export const KINDS: Readonly<Record<RecordKind, KindText>> = {
-  login: { name: 'User logged in', action: 'user-logged-in', severity: 3 },
-  logout: { name: 'User logged out', action: 'user-logged-out', severity: 2 },
-  ppskCreated: { name: 'PPSK user created', action: 'ppsk-user-created', severity: 4 },
-  ppskDeleted: { name: 'PPSK user deleted', action: 'ppsk-user-deleted', severity: 5 },
-  configuration: { name: 'Configuration changed', action: 'configuration-changed', severity: 5 },
+const USAGE = ['acct_session_time', 'acct_input_octets', 'acct_output_octets'];
+const CHANGED = ['config', 'host_names', 'device_ids'];
+
+const KINDS: Readonly<Record<RecordKind, KindText>> = {
+  login: { name: 'User logged in', action: 'user-logged-in', severity: 3, members: ['code'] },
+  logout: { name: 'User logged out', action: 'user-logged-out', severity: 2, members: ['code'] },
+  ppskCreated: { name: 'PPSK user created', action: 'ppsk-user-created', severity: 4, members: ['code'] },
+  ppskDeleted: { name: 'PPSK user deleted', action: 'ppsk-user-deleted', severity: 5, members: ['code'] },
+  configuration: { name: 'Audit event', action: 'audit', severity: 5, members: CHANGED },
+  audit: { name: 'Audit event', action: 'audit', severity: 3, members: [] },
   authentication: {
     name: 'Network authentication',
     action: 'network-authentication',
     severity: 3,
     failed: 6,
+    members: [],
   },
-  accountingStart: { name: 'Network session started', action: 'network-session-started', severity: 1 },
-  accountingInterim: { name: 'Network session continued', action: 'network-session-continued', severity: 1 },
-  accountingStop: { name: 'Network session ended', action: 'network-session-ended', severity: 1 },
-  credential: { name: 'Credential created', action: 'credential-created', severity: 4 },
-  email: { name: 'Email sent', action: 'email-sent', severity: 1 },
-  sms: { name: 'SMS sent', action: 'sms-sent', severity: 1 },
-  gdpr: { name: 'Personal data deleted', action: 'personal-data-deleted', severity: 6 },
-  location: { name: 'Client located', action: 'client-located', severity: 0 },
-  alert: { name: 'Network alert', action: 'network-alert', severity: 5 },
-  other: { name: 'Other event', action: 'other-event', severity: 1 },
+  accountingStart: {
+    name: 'Network session started',
+    action: 'network-session-started',
+    severity: 1,
+    members: USAGE,
+  },
+  accountingInterim: {
+    name: 'Network session reported',
+    action: 'network-session-reported',
+    severity: 1,
+    members: [],
+  },
+  accountingStop: {
+    name: 'Network session ended',
+    action: 'network-session-ended',
+    severity: 1,
+    members: ['acct_stop_time', 'acct_terminate_cause'],
+  },
+  credential: { name: 'Credential event', action: 'credential-event', severity: 4, members: [] },
+  email: { name: 'Email event', action: 'email-event', severity: 1, members: [] },
+  sms: { name: 'SMS event', action: 'sms-event', severity: 1, members: [] },
+  gdprDeletion: {
+    name: 'Personal data deletion',
+    action: 'personal-data-deletion',
+    severity: 6,
+    members: ['category', 'status'],
+  },
+  gdprDownload: {
+    name: 'Personal data download',
+    action: 'personal-data-download',
+    severity: 4,
+    members: ['category', 'status'],
+  },
+  gdpr: { name: 'GDPR event', action: 'gdpr-event', severity: 3, members: [] },
+  location: { name: 'Location report', action: 'location-report', severity: 0, members: [] },
+  alert: { name: 'Network alert', action: 'network-alert', severity: 5, members: [] },
+  other: { name: 'Other event', action: 'other-event', severity: 1, members: [] },
 };
 
 /** Prepares something for each kind when its first record comes. */
@@ -79,13 +116,13 @@ const KIND_OF_CODE: ReadonlyMap<unknown, RecordKind> = new Map([
 const KIND_OF_TYPE: Readonly<
   Record<MessageType, RecordKind | ((columns: StoredEvent['columns']) => RecordKind)>
 > = {
-  AUDIT_LOG_ALL: ({ code }) => KIND_OF_CODE.get(code) ?? 'configuration',
+  AUDIT_LOG_ALL: auditKind,
   AUTHENTICATION_LOG_ALL: 'authentication',
   ACCOUNTING_LOG_ALL: accountingKind,
   CREDENTIAL_LOG_ALL: 'credential',
   EMAIL_LOG_ALL: 'email',
   SMS_LOG_ALL: 'sms',
-  GDPR_LOG_ALL: 'gdpr',
+  GDPR_LOG_ALL: gdprKind,
   LOCATION_AP_CENTRIC: 'location',
   LOCATION_CLIENT_CENTRIC: 'location',
   ALERT: 'alert',
@@ -98,20 +135,80 @@ export function recordKind({ messageType, columns }: StoredEvent): RecordKind {
   return typeof kind === 'string' ? kind : kind(columns);
 }
 
+/** A code alone, unless it is documented, does not say what happened. */
+function auditKind(columns: StoredEvent['columns']): RecordKind {
+  const known = KIND_OF_CODE.get(columns['code']);
+  if (known !== undefined) return known;
+  return CHANGED.some((column) => (columns[column]?.length ?? 0) > 0) ? 'configuration' : 'audit';
+}
+
 /**
  * The record lacks its type (RFC 2866, Acct-Status-Type). Only a stop has a time or cause of its end, and only a start
- * has no usage yet.
+ * reports that nothing was used yet.
  */
 function accountingKind(columns: StoredEvent['columns']): RecordKind {
   if (columns['acct_stop_time'] || columns['acct_terminate_cause']) return 'accountingStop';
-  const used = ['acct_session_time', 'acct_input_octets', 'acct_output_octets'];
-  return used.some((column) => Number(columns[column] ?? 0) > 0) ? 'accountingInterim' : 'accountingStart';
+  const told = USAGE.flatMap((column) => columns[column] ?? []);
+  return told.length > 0 && told.every((usage) => Number(usage) === 0)
+    ? 'accountingStart'
+    : 'accountingInterim';
+}
+
+const KIND_OF_GDPR_WORD: ReadonlyMap<string, RecordKind> = new Map([
+  ...['delete', 'deleted', 'deletion', 'erase', 'erased', 'erasure'].map(
+    (word) => [word, 'gdprDeletion'] as const,
+  ),
+  ...['download', 'downloaded', 'export', 'exported'].map((word) => [word, 'gdprDownload'] as const),
+]);
+
+/** Words of a category beside the one that names the request. */
+const GDPR_FILLERS = new Set(['client', 'data', 'gdpr', 'personal', 'request', 'user']);
+
+/** The categories are not published, so only a category that is one known word counts. */
+function gdprKind({ category }: StoredEvent['columns']): RecordKind {
+  const words = wordsOf(category).filter((word) => !GDPR_FILLERS.has(word));
+  return (words.length === 1 ? KIND_OF_GDPR_WORD.get(words[0] ?? '') : undefined) ?? 'gdpr';
+}
+
+/** Longer than any category or status. */
+const MAX_WORDS_LENGTH = 64;
+
+const wordsOf = (value: StoredEvent['columns'][string] | undefined): string[] =>
+  typeof value === 'string' && value.length <= MAX_WORDS_LENGTH
+    ? value
+        .toLowerCase()
+        .split(/[\s_-]+/)
+        .filter((word) => word !== '')
+    : [];
+
+const IN_PROGRESS = new Set(['in progress', 'inprogress', 'pending', 'processing', 'running']);
+
+/** The name and the action of an event, as far as the record tells them. */
+export function titleOf(
+  kind: RecordKind,
+  outcome: Outcome,
+  { columns }: StoredEvent,
+): { readonly name: string; readonly action: string } {
+  const { name, action } = KINDS[kind];
+  const suffix = suffixOf(kind, outcome, columns);
+  if (suffix === '') return { name, action };
+  const dashed = `${action}-${suffix.replaceAll(' ', '-')}`;
+  return { name: kind === 'configuration' || kind === 'audit' ? name : `${name} ${suffix}`, action: dashed };
+}
+
+function suffixOf(kind: RecordKind, outcome: Outcome, { code, status }: StoredEvent['columns']): string {
+  if (kind === 'configuration' || kind === 'audit') return typeof code === 'string' ? code : '';
+  if (kind !== 'gdprDeletion' && kind !== 'gdprDownload') return '';
+  if (outcome !== 'unknown') return outcome === 'success' ? 'completed' : 'failed';
+  return IN_PROGRESS.has(wordsOf(status).join(' ')) ? 'in progress' : '';
 }
 
 /** The outcome by status or RADIUS reply, in the words of the service and of RFC 2865. */
 const OUTCOME_OF_WORD: ReadonlyMap<string, Outcome> = new Map([
   ['success', 'success'],
   ['complete', 'success'],
+  ['completed', 'success'],
+  ['done', 'success'],
   ['access-accept', 'success'],
   ['fail', 'failure'],
   ['failed', 'failure'],

@@ -3,7 +3,13 @@ import { z } from 'zod';
 import { baseUrl, bearerToken } from '../../config/setting-types.ts';
 import { OutageError } from '../../errors.ts';
 import { createSecrets } from '../../secrets.ts';
-import { EndpointRefusedError, type Message, type Refusal, type Sender } from '../sender.ts';
+import {
+  BatchRefusedError,
+  EndpointRefusedError,
+  type Message,
+  type Refusal,
+  type Sender,
+} from '../sender.ts';
 import { failureOf, isGood, readJsonAnswer } from './http-answer.ts';
 import { createHttpEndpoint, httpOptions } from './http-endpoint.ts';
 
@@ -72,6 +78,11 @@ export function createElasticsearchSender(options: ElasticsearchOptions): Sender
     const body = items.map(({ message }) => bulkLines(message, options.index)).join('');
     const answer = await endpoint.post(BULK_PATH, headers, body);
     if (!isGood(answer)) throw failureOf(answer, endpoint);
+    // Thousands of errors, or a proxy that drops the filter. What is stored already is told from the rest by its id.
+    if (answer.isTooLong && items.length > 1)
+      throw new BatchRefusedError(
+        `the answer of ${endpoint.name} to ${items.length} events is longer than 1 MB`,
+      );
     const results = readJsonAnswer(BulkAnswer, answer, endpoint).items;
     if (results.length === items.length) return results;
     throw new OutageError(`${endpoint.name} returned results for ${results.length} of ${items.length} items`);

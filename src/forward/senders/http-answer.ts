@@ -9,14 +9,21 @@ const MAX_QUOTED = 300;
 
 export const isGood = ({ status }: Answer) => status >= 200 && status <= 299;
 
-/**
- * Returns the error that an answer outside the 200s means for the batch. The error quotes the beginning of the answer
- * without the endpoint's secrets.
- */
-export function failureOf(answer: Answer, { name, secrets }: HttpEndpoint): Error {
+/** The log-in page of a proxy: its status may be 200, too, but it is no receipt. */
+export const isHtml = ({ headers, text }: Answer) =>
+  /\bx?html\b/i.test(headers['content-type'] ?? '') || /^\s*<(?:!doctype\s+)?html\b/i.test(text);
+
+/** A line that names the endpoint and quotes the beginning of its answer, without the endpoint's secrets. */
+export function describeAnswer({ status, text }: Answer, { name, secrets }: HttpEndpoint): string {
+  const quoted = secrets.hide(text.replaceAll(/\s+/g, ' ').trim()).slice(0, MAX_QUOTED);
+  return `${name} answered ${status}${quoted === '' ? '' : `: ${quoted}`}`;
+}
+
+/** Returns the error that an answer outside the 200s means for the batch. */
+export function failureOf(answer: Answer, endpoint: HttpEndpoint): Error {
   const { status, headers } = answer;
-  const quoted = secrets.hide(answer.text.replaceAll(/\s+/g, ' ').trim()).slice(0, MAX_QUOTED);
-  const message = `${name} answered ${status}${quoted === '' ? '' : `: ${quoted}`}`;
+  const { name } = endpoint;
+  const message = describeAnswer(answer, endpoint);
 
   if (status === 400 || status === 413 || status === 422) return new BatchRefusedError(message);
   if (status === 429 || status === 503) {
@@ -44,12 +51,13 @@ function hostOf(location: string | undefined): string {
 export function readJsonAnswer<Schema extends z.ZodType>(
   schema: Schema,
   answer: Answer,
-  { name }: HttpEndpoint,
+  endpoint: HttpEndpoint,
 ): z.output<Schema> {
   const parsed = schema.safeParse(jsonOrNothing(answer.text));
   if (parsed.success) return parsed.data;
+  const problems = z.prettifyError(parsed.error);
   throw new OutageError(
-    `${name} answered ${answer.status} with an unexpected body: ${z.prettifyError(parsed.error)}`,
+    `not the answer of such a destination (${problems}): ${describeAnswer(answer, endpoint)}`,
   );
 }
 

@@ -40,6 +40,8 @@ export interface Answer {
   readonly headers: IncomingHttpHeaders;
   /** The body as far as it arrived, up to a limit. */
   readonly text: string;
+  /** Whether the body is longer than the limit. */
+  readonly isTooLong: boolean;
 }
 
 interface HttpEndpointOptions {
@@ -57,7 +59,7 @@ interface HttpEndpointOptions {
 const MAX_CONNECT_MS = 10_000;
 /** Many servers close an idle connection after 5 s: a request must not be sent just as they do. */
 const MAX_IDLE_MS = 4_000;
-/** The longest useful answer is the one to a bulk request, about 300 bytes per item. */
+/** To read the longest answer as JSON takes a few milliseconds. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /** Creates the endpoint. Connections are kept open while they are in use. */
@@ -139,7 +141,8 @@ async function readAnswer(response: IncomingMessage): Promise<Answer> {
   response.once('error', () => resolve()).once('close', resolve);
   await over;
   const text = Buffer.concat(chunks).subarray(0, MAX_ANSWER_BYTES).toString();
-  return { status: response.statusCode ?? 0, headers: response.headers, text };
+  const isTooLong = bytes > MAX_ANSWER_BYTES;
+  return { status: response.statusCode ?? 0, headers: response.headers, text, isTooLong };
 }
 
 /** Divides texts, in order, into requests of at most `maxBytes` each; a longer text makes a request of its own. */

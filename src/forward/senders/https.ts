@@ -2,10 +2,11 @@ import { createHash, createHmac } from 'node:crypto';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { LookupFunction } from 'node:net';
 import { z } from 'zod';
+import { OutageError } from '../../errors.ts';
 import { createSecrets } from '../../secrets.ts';
 import type { Message, Sender } from '../sender.ts';
-import { failureOf, isGood } from './http-answer.ts';
-import { createHttpEndpoint, httpOptions } from './http-endpoint.ts';
+import { describeAnswer, failureOf, isGood, isHtml } from './http-answer.ts';
+import { createHttpEndpoint, httpOptions, type Answer } from './http-endpoint.ts';
 
 /** Headers that the sender sets itself. Naming another host in them would bypass the address checks. */
 const OUR_HEADERS = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'content-type']);
@@ -20,6 +21,8 @@ const signingSecret = z.string().refine((text) => {
   return /^whsec_[A-Za-z0-9+/]+=*$/.test(text) && bytes >= 24 && bytes <= 64;
 }, 'must be whsec_ and 24 to 64 bytes in base64 (try: echo whsec_$(openssl rand -base64 32))');
 
+const STATUS = 'must be a status from 200 to 299';
+
 /** Any receiver that accepts JSON over HTTPS. */
 export const httpsOptions = z.strictObject({
   ...httpOptions,
@@ -27,6 +30,15 @@ export const httpsOptions = z.strictObject({
     .string()
     .refine(isHttpsUrl, 'must be an address such as https://host/path, without user name or fragment'),
   body: z.enum(['array', 'ndjson'], 'must be array or ndjson').default('array'),
+  /** By default that of the body: some receivers accept only `application/json`. */
+  content_type: z
+    .string()
+    .regex(/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:; ?[ -~]+)?$/, 'must be a media type such as application/json')
+    .optional(),
+  /** The status of an answer that accepts a batch. By default any from 200 to 299. */
+  expect_status: z.int(STATUS).min(200, STATUS).max(299, STATUS).optional(),
+  /** A text in the body of such an answer. By default any body but an HTML page. */
+  expect_body: z.string().min(1, 'must be a text that the answer contains').optional(),
   headers: z
     .record(z.string(), z.string())
     .refine(areHeaders, `must be valid HTTP headers other than ${[...OUR_HEADERS].join(', ')}`)
@@ -59,15 +71,26 @@ export function createHttpsSender(options: HttpsOptions, lookup?: LookupFunction
       const body = options.body === 'array' ? `[${texts.join(',')}]` : `${texts.join('\n')}\n`;
       const headers = {
         ...options.headers,
-        'content-type': BODY_TYPES[options.body],
+        'content-type': options.content_type ?? BODY_TYPES[options.body],
         ...webhookHeaders(batchId(batch), body, options.signing_secret),
       };
       const answer = await endpoint.post('', headers, body);
       if (!isGood(answer)) throw failureOf(answer, endpoint);
+      const unexpected = unexpectedIn(answer, options);
+      if (unexpected !== undefined)
+        throw new OutageError(`${unexpected}: ${describeAnswer(answer, endpoint)}`);
       return [];
     },
     close: () => Promise.resolve(endpoint.close()),
   };
+}
+
+/** Why a good answer does not mean that the batch is accepted; undefined if it does. */
+function unexpectedIn(answer: Answer, { expect_status, expect_body }: HttpsOptions): string | undefined {
+  const { status, text } = answer;
+  if (expect_status !== undefined && status !== expect_status) return `not the status ${expect_status}`;
+  if (expect_body !== undefined) return text.includes(expect_body) ? undefined : 'not the expected body';
+  return isHtml(answer) ? 'an HTML page is no receipt' : undefined;
 }
 
 function webhookHeaders(id: string, body: string, secret: string | undefined): Record<string, string> {

@@ -1,9 +1,13 @@
 import type { z } from 'zod';
+import type { BatchLimits } from '../batch-events.ts';
 import type { FormatName } from '../formats/formats.ts';
 import type { Sender } from '../sender.ts';
 import { createElasticsearchSender, ELASTICSEARCH_FORMATS, elasticsearchOptions } from './elasticsearch.ts';
 import { createFileSender, FILE_FORMATS, fileOptions } from './file.ts';
 import { createHttpsSender, HTTPS_FORMATS, httpsOptions } from './https.ts';
+import { createKafkaSender, KAFKA_FORMATS, kafkaOptions } from './kafka.ts';
+import { createRelpSender, relpOptions, relpTlsOptions } from './relp.ts';
+import { createS3Sender, S3_FORMATS, S3_LIMITS, s3Options } from './s3.ts';
 import { createSentinelSender, SENTINEL_FORMATS, sentinelOptions } from './sentinel.ts';
 import { createSplunkHecSender, SPLUNK_HEC_FORMATS, splunkHecOptions } from './splunk-hec.ts';
 import { createStdoutSender, STDOUT_FORMATS, stdoutOptions } from './stdout.ts';
@@ -17,17 +21,23 @@ export interface SenderType {
   readonly options: z.ZodType;
   /** The formats that it supports, the default first. */
   readonly formats: Formats;
+  /** The limits of its batches, if they are not the usual ones. */
+  readonly limits?: BatchLimits;
   /** Creates a sender; throws a ZodError for wrong options. Connects only with the first batch. */
   create(options: unknown): Sender;
 }
 
 /** Every type of destination, by its name in the settings. */
 export const SENDER_TYPES = {
-  syslog: senderType(syslogOptions, SYSLOG_FORMATS, createSyslogSender),
+  syslog: senderType(syslogOptions, SYSLOG_FORMATS, (options) => createSyslogSender(options)),
+  relp: senderType(relpOptions, SYSLOG_FORMATS, createRelpSender),
+  'relp+tls': senderType(relpTlsOptions, SYSLOG_FORMATS, createRelpSender),
   splunk_hec: senderType(splunkHecOptions, SPLUNK_HEC_FORMATS, createSplunkHecSender),
   elasticsearch: senderType(elasticsearchOptions, ELASTICSEARCH_FORMATS, createElasticsearchSender),
   https: senderType(httpsOptions, HTTPS_FORMATS, createHttpsSender),
+  kafka: senderType(kafkaOptions, KAFKA_FORMATS, createKafkaSender),
   sentinel: senderType(sentinelOptions, SENTINEL_FORMATS, createSentinelSender),
+  s3: { ...senderType(s3Options, S3_FORMATS, createS3Sender), limits: S3_LIMITS },
   file: senderType(fileOptions, FILE_FORMATS, createFileSender),
   stdout: senderType(stdoutOptions, STDOUT_FORMATS, () => createStdoutSender()),
 } as const satisfies Record<string, SenderType>;

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { baseUrl } from '../../config/setting-types.ts';
+import { OutageError } from '../../errors.ts';
 import { createSecrets } from '../../secrets.ts';
 import type { Sender } from '../sender.ts';
 import { createAccessTokens } from './client-credentials.ts';
-import { failureOf, isGood } from './http-answer.ts';
+import { describeAnswer, failureOf, isGood, isHtml } from './http-answer.ts';
 import { createHttpEndpoint, divideBySize, httpOptions } from './http-endpoint.ts';
 
 const pathSegment = z.string().regex(/^[\w.-]+$/, 'must consist of letters, digits, "_", "-" and "."');
@@ -65,6 +66,8 @@ export function createSentinelSender(options: SentinelOptions): Sender {
       answer = await post(body);
     }
     if (!isGood(answer)) throw failureOf(answer, ingestion);
+    if (isHtml(answer))
+      throw new OutageError(`an HTML page is no receipt: ${describeAnswer(answer, ingestion)}`);
   }
 
   return {

@@ -41,7 +41,9 @@ const ACK_TIMEOUT_MS = 120_000;
 const SETTING_CODES = new Set([7, 10, 11, 14, 16]);
 
 const RefusedAnswer = z.object({ code: z.number() });
-const AcceptedAnswer = z.object({ ackId: z.number() });
+/** Anything else with status 200 is of a proxy or a log-in page, and nothing was accepted. */
+const AcceptedAnswer = z.object({ code: z.literal(0) });
+const AcknowledgedAnswer = AcceptedAnswer.extend({ ackId: z.number() });
 const AckAnswer = z.object({ acks: z.record(z.string(), z.boolean()) });
 
 const compress = promisify(gzip);
@@ -71,7 +73,8 @@ export function createSplunkHecSender(options: SplunkHecOptions): Sender {
   async function sendRequest(envelopes: readonly string[]): Promise<void> {
     const body = await compress(envelopes.join('\n'), { level: 1 });
     const answer = await post('/services/collector/event', { 'content-encoding': 'gzip' }, body);
-    if (options.acknowledge) await acknowledged(readJsonAnswer(AcceptedAnswer, answer, endpoint).ackId);
+    if (options.acknowledge) await acknowledged(readJsonAnswer(AcknowledgedAnswer, answer, endpoint).ackId);
+    else readJsonAnswer(AcceptedAnswer, answer, endpoint);
   }
 
   async function acknowledged(ackId: number): Promise<void> {

@@ -1,9 +1,10 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
-import net from 'node:net';
-import tls from 'node:tls';
-import { tlsConnectionOptions, type TlsOptions } from './tls-options.ts';
+import type net from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import pTimeout from 'p-timeout';
+import { connectStream, type StreamOptions } from './connect-stream.ts';
 
 /** An open connection to a syslog receiver. */
 export interface SyslogConnection {
@@ -11,6 +12,11 @@ export interface SyslogConnection {
   isBroken(): boolean;
   /** Resolves once the operating system has accepted all frames; rejects if the connection breaks before that. */
   write(frames: readonly string[]): Promise<void>;
+  /**
+   * Gives a receiver that turns us away so much time to do so, and more if it is far away. Rejects if it has closed the
+   * connection. For datagrams, it resolves at once.
+   */
+  settle(atLeastMs: number): Promise<void>;
   /**
    * Closes the connection and waits until the receiver, having read to the end, closes it in turn. Rejects if the
    * receiver may not have read everything. For datagrams, which cannot be tracked, it resolves at once.
@@ -44,6 +50,7 @@ export async function openDatagrams(host: string, port: number): Promise<SyslogC
       for (const frame of frames) await sendOne(socket, frame);
       if (failure !== undefined) throw failure;
     },
+    settle: () => Promise.resolve(),
     finish() {
       socket.close();
       return Promise.resolve();
@@ -58,48 +65,32 @@ function sendOne(socket: Socket, frame: string): Promise<void> {
   return promise;
 }
 
-interface StreamOptions {
-  readonly host: string;
-  readonly port: number;
-  /** Undefined: plain TCP. */
-  readonly tls: TlsOptions | undefined;
-  /** The longest time to connect, and the longest time without progress while writing. */
-  readonly timeoutMs: number;
-}
+/**
+ * A close needs half a round trip to arrive, and connecting took at least one. A connect that took seconds waited for a
+ * name server or a lost packet, so it says nothing about that.
+ */
+const SETTLE_PER_CONNECT = 4;
+const MAX_ROUND_TRIPS_MS = 2_000;
 
-const KEEP_ALIVE_DELAY_MS = 30_000;
-
-/** Opens a TCP or TLS connection. Rejects with the system's error. */
+/** Opens a TCP or TLS connection. Rejects with the system's error. The time-out is also for writing without progress. */
 export async function openStream(options: StreamOptions): Promise<SyslogConnection> {
-  const { host, port, tls: trust, timeoutMs } = options;
-  const socket =
-    trust === undefined
-      ? net.connect({ host, port })
-      : tls.connect({ host, port, ...tlsConnectionOptions(trust) });
-  const connected = trust === undefined ? 'connect' : 'secureConnect';
-  try {
-    await once(socket, connected, { signal: AbortSignal.timeout(timeoutMs) });
-  } catch (error) {
-    socket.destroy();
-    throw error;
-  }
-  return followConnection(socket, timeoutMs);
+  const began = performance.now();
+  const socket = await connectStream(options);
+  return followConnection(socket, options.timeoutMs, performance.now() - began);
 }
 
-function followConnection(socket: net.Socket, timeoutMs: number): SyslogConnection {
+function followConnection(socket: net.Socket, timeoutMs: number, connectMs: number): SyslogConnection {
   let failure: Error | undefined;
+  let isEnding = false;
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   const fail = (error: Error) => {
     failure ??= error;
   };
-  socket.setNoDelay();
-  // A kept connection can be silent for hours; keep-alive detects a receiver that has gone in the meantime.
-  socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS);
   socket.on('error', fail);
   socket.on('timeout', () => socket.destroy(new Error(`no progress for ${timeoutMs} ms`)));
   socket.once('close', resolve);
   socket.once('end', () => {
-    if (!socket.writableFinished) fail(new Error('the receiver closed the connection'));
+    if (!isEnding) fail(new Error('the receiver closed the connection before the end of the batch'));
   });
   // Receivers send nothing, but only reading shows that they have closed their end.
   socket.resume();
@@ -114,7 +105,16 @@ function followConnection(socket: net.Socket, timeoutMs: number): SyslogConnecti
       socket.setTimeout(0);
       if (failure !== undefined) throw failure;
     },
+    async settle(atLeastMs) {
+      const roundTripsMs = Math.min(SETTLE_PER_CONNECT * connectMs, MAX_ROUND_TRIPS_MS);
+      const milliseconds = Math.min(Math.max(atLeastMs, roundTripsMs), timeoutMs);
+      await pTimeout(closed, { milliseconds, message: false });
+      // If this process was busy meanwhile, the close has arrived but was not read yet.
+      await setImmediate();
+      if (failure !== undefined) throw failure;
+    },
     async finish() {
+      isEnding = true;
       socket.setTimeout(timeoutMs);
       socket.end();
       await closed;

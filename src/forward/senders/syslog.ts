@@ -2,7 +2,7 @@ import os from 'node:os';
 import { z } from 'zod';
 import type { Message, Refusal, Sender } from '../sender.ts';
 import { openDatagrams, openStream } from './syslog-connection.ts';
-import { confirmedTransport, keptTransport, type SyslogTransport } from './syslog-transport.ts';
+import { confirmedTransport, keptTransport, PATIENCE_MS, type SyslogTransport } from './syslog-transport.ts';
 import { tlsOptions } from './tls-options.ts';
 
 /** The facilities of RFC 5424, table 1, by the names that syslog daemons use; the index is the code. */
@@ -20,10 +20,13 @@ const SD_ID = 'xiq@32473';
 const PORT = 'must be a port from 1 to 65535';
 const DATAGRAM = 'must be 480 to 65507 bytes';
 
-const common = {
+/** The options of every destination that gets syslog messages. */
+export const syslogCommon = {
   host: z.string().min(1, 'must be a host name or address'),
   facility: z.enum(FACILITIES, `must be one of ${FACILITIES.join(', ')}`).default('local0'),
   severity: z.enum(SEVERITIES, `must be one of ${SEVERITIES.join(', ')}`).default('info'),
+  /** The form of the header. Some receivers accept only that of RFC 3164. */
+  header: z.enum(['rfc5424', 'rfc3164'], 'must be rfc5424 or rfc3164').default('rfc5424'),
   /** The host name in each message. */
   hostname: z
     .string()
@@ -31,15 +34,17 @@ const common = {
     .default(() => os.hostname()),
 };
 
-const port = (usual: number) => z.int(PORT).min(1, PORT).max(65_535, PORT).default(usual);
+export const syslogPort = (usual: number) => z.int(PORT).min(1, PORT).max(65_535, PORT).default(usual);
+
+export const syslogTimeout = z.number().min(0.1, 'must be at least 0.1 seconds').default(30);
 
 const stream = {
-  ...common,
+  ...syslogCommon,
   /** Each message is sent with its length before it (RFC 6587, 5425), or with a line feed after it. */
   framing: z.enum(['octet-counting', 'lf'], 'must be octet-counting or lf').default('octet-counting'),
   /** Opens a connection for each batch, which the receiver closes after reading it; false keeps one connection. */
   confirm: z.boolean('must be true or false').default(true),
-  timeout_seconds: z.number().min(0.1, 'must be at least 0.1 seconds').default(30),
+  timeout_seconds: syslogTimeout,
 };
 
 /** A syslog receiver. */
@@ -48,16 +53,16 @@ export const syslogOptions = z.discriminatedUnion(
   [
     z.strictObject({
       transport: z.literal('udp'),
-      ...common,
-      port: port(514),
+      ...syslogCommon,
+      port: syslogPort(514),
       /** Larger messages are refused. By default, rsyslog truncates messages at 8 kB. */
       max_datagram_bytes: z.int(DATAGRAM).min(480, DATAGRAM).max(65_507, DATAGRAM).default(8192),
     }),
-    z.strictObject({ transport: z.literal('tcp'), ...stream, port: port(514) }),
+    z.strictObject({ transport: z.literal('tcp'), ...stream, port: syslogPort(514) }),
     z.strictObject({
       transport: z.literal('tls'),
       ...stream,
-      port: port(6514),
+      port: syslogPort(6514),
       tls: tlsOptions.prefault({}),
     }),
   ],
@@ -69,11 +74,12 @@ export type SyslogOptions = z.output<typeof syslogOptions>;
 export const SYSLOG_FORMATS = ['cef', 'leef', 'json', 'ecs', 'ocsf'] as const;
 
 /**
- * Sends RFC 5424 messages over UDP, TCP or TLS. Receivers silently truncate or split messages above a limit of their
- * own: rsyslog at 8 kB (`maxMessageSize`), syslog-ng at 64 kB (`log-msg-size()`).
+ * Sends syslog messages over UDP, TCP or TLS. Receivers silently truncate or split messages above a limit of their
+ * own: rsyslog at 8 kB (`maxMessageSize`), syslog-ng at 64 kB (`log-msg-size()`). `patienceMs` is the wait for a receiver
+ * to close a connection while it is not known that batches arrive.
  */
-export function createSyslogSender(options: SyslogOptions): Sender {
-  const transport = createTransport(options);
+export function createSyslogSender(options: SyslogOptions, patienceMs = PATIENCE_MS): Sender {
+  const transport = createTransport(options, patienceMs);
   return {
     async send(batch) {
       const frames: string[] = [];
@@ -91,13 +97,15 @@ export function createSyslogSender(options: SyslogOptions): Sender {
   };
 }
 
-function createTransport(options: SyslogOptions): SyslogTransport {
+function createTransport(options: SyslogOptions, patienceMs: number): SyslogTransport {
   const { transport, host, port } = options;
   const name = `syslog at ${transport}://${host}:${port}`;
-  if (transport === 'udp') return keptTransport({ name, connect: () => openDatagrams(host, port) });
+  if (transport === 'udp')
+    return keptTransport({ name, patienceMs, connect: () => openDatagrams(host, port) });
   const tls = transport === 'tls' ? options.tls : undefined;
   const connect = () => openStream({ host, port, tls, timeoutMs: options.timeout_seconds * 1000 });
-  return options.confirm ? confirmedTransport({ name, connect }) : keptTransport({ name, connect });
+  const receiver = { name, connect, patienceMs };
+  return options.confirm ? confirmedTransport(receiver) : keptTransport(receiver);
 }
 
 function refusalReason(text: string, options: SyslogOptions): string | undefined {
@@ -118,24 +126,42 @@ function frame(text: string, options: SyslogOptions): string {
 
 /** What the header contains besides the event. */
 interface SyslogHeader {
+  readonly header: 'rfc5424' | 'rfc3164';
   readonly facility: string;
   readonly severity: string;
   readonly hostname: string;
 }
 
-/**
- * An RFC 5424 message with the event's own time. The RFC asks for a byte order mark before UTF-8 text, but rsyslog
- * 8.2302 leaves it in the text, so there is none.
- */
-export function syslogMessage({ event, text }: Message, header: SyslogHeader): string {
+/** A syslog message with the event's own time. */
+export function syslogMessage(message: Message, header: SyslogHeader): string {
   const priority = FACILITIES.indexOf(header.facility) * 8 + SEVERITIES.indexOf(header.severity);
+  return header.header === 'rfc3164'
+    ? `<${priority}>${rfc3164Message(message, header.hostname)}`
+    : `<${priority}>1 ${rfc5424Message(message, header.hostname)}`;
+}
+
+/** RFC 5424 asks for a byte order mark before UTF-8 text, but rsyslog 8.2302 leaves it in the text, so there is none. */
+function rfc5424Message({ event, text }: Message, hostname: string): string {
   const data = [
     parameter('event_id', event.eventId),
     parameter('message_type', event.messageType),
     parameter('source', event.source),
   ].join(' ');
-  const fields = `${event.occurredAt} ${header.hostname} xiq-sink - ${event.messageType} [${SD_ID} ${data}]`;
-  return `<${priority}>1 ${fields} ${text}`;
+  return `${event.occurredAt} ${hostname} xiq-sink - ${event.messageType} [${SD_ID} ${data}] ${text}`;
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+/**
+ * The time of RFC 3164 has neither year nor zone, and receivers take it for UTC or their own zone: it is UTC here. CEF
+ * and LEEF follow the host name directly, as their receivers expect it.
+ */
+function rfc3164Message({ event, text }: Message, hostname: string): string {
+  const at = new Date(event.occurredAt);
+  const day = String(at.getUTCDate()).padStart(2);
+  const time = `${MONTHS[at.getUTCMonth()]} ${day} ${at.toISOString().slice(11, 19)}`;
+  const tag = /^(?:CEF|LEEF):/.test(text) ? '' : 'xiq-sink: ';
+  return `${time} ${hostname} ${tag}${text}`;
 }
 
 function parameter(name: string, value: string): string {

@@ -12,7 +12,7 @@ import { createEmulator } from '../../../emulator/emulator.ts';
 import { createBatchStore } from '../../../src/handlers/store-batch.ts';
 import { addDestination, recordFailure, setState, takeLease } from '../../../src/store/destinations.ts';
 import { freePort } from '../../support/free-port.ts';
-import { endOfEvents } from '../../../src/store/read-events.ts';
+import { readRange } from '../../../src/store/read-log.ts';
 import { fakeClockLibrary, fakeClockSettings, setClock } from '../../faults/clock.ts';
 import { emptyRedis, BACKENDS } from '../../support/backends.ts';
 import { hasOpenssl, makeSignedCertificate } from '../../support/certificates.ts';
@@ -121,7 +121,7 @@ describe('doctor', () => {
       ],
     });
     await unguarded(db, (trx) => sql`delete from quarantine`.execute(trx));
-    for (const name of ['siem', 'archive']) await addDestination(db, name, await endOfEvents(db));
+    for (const name of ['siem', 'archive']) await addDestination(db, name, (await readRange(db)).next);
     await takeLease(db, 'siem', HOLDER, 30);
     await recordFailure(db, 'siem', HOLDER, 'answered 401', 'refused');
     await setState(db, 'archive', 'paused');

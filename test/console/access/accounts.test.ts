@@ -135,6 +135,22 @@ describe('a log-in with name and password', () => {
     expect(lines.join('')).not.toContain(PASSWORD);
   });
 
+  it('that fails is in the operator log, with the account if it exists and never with what was entered', async () => {
+    await add();
+    await logIn({ password: 'wrong' });
+    await logIn({ name: PASSWORD });
+    const actions = await listActions(database.db, { limit: 2 });
+    expect(actions).toMatchObject([
+      { operator: 'not logged in', action: 'console.login', outcome: 'failed', subject: null },
+      { operator: 'not logged in', action: 'console.login', outcome: 'failed', subject: 'ada' },
+    ]);
+    expect(actions.map(({ details }) => details['remote'])).toEqual([
+      expect.stringContaining('127.0.0.1'),
+      expect.stringContaining('127.0.0.1'),
+    ]);
+    expect(JSON.stringify(actions)).not.toContain(PASSWORD);
+  });
+
   it('needs the one-time code of an account that has one, and each code counts once', async () => {
     const secret = new Secret({ size: 20 });
     await add({ totpSecret: secret.base32 });

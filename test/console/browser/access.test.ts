@@ -27,7 +27,7 @@ const HOSTILE = [
 let changes = 0;
 
 const area: Area = {
-  navigation: [{ path: '/page', label: 'Page' }],
+  navigation: [{ path: '/page', label: 'Page', icon: 'M2 2h12' }],
   pages: [
     {
       path: '/page',

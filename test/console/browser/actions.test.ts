@@ -41,7 +41,7 @@ describe.skipIf(!runsInBrowser())(
     let admin: RunningAdmin;
     let browser: OpenBrowser;
     beforeAll(async () => {
-      test = await createTestDatabase();
+      test = await createTestDatabase({ logs: true });
       const { db } = test;
       directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-console-'));
       const logger = pino({ level: 'silent' });

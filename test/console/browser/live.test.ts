@@ -13,7 +13,7 @@ describe.skipIf(!runsInBrowser())('live events in a browser (npm run test:consol
   let admin: RunningAdmin;
   let browser: OpenBrowser;
   beforeAll(async () => {
-    test = await createTestDatabase();
+    test = await createTestDatabase({ logs: true });
     admin = await startActions(test.db);
     browser = await openBrowser();
   });

@@ -72,7 +72,7 @@ describe.skipIf(!runsInBrowser())('in a browser, a viewer', () => {
       ).toEqual([]);
       expect(await problemsOf(page, name)).toEqual([]);
     }
-    const links = await page.locator('nav a').allTextContents();
+    const links = await page.locator('#pages a').allTextContents();
     expect(links.map((text) => text.trim())).not.toContain('Settings');
     await page.goto(`${admin.url}/settings`);
     await page.getByRole('heading', { name: 'Access denied' }).waitFor();

@@ -41,7 +41,7 @@ let routes: string[] = [];
 const openApi = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
 
 beforeAll(async () => {
-  test = await createTestDatabase();
+  test = await createTestDatabase({ logs: true });
   directory = await temporaryDirectory();
   tokens = new Map<Scope, string>([
     [ALL_SOURCES, await tokenOf('ada', undefined)],
@@ -276,7 +276,7 @@ describe('the stream of new events', () => {
   /** Follows the stream until this text is in it; resolves with all of it. */
   async function follow(scope: Scope, text: string, then: () => Promise<void>): Promise<string> {
     const stop = new AbortController();
-    const response = await fetch(`${admin.url}/api/v1/events/stream?after=0-0`, {
+    const response = await fetch(`${admin.url}/api/v1/events/stream?after=0`, {
       headers: { Authorization: `Bearer ${tokens.get(scope)}` },
       signal: stop.signal,
     });

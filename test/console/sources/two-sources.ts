@@ -122,7 +122,7 @@ export async function seedSource(db: Db, names: Names, other?: Names): Promise<K
     .where('user_name', '=', names.user)
     .executeTakeFirstOrThrow();
   const at = event.occurred_at.toISOString();
-  await addDestination(db, DESTINATION, { xid: '0', id: '0' });
+  await addDestination(db, DESTINATION, 0);
   await insertRejected(db, DESTINATION, {
     eventId: event.event_id,
     occurredAt: at,

@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { CEF_ENTRIES } from '../../../src/forward/formats/cef.ts';
 import { ECS_CATEGORIES, ECS_MAPPINGS } from '../../../src/forward/formats/ecs.ts';
-import { EVENT_CLASSES } from '../../../src/forward/formats/line-formats.ts';
+import { EVENT_IDS } from '../../../src/forward/formats/line-formats.ts';
 import { LEEF_ENTRIES } from '../../../src/forward/formats/leef.ts';
-import { OCSF_COMMON, OCSF_ROWS } from '../../../src/forward/formats/ocsf.ts';
+import { OCSF_COMMON } from '../../../src/forward/formats/ocsf-mappings.ts';
+import { OCSF_ROWS } from '../../../src/forward/formats/ocsf-rows.ts';
 import { eachKind, RECORD_KINDS } from '../../../src/forward/formats/record-kind.ts';
 import { DEFAULT_REDACTION_RULES } from '../../../src/forward/redaction-rules.ts';
 
@@ -40,16 +41,23 @@ test.each([...MAPPED])('the page has the row of %s', (mapped) => {
   expect(ROWS).toContain(row.join(' | '));
 });
 
-const rowOf = eachKind((kind, { name, severity, failed }) => {
-  const { category = [], type = [] } = ECS_CATEGORIES[kind] ?? {};
+const idsOf = (kind: (typeof RECORD_KINDS)[number]) => {
+  const ids = EVENT_IDS[kind];
+  return names(typeof ids === 'string' ? [ids] : Object.values(ids));
+};
+
+const rowOf = eachKind((kind, { name, members, severity, failed }) => {
+  const { category = [], type = [], failed: failedType = type } = ECS_CATEGORIES[kind] ?? {};
   const { classUid, activityId, severityId } = OCSF_ROWS[kind];
+  const failedTypes = failedType === type ? '' : `; failed: ${names(failedType)}`;
   return [
     name,
-    category.length === 0 ? 'none' : `${names(category)} / ${names(type)}`,
-    `${classUid * 100 + activityId}`,
-    `${severityId}`,
-    `\`${EVENT_CLASSES[kind]}\``,
-    failed === undefined ? `${severity}` : `${severity}, failed ${failed}`,
+    members.length === 0 ? 'message type' : names(members),
+    'the record',
+    category.length === 0 ? 'none' : `${names(category)} / ${names(type)}${failedTypes}`,
+    `${classUid * 100 + activityId}, severity ${severityId}`,
+    `${idsOf(kind)}, severity ${severity}${failed === undefined ? '' : `, failed ${failed}`}`,
+    idsOf(kind),
   ].join(' | ');
 });
 

@@ -72,14 +72,15 @@ describe.each(EVENTS.map((event) => [event.messageType, event] as const))('%s in
     expect(faultsOf(document)).toEqual([]);
   });
 
-  test('has a type that goes with each of its categories', () => {
+  test('has a type for each of its categories, and none that goes with no category', () => {
     const { category = [], type = [] } = z
       .object({ category: z.array(z.string()).optional(), type: z.array(z.string()).optional() })
       .parse(document['event']);
-    const unexpected = (SCHEMA['event.category']?.allowed_values ?? [])
+    const expected = (SCHEMA['event.category']?.allowed_values ?? [])
       .filter(({ name }) => category.includes(name))
-      .flatMap(({ expected_event_types: expected = [] }) => type.filter((one) => !expected.includes(one)));
-    expect(unexpected).toEqual([]);
+      .map(({ expected_event_types = [] }) => expected_event_types);
+    expect(expected.every((types) => type.some((one) => types.includes(one)))).toBe(true);
+    expect(type.filter((one) => !expected.flat().includes(one))).toEqual([]);
   });
 
   test('has what a data stream needs, and names none', () => {
@@ -103,11 +104,11 @@ describe('the fields of ECS', () => {
         category: ['configuration'],
         type: ['change'],
         code: '50000',
-        action: 'configuration-changed',
+        action: 'audit-50000',
         outcome: 'unknown',
         severity: 5,
       },
-      user: { id: '2345678', name: 'admin@example.com', email: 'admin@example.com' },
+      user: { id: '2345678', name: 'admin@example.com', email: 'admin@example.com', domain: 'example.com' },
       organization: { id: '0', name: 'North' },
       related: { user: ['admin@example.com'], hosts: ['ap-1'] },
       host: { name: 'ap-1', id: '11' },
@@ -142,7 +143,7 @@ describe('the fields of ECS', () => {
     expect(parse(formatEcs(EVENT_OF_KIND.accountingStop))).toMatchObject({
       source: { ip: '10.1.2.3', mac: '0A-1B-2C-3D-4E-5F', bytes: 4_294_967_296 },
       destination: { bytes: 1024 },
-      related: { ip: ['10.1.2.3'] },
+      related: { ip: ['10.1.2.3', '10.0.0.2'], hosts: ['ap-lobby'], user: ['jane', 'jane@example.com'] },
       event: {
         start: '2026-01-31T07:00:00.000Z',
         end: '2026-01-31T07:59:00.000Z',
@@ -152,10 +153,41 @@ describe('the fields of ECS', () => {
         mac: ['AA-BB-CC-00-11-22'],
         ip: ['10.0.0.2'],
         name: 'ap-lobby',
+        type: 'access-point',
         serial_number: '02301234567890',
       },
       xiq: { acct_session_id: '5F00-AB', event_time: '2026-01-31T07:59:01.000Z' },
     });
+  });
+
+  test('an audit record without a sign of a change has no category', () => {
+    const { event } = parse(formatEcs(EVENT_OF_KIND.audit));
+    expect(event).toMatchObject({ action: 'audit-50001', ingested: EVENT_OF_KIND.audit.receivedAt });
+    expect(event).not.toHaveProperty('category');
+    expect(event).not.toHaveProperty('type');
+  });
+
+  test('a rejected authentication is denied', () => {
+    const document = parse(formatEcs(sampleEvent('AUTHENTICATION_LOG_ALL', { username: 'EXAMPLE\\jane' })));
+    expect(document).toMatchObject({
+      event: { type: ['start', 'denied'] },
+      user: { name: 'EXAMPLE\\jane', domain: 'EXAMPLE' },
+    });
+  });
+
+  test('id and name of different members are not one person', () => {
+    const document = parse(formatEcs(EVENT_OF_KIND.email));
+    expect(document).not.toHaveProperty('user');
+    expect(document).toMatchObject({
+      email: { direction: 'outbound', to: { address: ['guest@example.com'] } },
+      related: { user: ['guest@example.com', 'boss@example.com'] },
+      xiq: { user_id: 42, username: 'guest@example.com' },
+    });
+  });
+
+  test('the subject of a credential is its target', () => {
+    const { user } = parse(formatEcs(EVENT_OF_KIND.credential));
+    expect(user).toEqual({ target: { name: 'jane' } });
   });
 
   test('a located client', () => {

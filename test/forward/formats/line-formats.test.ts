@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { formatCef } from '../../../src/forward/formats/cef.ts';
 import { formatLeef } from '../../../src/forward/formats/leef.ts';
+import { cut } from '../../../src/forward/formats/line-formats.ts';
 import type { StoredEvent } from '../../../src/store/stored-event.ts';
 import { arriving, readCef, readLeef } from './read-lines.ts';
 import { EVENT_OF_KIND, EVENTS, eventsOfAnyText, sampleEvent } from './stored-events.ts';
@@ -47,10 +48,10 @@ const TEXT_COLUMNS = [
   ['AUDIT_LOG_ALL', 'user_name', 'suser', 'usrName'],
   ['AUDIT_LOG_ALL', 'vhm_name', 'cs4', 'vhmName'],
   ['AUDIT_LOG_ALL', 'org_name', 'cs2', 'orgName'],
-  ['AUTHENTICATION_LOG_ALL', 'ssid', 'xiqSsid', 'ssid'],
+  ['AUTHENTICATION_LOG_ALL', 'ssid', 'cs1', 'ssid'],
   ['AUTHENTICATION_LOG_ALL', 'nas_identifier', 'dvchost', 'nasIdentifier'],
   ['AUTHENTICATION_LOG_ALL', 'reject_reason', 'reason', 'rejectReason'],
-  ['ACCOUNTING_LOG_ALL', 'acct_session_id', 'xiqAcctSessionId', 'acctSessionId'],
+  ['ACCOUNTING_LOG_ALL', 'acct_session_id', 'cs4', 'acctSessionId'],
   ['SMS_LOG_ALL', 'tel', 'xiqTel', 'tel'],
   ['GDPR_LOG_ALL', 'category', 'xiqGdprCategory', 'gdprCategory'],
 ] as const;
@@ -103,14 +104,17 @@ describe('headers', () => {
     ['ppskCreated', '40001', '4'],
     ['ppskDeleted', '40003', '5'],
     ['configuration', '50000', '5'],
-    ['authentication', 'RADIUS-AUTH', '3'],
-    ['accountingStart', 'RADIUS-ACCT', '1'],
-    ['accountingInterim', 'RADIUS-ACCT', '1'],
-    ['accountingStop', 'RADIUS-ACCT', '1'],
+    ['audit', '50001', '3'],
+    ['authentication', 'AUTH-ACCEPT', '3'],
+    ['accountingStart', 'ACCT-START', '1'],
+    ['accountingInterim', 'ACCT-INTERIM', '1'],
+    ['accountingStop', 'ACCT-STOP', '1'],
     ['credential', 'CREDENTIAL', '4'],
     ['email', 'EMAIL', '1'],
     ['sms', 'SMS', '1'],
-    ['gdpr', 'GDPR', '6'],
+    ['gdprDeletion', 'GDPR-DELETE', '6'],
+    ['gdprDownload', 'GDPR-DOWNLOAD', '4'],
+    ['gdpr', 'GDPR', '3'],
     ['location', 'LOCATION', '0'],
     ['alert', 'ALERT', '9'],
     ['other', 'OTHER', '1'],
@@ -131,13 +135,16 @@ describe('headers', () => {
   });
 
   test('a failed authentication is of severity 6', () => {
-    expect(readCef(formatCef(sampleEvent('AUTHENTICATION_LOG_ALL'))).header[6]).toBe('6');
+    const { header } = readCef(formatCef(sampleEvent('AUTHENTICATION_LOG_ALL')));
+    expect([header[4], header[6]]).toEqual(['AUTH-REJECT', '6']);
+    const unsaid = sampleEvent('AUTHENTICATION_LOG_ALL', { reply: null, rejectReason: null });
+    expect(readLeef(formatLeef(unsaid)).header[4]).toBe('AUTH-OTHER');
   });
 
-  test('hold any id, cut at 1,023 characters before it is escaped', () => {
+  test('hold any id, cut at 1,023 characters before it is escaped, or 255 in LEEF', () => {
     const event = withColumns(sampleEvent('AUDIT_LOG_ALL'), { code: `|\\\n${'x'.repeat(2_000)}` });
     expect(readCef(formatCef(event)).header[4]).toBe(`|\\ ${'x'.repeat(1_020)}`);
-    expect(readLeef(formatLeef(event)).header[4]).toBe(` \\ ${'x'.repeat(2_000)}`);
+    expect(readLeef(formatLeef(event)).header[4]).toBe(` \\ ${'x'.repeat(252)}`);
   });
 });
 
@@ -146,7 +153,8 @@ describe('the keys of CEF', () => {
 
   test('an audit record', () => {
     expect(keys(EVENT_OF_KIND.configuration)).toMatchObject({
-      act: 'configuration-changed',
+      act: 'audit-50000',
+      cat: 'AUDIT_LOG_ALL',
       rt: String(Date.parse('2026-01-31T08:00:00.123Z')),
       outcome: 'unknown',
       suid: '2345678',
@@ -173,9 +181,36 @@ describe('the keys of CEF', () => {
     expect(unlabelled).toEqual([]);
   });
 
-  test('octets beyond what a double holds', () => {
-    const session = sampleEvent('ACCOUNTING_LOG_ALL', { acctInputOctets: '9223372036854775807' });
-    expect(keys(session)).toMatchObject({ in: '9223372036854775807', out: '1024' });
+  test.each([
+    ['2147483647', { in: '2147483647' }],
+    ['2147483648', { cn1: '2147483648', cn1Label: 'Bytes In' }],
+    ['9223372036854775807', { cn1: '9223372036854775807', cn1Label: 'Bytes In' }],
+  ])('%s octets are within the type of their key', (acctInputOctets, expected) => {
+    const found = keys(sampleEvent('ACCOUNTING_LOG_ALL', { acctInputOctets }));
+    expect(found).toMatchObject({ ...expected, out: '1024' });
+    expect('in' in found).toBe('in' in expected);
+  });
+
+  test('a session has its own custom keys', () => {
+    expect(keys(sampleEvent('AUTHENTICATION_LOG_ALL'))).toMatchObject({
+      cs1: 'Guest WiFi',
+      cs1Label: 'SSID',
+      cs2: 'EAP-TLS',
+      cs2Label: 'Authentication Type',
+      cs3: 'Access-Reject',
+      cs3Label: 'Reply',
+    });
+    expect(keys(EVENT_OF_KIND.accountingStop)).toMatchObject({ cs4: '5F00-AB', cs4Label: 'Session ID' });
+  });
+
+  test('LEEF identifies the client of a session, and the host of an audit record', () => {
+    const values = (event: StoredEvent) => Object.fromEntries(readLeef(formatLeef(event)).values);
+    expect(values(EVENT_OF_KIND.accountingStop)).toMatchObject({
+      identSrc: '10.1.2.3',
+      cat: 'ACCOUNTING_LOG_ALL',
+    });
+    expect(values(EVENT_OF_KIND.configuration)).toMatchObject({ identHostName: 'ap-1' });
+    expect(values(EVENT_OF_KIND.location)).not.toHaveProperty('identSrc');
   });
 
   test('an IPv6 address is no src', () => {
@@ -189,11 +224,45 @@ describe('the keys of CEF', () => {
   });
 });
 
-test('a description of 60 kB arrives whole', () => {
+/** The longest values of the CEF dictionary (implementation standard, chapter 2) and of LEEF's predefined attributes. */
+const CEF_LENGTHS: Readonly<Record<string, number>> = {
+  act: 63,
+  cat: 1023,
+  deviceExternalId: 255,
+  dhost: 1023,
+  duser: 1023,
+  dvchost: 100,
+  externalId: 40,
+  msg: 1023,
+  outcome: 63,
+  reason: 1023,
+  suid: 1023,
+  suser: 1023,
+};
+const LEEF_LENGTHS: Readonly<Record<string, number>> = { usrName: 255, identHostName: 255 };
+
+test('no value is longer than its key allows', () => {
+  const long = 'x'.repeat(10_000);
+  const tooLong = EVENTS.flatMap((event) => {
+    const columns = Object.keys(event.columns).map((column) => [column, long] as const);
+    const huge = { ...event, columns: Object.fromEntries(columns) };
+    const cef = [...readCef(formatCef(huge)).values].filter(
+      ([key, { length }]) => length > (/^cs\d$/.test(key) ? 4_000 : (CEF_LENGTHS[key] ?? Infinity)),
+    );
+    const leef = [...readLeef(formatLeef(huge)).values].filter(
+      ([key, { length }]) => length > (LEEF_LENGTHS[key] ?? Infinity),
+    );
+    return [...cef, ...leef].map(([key]) => key);
+  });
+  expect(tooLong).toEqual([]);
+});
+
+test('a description of 60 kB arrives whole by LEEF, and its first 1,023 characters by CEF', () => {
   const value = 'a|b=c\\d^ 😀 '.repeat(5_000);
   const event = withColumns(sampleEvent('AUDIT_LOG_ALL'), { description: value });
-  expect(readCef(formatCef(event)).values.get('msg')).toBe(value);
+  expect(readCef(formatCef(event)).values.get('msg')).toBe(cut(value, 1_023));
   expect(readLeef(formatLeef(event)).values.get('msg')).toBe(value.replaceAll('^', ''));
+  expect(cut(`${'x'.repeat(1_022)}😀`, 1_023)).toBe('x'.repeat(1_022));
 });
 
 test('neither carries config nor payload', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { outcomeOf, recordKind, severityOf } from '../../../src/forward/formats/record-kind.ts';
+import { outcomeOf, recordKind, severityOf, titleOf } from '../../../src/forward/formats/record-kind.ts';
 import { EVENT_OF_KIND, sampleEvent } from './stored-events.ts';
 
 const outcome = (event: (typeof EVENT_OF_KIND)['login']) => outcomeOf(recordKind(event), event);
@@ -9,8 +9,45 @@ describe('what a record tells of', () => {
     expect(recordKind(event)).toBe(kind);
   });
 
-  test('an audit record without a code is a change of the configuration', () => {
-    expect(recordKind(sampleEvent('AUDIT_LOG_ALL', { code: null }))).toBe('configuration');
+  test.each([
+    [{ config: { a: 1 } }, 'configuration'],
+    [{ hostNames: ['ap-1'] }, 'configuration'],
+    [{ deviceIds: [11] }, 'configuration'],
+    [{}, 'audit'],
+  ])('an audit record of an unknown code with %j is %s', (members, kind) => {
+    const none = { config: null, hostNames: [], deviceIds: null };
+    expect(recordKind(sampleEvent('AUDIT_LOG_ALL', { code: 50_000, ...none, ...members }))).toBe(kind);
+  });
+
+  test.each([
+    ['DELETE', 'gdprDeletion'],
+    ['data erasure', 'gdprDeletion'],
+    ['DATA_DOWNLOAD', 'gdprDownload'],
+    ['NOT_DELETED', 'gdpr'],
+    ['DELETE_DOWNLOAD', 'gdpr'],
+    [null, 'gdpr'],
+  ])('a GDPR record of category %j is %s', (category, kind) => {
+    expect(recordKind(sampleEvent('GDPR_LOG_ALL', { category }))).toBe(kind);
+  });
+
+  test.each([
+    ['COMPLETED', 'Personal data deletion completed', 'personal-data-deletion-completed'],
+    ['IN_PROGRESS', 'Personal data deletion in progress', 'personal-data-deletion-in-progress'],
+    ['Failed', 'Personal data deletion failed', 'personal-data-deletion-failed'],
+    ['7', 'Personal data deletion', 'personal-data-deletion'],
+  ])('a deletion with the status %s is "%s"', (status, name, action) => {
+    const event = sampleEvent('GDPR_LOG_ALL', { status });
+    expect(titleOf('gdprDeletion', outcome(event), event)).toEqual({ name, action });
+  });
+
+  test('an accounting record that reports no usage at all is no start', () => {
+    const none = { acctStopTime: null, acctTerminateCause: null, acctSessionTime: null };
+    const event = sampleEvent('ACCOUNTING_LOG_ALL', {
+      ...none,
+      acctInputOctets: null,
+      acctOutputOctets: null,
+    });
+    expect(recordKind(event)).toBe('accountingInterim');
   });
 
   test('an accounting record that says why it ended is a stop, with or without a time', () => {

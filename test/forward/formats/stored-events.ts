@@ -20,7 +20,6 @@ export function storedEvent(messageType: MessageType, record: object): StoredEve
   const { values: _, ...envelope } = row;
   return {
     ...envelope,
-    xid: '700',
     id: '1',
     family: FAMILY_OF[messageType],
     columns: columnsOf(row),
@@ -63,6 +62,7 @@ export const EVENT_OF_KIND: Readonly<Record<RecordKind, StoredEvent>> = {
   ppskCreated: audit({ code: 40_001, description: 'Cloud PPSK user guest-17 was created' }),
   ppskDeleted: audit({ code: 40_003, description: 'Cloud PPSK user "guest 17" was deleted' }),
   configuration: audit({ code: 50_000, hostNames: ['ap-1'], deviceIds: [11] }),
+  audit: audit({ code: 50_001, hostNames: [], deviceIds: [], config: null, deviceCount: null }),
   authentication: sampleEvent('AUTHENTICATION_LOG_ALL', { reply: 'Access-Accept', rejectReason: null }),
   accountingStart: accounting({ acctSessionTime: 0, acctInputOctets: 0, acctOutputOctets: 0 }),
   accountingInterim: accounting({}),
@@ -70,7 +70,9 @@ export const EVENT_OF_KIND: Readonly<Record<RecordKind, StoredEvent>> = {
   credential: sampleEvent('CREDENTIAL_LOG_ALL'),
   email: sampleEvent('EMAIL_LOG_ALL'),
   sms: sampleEvent('SMS_LOG_ALL'),
-  gdpr: sampleEvent('GDPR_LOG_ALL'),
+  gdprDeletion: sampleEvent('GDPR_LOG_ALL'),
+  gdprDownload: sampleEvent('GDPR_LOG_ALL', { category: 'Data Download', status: 'IN_PROGRESS' }),
+  gdpr: sampleEvent('GDPR_LOG_ALL', { category: 'CLIENT_DATA' }),
   location: sampleEvent('LOCATION_AP_CENTRIC'),
   alert: sampleEvent('ALERT'),
   other: sampleEvent('OTHER'),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { createFormat } from '../../../src/forward/formats/formats.ts';
+import { cut } from '../../../src/forward/formats/line-formats.ts';
 import type { FormatName } from '../../../src/forward/formats/formats.ts';
 import { DEFAULT_REDACTION_RULES } from '../../../src/forward/redaction-rules.ts';
 import type { Format } from '../../../src/forward/sender.ts';
@@ -65,7 +66,7 @@ export const FORMATS_UNDER_TEST: readonly FormatUnderTest[] = [
       const time = Number(values.get('rt'));
       return { eventId: values.get('externalId'), code: header[4], time, description: values.get('msg') };
     },
-    expected: (event) => stored(event, (text) => arriving(text, '\r\n')),
+    expected: (event) => stored(event, (text) => arriving(cut(text, 1_023), '\r\n')),
   },
   {
     name: 'LEEF',

@@ -5,17 +5,20 @@ import net from 'node:net';
 import { z } from 'zod';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** A real syslog receiver with a port for each transport, and one for lines without octet counting. */
-export interface Receiver {
-  readonly ports: Ports;
+/** A real receiver with a port for each of its transports. */
+export interface Receiver<Transport extends string = keyof Ports> {
+  readonly ports: Readonly<Record<Transport, number>>;
   /** The messages that it has written to its file so far. */
   received(): readonly ReceivedMessage[];
   /** Ends it as an operator would. */
   stop(): Promise<void>;
-  /** Starts it anew with the same ports, after a stop. */
+  /** Ends it at once, with whatever it has in memory. */
+  kill(): Promise<void>;
+  /** Starts it anew with the same ports, after its end. */
   start(): Promise<void>;
 }
 
+/** The transports of syslog; `lf` is for lines without octet counting. */
 export type Ports = Readonly<Record<'udp' | 'tcp' | 'lf' | 'tls', number>>;
 
 const ReceivedMessage = z.object({
@@ -28,24 +31,25 @@ const ReceivedMessage = z.object({
 
 type ReceivedMessage = z.output<typeof ReceivedMessage>;
 
-interface ReceiverOptions {
+interface ReceiverOptions<Transport extends string> {
   command: string;
   args: readonly string[];
   env: NodeJS.ProcessEnv;
-  ports: Ports;
+  ports: Readonly<Record<Transport, number>>;
   /** Lines of JSON, a ReceivedMessage each. */
   outputFile: string;
 }
 
 /** Runs a receiver in the foreground. Resolves once it listens; fails with what it printed when it ends instead. */
-export async function runReceiver({
+export async function runReceiver<Transport extends string>({
   command,
   args,
   env,
   ports,
   outputFile,
-}: ReceiverOptions): Promise<Receiver> {
-  let end: () => Promise<void> = () => Promise.resolve();
+}: ReceiverOptions<Transport>): Promise<Receiver<Transport>> {
+  const listening = Object.entries<number>(ports).filter(([transport]) => transport !== 'udp');
+  let end: (signal: NodeJS.Signals) => Promise<void> = () => Promise.resolve();
 
   async function start(): Promise<void> {
     const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -54,21 +58,20 @@ export async function runReceiver({
       stream.on('data', (chunk: Buffer) => (printed += chunk.toString()));
     }
     const exited = once(child, 'exit');
-    end = async () => {
-      child.kill('SIGTERM');
+    end = async (signal) => {
+      child.kill(signal);
       await exited;
     };
     await waitFor(async () => {
       if (child.exitCode !== null) throw new Error(`${command} ended with ${child.exitCode}: ${printed}`);
-      return (
-        (await isListening(ports.tcp)) && (await isListening(ports.lf)) && (await isListening(ports.tls))
-      );
+      const answers = await Promise.all(listening.map(([, port]) => isListening(port)));
+      return answers.every(Boolean);
     });
   }
 
   await start();
   const received = followLines(outputFile);
-  return { ports, start, stop: () => end(), received };
+  return { ports, start, stop: () => end('SIGTERM'), kill: () => end('SIGKILL'), received };
 }
 
 /** The messages of a growing file; each call reads on from where the last one ended. */

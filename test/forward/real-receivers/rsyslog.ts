@@ -6,7 +6,21 @@ import { runReceiver } from './receiver.ts';
 import type { Ports, Receiver } from './receiver.ts';
 
 /** Modules that distributions put into packages of their own. */
-const MODULES = { 'imptcp.so': 'rsyslog', 'lmnsd_ossl.so': 'rsyslog-openssl' };
+const MODULES = {
+  'imptcp.so': 'rsyslog',
+  'lmnsd_ossl.so': 'rsyslog-openssl',
+  'imrelp.so': 'rsyslog-relp',
+};
+
+/** Writes the fields of a ReceivedMessage as a line of JSON. */
+const FIELDS = `template(name="fields" type="list" option.jsonf="on") {
+  property(outname="text" name="msg" format="jsonf")
+  property(outname="event_id" name="structured-data" format="jsonf"
+    regex.type="ERE" regex.expression="event_id=\\"([^\\"]*)\\"" regex.submatch="1")
+  property(outname="host" name="hostname" format="jsonf")
+  property(outname="message_type" name="msgid" format="jsonf")
+  property(outname="priority" name="pri" format="jsonf")
+}`;
 
 /** The modules that this rsyslog lacks, with their packages; undefined if it has all that the test needs. */
 export function missingOfRsyslog(command: string): string | undefined {
@@ -43,17 +57,63 @@ input(type="imudp" address="127.0.0.1" port="${ports.udp}")
 input(type="imptcp" address="127.0.0.1" port="${ports.tcp}" MaxFrameSize="262144")
 input(type="imptcp" address="127.0.0.1" port="${ports.lf}" SupportOctetCountedFraming="off")
 input(type="imtcp" address="127.0.0.1" port="${ports.tls}")
-template(name="fields" type="list" option.jsonf="on") {
-  property(outname="text" name="msg" format="jsonf")
-  property(outname="event_id" name="structured-data" format="jsonf"
-    regex.type="ERE" regex.expression="event_id=\\"([^\\"]*)\\"" regex.submatch="1")
-  property(outname="host" name="hostname" format="jsonf")
-  property(outname="message_type" name="msgid" format="jsonf")
-  property(outname="priority" name="pri" format="jsonf")
-}
+${FIELDS}
 action(type="omfile" file="${outputFile}" template="fields")
 `,
   );
   const args = ['-n', '-f', configFile, '-i', path.join(directory, 'rsyslog.pid')];
+  return runReceiver({ command, args, env: {}, ports, outputFile });
+}
+
+/**
+ * Starts rsyslog as a RELP receiver, with and without TLS. Its queue is `Direct`: it answers after it has written an
+ * event, so that nothing it has accepted is in its memory only.
+ */
+export async function startRelpReceiver(
+  command: string,
+  directory: string,
+  ports: RelpPorts,
+  { server, client }: { server: TestCertificate; client: TestCertificate },
+): Promise<Receiver<keyof RelpPorts>> {
+  const configFile = path.join(directory, 'rsyslog-relp.conf');
+  const outputFile = path.join(directory, 'rsyslog-relp.jsonl');
+  await writeFile(
+    configFile,
+    `
+global(workDirectory="${directory}" maxMessageSize="256k" parser.escapeControlCharactersOnReceive="off")
+main_queue(queue.type="Direct")
+module(load="imrelp" tls.tlslib="openssl")
+input(type="imrelp" address="127.0.0.1" port="${ports.tcp}" maxDataSize="256k")
+input(type="imrelp" address="127.0.0.1" port="${ports.tls}" maxDataSize="256k" tls="on" tls.authMode="certvalid"
+  tls.caCert="${client.certFile}" tls.myCert="${server.certFile}" tls.myPrivKey="${server.keyFile}")
+${FIELDS}
+action(type="omfile" file="${outputFile}" template="fields")
+`,
+  );
+  const args = ['-n', '-f', configFile, '-i', path.join(directory, 'rsyslog-relp.pid')];
+  return runReceiver({ command, args, env: {}, ports, outputFile });
+}
+
+export type RelpPorts = Readonly<Record<'tcp' | 'tls', number>>;
+
+/** Starts rsyslog with a TCP port that closes connections of this machine, which is no allowed sender. */
+export async function startStrictRsyslog(
+  command: string,
+  directory: string,
+  port: number,
+): Promise<Receiver> {
+  const configFile = path.join(directory, 'strict.conf');
+  const outputFile = path.join(directory, 'strict.jsonl');
+  await writeFile(
+    configFile,
+    `
+$AllowedSender TCP, 192.0.2.0/24
+module(load="imtcp")
+input(type="imtcp" address="127.0.0.1" port="${port}")
+if $programname == "xiq-sink" then action(type="omfile" file="${outputFile}")
+`,
+  );
+  const args = ['-n', '-f', configFile, '-i', path.join(directory, 'strict.pid')];
+  const ports: Ports = { udp: port, tcp: port, lf: port, tls: port };
   return runReceiver({ command, args, env: {}, ports, outputFile });
 }

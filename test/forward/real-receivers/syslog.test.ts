@@ -6,9 +6,11 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { OutageError } from '../../../src/errors.ts';
 import type { Message, Sender } from '../../../src/forward/sender.ts';
 import { createSyslogSender, syslogOptions } from '../../../src/forward/senders/syslog.ts';
-import type { StoredEvent, StoredPosition } from '../../../src/store/stored-event.ts';
+import type { StoredEvent } from '../../../src/store/stored-event.ts';
 import { createBatchStore } from '../../../src/handlers/store-batch.ts';
+import { extendLog } from '../../../src/store/extend-log.ts';
 import { readStretch } from '../../../src/store/read-events.ts';
+import { openLog } from '../../../src/store/read-log.ts';
 import { ALL_SOURCES } from '../../../src/store/scope.ts';
 import { freePort } from '../../support/free-port.ts';
 import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
@@ -20,6 +22,7 @@ import { waitFor } from '../../support/wait-for.ts';
 import { findProgram } from './find-program.ts';
 import { FORMATS_UNDER_TEST } from './formats-under-test.ts';
 import type { FormatUnderTest } from './formats-under-test.ts';
+import { hardText } from './hard-texts.ts';
 import type { Receiver } from './receiver.ts';
 import { missingOfRsyslog, startRsyslog } from './rsyslog.ts';
 import { startSyslogNg } from './syslog-ng.ts';
@@ -30,16 +33,6 @@ const BATCH = 500;
 /** UDP does not wait for its receiver: so many fit into a socket's usual receive buffer of 208 kB. */
 const UDP_BATCH = 50;
 
-const TEXTS = [
-  'plain',
-  'two\nlines\r\nand a\ttab',
-  String.raw`pipe | equals = backslash \ bracket ] quote " apostrophe '`,
-  '[xiq@32473 event_id="forged"] <34>1 2026',
-  'Grüße, 東京, 🚀👩‍👩‍👧',
-  '',
-  '  spaces around  ',
-];
-
 const RECEIVERS = {
   rsyslogd: { start: startRsyslog, missingOf: missingOfRsyslog },
   'syslog-ng': { start: startSyslogNg, missingOf: () => undefined },
@@ -48,7 +41,7 @@ const RECEIVERS = {
 /** A sender to a receiver's port, whose transport it names. */
 function senderTo({ ports }: Receiver, port: keyof Receiver['ports'], more: object): Sender {
   const given = { host: '127.0.0.1', port: ports[port], hostname: 'sink.test', ...more };
-  return createSyslogSender(syslogOptions.parse(given));
+  return createSyslogSender(syslogOptions.parse(given), 20);
 }
 
 let database: TestDatabase;
@@ -59,7 +52,7 @@ afterAll(() => database.drop());
 
 /** How many events have been stored, and the place of the last that was read back. */
 let used = 0;
-let position: StoredPosition = { xid: '0', id: '0' };
+let position = 0;
 
 /**
  * Stores events whose descriptions are hard to carry, every hundredth of 60 kB where `large`, and reads the rows back
@@ -67,9 +60,7 @@ let position: StoredPosition = { xid: '0', id: '0' };
  */
 async function hardMessages({ write }: FormatUnderTest, large: boolean): Promise<Message[]> {
   const records = Array.from({ length: EVENTS }, (_, index) => {
-    const text = `${index} ${TEXTS[index % TEXTS.length]} .`;
-    const description = large && index % 100 === 99 ? text.padEnd(60_000, 'ü') : text;
-    return auditRecord({ userId: used + index, description });
+    return auditRecord({ userId: used + index, description: hardText(index, large) });
   });
   used += EVENTS;
   const store = createBatchStore(database.db, pino({ level: 'silent' }), new AbortController().signal);
@@ -77,9 +68,16 @@ async function hardMessages({ write }: FormatUnderTest, large: boolean): Promise
   const rows: StoredEvent[] = [];
   // A transaction that is open in another database of the server holds them back.
   await waitFor(async () => {
-    const { events, end = position } = await readStretch(database.db, ALL_SOURCES, position, EVENTS, {
-      messageTypes: ['AUDIT_LOG_ALL'],
-    });
+    await extendLog(database.db);
+    const { events, end = position } = await readStretch(
+      openLog(database.db),
+      ALL_SOURCES,
+      position,
+      EVENTS,
+      {
+        messageTypes: ['AUDIT_LOG_ALL'],
+      },
+    );
     rows.push(...events);
     position = end;
     return rows.length === EVENTS;

@@ -5,6 +5,7 @@ import {
   createElasticsearchSender,
   elasticsearchOptions,
 } from '../../../src/forward/senders/elasticsearch.ts';
+import { sendBisecting } from '../../../src/forward/send-bisecting.ts';
 import { BatchRefusedError, EndpointRefusedError } from '../../../src/forward/sender.ts';
 import { messages, storedEvent } from './messages.ts';
 import { inTurn, standIn } from './stand-in.ts';
@@ -104,6 +105,26 @@ test.each([
   await sender.close();
 });
 
+test('an answer that is too long to read is asked for again in halves', async () => {
+  const reason = 'x'.repeat(3_000);
+  await using server = await standIn(byItem(() => ({ status: 400, error: { type: 'mapping', reason } })));
+  const sender = createElasticsearchSender(options(server.url));
+  const batch = messages(500);
+  await expect(sender.send(batch)).rejects.toThrow(BatchRefusedError);
+  const { settled, rejected } = await sendBisecting(sender, batch);
+  expect(settled).toBe(500);
+  expect(rejected.map(({ message }) => message)).toEqual(batch);
+  expect(server.received.map((request) => idsIn(request).length)).toEqual([500, 500, 250, 250]);
+  await sender.close();
+});
+
+test('an answer to one event that is too long is an outage, which no event causes', async () => {
+  await using server = await standIn(inTurn({ raw: 'x'.repeat(2_000_000) }));
+  const sender = createElasticsearchSender(options(server.url));
+  await expect(sender.send(messages(1))).rejects.toThrow(OutageError);
+  await sender.close();
+});
+
 test('a request that is too large is refused as a whole', async () => {
   await using server = await standIn(inTurn({ status: 413 }));
   const sender = createElasticsearchSender(options(server.url));
@@ -111,15 +132,18 @@ test('a request that is too large is refused as a whole', async () => {
   await sender.close();
 });
 
-test.each([{ raw: 'a proxy’s page' }, { json: { items: [] } }])(
-  'a good status without an answer for each item is an outage: %j',
-  async (reply) => {
-    await using server = await standIn(inTurn(reply));
-    const sender = createElasticsearchSender(options(server.url));
-    await expect(sender.send(messages(1))).rejects.toThrow(OutageError);
-    await sender.close();
-  },
-);
+test.each([
+  { raw: 'a proxy’s page' },
+  { json: { errors: false } },
+  { json: { items: [] } },
+  { json: { items: [{ create: { status: 201 } }, { create: { status: 201 } }] } },
+  { json: { items: [{ delete: { status: 200 } }] } },
+])('a good status without an answer for each item is an outage: %j', async (reply) => {
+  await using server = await standIn(inTurn(reply));
+  const sender = createElasticsearchSender(options(server.url));
+  await expect(sender.send(messages(1))).rejects.toThrow(OutageError);
+  await sender.close();
+});
 
 test('wrong options say what they take', () => {
   const problems = (given: object) => {

@@ -1,7 +1,7 @@
 import type { LookupFunction } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { describeError } from '../../../src/errors.ts';
+import { describeError, OutageError } from '../../../src/errors.ts';
 import { createHttpsSender, httpsOptions } from '../../../src/forward/senders/https.ts';
 import { EndpointRefusedError } from '../../../src/forward/sender.ts';
 import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
@@ -35,6 +35,43 @@ describe.skipIf(!hasOpenssl)('https (needs openssl on PATH to make certificates)
     expect(request?.url).toBe('/in?key=1');
     expect(request?.headers).toMatchObject({ 'x-api-key': 'k', 'content-type': 'application/json' });
     expect(JSON.parse(request?.body ?? '')).toEqual(messages(2).map(({ text }): unknown => JSON.parse(text)));
+  });
+
+  test('the content type can be set', async () => {
+    await using server = await standIn(inTurn({}), certificate);
+    const given = { body: 'ndjson', content_type: 'application/json' };
+    const sender = createHttpsSender(options(server.url, given));
+    await sender.send(messages(2));
+    await sender.close();
+    expect(server.received[0]?.headers['content-type']).toBe('application/json');
+  });
+
+  test.each([
+    ['any status from 200 to 299', {}, { status: 206, raw: 'thanks' }, true],
+    ['no body', {}, { status: 204 }, true],
+    ['a page that asks to log in', {}, { raw: '<!DOCTYPE html><html>Log in' }, false],
+    [
+      'a page by its content type',
+      {},
+      { raw: '<?xml version="1.0"?><html/>', headers: { 'content-type': 'application/xhtml+xml' } },
+      false,
+    ],
+    ['a page without a doctype', {}, { raw: '\n<html lang="en">' }, false],
+    ['the expected status', { expect_status: 202 }, { status: 202 }, true],
+    ['another status', { expect_status: 202 }, { status: 200 }, false],
+    ['the expected body', { expect_body: '"ok":true' }, { json: { ok: true } }, true],
+    ['another body', { expect_body: '"ok":true' }, { json: { ok: false } }, false],
+    ['a page that is expected', { expect_body: 'stored' }, { raw: '<html>stored</html>' }, true],
+  ])('an answer with %s accepts the batch, or not', async (_what, given, reply, isAccepted) => {
+    await using server = await standIn(inTurn(reply), certificate);
+    const sender = createHttpsSender(options(server.url, given));
+    const failure: unknown = await sender.send(messages(1)).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    await sender.close();
+    expect(failure === undefined).toBe(isAccepted);
+    expect(failure === undefined || failure instanceof OutageError).toBe(true);
   });
 
   test('or lines of JSON', async () => {
@@ -161,6 +198,8 @@ describe.skipIf(!hasOpenssl)('https (needs openssl on PATH to make certificates)
     [{ headers: { Host: 'other' } }, 'headers'],
     [{ headers: { bad: 'a\nb' } }, 'headers'],
     [{ signing_secret: 'whsec_c2hvcnQ=' }, 'signing_secret'],
+    [{ content_type: 'json\r\nx: y' }, 'content_type'],
+    [{ expect_status: 302 }, 'expect_status'],
     [{ tls: { ca: 'no PEM' } }, 'tls.ca'],
     [{ tls: { verify: false } }, 'tls'],
   ])('%j is not taken', (given, where) => {

@@ -4,7 +4,6 @@ import type { Message } from '../../../src/forward/sender.ts';
 /** A stored event with a number of its own. */
 export function storedEvent(number: number, description = `event ${number}`): StoredEvent {
   return {
-    xid: '1',
     id: String(number),
     eventId: `00000000-0000-8000-8000-${String(number).padStart(12, '0')}`,
     deliveryId: '00000000-0000-7000-8000-000000000000',

@@ -8,9 +8,12 @@ import { messages } from './messages.ts';
 /** Options without which a type takes none. */
 const TAKEN: Readonly<Record<string, object>> = {
   syslog: { transport: 'udp', host: 'siem.test' },
+  relp: { host: 'siem.test' },
+  'relp+tls': { host: 'siem.test' },
   splunk_hec: { url: 'https://siem.test', token: 'token' },
   elasticsearch: { url: 'https://siem.test' },
   https: { url: 'https://siem.test' },
+  kafka: { brokers: ['siem.test'], topic: 'events' },
   sentinel: {
     endpoint: 'https://siem.test',
     rule_id: 'dcr-1',
@@ -19,6 +22,7 @@ const TAKEN: Readonly<Record<string, object>> = {
     client_id: 'app',
     client_secret: 'secret',
   },
+  s3: { bucket: 'network-events' },
   file: { path: '/tmp/events' },
 };
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { createSplunkHecSender, splunkHecOptions } from '../../../src/forward/senders/splunk-hec.ts';
+import { OutageError } from '../../../src/errors.ts';
 import { EndpointRefusedError } from '../../../src/forward/sender.ts';
 import { message, messages } from './messages.ts';
 import { inTurn, standIn } from './stand-in.ts';
@@ -34,7 +35,7 @@ test('events go out as envelopes, one after another, gzipped', async () => {
 });
 
 test('a request has at most 1 MB, and none is missing', async () => {
-  await using server = await standIn(inTurn({}));
+  await using server = await standIn(inTurn({ json: { text: 'Success', code: 0 } }));
   const sender = createSplunkHecSender(options(server.url));
   const large = Array.from({ length: 50 }, (_, number) => message(number, 'x'.repeat(60_000)));
   await sender.send(large);
@@ -43,6 +44,22 @@ test('a request has at most 1 MB, and none is missing', async () => {
   for (const { body } of server.received) expect(Buffer.byteLength(body)).toBeLessThanOrEqual(1_000_000);
   const arrived = server.received.flatMap(({ body }) => envelopesIn(body)).map(({ event }) => event.event_id);
   expect(arrived).toEqual(large.map(({ event }) => event.eventId));
+});
+
+test.each([
+  { raw: '<!doctype html><title>Log in</title>', headers: { 'content-type': 'text/html' } },
+  { raw: '' },
+  { raw: '"code":0' },
+  { json: {} },
+  { json: { text: 'Server is busy', code: 9 } },
+  { json: { text: 'Success', code: '0' } },
+])('an answer with status 200 that is not code 0 in JSON accepts nothing: %j', async (reply) => {
+  for (const acknowledge of [false, true]) {
+    await using server = await standIn(inTurn(reply));
+    const sender = createSplunkHecSender(options(server.url, { acknowledge }));
+    await expect(sender.send(messages(1))).rejects.toThrow(OutageError);
+    await sender.close();
+  }
 });
 
 test('a wrong index is the setting’s fault, not the events’', async () => {

@@ -12,9 +12,12 @@ import type { TestCertificate } from '../../support/certificates.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { message, messages, storedEvent } from './messages.ts';
 
-const header = { facility: 'local0', severity: 'info', hostname: 'sink.test' };
+const header = { header: 'rfc5424', facility: 'local0', severity: 'info', hostname: 'sink.test' } as const;
 const options = (given: object) =>
   syslogOptions.parse({ host: '127.0.0.1', hostname: 'sink.test', ...given });
+
+/** A sender that is patient with an unknown receiver for 20 ms only. */
+const senderTo = (given: object) => createSyslogSender(options(given), 20);
 
 /**
  * A receiver on loopback that keeps the bytes of every connection. `allowHalfOpen`: it does not close a connection in
@@ -64,6 +67,16 @@ describe('a message', () => {
     );
   });
 
+  test('has the header of RFC 3164 if that is set, which CEF follows without a tag', () => {
+    const old = { ...header, header: 'rfc3164' } as const;
+    expect(syslogMessage(message(1, 'Grüße'), old)).toBe(
+      '<134>May  4 03:02:01 sink.test xiq-sink: ' +
+        '{"event_id":"00000000-0000-8000-8000-000000000001","description":"Grüße"}',
+    );
+    const cef = syslogMessage({ event: storedEvent(1), text: 'CEF:0|a|b|c|d|e|3|' }, old);
+    expect(cef).toBe('<134>May  4 03:02:01 sink.test CEF:0|a|b|c|d|e|3|');
+  });
+
   test('has facility and severity in its priority', () => {
     const loud = { ...header, facility: 'local7', severity: 'emerg' };
     expect(syslogMessage(message(1), loud)).toMatch(/^<184>1 /);
@@ -86,7 +99,7 @@ describe.each([
 ])('TCP, %s', (_name, confirm) => {
   test('each message goes with its length in bytes before it', async () => {
     const { port, texts } = await receiver();
-    const sender = createSyslogSender(options({ transport: 'tcp', port, confirm }));
+    const sender = senderTo({ transport: 'tcp', port, confirm });
     const batch = [message(1, 'a\nb'), message(2, 'Grüße 🚀')];
     expect(await sender.send(batch)).toEqual([]);
     await sender.close();
@@ -95,7 +108,7 @@ describe.each([
 
   test('or with a line feed after it; a message that contains one is refused', async () => {
     const { port, texts } = await receiver();
-    const sender = createSyslogSender(options({ transport: 'tcp', port, confirm, framing: 'lf' }));
+    const sender = senderTo({ transport: 'tcp', port, confirm, framing: 'lf' });
     const batch = [message(1), { event: storedEvent(2), text: 'a\nb' }, message(3)];
     const refusals = await sender.send(batch);
     expect(refusals.map(({ index }) => index)).toEqual([1]);
@@ -106,7 +119,7 @@ describe.each([
   });
 
   test('a receiver that is away is an outage that says where', async () => {
-    const sender = createSyslogSender(options({ transport: 'tcp', port: 1, confirm }));
+    const sender = senderTo({ transport: 'tcp', port: 1, confirm });
     const failure: unknown = await sender.send(messages(1)).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(OutageError);
     expect(describeError(failure)).toMatch(/^syslog at tcp:\/\/127.0.0.1:1 .*ECONNREFUSED/);
@@ -114,7 +127,7 @@ describe.each([
 
   test('a receiver that stops reading is an outage', async () => {
     const { port } = await receiver((socket) => socket.pause());
-    const sender = createSyslogSender(options({ transport: 'tcp', port, confirm, timeout_seconds: 0.2 }));
+    const sender = senderTo({ transport: 'tcp', port, confirm, timeout_seconds: 0.2 });
     // More than the buffers of both ends hold.
     const flood = [message(1, 'x'.repeat(20_000_000))];
     await expect(sender.send(flood)).rejects.toThrow(OutageError);
@@ -124,7 +137,7 @@ describe.each([
     const { port, texts } = await receiver((socket, index) => {
       if (index === 0) socket.once('data', () => socket.resetAndDestroy());
     });
-    const sender = createSyslogSender(options({ transport: 'tcp', port, confirm }));
+    const sender = senderTo({ transport: 'tcp', port, confirm });
     const large = [message(1, 'x'.repeat(20_000_000))];
     await expect(sender.send(large)).rejects.toThrow(OutageError);
     await sender.send(messages(1));
@@ -133,13 +146,65 @@ describe.each([
   });
 });
 
+describe.each([true, false])('TCP, confirm: %s', (confirm) => {
+  test.each([
+    ['at once', (socket: Socket) => void socket.end()],
+    ['with a reset', (socket: Socket) => void socket.resetAndDestroy()],
+    ['once it has read the batch', (socket: Socket) => void socket.once('data', () => socket.end())],
+  ])('a receiver that closes %s, before we do, has not accepted the batch', async (_when, close) => {
+    const { port } = await receiver(close);
+    const sender = senderTo({ transport: 'tcp', port, confirm });
+    for (const count of [1, 10, 100]) {
+      await expect(sender.send(messages(count))).rejects.toThrow(OutageError);
+    }
+  });
+});
+
+/** Closes connections so long after the first byte. */
+const closeAfter = (ms: number) => (socket: Socket) =>
+  void socket.once('data', () => void setTimeout(() => socket.end(), ms));
+
+describe('TCP, while it is not known that batches arrive', () => {
+  test.each([true, false])('a close that comes later counts, too (confirm: %s)', async (confirm) => {
+    const close = confirm ? closeAfter(100) : (socket: Socket) => void setTimeout(() => socket.end(), 100);
+    const { port } = await receiver(close);
+    const sender = createSyslogSender(options({ transport: 'tcp', port, confirm }), 2_000);
+    for (const count of [1, 10]) {
+      await expect(sender.send(messages(count))).rejects.toThrow(OutageError);
+    }
+  });
+
+  test('it is so again after a receiver was slow to close', async () => {
+    const { port } = await receiver(
+      (socket, index) => {
+        if (index === 0) socket.once('end', () => void setTimeout(() => socket.end(), 1_100));
+        else closeAfter(100)(socket);
+      },
+      { allowHalfOpen: true },
+    );
+    const sender = createSyslogSender(options({ transport: 'tcp', port }), 500);
+    expect(await sender.send(messages(1))).toEqual([]);
+    await expect(sender.send(messages(1))).rejects.toThrow(OutageError);
+  });
+});
+
 describe('TCP, a connection for each batch', () => {
+  test('is closed only after 20 ms in which the receiver did not', async () => {
+    let ended = 0;
+    const { port } = await receiver((socket) => void socket.once('end', () => (ended = performance.now())));
+    const sender = senderTo({ transport: 'tcp', port });
+    const began = performance.now();
+    await sender.send(messages(1));
+    // A timer may be a millisecond early.
+    expect(ended - began).toBeGreaterThan(18);
+  });
+
   test('a batch counts as sent only after the receiver has read to its end and closed the connection', async () => {
     const { promise: readToEnd, resolve: onEnd } = Promise.withResolvers<Socket>();
     const { port, texts } = await receiver((socket) => socket.once('end', () => onEnd(socket)), {
       allowHalfOpen: true,
     });
-    const sender = createSyslogSender(options({ transport: 'tcp', port }));
+    const sender = senderTo({ transport: 'tcp', port });
     let isSent = false;
     const sent = sender.send(messages(1)).then(() => (isSent = true));
     const socket = await readToEnd;
@@ -151,7 +216,7 @@ describe('TCP, a connection for each batch', () => {
 
   test('a receiver that closes before it can have read to the end has not accepted the batch', async () => {
     const { port } = await receiver((socket) => socket.end());
-    const sender = createSyslogSender(options({ transport: 'tcp', port }));
+    const sender = senderTo({ transport: 'tcp', port });
     await expect(sender.send([message(1, 'x'.repeat(20_000_000))])).rejects.toThrow(OutageError);
   });
 
@@ -159,7 +224,7 @@ describe('TCP, a connection for each batch', () => {
     const { port, sockets } = await receiver((socket, index) => {
       if (index === 0) socket.pause();
     });
-    const sender = createSyslogSender(options({ transport: 'tcp', port }));
+    const sender = senderTo({ transport: 'tcp', port });
     const [failure] = await Promise.all([
       sender.send(messages(1)).catch((error: unknown) => error),
       waitFor(() => sockets[0]).then((socket) => socket.resetAndDestroy()),
@@ -172,7 +237,7 @@ describe('TCP, a connection for each batch', () => {
 describe('TCP, a kept connection', () => {
   test('serves many batches', async () => {
     const { port, texts } = await receiver();
-    const sender = createSyslogSender(options({ transport: 'tcp', port, confirm: false }));
+    const sender = senderTo({ transport: 'tcp', port, confirm: false });
     for (const from of [0, 2, 4]) await sender.send(messages(2, from));
     await sender.close();
     await waitFor(() => texts()[0] === octetCounted(messages(6)));
@@ -183,7 +248,7 @@ describe('TCP, a kept connection', () => {
     'after the receiver’s %s the last batch is sent again, before the next',
     async (close) => {
       const { port, sockets, texts } = await receiver();
-      const sender = createSyslogSender(options({ transport: 'tcp', port, confirm: false }));
+      const sender = senderTo({ transport: 'tcp', port, confirm: false });
       await sender.send(messages(2));
       const [socket] = sockets;
       await waitFor(() => texts()[0] === octetCounted(messages(2)));
@@ -227,17 +292,36 @@ describe.skipIf(!hasOpenssl)('TLS (needs openssl on PATH to make certificates)',
     'messages arrive, with our own certificate shown (confirm: %s)',
     async (confirm) => {
       const { port, texts } = await receiver(undefined, { secure: secure() });
-      const sender = createSyslogSender(options({ transport: 'tls', port, confirm, tls: trust() }));
+      const sender = senderTo({ transport: 'tls', port, confirm, tls: trust() });
       for (const from of [0, 500]) await sender.send(messages(500, from));
       await sender.close();
       await expect.poll(() => texts().join('')).toBe(octetCounted(messages(1000)));
     },
   );
 
+  test('the wait for a close is several times as long as it took to connect', async () => {
+    const times: number[] = [];
+    const secured = tls.createServer({ cert: server.cert, key: server.key }, (socket) => {
+      for (const event of ['data', 'end']) socket.once(event, () => times.push(performance.now()));
+    });
+    // A handshake that takes 60 ms stands for a receiver that is far away.
+    const slow = net.createServer((socket) => void setTimeout(() => secured.emit('connection', socket), 60));
+    slow.listen(0, '127.0.0.1');
+    await once(slow, 'listening');
+    onTestFinished(() => void slow.close());
+    const address = slow.address();
+    const port = typeof address === 'object' ? address?.port : undefined;
+    const { ca, server_name } = trust();
+    const sender = senderTo({ transport: 'tls', port, tls: { ca, server_name } });
+    await sender.send(messages(1));
+    const [read = 0, ended = 0] = times;
+    expect(ended - read).toBeGreaterThan(3 * 60);
+  });
+
   test('a receiver that does not take our certificate is noticed', async () => {
     const { port } = await receiver(undefined, { secure: secure() });
     const { ca, server_name } = trust();
-    const sender = createSyslogSender(options({ transport: 'tls', port, tls: { ca, server_name } }));
+    const sender = senderTo({ transport: 'tls', port, tls: { ca, server_name } });
     await expect(sender.send(messages(1))).rejects.toThrow(OutageError);
   });
 
@@ -246,7 +330,7 @@ describe.skipIf(!hasOpenssl)('TLS (needs openssl on PATH to make certificates)',
     ['another name', () => ({ ca: server.cert, server_name: 'other.test' }), /altnames/],
   ])('a receiver’s certificate of %s is not trusted', async (_name, given, reason) => {
     const { port, texts } = await receiver(undefined, { secure: { cert: server.cert, key: server.key } });
-    const sender = createSyslogSender(options({ transport: 'tls', port, tls: given() }));
+    const sender = senderTo({ transport: 'tls', port, tls: given() });
     const failure: unknown = await sender.send(messages(1)).catch((error: unknown) => error);
     expect(describeError(failure)).toMatch(reason);
     expect(texts().join('')).toBe('');
@@ -266,7 +350,7 @@ describe('UDP', () => {
   test('a datagram for each message; what is larger than one is refused', async () => {
     const { port, texts, socket } = await datagrams();
     onTestFinished(() => void socket.close());
-    const sender = createSyslogSender(options({ transport: 'udp', port }));
+    const sender = senderTo({ transport: 'udp', port });
     const batch = [message(1, 'a\nb'), message(2, 'ü'.repeat(8_000)), message(3)];
     const refusals = await sender.send(batch);
     expect(refusals.map(({ index }) => index)).toEqual([1]);
@@ -280,7 +364,7 @@ describe('UDP', () => {
 
   test('a host on which nobody listens is an outage; the batch before is sent again', async () => {
     const { port, texts, socket } = await datagrams();
-    const sender = createSyslogSender(options({ transport: 'udp', port }));
+    const sender = senderTo({ transport: 'udp', port });
     await sender.send(messages(1));
     await waitFor(() => texts.length === 1);
     socket.close();

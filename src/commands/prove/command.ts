@@ -1,0 +1,28 @@
+import { InvalidArgumentError, type Command } from '@commander-js/extra-typings';
+import { defineCommand } from '../shared/options.ts';
+import { runOnStore, type Settings } from '../shared/run-on-store.ts';
+
+/** The command `prove`. */
+export function defineProve(program: Command, settings: Settings): void {
+  defineCommand(program, 'prove', 'write the proof that an event is in the sealed log', [
+    'xiq-sink prove 0b8e4f8e-6d0a-8a3f-9c4e-2f6d1f0a7b11',
+    'xiq-sink prove 0b8e4f8e-6d0a-8a3f-9c4e-2f6d1f0a7b11 --output -',
+  ])
+    .argument('<event-id>', 'id of the event', eventId)
+    .option('--output <file>', 'file to write; - for standard output (default: EVENT_ID.tlog-proof)')
+    .addHelpText(
+      'after',
+      '\nThe file has the format of C2SP tlog-proof, and contains the event. Any tool for that format can check it.',
+    )
+    .action(async (id, { output = `${id}.tlog-proof` }) => {
+      const { prove } = await import('./prove.ts');
+      await runOnStore(settings, ({ db }) => prove(db, id, output));
+    });
+}
+
+function eventId(text: string): string {
+  if (!/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)) {
+    throw new InvalidArgumentError('It must be the id of an event.');
+  }
+  return text.toLowerCase();
+}

@@ -1,0 +1,21 @@
+import { writeFile } from 'node:fs/promises';
+import { UsageError } from '../../errors.ts';
+import { proveEvent } from '../../ledger/prove-event.ts';
+import type { Db } from '../../store/database.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
+import { findEvent } from '../../store/search-events.ts';
+import { countOf } from '../../units.ts';
+import { note, print } from '../shared/output.ts';
+
+/** `prove`: writes the proof of an event to a file that only its owner may read, or prints it. */
+export async function prove(db: Db, eventId: string, output: string): Promise<void> {
+  const event = await findEvent(db, ALL_SOURCES, eventId);
+  if (event === undefined) throw new UsageError(`There is no event ${eventId}.`);
+  const { text, leaf, size } = await proveEvent(db, event);
+  if (output === '-') {
+    print(text.trimEnd());
+    return;
+  }
+  await writeFile(output, text, { mode: 0o600 });
+  note(`${output}: leaf ${leaf} of ${countOf(size, 'leaf', 'leaves')}`);
+}

@@ -1,0 +1,35 @@
+import type { Command } from '@commander-js/extra-typings';
+import { defineCommand, sourceOption, time, TIME_FORMS, withRange, zoneOption } from '../shared/options.ts';
+import { FAILED } from '../shared/process.ts';
+import { runOnStore, type Settings } from '../shared/run-on-store.ts';
+
+/** The command `verify`. */
+export function defineVerify(program: Command, settings: Settings): void {
+  defineCommand(program, 'verify', 'check that stored events are what was received', [
+    'xiq-sink verify',
+    'xiq-sink verify --since 7d --against /mnt/usb/checkpoint.txt',
+    'xiq-sink verify --full --against https://audit.example.com/checkpoint --json',
+  ])
+    .option('--since <time>', `start of the range, by the time of arrival: ${TIME_FORMS}`, time)
+    .option('--until <time>', 'end of the range, exclusive (default: now)', time)
+    .addOption(zoneOption())
+    .addOption(sourceOption())
+    .option(
+      '--against <file-or-url...>',
+      'files or https addresses with checkpoints that were kept elsewhere',
+    )
+    .option('--full', 'compute the hashes in this program, not in the database')
+    .option('--json', 'print one JSON object per finding, then one with the counts')
+    .addHelpText(
+      'after',
+      '\nExits with 1 if a row, a count, or the tree was altered, or if something is missing or was inserted.',
+    )
+    .action(async ({ json, full, against = [], ...options }) => {
+      const range = withRange(options);
+      const { verify } = await import('./verify.ts');
+      await runOnStore(settings, async ({ db }) => {
+        const chosen = { ...range, isFull: full === true, against };
+        if (!(await verify(db, chosen, json === true))) process.exitCode = FAILED;
+      });
+    });
+}

@@ -1,0 +1,95 @@
+import { readFile } from 'node:fs/promises';
+import { describeError, UsageError } from '../../errors.ts';
+import { revealOnLine } from '../../hidden-characters.ts';
+import { parseCheckpoints, type Checkpoint } from '../../ledger/checkpoint.ts';
+import type { VerifyFinding } from '../../ledger/finding.ts';
+import { verifyLog, type VerifyOptions, type VerifySummary } from '../../ledger/verify-log.ts';
+import type { Db } from '../../store/database.ts';
+import { readInstallation } from '../../store/installation.ts';
+import { readSealState } from '../../store/seal-log.ts';
+import { countOf, formatCount } from '../../units.ts';
+import { print, printJsonLine } from '../shared/output.ts';
+import { createProgress } from '../shared/progress.ts';
+
+/** What to verify, and the files or addresses of checkpoints that were kept elsewhere. */
+interface Chosen extends Omit<VerifyOptions, 'anchors'> {
+  readonly against: readonly string[];
+}
+
+const FETCH_LIMIT_MS = 30_000;
+
+/** `verify`: prints each finding, then the counts. Resolves with whether everything is as it was stored. */
+export async function verify(db: Db, { against, ...options }: Chosen, asJson: boolean): Promise<boolean> {
+  const anchors = (await Promise.all(against.map(readAnchors))).flat();
+  await checkOrigins(db, anchors);
+  const { size } = await readSealState(db);
+  const progress = createProgress('verified', size);
+  const onFinding = (finding: VerifyFinding) => {
+    progress.clear();
+    if (asJson) printJsonLine({ ...finding, position: finding.position });
+    else print(lineOf(finding));
+  };
+  const summary = await verifyLog(db, { ...options, anchors }, onFinding, (done) => progress.show(done));
+  progress.clear();
+  if (asJson) printJsonLine(summary);
+  else printSummary(summary, anchors.length);
+  return summary.altered + summary.missing + summary.inserted === 0;
+}
+
+async function readAnchors(place: string): Promise<readonly Checkpoint[]> {
+  try {
+    return parseCheckpoints(await readText(place));
+  } catch (error) {
+    throw new UsageError(`--against ${place}: ${describeError(error)}`, { cause: error });
+  }
+}
+
+async function readText(place: string): Promise<string> {
+  if (!/^https?:\/\//.test(place)) return readFile(place, 'utf8');
+  const response = await fetch(place, { signal: AbortSignal.timeout(FETCH_LIMIT_MS) });
+  if (!response.ok) throw new Error(`the server answered ${response.status}`);
+  return response.text();
+}
+
+async function checkOrigins(db: Db, anchors: readonly Checkpoint[]): Promise<void> {
+  const origin = `xiq-sink/${(await readInstallation(db)).id}`;
+  const foreign = anchors.find((anchor) => anchor.origin !== origin);
+  if (foreign === undefined) return;
+  throw new UsageError(
+    `--against: this checkpoint is of the log ${foreign.origin}, and this one is ${origin}`,
+  );
+}
+
+function lineOf({ state, subject, detail, ...finding }: VerifyFinding): string {
+  const { eventId, deliveryId, occurredAt, source, position, leaves } = finding;
+  const [first = 0, end = 0] = leaves ?? [];
+  const about = [
+    eventId ?? deliveryId,
+    occurredAt && `occurred ${occurredAt.toISOString()}`,
+    source && `source ${source}`,
+    position !== undefined && `position ${position}`,
+    leaves && (end - first === 1 ? `leaf ${first}` : `leaves ${first} to ${end - 1}`),
+  ];
+  return revealOnLine(`${state} ${[subject, ...about].filter(Boolean).join(', ')}: ${detail}`);
+}
+
+function printSummary(summary: VerifySummary, anchors: number): void {
+  const { size, intact, expired, altered, missing, inserted, notSealedYet, anchoredSize } = summary;
+  const since =
+    summary.sealedSince === undefined ? '' : `, the first of ${summary.sealedSince.toISOString()}`;
+  print(
+    `${formatCount(intact)} intact, ${formatCount(expired)} expired, ${formatCount(altered)} ALTERED, ${formatCount(missing)} MISSING, ${formatCount(inserted)} INSERTED, ${formatCount(notSealedYet)} NOT SEALED YET`,
+  );
+  print(
+    `The tree has ${countOf(size, 'leaf', 'leaves')} and agrees with ${countOf(summary.checkpoints, 'checkpoint')}${since}.`,
+  );
+  if (anchors > 0) {
+    print(
+      `It agrees with ${summary.anchors} of ${countOf(anchors, 'anchor')}: ${formatCount(anchoredSize)} leaves are anchored, ${formatCount(size - anchoredSize)} not yet.`,
+    );
+  } else {
+    print(
+      'No checkpoint that was kept elsewhere was given (--against): whoever has the signing key could have made it all anew.',
+    );
+  }
+}

@@ -1,0 +1,99 @@
+import type { VNode } from 'preact';
+import type { Visitor } from '../access/access.ts';
+import { html, type Content } from './html.ts';
+import { badge } from './values.ts';
+
+/** The groups of the navigation, in order. The overview stands above them. */
+const GROUPS = ['Investigate', 'Delivery', 'Administer'] as const;
+
+/** An entry of the navigation. */
+export interface NavigationEntry {
+  readonly path: string;
+  readonly label: string;
+  readonly group?: (typeof GROUPS)[number];
+  /** The lines of its icon, as the path of an SVG of 16 by 16. */
+  readonly icon: string;
+  /** What needs a person there, in a word or a number, and in a sentence; undefined if nothing does. */
+  readonly needsPerson?: (visitor: Visitor) => Promise<Notice | undefined>;
+}
+
+/** What needs a person on a page. */
+export interface Notice {
+  readonly kind: 'warn' | 'bad';
+  readonly mark: string;
+  readonly text: string;
+}
+
+/** An entry as one visitor sees it. */
+export interface ShownEntry extends NavigationEntry {
+  readonly notice: Notice | undefined;
+}
+
+/** Entries beside the button for all others, where the screen is too narrow for a sidebar. */
+const IN_BOTTOM_BAR = 4;
+
+/** The sidebar: all pages by group, what needs a person, and the visitor. On a phone a bar at the bottom. */
+export function navigation(entries: readonly ShownEntry[], path: string, visitor: Visitor): VNode {
+  const link = (entry: ShownEntry) => linkOf(entry, path);
+  return html`
+    <header class="frame">
+      <a class="brand" href="/" title="Overview">xiq-sink</a>
+      <nav id="pages" popover aria-label="Pages">
+        <ul>
+          ${entries.filter(({ group }) => group === undefined).map(link)}
+        </ul>
+        ${GROUPS.map((group) => groupOf(group, entries.filter((entry) => entry.group === group).map(link)))}
+        ${visitor.session && logOut(visitor)}
+      </nav>
+      <nav class="bottom" aria-label="Most used pages">
+        <ul>
+          ${entries.slice(0, IN_BOTTOM_BAR).map(link)}
+          <li>
+            <button class="quiet" popovertarget="pages">${iconOf(ALL)}<span>All pages</span></button>
+          </li>
+        </ul>
+      </nav>
+    </header>
+  `;
+}
+
+const ALL = 'M2 4h12M2 8h12M2 12h12';
+
+const groupOf = (group: string, links: readonly VNode[]): Content =>
+  links.length > 0 &&
+  html`
+    <h2>${group}</h2>
+    <ul>
+      ${links}
+    </ul>
+  `;
+
+function linkOf({ path, label, icon, notice }: ShownEntry, current: string): VNode {
+  return html`
+    <li>
+      <a
+        href=${path}
+        title=${notice?.text ?? label}
+        aria-current=${isWithin(current, path) ? 'page' : undefined}
+      >
+        ${iconOf(icon)}<span>${label}</span>
+        ${notice && badge(notice.kind, notice.mark)}
+        ${notice && html`<span class="visually-hidden">${notice.text}</span>`}
+      </a>
+    </li>
+  `;
+}
+
+const iconOf = (path: string): VNode => html`
+  <svg viewBox="0 0 16 16" aria-hidden="true"><path d=${path} /></svg>
+`;
+
+const logOut = ({ operator, role }: Visitor) => html`
+  <form class="log-out" method="post" action="/logout">
+    <span title=${`Role: ${role}`}>${operator.name}</span>
+    <button class="quiet">Log out</button>
+  </form>
+`;
+
+const isWithin = (path: string, entry: string) =>
+  path === entry || (entry !== '/' && path.startsWith(`${entry}/`));

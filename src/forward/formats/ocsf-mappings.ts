@@ -1,0 +1,138 @@
+import type { Mapping } from './document.ts';
+import type { Fact } from './facts.ts';
+import { OTHER, SEVERITIES } from './ocsf-classes.ts';
+import { always, integer, ip, json, mac, milliseconds, seconds, text, type Reading } from './readings.ts';
+
+const STATUSES: Readonly<Record<string, string>> = {
+  unknown: 'Unknown',
+  success: 'Success',
+  failure: 'Failure',
+};
+const status: Reading = (fact) => STATUSES[text(fact)];
+
+const STATUS_IDS: Readonly<Record<string, number>> = { unknown: 0, success: 1, failure: 2 };
+
+const statusId: Reading = (fact) => STATUS_IDS[text(fact)];
+const lowNameIfFailure: Reading = (fact) => (fact === 'failure' ? 'Low' : undefined);
+const lowIfFailure: Reading = (fact) => (fact === 'failure' ? 2 : undefined);
+
+/** The mappings of every event. */
+export const OCSF_COMMON: readonly Mapping[] = [
+  ['occurred_at', 'time', milliseconds],
+  ['description', 'message'],
+  ['event_id', 'metadata.uid'],
+  ['code', 'metadata.event_code'],
+  ['org_id', 'metadata.tenant_uid'],
+  ['message_type', 'metadata.log_name'],
+  ['received_at', 'metadata.logged_time', milliseconds],
+  ['owner_id', 'cloud.account.uid'],
+  ['actor_id', 'actor.user.uid'],
+  ['actor_name', 'actor.user.name'],
+  ['actor_email', 'actor.user.email_addr'],
+  ['status', 'status_detail'],
+  ['reject_reason', 'status_detail'],
+  ['start_time', 'start_time', milliseconds],
+  ['end_time', 'end_time', milliseconds],
+  ['payload', 'raw_data'],
+  ['outcome', 'status_id', statusId],
+  ['outcome', 'status', status],
+  ['outcome', 'severity_id', lowIfFailure],
+  ['outcome', 'severity', lowNameIfFailure],
+];
+
+/** A MAC address alone does not make a valid endpoint, so it is also the identifier. */
+export const CLIENT: readonly Mapping[] = [
+  ['client_ip', 'src_endpoint.ip', ip],
+  ['client_mac', 'src_endpoint.mac', mac],
+  ['client_mac', 'src_endpoint.uid', mac],
+  ['calling_station_id', 'src_endpoint.name'],
+];
+
+export const ACCESS_POINT: readonly Mapping[] = [
+  ['nas_ip_address', 'dst_endpoint.ip', ip],
+  ['ap_mac', 'dst_endpoint.mac', mac],
+  ['ap_mac', 'dst_endpoint.uid', mac],
+  ['device_serial_number', 'dst_endpoint.uid'],
+  ['nas_identifier', 'dst_endpoint.name'],
+];
+
+export const USER: readonly Mapping[] = [
+  ['actor_id', 'user.uid'],
+  ['actor_name', 'user.name'],
+  ['user_name', 'user.name'],
+  ['user_email', 'user.email_addr'],
+  ['org_name', 'user.org.name'],
+];
+
+/** Protocols with an id of their own; all others have 99 and are named as in the record. */
+const AUTH_PROTOCOL_IDS: ReadonlyMap<string, number> = new Map([
+  ['PAP', 7],
+  ['CHAP', 8],
+  ['EAP', 9],
+  ['RADIUS', 10],
+]);
+
+/** `EAP-TLS` and `PEAP` are methods of EAP. */
+function authProtocol(fact: Fact): readonly [id: number, caption: string] {
+  const name = text(fact);
+  const caption = /^(?:EAP|PEAP)\b/i.test(name) ? 'EAP' : name.toUpperCase();
+  const id = AUTH_PROTOCOL_IDS.get(caption);
+  return id === undefined ? [OTHER, name] : [id, caption];
+}
+
+export const AUTH_PROTOCOL: readonly Mapping[] = [
+  ['auth_protocol', 'auth_protocol_id', (fact) => authProtocol(fact)[0]],
+  ['auth_protocol', 'auth_protocol', (fact) => authProtocol(fact)[1]],
+];
+
+/** The user of a session is its source. */
+export const SESSION_USER: readonly Mapping[] = [
+  ['user_name', 'actor.user.name'],
+  ['user_email', 'actor.user.email_addr'],
+];
+
+/** Input octets are those that the client sent (RFC 2866, 5.3), and the client is the source. */
+export const SESSION: readonly Mapping[] = [
+  ['acct_input_octets', 'traffic.bytes_out', integer],
+  ['acct_output_octets', 'traffic.bytes_in', integer],
+  ['acct_session_id', 'connection_info.uid'],
+  ['acct_start_time', 'start_time', milliseconds],
+  ['acct_stop_time', 'end_time', milliseconds],
+  ['acct_session_time', 'duration', seconds(1000)],
+];
+
+/** The record does not contain the type of the device: type 0, unknown. */
+export const CHANGED_DEVICE: readonly Mapping[] = [
+  ['config', 'entity.data', json],
+  ['host_name', 'entity.device.hostname'],
+  ['host_name', 'entity.device.type_id', always(0)],
+  ['device_id', 'entity.device.uid'],
+  ['device_id', 'entity.device.type_id', always(0)],
+];
+
+/** The device is the located client, or the access point if the record has no client. */
+export const LOCATED: readonly Mapping[] = [
+  ['client_ip', 'device.ip', ip],
+  ['client_mac', 'device.mac', mac],
+  ['client_mac', 'device.uid', mac],
+  ['client_mac', 'device.name', mac],
+  ['manufacturer', 'device.vendor_name'],
+  ['os', 'device.os.name'],
+  ['os', 'device.os.type_id', always(0)],
+  ['lone_ap', 'device.mac', mac],
+  ['lone_ap', 'device.uid', mac],
+  ['lone_ap', 'device.name', mac],
+  ['lone_ap', 'device.type_id', always(OTHER)],
+  ['lone_ap', 'device.type', always('Access Point')],
+];
+
+/** Informational, medium and critical, of the severities in CEF that alerts have. */
+const ALERT_SEVERITY_IDS: Readonly<Record<string, number>> = { 3: 1, 6: 3, 9: 5 };
+
+const alertSeverityId: Reading = (fact) => ALERT_SEVERITY_IDS[text(fact)];
+const alertSeverity: Reading = (fact) => SEVERITIES[ALERT_SEVERITY_IDS[text(fact)] ?? 0];
+/** The severity of an alert's record. */
+export const ALERT_SEVERITY: readonly Mapping[] = [
+  ['severity', 'severity_id', alertSeverityId],
+  ['severity', 'severity', alertSeverity],
+];

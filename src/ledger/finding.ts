@@ -1,0 +1,14 @@
+/** A difference, or a row that is gone for a reason on record. */
+export interface VerifyFinding {
+  readonly state: 'ALTERED' | 'MISSING' | 'INSERTED' | 'EXPIRED';
+  /** The row, or what else differs: leaves of the tree, a checkpoint. */
+  readonly subject: 'event' | 'delivery' | 'leaves' | 'checkpoint' | 'anchor';
+  readonly detail: string;
+  readonly eventId?: string;
+  readonly deliveryId?: string;
+  readonly occurredAt?: Date;
+  readonly source?: string;
+  readonly position?: number;
+  /** The leaves that it is about: from the first one up to, and without, the last. */
+  readonly leaves?: readonly [from: number, to: number];
+}

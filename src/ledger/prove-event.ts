@@ -1,0 +1,59 @@
+import { parseCheckpoints } from './checkpoint.ts';
+import { inclusionProof, leafHash, nodesOfTiles, rootOfPath } from './merkle-tree.ts';
+import type { Db } from '../store/database.ts';
+import { positionOf } from '../store/read-log.ts';
+import { leafOf, readSalts } from '../store/read-seals.ts';
+import { latestCheckpoint, readTile } from '../store/seal-log.ts';
+import { readingSealed, readSealedEvents } from '../store/sealed-rows.ts';
+
+/** An event, as far as it is needed to find it in the log. */
+export interface EventToProve {
+  readonly eventId: string;
+  readonly occurredAt: string;
+  readonly receivedAt: string;
+}
+
+/** The proof of an event. */
+export interface EventProof {
+  readonly leaf: number;
+  /** Leaves of the tree that the checkpoint signs. */
+  readonly size: number;
+  /** In the format of C2SP tlog-proof. The extra data is the entry: 16 bytes of salt, then the row's sealed form. */
+  readonly text: string;
+}
+
+/** Why an event cannot be proven. */
+class NotProvableError extends Error {
+  override readonly name = 'NotProvableError';
+}
+
+/** Proves that an event is in the tree of the latest checkpoint. Throws a NotProvableError with the reason if it is not. */
+export async function proveEvent(db: Db, event: EventToProve): Promise<EventProof> {
+  const position = await positionOf(db, event);
+  const leaf = position === undefined ? undefined : await leafOf(db, position);
+  const latest = await latestCheckpoint(db);
+  const [checkpoint] = latest === undefined ? [] : parseCheckpoints(latest.note);
+  if (position === undefined || leaf === undefined || checkpoint === undefined || leaf >= checkpoint.size) {
+    throw new NotProvableError(
+      `event ${event.eventId} is in no checkpoint yet; one is signed within a minute while serve runs`,
+    );
+  }
+  const entry = await readEntry(db, position, leaf);
+  const nodes = nodesOfTiles((level, number) => readTile(db, level, number));
+  const path = await inclusionProof(nodes, leaf, checkpoint.size);
+  if (!rootOfPath(leafHash(entry), leaf, checkpoint.size, path).equals(checkpoint.root)) {
+    throw new NotProvableError(
+      `event ${event.eventId} is not what was sealed, or its seal was changed: see verify`,
+    );
+  }
+  const hashes = path.map((hash) => `${hash.toString('base64')}\n`).join('');
+  const text = `c2sp.org/tlog-proof@v1\nextra ${entry.toString('base64')}\nindex ${leaf}\n${hashes}\n${checkpoint.note}`;
+  return { leaf, size: checkpoint.size, text };
+}
+
+/** The entry of the tree: the salt, then the row's sealed form. */
+async function readEntry(db: Db, position: number, leaf: number): Promise<Buffer> {
+  const salt = await readSalts(db, leaf, leaf + 1);
+  const rows = await readingSealed(db, (trx) => readSealedEvents(trx, { from: position, to: position + 1 }));
+  return Buffer.concat([salt, Buffer.from(rows[0]?.record ?? 'null')]);
+}

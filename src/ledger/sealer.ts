@@ -1,0 +1,159 @@
+import { randomBytes } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Db, Trx } from '../store/database.ts';
+import {
+  addCheckpoint,
+  addLeaves,
+  latestCheckpoint,
+  readSealState,
+  readTile,
+  whileSealing,
+} from '../store/seal-log.ts';
+import type { SealState, TilePiece } from '../store/seal-log.ts';
+import { hashEvents, printAsSealed, SEALED_VERSION, type Positions } from '../store/sealed-rows.ts';
+import { parseCheckpoints, writeCheckpoint } from './checkpoint.ts';
+import {
+  createFrontier,
+  hashAt,
+  HASH_BYTES,
+  nodesOfTiles,
+  readFrontier,
+  rootAt,
+  TILE_WIDTH,
+} from './merkle-tree.ts';
+import type { LogKey } from './signed-note.ts';
+
+/** Events that one transaction seals. */
+const STEP = 40 * TILE_WIDTH;
+
+/** Leaves that are hashed without a pause: about a millisecond. */
+const LEAVES_AT_ONCE = 256;
+
+/** While events arrive, a checkpoint is at most this old. */
+const CHECKPOINT_MS = 60_000;
+
+/**
+ * More new events than this since the last look, 2 s before, mean that storing needs the processor. The seal then waits, so
+ * that a burst is stored as fast as without it: at full load, sealing takes an eighth of the machine.
+ */
+const BUSY_EVENTS = 4_000;
+const PATIENCE_MS = 40_000;
+
+const SALT_BYTES = 16;
+
+/** Seals what enters the log. */
+export interface Sealer {
+  /** Seals a step, if there is something; `more` if there is more at once. */
+  seal(): Promise<'more' | 'done'>;
+  /** Signs a checkpoint of everything that is sealed, unless the latest one covers it. */
+  checkpoint(): Promise<void>;
+}
+
+/** Creates a sealer. Any number of processes may have one: one at a time seals. */
+export function createSealer(db: Db, key: LogKey): Sealer {
+  let lastLogged = Infinity;
+  let waitsSince: number | undefined;
+
+  /** Whether to leave the processor to storing for now. */
+  function mustWait({ sealed, logged }: SealState): boolean {
+    const arrived = logged.to - lastLogged;
+    lastLogged = logged.to;
+    if (sealed.to >= logged.to) waitsSince = undefined;
+    else waitsSince ??= performance.now();
+    return arrived > BUSY_EVENTS && performance.now() - (waitsSince ?? 0) < PATIENCE_MS;
+  }
+
+  const checkpoint = async () => {
+    await whileSealing(db, (trx, { size }) => signHead(trx, size, key));
+  };
+  return {
+    checkpoint,
+    async seal() {
+      const state = await readSealState(db);
+      if (await isCheckpointDue(db, state)) await checkpoint();
+      const isBusy = mustWait(state);
+      if (isBusy || nextStep(state) === undefined) return 'done';
+      const size = await whileSealing(db, sealStep);
+      return size === undefined ? 'done' : 'more';
+    },
+  };
+}
+
+/** Signs the head of the tree. A tree that no longer contains what was signed before is not signed again. */
+async function signHead(trx: Trx, size: number, key: LogKey): Promise<void> {
+  const latest = await latestCheckpoint(trx);
+  if (size === (latest?.size ?? 0)) return;
+  const nodes = nodesIn(trx);
+  for (const earlier of latest === undefined ? [] : parseCheckpoints(latest.note)) {
+    if (size < earlier.size || !(await rootAt(nodes, earlier.size)).equals(earlier.root)) {
+      throw new Error(
+        `the seal of the log differs from the checkpoint of ${latest?.madeAt.toISOString()}: run verify to see what was changed`,
+      );
+    }
+  }
+  const madeAt = new Date();
+  const note = writeCheckpoint(size, await rootAt(nodes, size), madeAt, key);
+  await addCheckpoint(trx, { size, madeAt, note, publicKey: key.publicText });
+}
+
+async function isCheckpointDue(db: Db, { size }: SealState): Promise<boolean> {
+  const latest = await latestCheckpoint(db);
+  return size > (latest?.size ?? 0) && Date.now() - (latest?.madeAt.getTime() ?? 0) >= CHECKPOINT_MS;
+}
+
+/** The events to seal next: new ones, then those of before the log, which enter it from the latest to the earliest. */
+function nextStep({ sealed, logged }: SealState): Positions | undefined {
+  if (sealed.to < logged.to) return { from: sealed.to, to: Math.min(logged.to, sealed.to + STEP) };
+  if (sealed.from > logged.from) return { from: Math.max(logged.from, sealed.from - STEP), to: sealed.from };
+  return undefined;
+}
+
+/** Seals the next events. Returns the size of the tree, or undefined if nothing was left to seal. */
+async function sealStep(trx: Trx, state: SealState): Promise<number | undefined> {
+  const positions = nextStep(state);
+  if (positions === undefined) return undefined;
+  const count = positions.to - positions.from;
+  const salts = randomBytes(count * SALT_BYTES);
+  await printAsSealed(trx);
+  const { hashes } = await hashEvents(trx, positions, salts);
+  if (hashes.length !== count * HASH_BYTES) {
+    throw new Error(
+      `the log has no entry for some of the positions ${positions.from} to ${positions.to - 1}`,
+    );
+  }
+  const pieces = createPieces();
+  const frontier = createFrontier(
+    (...node) => pieces.add(...node),
+    state.size,
+    await readFrontier(nodesIn(trx), state.size),
+  );
+  for (let leaf = 0; leaf < count; leaf += 1) {
+    frontier.append(hashAt(hashes, leaf));
+    if (leaf % LEAVES_AT_ONCE === LEAVES_AT_ONCE - 1) await nextTurn();
+  }
+  await addLeaves(trx, {
+    positions,
+    version: SEALED_VERSION,
+    firstLeaf: state.size,
+    tiles: pieces.all(),
+    salts,
+  });
+  return frontier.size();
+}
+
+const nodesIn = (db: Db) => nodesOfTiles((level, number) => readTile(db, level, number));
+
+/** Collects new nodes by tile. */
+function createPieces() {
+  const pieces = new Map<string, { level: number; number: number; hashes: Buffer[] }>();
+  return {
+    add(level: number, index: number, node: Buffer): void {
+      const number = Math.floor(index / TILE_WIDTH);
+      const piece = pieces.get(`${level}/${number}`) ?? { level, number, hashes: [] };
+      piece.hashes.push(node);
+      pieces.set(`${level}/${number}`, piece);
+    },
+    all: (): readonly TilePiece[] =>
+      [...pieces.values()].map((piece) => ({ ...piece, hashes: Buffer.concat(piece.hashes) })),
+  };
+}

@@ -1,0 +1,50 @@
+import type { Logger } from 'pino';
+import type { Db } from '../store/database.ts';
+import { extendLog, readLastId } from '../store/extend-log.ts';
+
+/** How often to look for stored events: while there are some, and after a while without any. */
+const BUSY_POLL_MS = 50;
+const IDLE_POLL_MS = 100;
+const IDLE_AFTER_MS = 5_000;
+
+/**
+ * How long an event waits for those that were received before it: workers store several deliveries at once, and which one is
+ * stored first is chance. Two looks pass until then.
+ */
+const HOLD_MS = 80;
+
+/** Extends the log when events were stored. */
+export interface Sequencer {
+  /** Extends it now if there is something; `more` if there is more at once. */
+  extend(): Promise<'more' | 'done'>;
+  /** When to look again, in milliseconds. */
+  pauseMs(): number;
+}
+
+/**
+ * Creates a sequencer. Any number of processes may have one: the log is extended by one at a time, and by another at once
+ * when that ends. While nothing is stored, it takes no transaction ids.
+ */
+export function createSequencer(db: Db, logger: Logger): Sequencer {
+  let checkedTo: string | undefined;
+  let lastBusy = performance.now();
+  return {
+    async extend() {
+      // Before the log is extended: an id that is given meanwhile may be of an event that is not stored yet.
+      const lastId = await readLastId(db);
+      if (lastId === checkedTo) return 'done';
+      lastBusy = performance.now();
+      const extension = await extendLog(db, HOLD_MS);
+      if (extension === undefined) return 'done';
+      const { added, addedOld, isMore, isNewServer } = extension;
+      if (isNewServer) {
+        const message =
+          'the database is on another server than before: the log continues with what it did not have yet';
+        logger.warn({ added }, message);
+      }
+      checkedTo = isMore ? undefined : lastId;
+      return addedOld > 0 ? 'more' : 'done';
+    },
+    pauseMs: () => (performance.now() - lastBusy > IDLE_AFTER_MS ? IDLE_POLL_MS : BUSY_POLL_MS),
+  };
+}

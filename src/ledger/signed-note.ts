@@ -1,0 +1,92 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, sign, verify } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+
+/** The key of a log: signs its checkpoints as notes (C2SP signed-note). */
+export interface LogKey {
+  /** Name of the key, and origin of the log. */
+  readonly name: string;
+  readonly privateKey: KeyObject;
+  /** The public half as text, which tools for signed notes take: `NAME+ID+KEY`. */
+  readonly publicText: string;
+}
+
+/** A public key of signed notes. */
+export interface NoteVerifier {
+  readonly name: string;
+  readonly id: Buffer;
+  readonly publicKey: KeyObject;
+}
+
+const ED25519 = 1;
+const ID_BYTES = 4;
+
+/** Ed25519 keys in DER have these bytes in front of the key itself (RFC 8410). */
+const PRIVATE_DER = Buffer.from('302e020100300506032b657004220420', 'hex');
+const PUBLIC_DER = Buffer.from('302a300506032b6570032100', 'hex');
+
+/** Makes a key. Its text is what `parseLogKey` reads: keep it secret. */
+export function generateLogKey(name: string): string {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  const seed = privateKey.export({ format: 'der', type: 'pkcs8' }).subarray(PRIVATE_DER.length);
+  const bytes = Buffer.concat([Buffer.of(ED25519), seed]);
+  return `PRIVATE+KEY+${name}+${idOf(name, rawPublic(publicKey)).toString('hex')}+${bytes.toString('base64')}`;
+}
+
+/** Reads a key as `generateLogKey` writes it, which is the form of Go's package `note`. Throws a TypeError. */
+export function parseLogKey(text: string): LogKey {
+  const match = /^PRIVATE\+KEY\+(?<name>[^\s+]+)\+(?<id>[\da-f]{8})\+(?<bytes>[\w+/=]+)\s*$/.exec(text);
+  const { name = '', id = '', bytes = '' } = match?.groups ?? {};
+  const raw = Buffer.from(bytes, 'base64');
+  if (raw[0] !== ED25519 || raw.length !== 33)
+    throw new TypeError('this is not a private key of signed notes');
+  const der = Buffer.concat([PRIVATE_DER, raw.subarray(1)]);
+  const privateKey = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+  const publicKey = rawPublic(createPublicKey(privateKey));
+  if (idOf(name, publicKey).toString('hex') !== id) {
+    throw new TypeError(`the private key of ${name} does not match its id ${id}`);
+  }
+  const encoded = Buffer.concat([Buffer.of(ED25519), publicKey]).toString('base64');
+  return { name, privateKey, publicText: `${name}+${id}+${encoded}` };
+}
+
+/** Reads the text of a public key. Throws a TypeError. */
+export function parseVerifier(text: string): NoteVerifier {
+  const match = /^(?<name>[^\s+]+)\+(?<id>[\da-f]{8})\+(?<bytes>[\w+/=]+)\s*$/.exec(text);
+  const { name = '', id = '', bytes = '' } = match?.groups ?? {};
+  const raw = Buffer.from(bytes, 'base64');
+  if (raw[0] !== ED25519 || raw.length !== 33 || idOf(name, raw.subarray(1)).toString('hex') !== id) {
+    throw new TypeError(`"${text}" is not a public key of signed notes`);
+  }
+  const der = Buffer.concat([PUBLIC_DER, raw.subarray(1)]);
+  const publicKey = createPublicKey({ key: der, format: 'der', type: 'spki' });
+  return { name, id: Buffer.from(id, 'hex'), publicKey };
+}
+
+const rawPublic = (key: KeyObject) => key.export({ format: 'der', type: 'spki' }).subarray(PUBLIC_DER.length);
+
+const idOf = (name: string, publicKey: Buffer) =>
+  hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), Buffer.of(ED25519), publicKey]), 'buffer').subarray(
+    0,
+    ID_BYTES,
+  );
+
+/** Signs a text, which ends with a newline. */
+export function signNote(text: string, { name, privateKey, publicText }: LogKey): string {
+  const signature = sign(null, Buffer.from(text), privateKey);
+  const bytes = Buffer.concat([parseVerifier(publicText).id, signature]);
+  return `${text}\n— ${name} ${bytes.toString('base64')}\n`;
+}
+
+/** Whether a key has signed a note. Signatures of other keys are passed over. */
+export function isSignedBy(note: string, { name, id, publicKey }: NoteVerifier): boolean {
+  const end = note.lastIndexOf('\n\n');
+  const text = Buffer.from(note.slice(0, end + 1));
+  const signatures = note
+    .slice(end + 2)
+    .split('\n')
+    .filter((line) => line.startsWith(`— ${name} `))
+    .map((line) => Buffer.from(line.slice(`— ${name} `.length), 'base64'))
+    .filter((bytes) => bytes.subarray(0, ID_BYTES).equals(id));
+  const isValid = (bytes: Buffer) => verify(null, text, publicKey, bytes.subarray(ID_BYTES));
+  return signatures.length > 0 && signatures.every(isValid);
+}

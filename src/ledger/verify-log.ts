@@ -1,0 +1,173 @@
+import type { Db } from '../store/database.ts';
+import { ALL_SOURCES } from '../store/scope.ts';
+import { readSealState } from '../store/seal-log.ts';
+import {
+  countWaiting,
+  findMiscounted,
+  findStrayEvents,
+  readDroppedMonths,
+  readRuns,
+} from '../store/read-seals.ts';
+import type { SealRun } from '../store/read-seals.ts';
+import { positionSince } from '../store/read-log.ts';
+import type { Positions } from '../store/sealed-rows.ts';
+import type { Checkpoint } from './checkpoint.ts';
+import type { VerifyFinding } from './finding.ts';
+import { TILE_WIDTH } from './merkle-tree.ts';
+import { checkChunk, type Chunk, type RowResult } from './verify-rows.ts';
+import { createTreeCheck } from './verify-tree.ts';
+
+/** What to verify, and against which checkpoints that were kept elsewhere. */
+export interface VerifyOptions {
+  /** Rows received in this range only. The tree is always verified whole. */
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
+  /** Rows of this source only. */
+  readonly source?: string | undefined;
+  /** Hashes rows in this program, not in the database. */
+  readonly isFull?: boolean;
+  readonly anchors: readonly Checkpoint[];
+}
+
+/** What a verification has found. */
+export interface VerifySummary {
+  /** Leaves of the tree. */
+  readonly size: number;
+  readonly intact: number;
+  readonly expired: number;
+  readonly altered: number;
+  readonly missing: number;
+  readonly inserted: number;
+  readonly notSealedYet: number;
+  /** Checkpoints that the tree agrees with, and the time of the first one. */
+  readonly checkpoints: number;
+  readonly sealedSince: Date | undefined;
+  /** Anchors that the tree agrees with, and the size of the largest. */
+  readonly anchors: number;
+  readonly anchoredSize: number;
+}
+
+/** Leaves that are compared at once, and how many such chunks the database works on at a time. */
+const CHUNK = 32 * TILE_WIDTH;
+const AT_ONCE = 2;
+
+/**
+ * Verifies rows against leaves, leaves against the tree, the tree against its checkpoints and the anchors, and the counts
+ * of deliveries against rows. Calls back for each finding; memory does not grow with the log.
+ */
+export async function verifyLog(
+  db: Db,
+  options: VerifyOptions,
+  onFinding: (finding: VerifyFinding) => void,
+  onLeaves: (done: number) => void,
+): Promise<VerifySummary> {
+  const { size, sealed, logged } = await readSealState(db);
+  const counts = { intact: 0, EXPIRED: 0, ALTERED: 0, MISSING: 0, INSERTED: 0 };
+  const report = (finding: VerifyFinding) => {
+    counts[finding.state] += 1;
+    onFinding(finding);
+  };
+  const tree = createTreeCheck(db, size, options.anchors, report);
+  const choice = { ...options, positions: await positionsOf(db, options) };
+  const dropped = await readDroppedMonths(db);
+  for await (const { chunk, rows } of ahead(chunksOf(await readRuns(db), size, report), (chunk) =>
+    checkChunk(db, chunk, choice, dropped),
+  )) {
+    counts.intact += rows.intact;
+    for (const finding of rows.findings) report(finding);
+    await tree.append(rows.leaves);
+    onLeaves(chunk.leaf + chunk.count);
+  }
+  const { checkpoints, sealedSince, anchors, anchoredSize } = await tree.end();
+  const waiting = await verifyOthers(db, options, report);
+  const unsealed = logged.to - logged.from - (sealed.to - sealed.from);
+  return {
+    size,
+    intact: counts.intact,
+    expired: counts.EXPIRED,
+    altered: counts.ALTERED,
+    missing: counts.MISSING,
+    inserted: counts.INSERTED,
+    notSealedYet: Math.max(0, unsealed) + waiting,
+    checkpoints,
+    sealedSince,
+    anchors,
+    anchoredSize,
+  };
+}
+
+/** Rows that no leaf leads to. Returns how many the sequencer will still take. */
+async function verifyOthers(
+  db: Db,
+  { since, until, source }: VerifyOptions,
+  report: (finding: VerifyFinding) => void,
+): Promise<number> {
+  const scope = source === undefined ? ALL_SOURCES : [source];
+  for (const { receivedAt, ...event } of await findStrayEvents(db, scope, { since, until })) {
+    const detail = `it is not in the log; its time of arrival is ${receivedAt.toISOString()}`;
+    report({ state: 'INSERTED', subject: 'event', detail, ...event });
+  }
+  for (const one of await findMiscounted(db, scope, { since, until })) {
+    const { deliveryId, expected, events, duplicates, quarantined, found } = one;
+    const detail = `it counts ${expected} expected = ${events} events + ${duplicates} duplicates + ${quarantined} quarantined; the tables have ${found} of its events`;
+    report({ state: 'ALTERED', subject: 'delivery', detail, deliveryId, source: one.source });
+  }
+  return countWaiting(db, scope, { since, until });
+}
+
+async function positionsOf(db: Db, { since, until }: VerifyOptions): Promise<Positions> {
+  return {
+    from: since === undefined ? 0 : await positionSince(db, since),
+    to: until === undefined ? Number.MAX_SAFE_INTEGER : await positionSince(db, until),
+  };
+}
+
+/** The leaves of the tree in their order; each chunk is of consecutive events. Reports leaves that no run accounts for. */
+function* chunksOf(
+  runs: readonly SealRun[],
+  size: number,
+  report: (finding: VerifyFinding) => void,
+): Generator<Chunk> {
+  let next = 0;
+  for (const { firstLeaf, leaves, firstPosition } of [
+    ...runs,
+    { firstLeaf: size, leaves: 0, firstPosition: 0 },
+  ]) {
+    if (firstLeaf > next) {
+      const detail = 'the table log_seals does not say which rows they are of';
+      report({ state: 'MISSING', subject: 'leaves', detail, leaves: [next, firstLeaf] });
+      yield* pieces({ leaf: next, count: firstLeaf - next, position: undefined });
+    }
+    const end = Math.min(firstLeaf + leaves, size);
+    const skipped = Math.max(0, next - firstLeaf);
+    yield* pieces({
+      leaf: firstLeaf + skipped,
+      count: end - firstLeaf - skipped,
+      position: firstPosition + skipped,
+    });
+    next = Math.max(next, end);
+  }
+}
+
+function* pieces({ leaf, count, position }: Chunk): Generator<Chunk> {
+  for (let done = 0; done < count; done += CHUNK) {
+    const at = position === undefined ? undefined : position + done;
+    yield { leaf: leaf + done, count: Math.min(CHUNK, count - done), position: at };
+  }
+}
+
+/** Works on some chunks at a time, and yields the results in their order. */
+async function* ahead(
+  chunks: Iterable<Chunk>,
+  work: (chunk: Chunk) => Promise<RowResult>,
+): AsyncGenerator<{ readonly chunk: Chunk; readonly rows: RowResult }> {
+  const running: { readonly chunk: Chunk; readonly rows: Promise<RowResult> }[] = [];
+  for (const chunk of chunks) {
+    const rows = work(chunk);
+    rows.catch(() => undefined);
+    running.push({ chunk, rows });
+    const first = running.length > AT_ONCE ? running.shift() : undefined;
+    if (first !== undefined) yield { chunk: first.chunk, rows: await first.rows };
+  }
+  for (const { chunk, rows } of running) yield { chunk, rows: await rows };
+}

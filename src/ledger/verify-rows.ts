@@ -1,0 +1,129 @@
+import type { Db, Trx } from '../store/database.ts';
+import { readLeafHashes, readSalts, type DroppedMonth } from '../store/read-seals.ts';
+import { hashEvents, readingSealed, readSealedEvents } from '../store/sealed-rows.ts';
+import type { EventHashes, Positions, SealedEvent } from '../store/sealed-rows.ts';
+import type { VerifyFinding } from './finding.ts';
+import { hashAt, HASH_BYTES, leafHash } from './merkle-tree.ts';
+
+/** Consecutive leaves, and the position of the first one's event; undefined if that is not known. */
+export interface Chunk {
+  readonly leaf: number;
+  readonly count: number;
+  readonly position: number | undefined;
+}
+
+/** How the rows of a chunk compare with their leaves. */
+export interface RowResult {
+  /** The hashes of the chunk's leaves, as they are stored. */
+  readonly leaves: Buffer;
+  readonly intact: number;
+  readonly findings: readonly VerifyFinding[];
+}
+
+/** Which rows to compare. */
+export interface RowChoice {
+  readonly positions: Positions;
+  readonly source?: string | undefined;
+  /** Hashes rows in this program, not in the database. */
+  readonly isFull?: boolean | undefined;
+}
+
+const SALT_BYTES = 16;
+
+/** Compares the rows of a chunk with their leaves. Months that retention has dropped explain missing rows. */
+export async function checkChunk(
+  db: Db,
+  chunk: Chunk,
+  choice: RowChoice,
+  dropped: readonly DroppedMonth[],
+): Promise<RowResult> {
+  const { leaf, count, position } = chunk;
+  return readingSealed(db, async (trx) => {
+    const leaves = await readLeafHashes(trx, leaf, leaf + count);
+    const [from, to] = [
+      Math.max(position ?? 0, choice.positions.from),
+      Math.min((position ?? 0) + count, choice.positions.to),
+    ];
+    if (position === undefined || from >= to) return { leaves, intact: 0, findings: [] };
+    const skipped = from - position;
+    const salts = await readSalts(trx, leaf + skipped, leaf + skipped + to - from);
+    const hash = choice.isFull === true ? hashHere : hashEvents;
+    const found = await hash(trx, { from, to }, salts, choice.source);
+    const isDifferent = (at: number, index: number) =>
+      !hashAt(found.hashes, index).equals(hashAt(leaves, at - position));
+    const different = new Set(found.positions.filter(isDifferent));
+    const lost = choice.source === undefined ? without(from, to, found.positions) : [];
+    const leafOf = (at: number) => leaf + at - position;
+    const rows = await readDifferent(trx, different, choice.source);
+    const findings = [
+      ...lost.map((at) => lostEntry(at, leafOf(at))),
+      ...rows.map((row) => explain(row, leafOf(row.position), dropped)),
+    ];
+    return { leaves, intact: found.positions.length - different.size, findings };
+  });
+}
+
+/** Hashes rows in this program: the database only has to send them. */
+async function hashHere(trx: Trx, range: Positions, salts: Buffer, source?: string): Promise<EventHashes> {
+  const events = await readSealedEvents(trx, range, source);
+  const hashes = events.map(({ position, record }) => {
+    const at = (position - range.from) * SALT_BYTES;
+    return leafHash(Buffer.concat([salts.subarray(at, at + SALT_BYTES), Buffer.from(record ?? 'null')]));
+  });
+  return { hashes: Buffer.concat(hashes), positions: events.map(({ position }) => position) };
+}
+
+/** Reads the rows that differ, those beside each other together. */
+async function readDifferent(
+  trx: Trx,
+  different: ReadonlySet<number>,
+  source: string | undefined,
+): Promise<readonly SealedEvent[]> {
+  const rows: SealedEvent[] = [];
+  let range: Positions | undefined;
+  for (const position of [...different, Infinity]) {
+    if (range !== undefined && position > range.to + HASH_BYTES) {
+      rows.push(...(await readSealedEvents(trx, range, source)));
+      range = undefined;
+    }
+    range = { from: range?.from ?? position, to: position + 1 };
+  }
+  return rows.filter(({ position }) => different.has(position));
+}
+
+/** The positions of a range that are not in a list in ascending order. */
+function without(from: number, to: number, positions: readonly number[]): readonly number[] {
+  if (positions.length === to - from) return [];
+  const found = new Set(positions);
+  return Array.from({ length: to - from }, (_, index) => from + index).filter((at) => !found.has(at));
+}
+
+const lostEntry = (position: number, leaf: number): VerifyFinding => ({
+  state: 'MISSING',
+  subject: 'event',
+  detail: 'the log has no entry at this position',
+  position,
+  leaves: [leaf, leaf + 1],
+});
+
+function explain(
+  { record, position, eventId, occurredAt, source, messageType }: SealedEvent,
+  leaf: number,
+  dropped: readonly DroppedMonth[],
+): VerifyFinding {
+  const event = {
+    subject: 'event',
+    position,
+    eventId,
+    occurredAt,
+    source,
+    leaves: [leaf, leaf + 1],
+  } as const;
+  if (record !== null) return { state: 'ALTERED', detail: 'the row differs from its leaf', ...event };
+  const month = dropped.find(
+    (one) => one.messageType === messageType && one.from <= occurredAt && occurredAt < one.to,
+  );
+  return month === undefined
+    ? { state: 'MISSING', detail: 'the row is gone', ...event }
+    : { state: 'EXPIRED', detail: `retention dropped the month: gap ${month.record}`, ...event };
+}

@@ -1,0 +1,194 @@
+import { sql } from 'kysely';
+import { FAMILIES } from '../domain.ts';
+import { TABLE_OF } from '../message-types.ts';
+import type { Db } from './database.ts';
+import { inScope, type Scope } from './scope.ts';
+
+/** Consecutive leaves of the tree: those of consecutive events. */
+export interface SealRun {
+  readonly firstLeaf: number;
+  readonly leaves: number;
+  readonly version: number;
+  readonly firstPosition: number;
+}
+
+/** Reads which leaves are of which events, in the order of the tree. */
+export async function readRuns(db: Db): Promise<readonly SealRun[]> {
+  const { rows } = await sql<SealRun>`
+    select first_leaf::float8 as "firstLeaf", leaves::float8, version, first_position::float8 as "firstPosition"
+    from log_seals where kind = 'event' order by first_leaf`.execute(db);
+  return rows;
+}
+
+/** Reads the leaf of the event at a position; undefined while it is not sealed. */
+export async function leafOf(db: Db, position: number): Promise<number | undefined> {
+  const { rows } = await sql<{ leaf: number }>`
+    select (first_leaf + ${position}::bigint - first_position)::float8 as leaf from log_seals
+    where first_position <= ${position}::bigint and first_position + leaves > ${position}::bigint`.execute(
+    db,
+  );
+  return rows[0]?.leaf;
+}
+
+const TILE_LEAVES = 256;
+const HASH_BYTES = 32;
+const SALT_BYTES = 16;
+
+interface Piece {
+  readonly number: number;
+  readonly bytes: Buffer;
+}
+
+/** The bytes of leaves from a number of tiles; zeros where a tile or a part of it is missing. */
+function joined(pieces: readonly Piece[], from: number, to: number, width: number): Buffer {
+  const all = Buffer.alloc((to - from) * width);
+  for (const { number, bytes } of pieces) {
+    const skipped = Math.max(0, from - number * TILE_LEAVES) * width;
+    const at = Math.max(0, number * TILE_LEAVES - from) * width;
+    bytes.subarray(0, TILE_LEAVES * width).copy(all, at, skipped);
+  }
+  return all;
+}
+
+const tiles = (from: number, to: number) =>
+  sql`number between ${Math.floor(from / TILE_LEAVES)}::bigint and ${Math.floor((to - 1) / TILE_LEAVES)}::bigint`;
+
+/** The hashes of leaves from one up to, and without, another; zeros for those that are missing. */
+export async function readLeafHashes(db: Db, from: number, to: number): Promise<Buffer> {
+  const { rows } = await sql<Piece>`
+    select number::float8, hashes as bytes from log_hashes where level = 0 and ${tiles(from, to)}`.execute(
+    db,
+  );
+  return joined(rows, from, to, HASH_BYTES);
+}
+
+/** The salts of leaves from one up to, and without, another; zeros for those that are missing. */
+export async function readSalts(db: Db, from: number, to: number): Promise<Buffer> {
+  const { rows } = await sql<Piece>`
+    select number::float8, string_agg(coalesce(salt, decode(repeat('00', ${SALT_BYTES}::int), 'hex')), ''::bytea order by place) as bytes
+    from log_salts, unnest(salts) with ordinality as one (salt, place) where ${tiles(from, to)} group by number`.execute(
+    db,
+  );
+  return joined(rows, from, to, SALT_BYTES);
+}
+
+/** A month that retention dropped. */
+export interface DroppedMonth {
+  /** Number of its record among the gaps. */
+  readonly record: string;
+  readonly messageType: string;
+  readonly from: Date;
+  readonly to: Date;
+}
+
+/** Reads the months of events that retention has dropped. */
+export async function readDroppedMonths(db: Db): Promise<readonly DroppedMonth[]> {
+  const { rows } = await sql<DroppedMonth>`
+    select id::text as record, message_type as "messageType", began_at as from, ended_at as to
+    from gaps where reason = 'retention' order by id`.execute(db);
+  return rows;
+}
+
+/** Which rows to look at: those received in a time range, of the sources in the scope. */
+export interface RowFilter {
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
+}
+
+const received = ({ since, until }: RowFilter) => sql`received_at >= ${since ?? '-infinity'}::timestamptz
+  and received_at < ${until ?? 'infinity'}::timestamptz`;
+
+/** An event that is not in the log. */
+export interface StrayEvent {
+  readonly eventId: string;
+  readonly occurredAt: Date;
+  readonly receivedAt: Date;
+  readonly source: string;
+}
+
+/**
+ * The sequencer will still take the row: a later transaction of this server stored it, it waits for events that were
+ * received before it, or it was stored before there was a log. After a move, the server's ids say nothing yet.
+ */
+const IS_WAITING = sql`(xid >= next_xid and id > earlier_id
+    and (xid >= held_xid or received_at > last_received)
+    and (xid < pg_snapshot_xmax(pg_current_snapshot())
+      or server <> (select system_identifier from pg_control_system())::text)
+  or coalesce((xid, id) <= (old_xid, old_id) and id <= old_id_limit, false))`;
+
+/** Counts the events that the sequencer will still take. */
+export async function countWaiting(db: Db, scope: Scope, filter: RowFilter): Promise<number> {
+  const counts = FAMILIES.map(
+    (family) => sql`
+      select count(*) as waiting from ${sql.table(TABLE_OF[family])} cross join log_state
+      where ${IS_WAITING} and ${received(filter)} and ${inScope(scope)}`,
+  );
+  const { rows } = await sql<{ waiting: number }>`
+    select sum(waiting)::float8 as waiting from (${sql.join(counts, sql` union all `)}) as counts`.execute(
+    db,
+  );
+  return rows[0]?.waiting ?? 0;
+}
+
+/** Finds events that are not in the log, and that the sequencer does not take: this program has not stored them. */
+export async function findStrayEvents(
+  db: Db,
+  scope: Scope,
+  filter: RowFilter,
+): Promise<readonly StrayEvent[]> {
+  const found: StrayEvent[] = [];
+  for (const family of FAMILIES) {
+    const { rows } = await sql<StrayEvent>`
+      select row.event_id as "eventId", row.occurred_at as "occurredAt", received_at as "receivedAt", source
+      from ${sql.table(TABLE_OF[family])} as row cross join log_state
+      where not ${IS_WAITING} and ${received(filter)} and ${inScope(scope)}
+        and not exists (
+          select from (
+            select unnest(event_ids) as event_id, unnest(occurred_at) as occurred_at from log_tiles
+          ) as entry where entry.event_id = row.event_id and entry.occurred_at = row.occurred_at)`.execute(
+      db,
+    );
+    found.push(...rows);
+  }
+  return found;
+}
+
+/** A delivery whose counts differ from the rows. */
+export interface MiscountedDelivery {
+  readonly deliveryId: string;
+  readonly receivedAt: Date;
+  readonly source: string;
+  readonly expected: number;
+  readonly events: number;
+  readonly duplicates: number;
+  readonly quarantined: number;
+  /** Rows that the tables have. */
+  readonly found: number;
+}
+
+/**
+ * Compares the counts of deliveries with each other and with the rows of their events. Fewer rows than counted are no
+ * difference where retention has dropped events of the type since.
+ */
+export async function findMiscounted(
+  db: Db,
+  scope: Scope,
+  filter: RowFilter,
+): Promise<readonly MiscountedDelivery[]> {
+  const events = FAMILIES.map((family) => sql`select delivery_id from ${sql.table(TABLE_OF[family])}`);
+  const { rows } = await sql<MiscountedDelivery>`
+    select delivery_id as "deliveryId", received_at as "receivedAt", source, expected_count as expected,
+      event_count as events, duplicate_count as duplicates, quarantined_count as quarantined,
+      coalesce(found, 0)::float8 as found
+    from deliveries left join (
+      select delivery_id, count(*) as found from (${sql.join(events, sql` union all `)}) as events group by delivery_id
+    ) as counted using (delivery_id)
+    where ${received(filter)} and ${inScope(scope)} and (
+      expected_count <> event_count + duplicate_count + quarantined_count
+      or coalesce(found, 0) > event_count
+      or coalesce(found, 0) < event_count and not exists (
+        select from gaps where reason = 'retention' and gaps.message_type = deliveries.message_type
+          and (origin = 'backfill' or received_at < ended_at + interval '31 days')))
+    order by received_at`.execute(db);
+  return rows;
+}

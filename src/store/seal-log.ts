@@ -1,0 +1,142 @@
+import { sql } from 'kysely';
+import type { Db, Trx } from './database.ts';
+import type { Positions } from './sealed-rows.ts';
+
+/** How much is sealed, and how much the log has. */
+export interface SealState {
+  /** Leaves of the tree. */
+  readonly size: number;
+  /** The sealed events: from this position on, up to and without the next one. */
+  readonly sealed: Positions;
+  /** The events in the log. */
+  readonly logged: Positions;
+}
+
+interface StateRow {
+  readonly size: number;
+  readonly sealed_from: number;
+  readonly sealed_to: number;
+  readonly logged_from: number;
+  readonly logged_to: number;
+}
+
+/** Reads how much is sealed. */
+export async function readSealState(db: Db): Promise<SealState> {
+  const { rows } = await sql<StateRow>`
+    select size::float8, seal.first_position::float8 as sealed_from, seal.next_position::float8 as sealed_to,
+      log.first_position::float8 as logged_from, log.next_position::float8 as logged_to
+    from log_seal_state as seal cross join log_state as log`.execute(db);
+  const [row] = rows;
+  if (row === undefined) throw new TypeError('the table log_seal_state has no row');
+  return {
+    size: row.size,
+    sealed: { from: row.sealed_from, to: row.sealed_to },
+    logged: { from: row.logged_from, to: row.logged_to },
+  };
+}
+
+/** Runs work as the only process that seals. Undefined, with nothing done, while another one does. */
+export async function whileSealing<T>(
+  db: Db,
+  work: (trx: Trx, state: SealState) => Promise<T>,
+): Promise<T | undefined> {
+  return db.transaction().execute(async (trx) => {
+    const locked = await sql`select from log_seal_state for update skip locked`.execute(trx);
+    return locked.rows.length === 0 ? undefined : work(trx, await readSealState(trx));
+  });
+}
+
+/** Hashes to add to a tile, behind those that it has. */
+export interface TilePiece {
+  readonly level: number;
+  readonly number: number;
+  readonly hashes: Buffer;
+}
+
+/** Leaves that were computed for consecutive events, and the nodes that they add to the tree. */
+export interface NewLeaves {
+  readonly positions: Positions;
+  readonly version: number;
+  /** Size of the tree before them. */
+  readonly firstLeaf: number;
+  readonly tiles: readonly TilePiece[];
+  /** 16 bytes each, one after another. */
+  readonly salts: Buffer;
+}
+
+/** Adds leaves to the tree, in the transaction of `whileSealing`. */
+export async function addLeaves(trx: Trx, leaves: NewLeaves): Promise<void> {
+  const { firstLeaf, positions, version, tiles, salts } = leaves;
+  const count = positions.to - positions.from;
+  // Consecutive events share one row.
+  const { numAffectedRows } = await sql`
+    update log_seals set leaves = leaves + ${count}::bigint
+    where first_leaf = (select max(first_leaf) from log_seals) and version = ${version}::int
+      and first_leaf + leaves = ${firstLeaf}::bigint and first_position + leaves = ${positions.from}::bigint`.execute(
+    trx,
+  );
+  if (numAffectedRows === 0n) {
+    await sql`
+      insert into log_seals (first_leaf, leaves, kind, version, first_position)
+      values (${firstLeaf}::bigint, ${count}::bigint, 'event', ${version}::int, ${positions.from}::bigint)`.execute(
+      trx,
+    );
+  }
+  await sql`
+    insert into log_hashes (level, number, hashes)
+    select * from unnest(${tiles.map(({ level }) => level)}::int[], ${tiles.map(({ number }) => number)}::bigint[],
+      ${tiles.map(({ hashes }) => hashes)}::bytea[])
+    on conflict (level, number) do update set hashes = log_hashes.hashes || excluded.hashes`.execute(trx);
+  await sql`
+    insert into log_salts (number, salts)
+    select (${firstLeaf}::bigint + leaf) / 256,
+      array_agg(substring(${salts}::bytea from leaf * 16 + 1 for 16) order by leaf)
+    from generate_series(0, ${count}::int - 1) as leaf group by 1
+    on conflict (number) do update set salts = log_salts.salts || excluded.salts`.execute(trx);
+  await sql`
+    update log_seal_state set size = ${firstLeaf + count}::bigint,
+      first_position = least(first_position, ${positions.from}::bigint),
+      next_position = greatest(next_position, ${positions.to}::bigint)`.execute(trx);
+}
+
+/** Reads the hashes of a tile one after another: fewer than 256 if it is the last one of its level. */
+export async function readTile(db: Db, level: number, number: number): Promise<Buffer> {
+  const { rows } = await sql<{ hashes: Buffer }>`
+    select hashes from log_hashes where level = ${level} and number = ${number}`.execute(db);
+  return rows[0]?.hashes ?? Buffer.alloc(0);
+}
+
+/** A signed head of the tree. */
+export interface StoredCheckpoint {
+  readonly size: number;
+  readonly madeAt: Date;
+  readonly note: string;
+  /** The key that verifies the signature. */
+  readonly publicKey: string;
+}
+
+/** Stores a checkpoint. One of the same size stays. */
+export async function addCheckpoint(trx: Trx, checkpoint: StoredCheckpoint): Promise<void> {
+  const { size, madeAt, note, publicKey } = checkpoint;
+  await sql`
+    insert into log_checkpoints (size, made_at, note, public_key)
+    values (${size}::bigint, ${madeAt}, ${note}, ${publicKey}) on conflict do nothing`.execute(trx);
+}
+
+/** Reads the latest checkpoint. */
+export async function latestCheckpoint(db: Db): Promise<StoredCheckpoint | undefined> {
+  return (await readCheckpoints(db, sql`order by size desc limit 1`))[0];
+}
+
+/** Reads the first `limit` checkpoints of trees larger than a size. */
+export async function checkpointsAfter(db: Db, size: number, limit: number) {
+  return readCheckpoints(db, sql`where size > ${size}::bigint order by size limit ${limit}`);
+}
+
+async function readCheckpoints(db: Db, which: ReturnType<typeof sql>): Promise<readonly StoredCheckpoint[]> {
+  const { rows } = await sql<StoredCheckpoint>`
+    select size::float8, made_at as "madeAt", note, public_key as "publicKey" from log_checkpoints ${which}`.execute(
+    db,
+  );
+  return rows;
+}

@@ -1,0 +1,147 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { OutageError } from '../../../src/errors.ts';
+import type { Message, Sender } from '../../../src/forward/sender.ts';
+import { RELP_WINDOW } from '../../../src/forward/senders/relp.ts';
+import { SENDER_TYPES } from '../../../src/forward/senders/sender-types.ts';
+import { freePort } from '../../support/free-port.ts';
+import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
+import type { TestCertificate } from '../../support/certificates.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { storedEvent } from '../senders/messages.ts';
+import { findProgram } from './find-program.ts';
+import { FORMATS_UNDER_TEST } from './formats-under-test.ts';
+import type { FormatUnderTest } from './formats-under-test.ts';
+import { hardText } from './hard-texts.ts';
+import type { Receiver } from './receiver.ts';
+import { missingOfRsyslog, startRelpReceiver, type RelpPorts } from './rsyslog.ts';
+
+/** `npm run test:siem` sends 10,000 a format, the whole suite fewer. */
+const EVENTS = Number(process.env['SIEM_TEST_EVENTS'] ?? 500);
+const BATCH = 500;
+/** `RELP_KILLS=50 npm run test:siem` kills more often. */
+const KILLS = Number(process.env['RELP_KILLS'] ?? 5);
+const EVENTS_PER_KILL = 2_000;
+
+/** Events with numbers that no other test uses. */
+let used = 0;
+function hardMessages(count: number, { write }: FormatUnderTest, large: boolean): Message[] {
+  return Array.from({ length: count }, (_, index) => {
+    const event = storedEvent(used++, hardText(index, large));
+    return { event, text: write(event) };
+  });
+}
+
+const idsOf = (messages: readonly Message[]) => messages.map(({ event }) => event.eventId);
+
+/** Sends batch by batch, each again after an outage, as the forwarder does. Returns how many outages there were. */
+async function sendAll(sender: Sender, messages: readonly Message[]): Promise<number> {
+  let outages = 0;
+  for (let at = 0; at < messages.length; at += BATCH) {
+    await waitFor(async () => {
+      try {
+        expect(await sender.send(messages.slice(at, at + BATCH))).toEqual([]);
+        return true;
+      } catch (error) {
+        if (!(error instanceof OutageError)) throw error;
+        outages++;
+        return false;
+      }
+    });
+  }
+  return outages;
+}
+
+const program = findProgram('rsyslogd');
+const missing =
+  program === undefined
+    ? 'rsyslogd is not installed'
+    : hasOpenssl
+      ? missingOfRsyslog(program)
+      : 'openssl is not installed';
+const reason = missing === undefined ? '' : ` (skipped: ${missing})`;
+
+describe.skipIf(missing !== undefined)(`rsyslog as RELP receiver${reason}`, () => {
+  let directory: string;
+  let certificates: { server: TestCertificate; client: TestCertificate };
+  let receiver: Receiver<keyof RelpPorts>;
+
+  beforeAll(async () => {
+    directory = mkdtempSync(path.join(os.tmpdir(), 'xiq-sink-relp-'));
+    certificates = { server: makeCertificate('IP:127.0.0.1'), client: makeCertificate('DNS:sink.test') };
+    const ports = { tcp: await freePort(), tls: await freePort() };
+    receiver = await startRelpReceiver(program ?? '', directory, ports, certificates);
+  });
+  afterAll(async () => {
+    await receiver.stop();
+    certificates.server[Symbol.dispose]();
+    certificates.client[Symbol.dispose]();
+    rmSync(directory, { recursive: true });
+  });
+
+  function senderOf(type: 'relp' | 'relp+tls'): Sender {
+    const given = { host: '127.0.0.1', hostname: 'sink.test' };
+    const { server, client } = certificates;
+    const tls = { ca: server.cert, certificate: client.cert, key: client.key };
+    const sender =
+      type === 'relp'
+        ? SENDER_TYPES.relp.create({ ...given, port: receiver.ports.tcp })
+        : SENDER_TYPES['relp+tls'].create({ ...given, port: receiver.ports.tls, tls });
+    onTestFinished(() => sender.close());
+    return sender;
+  }
+
+  describe.each(FORMATS_UNDER_TEST)('$name', (format) => {
+    test.each(['relp', 'relp+tls'] as const)(
+      'every event arrives once, in order, as it is: %s',
+      async (type) => {
+        const messages = hardMessages(EVENTS, format, true);
+        const since = receiver.received().length;
+        expect(await sendAll(senderOf(type), messages)).toBe(0);
+
+        // An accepted event is written: there is nothing to wait for.
+        const received = receiver.received().slice(since);
+        expect(received.map(({ event_id }) => event_id)).toEqual(idsOf(messages));
+        expect(received.map(({ text }) => format.read(text))).toEqual(
+          messages.map(({ event }) => format.expected(event)),
+        );
+        expect(received[0]).toMatchObject({
+          host: 'sink.test',
+          message_type: 'AUDIT_LOG_ALL',
+          priority: '134',
+        });
+      },
+    );
+  });
+
+  test.for(['relp', 'relp+tls'] as const)(
+    `nothing is lost and the order is kept when it is killed ${KILLS} times: %s`,
+    { timeout: KILLS * 10_000 + 30_000 },
+    async (type, { annotate }) => {
+      const [format] = FORMATS_UNDER_TEST;
+      if (format === undefined) throw new Error('there is no format');
+      // A long line goes to the file in several writes: a kill between two of them would leave half a line there.
+      const messages = hardMessages((KILLS + 1) * EVENTS_PER_KILL, format, false);
+      const since = receiver.received().length;
+      const sending = sendAll(senderOf(type), messages);
+      for (let kill = 1; kill <= KILLS; kill++) {
+        await waitFor(() => receiver.received().length - since >= kill * EVENTS_PER_KILL);
+        await receiver.kill();
+        await receiver.start();
+      }
+      const outages = await sending;
+
+      const received = receiver
+        .received()
+        .slice(since)
+        .map(({ event_id }) => event_id);
+      expect([...new Set(received)]).toEqual(idsOf(messages));
+      const doubles = received.length - messages.length;
+      expect(outages).toBeGreaterThanOrEqual(KILLS);
+      expect(doubles).toBeLessThanOrEqual(KILLS * RELP_WINDOW);
+      await annotate(`${KILLS} kills, ${outages} outages, ${messages.length} events, ${doubles} twice`);
+    },
+  );
+});

@@ -1,0 +1,321 @@
+import { mkdtemp, readFile, stat, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseCheckpoints } from '../../src/ledger/checkpoint.ts';
+import type { VerifyFinding } from '../../src/ledger/finding.ts';
+import { proveEvent } from '../../src/ledger/prove-event.ts';
+import { createSealer } from '../../src/ledger/sealer.ts';
+import { isSignedBy, parseVerifier, type LogKey } from '../../src/ledger/signed-note.ts';
+import { verifyLog, type VerifyOptions } from '../../src/ledger/verify-log.ts';
+import { keepLogKey, readLogKey } from '../../src/serve/log-key.ts';
+import { openDatabase, type Db } from '../../src/store/database.ts';
+import { readInstallation } from '../../src/store/installation.ts';
+import { latestCheckpoint, readSealState } from '../../src/store/seal-log.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
+import { searchEvents } from '../../src/store/search-events.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { freely } from '../support/tamper.ts';
+import { buildForeignCheck, hasGo } from '../support/foreign-log.ts';
+import { endOfProgram } from '../support/program.ts';
+import { untilSeen } from '../support/until-seen.ts';
+import { STORED, storeVariedEvents } from '../store/varied-events.ts';
+
+let test: TestDatabase;
+let service: Db;
+let directory: string;
+let keyFile: string;
+let key: LogKey;
+let anchor: string;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  service = openDatabase(test.databaseUrl, () => undefined);
+  directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-seal-'));
+  keyFile = path.join(directory, 'data', 'log-key');
+  key = await keepLogKey(keyFile, (await readInstallation(service)).id);
+  await storeVariedEvents(test.db);
+  await sealAll();
+  anchor = (await latestCheckpoint(service))?.note ?? '';
+});
+afterAll(async () => {
+  await service.destroy();
+  await test.drop();
+});
+
+async function sealAll(): Promise<void> {
+  await untilSeen(test.db);
+  const sealer = createSealer(service, key);
+  while ((await sealer.seal()) === 'more');
+  await sealer.checkpoint();
+}
+
+async function verifyAll(options: Partial<VerifyOptions> = {}) {
+  const findings: VerifyFinding[] = [];
+  const summary = await verifyLog(
+    service,
+    { anchors: parseCheckpoints(anchor), ...options },
+    (finding) => findings.push(finding),
+    () => undefined,
+  );
+  return { summary, findings };
+}
+
+/** Tables that the changes below are made in. */
+const CHANGED = [
+  'audit_events',
+  'deliveries',
+  'log_tiles',
+  'log_hashes',
+  'log_salts',
+  'log_checkpoints',
+  'log_seal_state',
+];
+
+/** Does what a superuser can do, looks, and undoes it. */
+async function tampered(change: ReturnType<typeof sql>, look: () => Promise<void>): Promise<void> {
+  await sql`create schema kept`.execute(test.db);
+  for (const table of CHANGED) await sql.raw(`create table kept.${table} as table ${table}`).execute(test.db);
+  try {
+    await freely(test.db, (trx) => change.execute(trx));
+    await look();
+  } finally {
+    await freely(test.db, async (trx) => {
+      for (const table of CHANGED) {
+        await sql.raw(`delete from ${table}`).execute(trx);
+        await sql.raw(`insert into ${table} select * from kept.${table}`).execute(trx);
+      }
+    });
+    await sql`drop schema kept cascade`.execute(test.db);
+  }
+}
+
+const oneAudit = sql`(select event_id from audit_events order by id limit 1 offset 7)`;
+
+describe('the seal', () => {
+  it('has a leaf for each event, and a signed checkpoint', async () => {
+    const { size, sealed, logged } = await readSealState(service);
+    expect(size).toBe(STORED);
+    expect(sealed).toEqual(logged);
+    expect(isSignedBy(anchor, parseVerifier(key.publicText))).toBe(true);
+    expect(parseCheckpoints(anchor)).toMatchObject([{ origin: key.name, size: STORED }]);
+  });
+
+  it('signs with a key that only its owner may read, and that stays', async () => {
+    expect((await stat(keyFile)).mode & 0o777).toBe(0o600);
+    expect((await readLogKey(keyFile))?.publicText).toBe(key.publicText);
+    await writeFile(path.join(directory, 'damaged'), 'PRIVATE+KEY+x');
+    await expect(readLogKey(path.join(directory, 'damaged'))).rejects.toThrow('LOG_KEY_FILE');
+  });
+
+  it('keeps salts from the role that may only read', async () => {
+    const reader = openDatabase(test.readerUrl, () => undefined);
+    await expect(sql`select from log_salts`.execute(reader)).rejects.toThrow('permission denied');
+    await sql`select from log_hashes, log_checkpoints, log_seals`.execute(reader);
+    await reader.destroy();
+  });
+
+  it('is the same whether the database or this program hashes', async () => {
+    for (const isFull of [false, true]) {
+      const { summary, findings } = await verifyAll({ isFull });
+      expect(findings).toEqual([]);
+      expect(summary).toMatchObject({
+        intact: STORED,
+        size: STORED,
+        checkpoints: 1,
+        anchors: 1,
+        anchoredSize: STORED,
+      });
+    }
+  });
+
+  it('does not depend on the settings of a session', async () => {
+    const other = new URL(test.databaseUrl);
+    other.searchParams.set('options', '-c timezone=Asia/Tokyo -c datestyle=german -c extra_float_digits=-3');
+    const db = openDatabase(other.href, () => undefined);
+    const summary = await verifyLog(
+      db,
+      { anchors: [] },
+      (finding) => expect(finding).toBeUndefined(),
+      () => undefined,
+    );
+    expect(summary.intact).toBe(STORED);
+    await db.destroy();
+  });
+
+  it('is of one source, or of a time', async () => {
+    expect((await verifyAll({ source: 'branch' })).summary).toMatchObject({ intact: STORED / 2, missing: 0 });
+    expect((await verifyAll({ since: new Date(Date.now() + 60_000) })).summary).toMatchObject({
+      intact: 0,
+      altered: 0,
+    });
+  });
+});
+
+describe('verify', () => {
+  it('names a row whose column or payload was changed', async () => {
+    await tampered(
+      sql`update audit_events set user_name = 'nobody' where event_id = ${oneAudit}`,
+      async () => {
+        const { findings } = await verifyAll();
+        expect(findings).toMatchObject([{ state: 'ALTERED', subject: 'event' }]);
+        const { rows } =
+          await sql`select from audit_events where event_id = ${findings[0]?.eventId} and user_name = 'nobody'`.execute(
+            test.db,
+          );
+        expect(rows.length).toBe(1);
+      },
+    );
+    await tampered(
+      sql`update audit_events set payload = payload || '{"x": 1}' where event_id = ${oneAudit}`,
+      async () => expect((await verifyAll({ isFull: true })).findings).toMatchObject([{ state: 'ALTERED' }]),
+    );
+  });
+
+  it('names a row that was deleted, and the delivery that counts it', async () => {
+    await tampered(sql`delete from audit_events where event_id = ${oneAudit}`, async () => {
+      const { findings } = await verifyAll();
+      expect(findings).toMatchObject([
+        { state: 'MISSING', subject: 'event' },
+        { state: 'ALTERED', subject: 'delivery' },
+      ]);
+    });
+  });
+
+  it('calls a row expired when retention dropped its month', async () => {
+    const month = sql`insert into gaps (message_type, began_at, ended_at, reason)
+      values ('AUDIT_LOG_ALL', '2000-01-01', '2100-01-01', 'retention')`;
+    await month.execute(test.db);
+    await tampered(sql`delete from audit_events where event_id = ${oneAudit}`, async () =>
+      expect((await verifyAll()).findings).toMatchObject([{ state: 'EXPIRED', subject: 'event' }]),
+    );
+    await sql`delete from gaps where reason = 'retention'`.execute(test.db);
+  });
+
+  it('tells rows that were inserted from those that are not sealed yet', async () => {
+    const copy = (id: string, xid: string) => sql`
+      insert into audit_events (id, xid, event_id, delivery_id, occurred_at, received_at, source, message_type, origin, payload)
+      select ${sql.raw(id)}, ${sql.raw(xid)}, gen_random_uuid(), gen_random_uuid(), occurred_at, received_at, source, message_type, origin, payload
+      from audit_events limit 1`;
+    await tampered(copy('id', 'xid'), async () =>
+      expect((await verifyAll()).findings).toMatchObject([{ state: 'INSERTED', subject: 'event' }]),
+    );
+    // An id of a transaction that has not begun yet.
+    await tampered(copy("nextval('events_id_seq')", "'4000000000'::xid8"), async () =>
+      expect((await verifyAll()).findings).toMatchObject([{ state: 'INSERTED', subject: 'event' }]),
+    );
+    await tampered(copy("nextval('events_id_seq')", 'pg_current_xact_id()'), async () => {
+      const { summary, findings } = await verifyAll();
+      expect(findings).toEqual([]);
+      expect(summary.notSealedYet).toBe(1);
+    });
+  });
+
+  it('names the leaves when the tree was made anew, and refuses to sign it', async () => {
+    const forged = sql`update log_hashes set hashes = overlay(hashes placing '\\x00'::bytea from 5) where level = 0 and number = 1`;
+    await tampered(forged, async () => {
+      const { findings } = await verifyAll();
+      expect(findings).toContainEqual(expect.objectContaining({ subject: 'leaves', leaves: [256, 512] }));
+      expect(findings).toContainEqual(expect.objectContaining({ subject: 'anchor', leaves: [0, STORED] }));
+      expect(findings).toContainEqual(
+        expect.objectContaining({ state: 'ALTERED', subject: 'event', leaves: [256, 257] }),
+      );
+    });
+    const cut = sql`update log_seal_state set size = 100`;
+    await tampered(cut, async () => {
+      expect((await verifyAll()).findings).toContainEqual(
+        expect.objectContaining({ state: 'MISSING', subject: 'anchor', leaves: [100, STORED] }),
+      );
+      await expect(createSealer(service, key).checkpoint()).rejects.toThrow('run verify');
+    });
+  });
+
+  it('names a forged checkpoint', async () => {
+    const forged = sql`update log_checkpoints set note = replace(note, 'time 2', 'time 3')`;
+    await tampered(forged, async () =>
+      expect((await verifyAll()).findings).toMatchObject([{ state: 'ALTERED', subject: 'checkpoint' }]),
+    );
+  });
+
+  it('is a command', async () => {
+    const file = path.join(directory, 'anchor.txt');
+    await writeFile(file, anchor);
+    const run = (...args: string[]) =>
+      endOfProgram({ DATABASE_URL: test.databaseUrl, DATA_DIR: directory }, 'verify', ...args);
+    const good = await run('--against', file);
+    expect(good.stdout.toString()).toContain(`${STORED} intact, 0 expired, 0 ALTERED`);
+    expect(good.stdout.toString()).toContain('agrees with 1 of 1 anchor');
+    expect(good.code).toBe(0);
+    await tampered(sql`delete from audit_events where event_id = ${oneAudit}`, async () => {
+      const bad = await run('--json');
+      const lines = bad.stdout
+        .toString()
+        .trim()
+        .split('\n')
+        .map((line): unknown => JSON.parse(line));
+      expect(lines[0]).toMatchObject({ state: 'MISSING', subject: 'event' });
+      expect(lines.at(-1)).toMatchObject({ missing: 1, altered: 1 });
+      expect(bad.code).toBe(1);
+    });
+    await writeFile(file, anchor.replaceAll('xiq-sink/', 'other/'));
+    expect((await run('--against', file)).code).toBe(2);
+    expect((await run('--against', path.join(directory, 'none'))).code).toBe(2);
+  });
+});
+
+describe('prove', () => {
+  it('proves an event, and says so of one that was changed', async () => {
+    const events = await searchEvents(service, ALL_SOURCES, {}, { limit: 30 });
+    for (const event of events) expect((await proveEvent(service, event)).size).toBe(STORED);
+    const { rows } = await sql<{ id: string }>`select ${oneAudit} as id`.execute(test.db);
+    const audit = await searchEvents(
+      service,
+      ALL_SOURCES,
+      { messageTypes: ['AUDIT_LOG_ALL'] },
+      { limit: 100 },
+    );
+    const changed = audit.find(({ eventId }) => eventId === rows[0]?.id) ?? audit[0];
+    await tampered(sql`update audit_events set code = 1 where event_id = ${oneAudit}`, async () => {
+      const proving = audit.map((event) => proveEvent(service, event).catch(String));
+      const refused = (await Promise.all(proving)).filter((result) => typeof result === 'string');
+      expect(refused).toEqual([expect.stringMatching(`${changed?.eventId} is not what was sealed`)]);
+    });
+  });
+
+  it.skipIf(!hasGo())('writes a file that Go accepts (golang-go, golang-golang-x-mod-dev)', async () => {
+    const events = await searchEvents(service, ALL_SOURCES, {}, { limit: 1 });
+    const output = path.join(directory, 'event.tlog-proof');
+    const { code } = await endOfProgram(
+      { DATABASE_URL: test.databaseUrl, DATA_DIR: directory },
+      'prove',
+      events[0]?.eventId ?? '',
+      '--output',
+      output,
+    );
+    expect(code).toBe(0);
+    const proof = await readFile(output, 'utf8');
+    expect(proof).toMatch(/^c2sp\.org\/tlog-proof@v1\nextra /);
+    const check = buildForeignCheck();
+    expect(check({ PublicKey: key.publicText, TlogProofs: [proof] })).toContain('1 files');
+    const [, extra = ''] = proof.split('\n');
+    const forged = proof.replace(extra, `${extra.slice(0, -4)}AAAA`);
+    expect(() => check({ PublicKey: key.publicText, TlogProofs: [forged] })).toThrow('tlog-proof');
+  });
+});
+
+describe('sealing', () => {
+  it('leaves the processor to a burst of events, and seals them when it is over', async () => {
+    const sealer = createSealer(service, key);
+    while ((await sealer.seal()) === 'more');
+    const { size } = await readSealState(service);
+    await sql`
+      insert into audit_events (occurred_at, received_at, event_id, delivery_id, source, message_type, origin, payload)
+      select '2026-03-01T09:00:00Z', now(), gen_random_uuid(), gen_random_uuid(), 's', 'AUDIT_LOG_ALL', 'webhook', '{}'
+      from generate_series(1, 5000)`.execute(test.db);
+    await untilSeen(test.db);
+    expect(await sealer.seal()).toBe('done');
+    expect((await readSealState(service)).size).toBe(size);
+    while ((await sealer.seal()) === 'more');
+    expect((await readSealState(service)).size).toBe(size + 5_000);
+  });
+});

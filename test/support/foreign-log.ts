@@ -1,0 +1,36 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+/** Debian's golang-golang-x-mod-dev puts its sources here. */
+const GO_PATH = '/usr/share/gocode';
+const PROGRAM = path.resolve(import.meta.dirname, '../ledger/foreign/main.go');
+
+/** What Go's packages for transparency logs check. Hashes are in base64. */
+export interface ForeignInput {
+  readonly PublicKey: string;
+  readonly Notes?: readonly string[];
+  readonly Inclusion?: readonly object[];
+  readonly Consistency?: readonly object[];
+  readonly TlogProofs?: readonly string[];
+}
+
+const environment = (directory: string) => ({
+  PATH: process.env['PATH'],
+  GO111MODULE: 'off',
+  GOPATH: GO_PATH,
+  GOCACHE: path.join(directory, 'cache'),
+});
+
+/** Whether Go and its package x/mod are installed: golang-go and golang-golang-x-mod-dev. */
+export const hasGo = () =>
+  spawnSync('go', ['list', 'golang.org/x/mod/sumdb/tlog'], { env: environment(os.tmpdir()) }).status === 0;
+
+/** Builds the checker. The result runs it, and throws with its message if it refuses anything. */
+export function buildForeignCheck(): (input: ForeignInput) => string {
+  const directory = mkdtempSync(path.join(os.tmpdir(), 'xiq-sink-go-'));
+  const binary = path.join(directory, 'check');
+  execFileSync('go', ['build', '-o', binary, PROGRAM], { env: environment(directory) });
+  return (input) => execFileSync(binary, { input: JSON.stringify(input), stdio: 'pipe' }).toString();
+}
