@@ -38,6 +38,13 @@ export interface Config {
   readonly dataDir: string;
   /** The file of the key that signs the checkpoints of the log. Undefined: one in `dataDir`. */
   readonly logKeyFile: string | undefined;
+  /** Where checkpoints of the log are kept outside of the database. */
+  readonly anchors: {
+    readonly file: string | undefined;
+    readonly url: string | undefined;
+    readonly timestampUrl: string | undefined;
+    readonly witnesses: readonly { readonly publicKey: string; readonly url: string }[];
+  };
   readonly host: string;
   readonly port: number;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
@@ -121,6 +128,12 @@ export function loadConfig(
     queuePrefix: settings.QUEUE_PREFIX,
     dataDir: path.resolve(settings.DATA_DIR),
     logKeyFile: settings.LOG_KEY_FILE,
+    anchors: {
+      file: settings.ANCHOR_FILE,
+      url: settings.ANCHOR_URL,
+      timestampUrl: settings.TIMESTAMP_URL,
+      witnesses: settings.WITNESSES ?? [],
+    },
     host: settings.HOST,
     port: settings.PORT,
     tls:
@@ -193,6 +206,7 @@ export function maskConfig(config: Config): Record<string, unknown> {
         ? 'in Postgres'
         : `${maskRedisUrl(config.redisUrl)}, prefix ${config.queuePrefix}`,
     dataDir: config.dataDir,
+    anchors: describeAnchors(config.anchors),
     listen: `${config.tls === undefined ? 'http' : 'https'}://${config.host}:${config.port}`,
     admin: `${config.admin.host}:${config.admin.port}, ${config.admin.token === undefined ? 'this machine only' : 'with token'}`,
     openIdConnect: config.openId && describeOpenId(config.openId),
@@ -216,6 +230,12 @@ export function maskConfig(config: Config): Record<string, unknown> {
     migrates: config.migrates,
     logLevel: config.logLevel,
   };
+}
+
+function describeAnchors({ file, url, timestampUrl, witnesses }: Config['anchors']): readonly string[] {
+  return [file, url && new URL(url).origin, timestampUrl, ...witnesses.map((witness) => witness.url)].filter(
+    (one) => one !== undefined,
+  );
 }
 
 function describeSource({ name, secrets, cloud, messageTypes }: SourceConfig): string {

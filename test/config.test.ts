@@ -49,6 +49,7 @@ describe('defaults', () => {
       redisUrl: undefined,
       queuePrefix: 'bull',
       dataDir: path.resolve('data'),
+      anchors: { file: undefined, url: undefined, timestampUrl: undefined, witnesses: [] },
       host: '0.0.0.0',
       port: 8080,
       tls: undefined,
@@ -98,6 +99,21 @@ describe('each setting', () => {
     [{ REDIS_URL: 'rediss://:p@cache' }, { redisUrl: 'rediss://:p@cache' }],
     [{ DATA_DIR: '/var/lib/x/../xiq' }, { dataDir: '/var/lib/xiq' }],
     [{ LOG_KEY_FILE: '/keys/log' }, { logKeyFile: '/keys/log' }],
+    [
+      { ANCHOR_FILE: '/mnt/a', TIMESTAMP_URL: 'http://tsa.example' },
+      { anchors: { file: '/mnt/a', url: undefined, timestampUrl: 'http://tsa.example', witnesses: [] } },
+    ],
+    [
+      { WITNESSES: `w+0a1b2c3d+${'A'.repeat(44)} https://w.example/a/` },
+      {
+        anchors: {
+          file: undefined,
+          url: undefined,
+          timestampUrl: undefined,
+          witnesses: [{ publicKey: `w+0a1b2c3d+${'A'.repeat(44)}`, url: 'https://w.example/a' }],
+        },
+      },
+    ],
     [{ DATA_DIR: 'here' }, { dataDir: path.resolve('here') }],
     [{ HOST: '::1' }, { host: '::1' }],
     [{ PORT: '0' }, { port: 0 }],
@@ -210,6 +226,14 @@ describe('each setting', () => {
     [
       { RETENTION_LOG_MONTHS: '1201' },
       'RETENTION_LOG_MONTHS must be a whole number from 1 to 1200 (got "1201")',
+    ],
+    [
+      { ANCHOR_URL: 'http://audit.example/x' },
+      'ANCHOR_URL must be an https:// address, or http:// on this machine, without user name',
+    ],
+    [
+      { WITNESSES: 'https://witness.example' },
+      'WITNESSES must be public keys, each with an https:// address after a space, comma separated (got "https://witness.example")',
     ],
     [{ OTEL_TRACES_SAMPLER_ARG: '1.5' }, 'OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1 (got "1.5")'],
     [
@@ -412,6 +436,8 @@ describe('secrets', () => {
       TLS_CERT_FILE: 'c.pem',
       TLS_KEY_FILE: 'k.pem',
       DATA_DIR: '/d',
+      ANCHOR_FILE: '/mnt/checkpoints.txt',
+      ANCHOR_URL: 'https://audit.test/hunter2?token=hunter2',
     });
     const masked = maskConfig(config);
     expectNoSecret(JSON.stringify(masked));
@@ -419,6 +445,7 @@ describe('secrets', () => {
       database: 'postgresql://xiq:***@db:5432/sink?password=***',
       queue: 'rediss://:***@cache:6380/2?password=***, prefix bull',
       dataDir: '/d',
+      anchors: ['/mnt/checkpoints.txt', 'https://audit.test'],
       listen: 'https://0.0.0.0:8080',
       admin: '127.0.0.1:8081, this machine only',
       publicUrl: undefined,

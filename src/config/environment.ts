@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { closestName } from '../closest-name.ts';
 import {
+  anchorUrl,
   baseUrl,
   bearerToken,
   cloudApiUrl,
@@ -19,6 +20,7 @@ import {
   sourcesOfGroups,
   trustedProxies,
   webhookSecret,
+  witnesses,
 } from './setting-types.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -56,6 +58,10 @@ const environmentSchema = z.object({
   QUEUE_PREFIX: queuePrefix.default('bull'),
   DATA_DIR: z.string().default('./data'),
   LOG_KEY_FILE: z.string().optional(),
+  ANCHOR_FILE: z.string().optional(),
+  ANCHOR_URL: anchorUrl.optional(),
+  TIMESTAMP_URL: baseUrl.optional(),
+  WITNESSES: witnesses.optional(),
   HOST: z.string().default('0.0.0.0'),
   PORT: integer(0, 65_535).default(8080),
   ADMIN_HOST: z.string().default('127.0.0.1'),
@@ -117,6 +123,7 @@ export type Environment = z.output<typeof environmentSchema>;
 const SECRET_SETTINGS = new Set([
   'WEBHOOK_SECRET',
   'SECRETS_KEY',
+  'ANCHOR_URL',
   'ADMIN_TOKEN',
   'OIDC_CLIENT_SECRET',
   'DATABASE_URL',

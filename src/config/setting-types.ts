@@ -74,6 +74,12 @@ export const cloudApiUrl = baseUrl.refine(
   'must be an https:// address, or http:// on this machine',
 );
 
+/** An address that checkpoints are posted to. Its path or query may contain a secret. */
+export const anchorUrl = z.string().refine((text) => {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && isPrivate(url) && url.username === '';
+}, 'must be an https:// address, or http:// on this machine, without user name');
+
 /** The address of this program's console, as browsers see it. Log-ins come back there, so nobody on the way may read them. */
 export const consoleUrl = baseUrl.refine(
   (text) => new URL(text).pathname === '/' && isPrivate(new URL(text)),
@@ -112,6 +118,19 @@ export const messageTypes = z
 
 /** The parts of a comma separated text, without the spaces around them. */
 export const commaSeparated = z.string().transform((text) => text.split(',').map((part) => part.trim()));
+
+const WITNESS = /^(?<publicKey>[^\s+]+\+[\da-f]{8}\+[A-Za-z0-9+/]{44})\s+(?<url>\S+)$/;
+
+/** Witnesses of checkpoints: of each the public key and the address, with a space between. */
+export const witnesses = commaSeparated.transform((parts, context) =>
+  parts.flatMap((part) => {
+    const { publicKey = '', url = '' } = WITNESS.exec(part)?.groups ?? {};
+    const address = cloudApiUrl.safeParse(url);
+    if (address.success) return [{ publicKey, url: address.data }];
+    context.addIssue('must be public keys, each with an https:// address after a space, comma separated');
+    return [];
+  }),
+);
 
 const KEY = /^[A-Za-z0-9+/]{43}=$/;
 

@@ -4,7 +4,7 @@ import type { StatementKind } from '../store/statements.ts';
 export interface VerifyFinding {
   readonly state: 'ALTERED' | 'MISSING' | 'INSERTED' | 'EXPIRED';
   /** The row, or what else differs: leaves of the tree, a checkpoint. */
-  readonly subject: 'event' | 'delivery' | StatementKind | 'leaves' | 'checkpoint' | 'anchor';
+  readonly subject: 'event' | 'delivery' | StatementKind | 'leaves' | 'checkpoint' | 'time-stamp' | 'anchor';
   readonly detail: string;
   readonly eventId?: string;
   readonly deliveryId?: string;

@@ -17,8 +17,12 @@ export interface NoteVerifier {
   readonly publicKey: KeyObject;
 }
 
+/** Kinds of signatures: of a log, and of a witness (C2SP tlog-cosignature). */
 const ED25519 = 1;
-const ID_BYTES = 4;
+export const COSIGNATURE = 4;
+
+/** A signature begins with the id of its key. */
+export const ID_BYTES = 4;
 
 /** Ed25519 keys in DER have these bytes in front of the key itself (RFC 8410). */
 const PRIVATE_DER = Buffer.from('302e020100300506032b657004220420', 'hex');
@@ -29,7 +33,7 @@ export function generateLogKey(name: string): string {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const seed = privateKey.export({ format: 'der', type: 'pkcs8' }).subarray(PRIVATE_DER.length);
   const bytes = Buffer.concat([Buffer.of(ED25519), seed]);
-  return `PRIVATE+KEY+${name}+${idOf(name, rawPublic(publicKey)).toString('hex')}+${bytes.toString('base64')}`;
+  return `PRIVATE+KEY+${name}+${idOf(name, withKind(publicKey)).toString('hex')}+${bytes.toString('base64')}`;
 }
 
 /** Reads a key as `generateLogKey` writes it, which is the form of Go's package `note`. Throws a TypeError. */
@@ -41,34 +45,37 @@ export function parseLogKey(text: string): LogKey {
     throw new TypeError('this is not a private key of signed notes');
   const der = Buffer.concat([PRIVATE_DER, raw.subarray(1)]);
   const privateKey = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
-  const publicKey = rawPublic(createPublicKey(privateKey));
+  const publicKey = withKind(createPublicKey(privateKey));
   if (idOf(name, publicKey).toString('hex') !== id) {
     throw new TypeError(`the private key of ${name} does not match its id ${id}`);
   }
-  const encoded = Buffer.concat([Buffer.of(ED25519), publicKey]).toString('base64');
-  return { name, privateKey, publicText: `${name}+${id}+${encoded}` };
+  return { name, privateKey, publicText: `${name}+${id}+${publicKey.toString('base64')}` };
 }
 
 /** Reads the text of a public key. Throws a TypeError. */
-export function parseVerifier(text: string): NoteVerifier {
+export function parseVerifier(text: string, kind = ED25519): NoteVerifier {
   const match = /^(?<name>[^\s+]+)\+(?<id>[\da-f]{8})\+(?<bytes>[\w+/=]+)\s*$/.exec(text);
   const { name = '', id = '', bytes = '' } = match?.groups ?? {};
   const raw = Buffer.from(bytes, 'base64');
-  if (raw[0] !== ED25519 || raw.length !== 33 || idOf(name, raw.subarray(1)).toString('hex') !== id) {
-    throw new TypeError(`"${text}" is not a public key of signed notes`);
+  if (raw[0] !== kind || raw.length !== 33 || idOf(name, raw).toString('hex') !== id) {
+    throw new TypeError(
+      `"${text}" is not a public key of ${kind === ED25519 ? 'signed notes' : 'a witness'}`,
+    );
   }
   const der = Buffer.concat([PUBLIC_DER, raw.subarray(1)]);
   const publicKey = createPublicKey({ key: der, format: 'der', type: 'spki' });
   return { name, id: Buffer.from(id, 'hex'), publicKey };
 }
 
-const rawPublic = (key: KeyObject) => key.export({ format: 'der', type: 'spki' }).subarray(PUBLIC_DER.length);
+/** A public key as notes have it: its kind, then its 32 bytes. */
+const withKind = (key: KeyObject) =>
+  Buffer.concat([
+    Buffer.of(ED25519),
+    key.export({ format: 'der', type: 'spki' }).subarray(PUBLIC_DER.length),
+  ]);
 
-const idOf = (name: string, publicKey: Buffer) =>
-  hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), Buffer.of(ED25519), publicKey]), 'buffer').subarray(
-    0,
-    ID_BYTES,
-  );
+const idOf = (name: string, key: Buffer) =>
+  hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), key]), 'buffer').subarray(0, ID_BYTES);
 
 /** Signs a text, which ends with a newline. */
 export function signNote(text: string, { name, privateKey, publicText }: LogKey): string {

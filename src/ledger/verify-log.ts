@@ -44,6 +44,8 @@ export interface VerifySummary {
   /** Checkpoints that the tree agrees with, and the time of the first one. */
   readonly checkpoints: number;
   readonly sealedSince: Date | undefined;
+  /** Time-stamps of an authority that the tree agrees with. */
+  readonly timestamps: number;
   /** Anchors that the tree agrees with, and the size of the largest. */
   readonly anchors: number;
   readonly anchoredSize: number;
@@ -80,7 +82,7 @@ export async function verifyLog(
     await tree.append(rows.leaves);
     onLeaves(chunk.leaf + chunk.count);
   }
-  const { checkpoints, sealedSince, anchors, anchoredSize } = await tree.end();
+  const head = await tree.end();
   const waiting = (await verifyOthers(db, options, report)) + (await compareStated(db, report));
   const unsealed = logged.to - logged.from - (sealed.to - sealed.from);
   return {
@@ -91,10 +93,7 @@ export async function verifyLog(
     missing: counts.MISSING,
     inserted: counts.INSERTED,
     notSealedYet: Math.max(0, unsealed) + waiting,
-    checkpoints,
-    sealedSince,
-    anchors,
-    anchoredSize,
+    ...head,
   };
 }
 

@@ -1,10 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { timestampsBetween, type StoredTimestamp } from '../store/anchors.ts';
 import type { Db } from '../store/database.ts';
 import { checkpointsAfter, readTile, type StoredCheckpoint } from '../store/seal-log.ts';
 import { parseCheckpoints, type Checkpoint } from './checkpoint.ts';
 import type { VerifyFinding } from './finding.ts';
 import { createFrontier, hashAt, HASH_BYTES, TILE_WIDTH } from './merkle-tree.ts';
 import { isSignedBy, parseVerifier } from './signed-note.ts';
+import { timeOfAnswer } from './time-stamp.ts';
 
 type Report = (finding: VerifyFinding) => void;
 
@@ -13,6 +15,8 @@ interface TreeResult {
   readonly checkpoints: number;
   /** Time of the first checkpoint that the tree agrees with. */
   readonly sealedSince: Date | undefined;
+  /** Time-stamps of an authority that the tree agrees with. */
+  readonly timestamps: number;
   readonly anchors: number;
   /** Leaves below this size are in an anchor that the tree agrees with. */
   readonly anchoredSize: number;
@@ -39,7 +43,7 @@ export function createTreeCheck(
   });
   const readNode = storedNodes(db);
   const heads = createHeads(db, anchors, report);
-  const agreed = { checkpoint: 0, anchor: 0 };
+  const agreed = { checkpoint: 0, 'time-stamp': 0, anchor: 0 };
   let [agreedSize, anchoredSize, differs] = [0, 0, false];
   let sealedSince: Date | undefined;
 
@@ -82,7 +86,8 @@ export function createTreeCheck(
         const detail = `the tree has ${size} leaves, the ${subject}${timeOf(checkpoint)} has ${checkpoint.size}`;
         report({ state: 'MISSING', subject, detail, leaves: [size, checkpoint.size] });
       }
-      return { checkpoints: agreed.checkpoint, sealedSince, anchors: agreed.anchor, anchoredSize };
+      const { checkpoint: checkpoints, 'time-stamp': timestamps, anchor: anchored } = agreed;
+      return { checkpoints, sealedSince, timestamps, anchors: anchored, anchoredSize };
     },
   };
 }
@@ -92,12 +97,12 @@ const timeOf = ({ time }: Checkpoint) => (time === undefined ? '' : ` of ${time.
 /** A signed head to compare the tree with. */
 interface Head {
   readonly checkpoint: Checkpoint;
-  readonly subject: 'checkpoint' | 'anchor';
+  readonly subject: 'checkpoint' | 'time-stamp' | 'anchor';
 }
 
 const PAGE = 1_000;
 
-/** All heads by size: the stored checkpoints, a page at a time, and the anchors. */
+/** All heads by size: the stored checkpoints and time-stamps, a page at a time, and the anchors. */
 function createHeads(db: Db, anchors: readonly Checkpoint[], report: Report) {
   const kept = anchors
     .filter(({ size }) => size > 0)
@@ -106,9 +111,14 @@ function createHeads(db: Db, anchors: readonly Checkpoint[], report: Report) {
   let [readTo, isRead] = [0, false];
   async function readPage(): Promise<void> {
     const page = await checkpointsAfter(db, readTo, PAGE);
+    const from = readTo;
     isRead = page.length < PAGE;
     readTo = page.at(-1)?.size ?? readTo;
-    const valid = page.flatMap((stored) => readStored(stored, report));
+    const stamps = await timestampsBetween(db, from, isRead ? Number.MAX_SAFE_INTEGER : readTo);
+    const valid = [
+      ...page.flatMap((stored) => readStored(stored, report)),
+      ...stamps.flatMap((stamp) => readStamp(stamp, report)),
+    ];
     heads = [...heads, ...valid].toSorted(bySize);
   }
   return {
@@ -139,6 +149,21 @@ function readStored({ size, madeAt, note, publicKey }: StoredCheckpoint, report:
   }
   const detail = `the checkpoint of ${madeAt.toISOString()} at size ${size} is damaged, or its signature is wrong`;
   report({ state: 'ALTERED', subject: 'checkpoint', detail });
+  return [];
+}
+
+/** The head of a stored time-stamp, unless it is damaged. */
+function readStamp({ size, madeAt, note, token }: StoredTimestamp, report: Report): readonly Head[] {
+  try {
+    const [checkpoint] = parseCheckpoints(note);
+    if (checkpoint?.size === size && timeOfAnswer(token, note).getTime() === madeAt.getTime()) {
+      return [{ checkpoint, subject: 'time-stamp' }];
+    }
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+  }
+  const detail = `the time-stamp of ${madeAt.toISOString()} at size ${size} is damaged`;
+  report({ state: 'ALTERED', subject: 'time-stamp', detail });
   return [];
 }
 

@@ -29,6 +29,7 @@ import { startIndexBuilding } from './index-building.ts';
 import { locateQueue, logLostConnections, prepareTables } from './open-store.ts';
 import { forwardsIn, receivesIn, storesIn } from './roles.ts';
 import type { Role } from './roles.ts';
+import { startAnchoring } from './anchoring.ts';
 import { startForwardings } from './forwarding.ts';
 import type { ForwardingOptions } from './forwarding.ts';
 import { checksOf } from './readiness-checks.ts';
@@ -223,6 +224,7 @@ function startOf(role: Role, options: StoringOptions & ForwardingOptions & Sweep
       options.observation.followArrivals(() => watch.latest());
       startHistorySweep(options, started);
       startSealing(options, started);
+      startAnchoring(options, started);
     }
     signal.throwIfAborted();
     if (forwardsIn(role)) {

@@ -83,6 +83,9 @@ function printSummary(summary: VerifySummary, anchors: number): void {
   print(
     `The tree has ${countOf(size, 'leaf', 'leaves')} and agrees with ${countOf(summary.checkpoints, 'checkpoint')}${since}.`,
   );
+  if (summary.timestamps > 0) {
+    print(`It agrees with ${countOf(summary.timestamps, 'time-stamp')}, whose signatures openssl checks.`);
+  }
   if (anchors > 0) {
     print(
       `It agrees with ${summary.anchors} of ${countOf(anchors, 'anchor')}: ${formatCount(anchoredSize)} leaves are anchored, ${formatCount(size - anchoredSize)} not yet.`,

@@ -1,0 +1,130 @@
+import { open } from 'node:fs/promises';
+import { appendDurably } from '../durable-file.ts';
+import { describeError } from '../errors.ts';
+import {
+  addCosignature,
+  addTimestamp,
+  claimAnchor,
+  recordAnchored,
+  recordAnchorFailure,
+} from '../store/anchors.ts';
+import type { Db } from '../store/database.ts';
+import { latestCheckpoint, readTile, type StoredCheckpoint } from '../store/seal-log.ts';
+import { consistencyProof, nodesOfTiles } from './merkle-tree.ts';
+import { timeOfAnswer, timestampRequest } from './time-stamp.ts';
+import { addCheckpointRequest, findCosignature, type Witness } from './witness.ts';
+
+/** A place outside of the database that keeps checkpoints. */
+export interface Anchor {
+  readonly name: string;
+  /** Seconds between two checkpoints. 0: each one. */
+  readonly everySeconds: number;
+  /** Hands it a checkpoint. `known` is the size of the one before. Rejects if it does not have it. */
+  put(checkpoint: StoredCheckpoint, known: number): Promise<void>;
+}
+
+const HOUR_SECONDS = 3_600;
+const REQUEST_LIMIT_MS = 30_000;
+
+/** Longer than a request may take, so that two processes never try at the same time. */
+const RETRY_SECONDS = 60;
+
+/**
+ * Hands the latest checkpoint to each anchor that does not have it. Any number of processes may do so: one at a time tries.
+ * A failure is recorded, and `onFailure` receives it; nothing else waits for it.
+ */
+export async function putCheckpoint(
+  db: Db,
+  anchors: readonly Anchor[],
+  onFailure: (anchor: string, error: unknown) => void,
+  retrySeconds = RETRY_SECONDS,
+): Promise<void> {
+  const latest = await latestCheckpoint(db);
+  if (latest === undefined) return;
+  const { size } = latest;
+  const put = async ({ name: anchor, everySeconds, ...one }: Anchor) => {
+    const known = await claimAnchor(db, { anchor, size, everySeconds, retrySeconds });
+    if (known === undefined) return;
+    try {
+      await one.put(latest, known);
+      await recordAnchored(db, anchor, size);
+    } catch (error) {
+      onFailure(anchor, error);
+      await recordAnchorFailure(db, anchor, describeError(error));
+    }
+  };
+  await Promise.all(anchors.map(put));
+}
+
+/** A file to which each checkpoint is appended. */
+export const fileAnchor = (file: string): Anchor => ({
+  name: 'file',
+  everySeconds: 0,
+  async put({ note }) {
+    const handle = await open(file, 'a', 0o644);
+    try {
+      const { size } = await handle.stat();
+      await appendDurably(handle, Buffer.from(size === 0 ? note : `\n${note}`), size);
+    } finally {
+      await handle.close();
+    }
+  },
+});
+
+/** An address to which each checkpoint is posted. */
+export const urlAnchor = (url: string): Anchor => ({
+  name: 'url',
+  everySeconds: 0,
+  async put({ note }) {
+    await accepted(await post(url, 'text/plain; charset=utf-8', note));
+  },
+});
+
+/** A time-stamp authority (RFC 3161), once an hour. Its answers are stored. */
+export const timestampAnchor = (db: Db, url: string): Anchor => ({
+  name: 'time-stamp authority',
+  everySeconds: HOUR_SECONDS,
+  async put({ size, note }) {
+    const answer = await accepted(await post(url, 'application/timestamp-query', timestampRequest(note)));
+    await addTimestamp(db, { size, note, madeAt: timeOfAnswer(answer, note), token: answer });
+  },
+});
+
+/** A witness that signs each checkpoint after it has checked that the tree has only grown. */
+export const witnessAnchor = (db: Db, witness: Witness): Anchor => ({
+  name: `witness ${witness.name}`,
+  everySeconds: 0,
+  async put({ size, note }, known) {
+    const nodes = nodesOfTiles((level, number) => readTile(db, level, number));
+    const add = async (from: number) => {
+      const proof = await consistencyProof(nodes, from, size);
+      return post(`${witness.url}/add-checkpoint`, 'text/plain', addCheckpointRequest(from, proof, note));
+    };
+    let response = await add(known);
+    if (response.status === 409) {
+      // It answers with the size that it knows.
+      const actual = Number(await response.text());
+      if (!Number.isSafeInteger(actual) || actual > size) {
+        throw new Error(`it knows a tree of ${actual} leaves, and this one has ${size}: run verify`);
+      }
+      response = await add(actual);
+    }
+    const signatures = (await accepted(response)).toString();
+    await addCosignature(db, size, findCosignature(signatures, note, witness));
+  },
+});
+
+async function post(url: string, type: string, body: string | Buffer<ArrayBuffer>): Promise<Response> {
+  return fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': type, 'user-agent': 'xiq-sink' },
+    body,
+    redirect: 'error',
+    signal: AbortSignal.timeout(REQUEST_LIMIT_MS),
+  });
+}
+
+async function accepted(response: Response): Promise<Buffer> {
+  if (!response.ok) throw new Error(`the server answered ${response.status}`);
+  return Buffer.from(await response.arrayBuffer());
+}

@@ -1,0 +1,36 @@
+import http from 'node:http';
+import { z } from 'zod';
+
+/** An answer: its status and body. */
+export interface TestAnswer {
+  readonly status?: number;
+  readonly body?: string | Buffer;
+}
+
+/** A server that answers each request by its body. */
+export interface AnsweringServer extends AsyncDisposable {
+  readonly url: string;
+}
+
+/** Starts a server on this machine. */
+export async function startAnsweringServer(answer: (body: Buffer) => TestAnswer): Promise<AnsweringServer> {
+  const server = http.createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { status = 200, body } = answer(Buffer.concat(chunks));
+      response.writeHead(status).end(body);
+    });
+  });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.listen(0, '127.0.0.1', resolve);
+  await promise;
+  const { port } = z.object({ port: z.number() }).parse(server.address());
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
