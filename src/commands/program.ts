@@ -11,6 +11,7 @@ import { defineDestinations } from './destinations/command.ts';
 import { defineDoctor } from './doctor/command.ts';
 import { defineEmulator } from './emulator.ts';
 import { defineEvents } from './events/command.ts';
+import { defineExportProof } from './export-proof/command.ts';
 import { defineMigrate } from './migrate.ts';
 import { defineMoveTo } from './move-to/command.ts';
 import { defineProve } from './prove/command.ts';
@@ -84,6 +85,7 @@ export function defineProgram(env: Environment, reread: () => Environment = () =
   defineSql(program, settings);
   defineVerify(program, settings);
   defineProve(program, settings);
+  defineExportProof(program, settings);
 
   program.commandsGroup('Operate:');
   defineDoctor(program, settings);

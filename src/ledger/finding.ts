@@ -3,12 +3,13 @@ import type { StatementKind } from '../store/statements.ts';
 /** A difference, or a row that is gone for a reason on record. */
 export interface VerifyFinding {
   readonly state: 'ALTERED' | 'MISSING' | 'INSERTED' | 'EXPIRED';
-  /** The row, or what else differs: leaves of the tree, a checkpoint. */
-  readonly subject: 'event' | 'delivery' | StatementKind | 'leaves' | 'checkpoint' | 'time-stamp' | 'anchor';
+  /** The row, or what else differs: leaves of the tree, a checkpoint, a file of an exported proof. */
+  readonly subject:
+    'event' | 'delivery' | StatementKind | 'leaves' | 'checkpoint' | 'time-stamp' | 'anchor' | 'file';
   readonly detail: string;
   readonly eventId?: string;
   readonly deliveryId?: string;
-  /** Of a row that is sealed as statements: its id. */
+  /** Of a row that is sealed as statements: its id. Of a file: its path. */
   readonly key?: string;
   readonly occurredAt?: Date;
   readonly source?: string;

@@ -162,6 +162,10 @@ export function nodesOfTiles(readTile: (tileLevel: number, number: number) => Pr
 export const hashAt = (tile: Buffer, index: number) =>
   tile.subarray(index * HASH_BYTES, (index + 1) * HASH_BYTES);
 
+/** The root of the hashes of a full tile. */
+export const tileRoot = (tile: Buffer) =>
+  fold(Array.from({ length: TILE_WIDTH }, (_, index) => hashAt(tile, index)));
+
 function fold(hashes: readonly Buffer[]): Buffer {
   const [first, second] = hashes;
   if (first === undefined) return EMPTY_ROOT;

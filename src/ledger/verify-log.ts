@@ -124,7 +124,7 @@ async function positionsOf(db: Db, { since, until }: VerifyOptions): Promise<Pos
 }
 
 /** Consecutive leaves, and what they are of; undefined if that is not known. */
-interface Chunk extends Leaves {
+export interface Chunk extends Leaves {
   readonly of: 'statements' | { readonly position: number } | undefined;
 }
 
@@ -141,7 +141,7 @@ async function checkChunk(
 }
 
 /** The leaves of the tree in their order. Reports leaves that no run accounts for. */
-function* chunksOf(
+export function* chunksOf(
   runs: readonly SealRun[],
   size: number,
   report: (finding: VerifyFinding) => void,

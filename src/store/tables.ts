@@ -18,6 +18,7 @@ export const OPERATOR_ACTIONS = [
   'console.login',
   'console.logout',
   'events.export',
+  'proof.export',
   'events.backfill',
   'sql.query',
   'timeline.read',

@@ -1,4 +1,5 @@
 import type { Command } from '@commander-js/extra-typings';
+import { UsageError } from '../../errors.ts';
 import { defineCommand, sourceOption, time, TIME_FORMS, withRange, zoneOption } from '../shared/options.ts';
 import { FAILED } from '../shared/process.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
@@ -9,7 +10,9 @@ export function defineVerify(program: Command, settings: Settings): void {
     'xiq-sink verify',
     'xiq-sink verify --since 7d --against /mnt/usb/checkpoint.txt',
     'xiq-sink verify --full --against https://audit.example.com/checkpoint --json',
+    'xiq-sink verify ./proof-2026-10',
   ])
+    .argument('[directory]', 'an exported proof to verify without the database (see export-proof)')
     .option('--since <time>', `start of the range, by the time of arrival: ${TIME_FORMS}`, time)
     .option('--until <time>', 'end of the range, exclusive (default: now)', time)
     .addOption(zoneOption())
@@ -24,9 +27,18 @@ export function defineVerify(program: Command, settings: Settings): void {
       'after',
       '\nExits with 1 if a row, a count, or the tree was altered, or if something is missing or was inserted.',
     )
-    .action(async ({ json, full, against = [], ...options }) => {
+    .action(async (directory, { json, full, against = [], ...options }) => {
       const range = withRange(options);
-      const { verify } = await import('./verify.ts');
+      const { verify, verifyExported } = await import('./verify.ts');
+      if (directory !== undefined) {
+        if (full === true || [range.since, range.until, range.source].some((value) => value !== undefined)) {
+          throw new UsageError(
+            'A directory is verified whole. Leave out --since, --until, --source and --full.',
+          );
+        }
+        if (!(await verifyExported(directory, against, json === true))) process.exitCode = FAILED;
+        return;
+      }
       await runOnStore(settings, async ({ db }) => {
         const chosen = { ...range, isFull: full === true, against };
         if (!(await verify(db, chosen, json === true))) process.exitCode = FAILED;

@@ -3,13 +3,14 @@ import { describeError, UsageError } from '../../errors.ts';
 import { revealOnLine } from '../../hidden-characters.ts';
 import { parseCheckpoints, type Checkpoint } from '../../ledger/checkpoint.ts';
 import type { VerifyFinding } from '../../ledger/finding.ts';
+import { verifyFolder, type FolderSummary } from '../../ledger/verify-folder.ts';
 import { verifyLog, type VerifyOptions, type VerifySummary } from '../../ledger/verify-log.ts';
 import type { Db } from '../../store/database.ts';
 import { readInstallation } from '../../store/installation.ts';
 import { readSealState } from '../../store/seal-log.ts';
 import { countOf, formatCount } from '../../units.ts';
 import { print, printJsonLine } from '../shared/output.ts';
-import { createProgress } from '../shared/progress.ts';
+import { createProgress, type Progress } from '../shared/progress.ts';
 
 /** What to verify, and the files or addresses of checkpoints that were kept elsewhere. */
 interface Chosen extends Omit<VerifyOptions, 'anchors'> {
@@ -24,16 +25,52 @@ export async function verify(db: Db, { against, ...options }: Chosen, asJson: bo
   await checkOrigins(db, anchors);
   const { size } = await readSealState(db);
   const progress = createProgress('verified', size);
-  const onFinding = (finding: VerifyFinding) => {
-    progress.clear();
-    if (asJson) printJsonLine({ ...finding, position: finding.position });
-    else print(lineOf(finding));
-  };
+  const onFinding = printer(progress, asJson);
   const summary = await verifyLog(db, { ...options, anchors }, onFinding, (done) => progress.show(done));
   progress.clear();
   if (asJson) printJsonLine(summary);
   else printSummary(summary, anchors.length);
   return summary.altered + summary.missing + summary.inserted === 0;
+}
+
+/** `verify DIRECTORY`: the same of an exported proof, without a database. */
+export async function verifyExported(
+  directory: string,
+  against: readonly string[],
+  asJson: boolean,
+): Promise<boolean> {
+  const anchors = (await Promise.all(against.map(readAnchors))).flat();
+  const progress = createProgress('verified', undefined);
+  const printFinding = printer(progress, asJson);
+  let findings = 0;
+  const onFinding = (finding: VerifyFinding) => {
+    findings += 1;
+    printFinding(finding);
+  };
+  const summary = await verifyFolder(directory, anchors, onFinding, (done) => progress.show(done));
+  progress.clear();
+  if (asJson) printJsonLine({ ...summary, findings });
+  else printFolder(summary, findings, anchors.length);
+  return findings === 0;
+}
+
+function printer(progress: Progress, asJson: boolean): (finding: VerifyFinding) => void {
+  return (finding) => {
+    progress.clear();
+    if (asJson) printJsonLine({ ...finding, position: finding.position });
+    else print(lineOf(finding));
+  };
+}
+
+function printFolder(summary: FolderSummary, findings: number, anchors: number): void {
+  const { intact, absent, size, checkpoints, timestamps, publicKeys } = summary;
+  print(
+    `${countOf(intact, 'row')} intact, ${formatCount(absent)} absent (deleted before the export), ${countOf(findings, 'finding')}`,
+  );
+  print(
+    `The tree has ${countOf(size, 'leaf', 'leaves')} and agrees with ${countOf(checkpoints, 'checkpoint')}, ${countOf(timestamps, 'time-stamp')} and ${summary.anchors} of ${countOf(anchors, 'anchor')}.`,
+  );
+  for (const key of publicKeys) print(`Compare the key with the one that you know: ${revealOnLine(key)}`);
 }
 
 async function readAnchors(place: string): Promise<readonly Checkpoint[]> {

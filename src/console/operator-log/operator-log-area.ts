@@ -61,6 +61,7 @@ const WORDS: Readonly<Record<OperatorActionName, string>> = {
   'console.login': 'logged in',
   'console.logout': 'logged out',
   'events.export': 'exported events',
+  'proof.export': 'exported events with their proof',
   'events.backfill': 'fetched missing events from the cloud',
   'sql.query': 'ran an SQL statement',
   'timeline.read': 'looked at the timeline of a user or client',
