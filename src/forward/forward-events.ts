@@ -212,7 +212,12 @@ async function forwardFrom(
   const wanted = { messageTypes: messageTypesOf(forwarding.filter) };
   const toBatches = createBatcher(forwarding);
   const stretchEvents = Math.max(STRETCH_EVENTS, limits.events);
-  const read = (position: number) => readStretch(log, ALL_SOURCES, position, stretchEvents, wanted);
+  const read = (position: number) => {
+    const stretch = readStretch(log, ALL_SOURCES, position, stretchEvents, wanted);
+    // A failure is reported when the stretch is awaited. One that nobody awaits any more must not end the program.
+    stretch.catch(() => undefined);
+    return stretch;
+  };
 
   let { position: start, rejectedInRow } = lease;
   let next: Promise<Stretch> = read(start);
@@ -226,8 +231,6 @@ async function forwardFrom(
       return false;
     }
     next = read(end);
-    // A failure is reported when the promise is awaited and must not end the program before that.
-    next.catch(() => undefined);
     for await (const { messages, position } of toBatches(events, end)) {
       const batch = { start, position, messages };
       const { progress, refusal } = settleBatch(batch, await sendBisecting(sender, messages), rejectedInRow);
