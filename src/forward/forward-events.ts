@@ -209,7 +209,9 @@ async function forwardFrom(
   const { db, log } = source;
   const { name, sender, limits } = forwarding;
   const guard = { name, holder, generation: lease.generation };
-  const wanted = { messageTypes: messageTypesOf(forwarding.filter) };
+  // Alerts of rules may be for a destination whatever its filter is.
+  const messageTypes = [...new Set([...messageTypesOf(forwarding.filter), 'OTHER' as const])];
+  const wanted = { messageTypes };
   const toBatches = createBatcher(forwarding);
   const stretchEvents = Math.max(STRETCH_EVENTS, limits.events);
   const read = (position: number) => {

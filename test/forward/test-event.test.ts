@@ -26,6 +26,7 @@ async function received(format: string): Promise<string> {
   const [destination] = parseDestinations({
     destinations: [given],
     redaction: undefined,
+    alerts: undefined,
     forwardTo: undefined,
     forwardToken: undefined,
   });
