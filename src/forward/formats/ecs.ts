@@ -30,6 +30,7 @@ export const ECS_CATEGORIES: Readonly<
   gdpr: { category: ['iam'], type: ['user', 'info'] },
   location: { category: ['host'], type: ['info'] },
   alert: undefined,
+  ruleAlert: undefined,
   other: undefined,
 };
 
@@ -90,6 +91,8 @@ export const ECS_MAPPINGS: readonly Mapping[] = [
   ['device_serial_number', 'observer.serial_number'],
   ['ssid', 'network.name'],
   ['recipient', 'email.to.address', list],
+  ['rule_name', 'rule.name'],
+  ['rule_title', 'rule.description'],
 ];
 
 /** `source.ip`, `related.ip` and `related.hosts` contain these. */
@@ -102,7 +105,7 @@ const planOf = (kind: RecordKind, outcome: Outcome) =>
       'observer.vendor': VENDOR,
       'observer.product': PRODUCT,
       'observer.type': 'network-management',
-      'event.kind': kind === 'alert' ? 'alert' : 'event',
+      'event.kind': kind === 'alert' || kind === 'ruleAlert' ? 'alert' : 'event',
       'event.category': ECS_CATEGORIES[kind]?.category,
       'event.type':
         (outcome === 'failure' ? ECS_CATEGORIES[kind]?.failed : undefined) ?? ECS_CATEGORIES[kind]?.type,

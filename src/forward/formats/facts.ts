@@ -1,5 +1,6 @@
 import type { StoredEvent } from '../../store/stored-event.ts';
 import type { MessageType } from '../../domain.ts';
+import { readAlertRecord, type AlertRecord } from '../rules/own-alerts.ts';
 import { list } from './readings.ts';
 import { outcomeOf, recordKind, severityOf, titleOf, type Outcome, type RecordKind } from './record-kind.ts';
 
@@ -60,13 +61,15 @@ export function factsOf(event: StoredEvent): Facts {
     if (value !== undefined && value !== null && value.length > 0) told[names[column] ?? column] = value;
   }
   const kind = recordKind(event);
+  const alert = kind === 'ruleAlert' ? readAlertRecord(event) : undefined;
+  if (alert !== undefined) Object.assign(told, alertFacts(alert));
   const outcome = outcomeOf(kind, event);
   const { name, action } = titleOf(kind, outcome, event);
   const derived: Record<string, Fact> = {
     outcome,
-    name,
+    name: alert?.title ?? name,
     action,
-    severity: String(severityOf(kind, outcome, event)),
+    severity: alert === undefined ? String(severityOf(kind, outcome, event)) : RULE_SEVERITY[alert.severity],
     /** Writing it takes as long as all other facts, and some formats leave it out. */
     get payload() {
       return JSON.stringify(event.payload);
@@ -74,6 +77,24 @@ export function factsOf(event: StoredEvent): Facts {
   };
   derive(kind, told, derived);
   return { kind, outcome, told, derived };
+}
+
+/** As in CEF, 0 to 10. */
+const RULE_SEVERITY = { low: '3', medium: '5', high: '8', critical: '10' } as const;
+
+/** What the alert of a rule tells. Its group names the columns of the events that caused it. */
+function alertFacts(alert: AlertRecord): Record<string, Fact> {
+  const { rule, title, summary, group, count, first_at, last_at, causes } = alert;
+  return {
+    ...group,
+    description: summary,
+    rule_name: rule,
+    rule_title: title,
+    alert_count: String(count),
+    start_time: first_at,
+    end_time: last_at,
+    cause_ids: causes.map((cause) => cause.event_id),
+  };
 }
 
 /** Adds the facts that follow from those of the record alone. */

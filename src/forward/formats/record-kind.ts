@@ -1,5 +1,5 @@
 import type { MessageType } from '../../domain.ts';
-import type { StoredEvent } from '../../store/stored-event.ts';
+import { isRuleAlert, type StoredEvent } from '../../store/stored-event.ts';
 
 /** What happened, according to the record: the row in every format's table. */
 export const RECORD_KINDS = [
@@ -21,6 +21,7 @@ export const RECORD_KINDS = [
   'gdpr',
   'location',
   'alert',
+  'ruleAlert',
   'other',
 ] as const;
 
@@ -92,6 +93,7 @@ const KINDS: Readonly<Record<RecordKind, KindText>> = {
   gdpr: { name: 'GDPR event', action: 'gdpr-event', severity: 3, members: [] },
   location: { name: 'Location report', action: 'location-report', severity: 0, members: [] },
   alert: { name: 'Network alert', action: 'network-alert', severity: 5, members: [] },
+  ruleAlert: { name: 'Alert of a rule', action: 'rule-alert', severity: 5, members: ['sent_type'] },
   other: { name: 'Other event', action: 'other-event', severity: 1, members: [] },
 };
 
@@ -130,7 +132,9 @@ const KIND_OF_TYPE: Readonly<
 };
 
 /** The kind of an event's record. */
-export function recordKind({ messageType, columns }: StoredEvent): RecordKind {
+export function recordKind(event: StoredEvent): RecordKind {
+  const { messageType, columns } = event;
+  if (isRuleAlert(event)) return 'ruleAlert';
   const kind = KIND_OF_TYPE[messageType];
   return typeof kind === 'string' ? kind : kind(columns);
 }
