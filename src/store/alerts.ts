@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import type { Db, Trx } from './database.ts';
 import { inScope, type Scope } from './scope.ts';
 
@@ -126,13 +126,39 @@ const iso = (column: string) =>
   sql`to_char(${sql.ref(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 /** Reads alerts that are not stored as events yet, the oldest first. */
-export async function alertsToStore(db: Db, limit: number): Promise<readonly StoredAlert[]> {
+export const alertsToStore = (db: Db, limit: number): Promise<readonly StoredAlert[]> =>
+  readAlerts(db, sql`not is_stored order by id limit ${limit}`);
+
+/** Which alerts to list. The range is one of the times at which they were raised. */
+export interface AlertFilter {
+  readonly rule?: string | undefined;
+  readonly source?: string | undefined;
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
+  readonly limit: number;
+}
+
+/** Reads raised alerts, newest first. */
+export function listAlerts(
+  db: Db,
+  scope: Scope,
+  { rule, source, since, until, limit }: AlertFilter,
+): Promise<readonly StoredAlert[]> {
+  const conditions = [inScope(scope)];
+  if (rule !== undefined) conditions.push(sql`rule = ${rule}`);
+  if (source !== undefined) conditions.push(sql`source = ${source}`);
+  if (since !== undefined) conditions.push(sql`raised_at >= ${since}::timestamptz`);
+  if (until !== undefined) conditions.push(sql`raised_at < ${until}::timestamptz`);
+  return readAlerts(db, sql`${sql.join(conditions, sql` and `)} order by id desc limit ${limit}`);
+}
+
+async function readAlerts(db: Db, wanted: RawBuilder<unknown>): Promise<readonly StoredAlert[]> {
   const { rows } = await sql<StoredAlert>`
     select id::text, ${iso('raised_at')} as "raisedAt", rule, title, severity, source, grouped_by as "group",
       event_count as count, ${iso('first_at')} as "firstAt", ${iso('last_at')} as "lastAt", (
         select coalesce(jsonb_agg(jsonb_build_object('eventId', cause->>'event_id', 'occurredAt', cause->>'occurred_at')), '[]')
         from jsonb_array_elements(causes) as cause) as causes, destinations
-    from alerts where not is_stored order by id limit ${limit}`.execute(db);
+    from alerts where ${wanted}`.execute(db);
   return rows.map(({ destinations, ...alert }) => ({ ...alert, destinations: destinations ?? undefined }));
 }
 

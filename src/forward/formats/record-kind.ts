@@ -108,7 +108,7 @@ export function eachKind<T>(prepare: (kind: RecordKind, text: KindText) => T): (
 }
 
 /** The codes in the specification ("Audit-log delivery"). */
-const KIND_OF_CODE: ReadonlyMap<unknown, RecordKind> = new Map([
+const KIND_OF_CODE: ReadonlyMap<string, RecordKind> = new Map([
   ['10001', 'login'],
   ['10002', 'logout'],
   ['40001', 'ppskCreated'],
@@ -131,6 +131,28 @@ const KIND_OF_TYPE: Readonly<
   OTHER: 'other',
 };
 
+/** The kinds of message types whose records can be of several kinds. */
+const KINDS_OF_TYPE: Partial<Record<MessageType, readonly RecordKind[]>> = {
+  AUDIT_LOG_ALL: ['login', 'logout', 'ppskCreated', 'ppskDeleted', 'configuration', 'audit'],
+  ACCOUNTING_LOG_ALL: ['accountingStart', 'accountingInterim', 'accountingStop'],
+  GDPR_LOG_ALL: ['gdprDeletion', 'gdprDownload', 'gdpr'],
+  OTHER: ['ruleAlert', 'other'],
+};
+
+/** Whether records of a message type can be of one of these kinds. */
+export function canBe(messageType: MessageType, kinds: readonly RecordKind[]): boolean {
+  const kind = KIND_OF_TYPE[messageType];
+  const possible = typeof kind === 'string' && messageType !== 'OTHER' ? [kind] : KINDS_OF_TYPE[messageType];
+  return possible === undefined || possible.some((one) => kinds.includes(one));
+}
+
+/** The audit codes that make records one of these kinds; undefined if codes alone do not. */
+export function codesOf(kinds: readonly RecordKind[]): readonly string[] | undefined {
+  const known = [...KIND_OF_CODE].filter(([, kind]) => kinds.includes(kind));
+  const isWhole = kinds.every((kind) => known.some(([, one]) => one === kind));
+  return isWhole ? known.map(([code]) => code) : undefined;
+}
+
 /** The kind of an event's record. */
 export function recordKind(event: StoredEvent): RecordKind {
   const { messageType, columns } = event;
@@ -141,7 +163,8 @@ export function recordKind(event: StoredEvent): RecordKind {
 
 /** A code alone, unless it is documented, does not say what happened. */
 function auditKind(columns: StoredEvent['columns']): RecordKind {
-  const known = KIND_OF_CODE.get(columns['code']);
+  const { code } = columns;
+  const known = typeof code === 'string' ? KIND_OF_CODE.get(code) : undefined;
   if (known !== undefined) return known;
   return CHANGED.some((column) => (columns[column]?.length ?? 0) > 0) ? 'configuration' : 'audit';
 }

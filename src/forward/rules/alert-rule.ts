@@ -8,7 +8,15 @@ import { RECORD_KINDS } from '../formats/record-kind.ts';
 export const SEVERITIES = ['low', 'medium', 'high', 'critical'] as const;
 
 /** The columns of the view `events`, and what is read from the time of an event in the rule's time zone. */
-const SHARED_COLUMNS = ['user_name', 'code', 'client_mac', 'ap_mac', 'description', 'message_type', 'hour'];
+const SHARED_COLUMNS = [
+  'user_name',
+  'code',
+  'client_mac',
+  'ap_mac',
+  'description',
+  'message_type',
+  'time_of_day',
+];
 
 /** The columns that conditions and groups may name: those of docs/tables.md. */
 export const RULE_COLUMNS: readonly string[] = [
@@ -55,13 +63,15 @@ const ruleFilterSchema = destinationFilterSchema.omit({ rule_alerts: true }).ext
 
 export type RuleFilter = z.output<typeof ruleFilterSchema>;
 
+const filters = z.union([ruleFilterSchema.transform((filter) => [filter]), z.array(ruleFilterSchema).min(1)]);
+
 /** A rule as the settings describe it. */
 export const alertRuleSchema = z.strictObject({
   name: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, 'must be lower-case letters, digits, - and _'),
   title: z.string().min(1).max(200),
   severity: z.enum(SEVERITIES).default('medium'),
   /** One filter, or several of which one must match. */
-  filter: z.union([ruleFilterSchema.transform((filter) => [filter]), z.array(ruleFilterSchema).min(1)]),
+  filter: filters,
   /** So many events, or with `distinct`, so many values. */
   count: z.int().min(1).max(10_000).default(1),
   within: duration.optional(),
@@ -69,6 +79,8 @@ export const alertRuleSchema = z.strictObject({
   distinct: column.optional(),
   /** Two places, each with latitude and longitude, that lie farther apart than so many metres. */
   apart: z.number().positive().optional(),
+  /** Events that match one of these filters do not count. */
+  except: filters.optional(),
   /** Only events outside of these hours. */
   hours: z
     .strictObject({

@@ -80,7 +80,7 @@ export const BUILT_IN_RULES: readonly z.input<typeof alertRuleSchema>[] = [
     filter: { kinds: ['login'] },
     group_by: ['user_name'],
     hours: { from: '06:00', to: '20:00' },
-    first_seen: { of: ['hour'], within: '90d', learning: '14d' },
+    first_seen: { of: ['time_of_day'], within: '90d', learning: '14d' },
   },
   {
     name: 'many-keys-made',

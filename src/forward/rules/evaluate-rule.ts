@@ -12,7 +12,8 @@ type Cause = z.output<typeof causeSchema>;
 export const groupStateSchema = z.strictObject({
   /** Events that count towards the next alert, by time. */
   causes: z.array(causeSchema).default([]),
-  /** Events up to this time belong to the last alert. */
+  /** Events up to this time belong to the last alert, which was raised for the event at `quietSince`. */
+  quietSince: z.number().optional(),
   quietUntil: z.number().optional(),
   /** With `first_seen`: since when the group is known, and when each value was seen last. */
   since: z.number().optional(),
@@ -46,6 +47,14 @@ export interface RuleEvaluator {
 }
 
 const MOST_CAUSES = 100;
+
+/** What goes on without a pause of `within` is one alert, but at least one a day. */
+const LONGEST_QUIET_MS = 86_400_000;
+
+/** For how long after an alert its group may be quiet, in milliseconds. */
+export const longestQuiet = ({ within = 0 }: AlertRule): number =>
+  within === 0 ? 0 : Math.max(within, LONGEST_QUIET_MS);
+
 /** Places that are kept of a group, beside each other in time. */
 const MOST_PLACES = 200;
 /** Beyond it, the values seen longest ago are forgotten. */
@@ -86,7 +95,7 @@ export function createEvaluator(
   /** The causes of an alert if this event completes one. Keeps what later ones may need. */
   function complete(state: GroupState, cause: Cause): readonly Cause[] | undefined {
     if (within === 0) return [cause];
-    if (cause.at <= (state.quietUntil ?? -Infinity)) return undefined;
+    if (goesOn(state, cause)) return undefined;
     state.causes = insert(state.causes, cause);
     const found =
       rule.apart === undefined ? countWithin(state.causes, cause) : findApart(state.causes, cause);
@@ -95,8 +104,17 @@ export function createEvaluator(
       return undefined;
     }
     state.causes = [];
+    state.quietSince = cause.at;
     state.quietUntil = cause.at + within;
     return found;
+  }
+
+  /** Whether an event belongs to the last alert. Those that follow are compared with it. */
+  function goesOn(state: GroupState, { at }: Cause): boolean {
+    const { quietSince = -Infinity, quietUntil = -Infinity } = state;
+    if (at > quietUntil) return false;
+    state.quietUntil = Math.min(Math.max(quietUntil, at + within), quietSince + longestQuiet(rule));
+    return true;
   }
 
   /** The events of a time span with the new one, if they are enough. */
@@ -135,8 +153,10 @@ export function createEvaluator(
   }
 
   function forgetOldGroups(): void {
-    const horizon = newest - 2 * Math.max(within, rule.first_seen?.within ?? 0);
-    if (newest - sweptAt < Math.max(within, 60_000)) return;
+    const longest = Math.max(within, rule.first_seen?.within ?? 0);
+    // Looking at all groups costs as much as some events for each of them.
+    if (newest - sweptAt < Math.max(longest / 4, 60_000)) return;
+    const horizon = newest - 2 * longest;
     sweptAt = newest;
     for (const [group, { causes, quietUntil = 0, seen = {} }] of groups) {
       const last = Math.max(quietUntil, causes.at(-1)?.at ?? 0, ...Object.values(seen));

@@ -1,14 +1,26 @@
 import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
-import { createFilter, wildcard } from '../destination-filter.ts';
-import { outcomeOf, recordKind } from '../formats/record-kind.ts';
+import type { MessageType } from '../../domain.ts';
+import { createFilter, messageTypesOf, wildcard } from '../destination-filter.ts';
+import { canBe, outcomeOf, recordKind } from '../formats/record-kind.ts';
 import type { AlertRule, RuleFilter } from './alert-rule.ts';
 
-/** Creates the test whether an event matches one of the rule's filters, and none of its usual hours. */
-export function createMatch({ filter, hours, time_zone: zone }: AlertRule): (event: StoredEvent) => boolean {
+/** The message types that this filter can select. */
+export const ruleTypesOf = (filter: RuleFilter): readonly MessageType[] =>
+  messageTypesOf(filter).filter((type) => filter.kinds === undefined || canBe(type, filter.kinds));
+
+/** Creates the test whether an event matches one of the rule's filters, none of its exceptions, and no usual hour. */
+export function createMatch({
+  filter,
+  except = [],
+  hours,
+  time_zone: zone,
+}: AlertRule): (event: StoredEvent) => boolean {
   const filters = filter.map((one) => createOne(one, zone));
+  const excepted = except.map((one) => createOne(one, zone));
   const localTime = createLocalTime(zone);
   return (event) => {
     if (!filters.some((matches) => matches(event))) return false;
+    if (excepted.some((matches) => matches(event))) return false;
     if (hours === undefined) return true;
     const { day, minute } = localTime(event.occurredAt);
     const isWorkDay = hours.days.some((name) => name === day);
@@ -53,11 +65,12 @@ export function createReader(column: string, zone: string): (event: StoredEvent)
       return (event) => viewEvent(event).user;
     case 'description':
       return (event) => viewEvent(event).description;
-    case 'hour': {
+    case 'time_of_day': {
       const localTime = createLocalTime(zone);
       return ({ occurredAt }) => {
         const { day, minute } = localTime(occurredAt);
-        return `${day === 'sat' || day === 'sun' ? 'weekend' : 'weekday'} ${Math.floor(minute / 60)}`;
+        const isNight = minute < 6 * 60 || minute >= 22 * 60;
+        return `${day === 'sat' || day === 'sun' ? 'weekend' : 'weekday'} ${isNight ? 'night' : 'day'}`;
       };
     }
     default:

@@ -60,14 +60,19 @@ function parseRule(
 
 const pathOf = (path: readonly PropertyKey[]) => (path.length === 0 ? '' : `: ${path.join('.')}`);
 
+/** The rules that are switched on, and the built-in ones that are not. */
+export function allRules(configured: readonly AlertRule[]): readonly AlertRule[] {
+  const others = BUILT_IN_RULES.filter(({ name }) => !configured.some((rule) => rule.name === name));
+  return [...configured, ...others.map((rule) => alertRuleSchema.parse(rule))];
+}
+
 /** The rule of this name: one that is switched on, else the built-in one. Throws a UsageError if there is neither. */
 export function findRule(configured: readonly AlertRule[], name: string): AlertRule {
-  const rule = configured.find((one) => one.name === name);
+  const rules = allRules(configured);
+  const rule = rules.find((one) => one.name === name);
   if (rule !== undefined) return rule;
-  const builtIn = BUILT_IN_RULES.find((one) => one.name === name);
-  if (builtIn !== undefined) return alertRuleSchema.parse(builtIn);
-  const known = [...new Set([...configured.map((one) => one.name), ...NAMES])];
-  const closest = closestName(name, known);
+  const names = rules.map((one) => one.name);
+  const closest = closestName(name, names);
   const hint = closest === undefined ? '' : ` Did you mean ${closest}?`;
-  throw new UsageError(`There is no rule "${name}".${hint} Rules: ${known.join(', ')}.`);
+  throw new UsageError(`There is no rule "${name}".${hint} Rules: ${names.join(', ')}.`);
 }

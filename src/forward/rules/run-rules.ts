@@ -13,8 +13,8 @@ import { readStretch } from '../../store/read-events.ts';
 import type { Log } from '../../store/read-log.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 import { isRuleAlert } from '../../store/stored-event.ts';
-import { messageTypesOf } from '../destination-filter.ts';
 import { createEvaluator, groupStateSchema, type RuleEvaluator } from './evaluate-rule.ts';
+import { ruleTypesOf } from './match-event.ts';
 import type { ConfiguredRule } from './parse-rules.ts';
 
 /** Events that one step evaluates. */
@@ -115,5 +115,5 @@ const sameRules = (one: Readonly<Record<string, string>>, other: Readonly<Record
 
 /** The message types that some rule looks at. */
 const typesOf = (rules: readonly ConfiguredRule[]): readonly MessageType[] => [
-  ...new Set(rules.flatMap(({ filter }) => filter.flatMap((one) => messageTypesOf(one)))),
+  ...new Set(rules.flatMap(({ filter }) => filter.flatMap((one) => ruleTypesOf(one)))),
 ];

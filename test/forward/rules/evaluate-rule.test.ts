@@ -49,6 +49,11 @@ describe('a rule', () => {
     ]);
   });
 
+  it('does not count what is excepted', () => {
+    const others = rule({ except: { users: ['scanner*'] } });
+    expect(run(others, [login(0), login(1, { user_name: 'Scanner 7' })])).toHaveLength(1);
+  });
+
   it('matches one of several filters', () => {
     const both = rule({ filter: [{ where: { code: '40001' } }, { kinds: ['logout'], outcome: 'success' }] });
     const events = [login(0, { code: '40001' }), login(1, { code: '10002' }), login(2)];
@@ -65,6 +70,17 @@ describe('a rule', () => {
       ['09:32', 3, { user_name: 'jane' }],
     ]);
     expect(alerts[0]?.causes.map(({ occurredAt }) => occurredAt.slice(14, 16))).toEqual(['04', '11', '12']);
+  });
+
+  it('takes what goes on for one alert, and raises it again after a day', () => {
+    const burst = rule({ count: 3, within: '10m' });
+    const minutes = Array.from({ length: 360 }, (_, number) => number * 4.5);
+    expect(
+      run(
+        burst,
+        minutes.map((minute) => login(minute)),
+      ).map(({ lastAt }) => lastAt.slice(0, 16)),
+    ).toEqual(['2026-03-02T09:09', '2026-03-03T09:22']);
   });
 
   it('counts late events where they belong', () => {
@@ -122,15 +138,16 @@ describe('a rule', () => {
     const day = 1_440;
     const first = rule({
       group_by: ['user_name'],
-      first_seen: { of: ['hour'], within: '30d', learning: '7d' },
+      first_seen: { of: ['time_of_day'], within: '30d', learning: '7d' },
     });
-    const minutes = [0, day, 3 * day + 60, 8 * day, 8 * day + 60, 9 * day + 120, 9 * day + 121, 60 * day];
+    // The next one is at night: 22:00.
+    const minutes = [0, day, 3 * day + 60, 8 * day, 8 * day + 780, 9 * day + 780, 9 * day + 781, 60 * day];
     expect(
       run(
         first,
         minutes.map((minute) => login(minute)),
       ).map(({ firstAt }) => firstAt.slice(0, 13)),
-    ).toEqual(['2026-03-11T11', '2026-05-01T09']);
+    ).toEqual(['2026-03-10T22', '2026-05-01T09']);
   });
 });
 
@@ -138,7 +155,7 @@ describe('a rule', () => {
 const arrivals = fc
   .array(
     fc.record({
-      minute: fc.integer({ min: 0, max: 200 }),
+      minute: fc.oneof(fc.integer({ min: 0, max: 200 }), fc.integer({ min: 1_440, max: 1_640 })),
       late: fc.integer({ min: 0, max: 5 }),
       user: fc.constantFrom('a', 'b'),
       mac: fc.constantFrom('1', '2', '3'),
@@ -154,16 +171,19 @@ const arrivals = fc
 /** A rule on counts, naively: all events of a group since the last alert. */
 function naive(given: AlertRule, events: readonly StoredEvent[]): string[] {
   const found: string[] = [];
-  const groups = new Map<string, { past: { at: number; value: unknown }[]; quiet: number }>();
+  const groups = new Map<string, { past: { at: number; value: unknown }[]; quiet: number; raised: number }>();
   for (const { columns, occurredAt, eventId } of events) {
     const key = String(columns['user_name']);
-    const group = groups.get(key) ?? { past: [], quiet: -Infinity };
+    const group = groups.get(key) ?? { past: [], quiet: -Infinity, raised: -Infinity };
     groups.set(key, group);
     const at = Date.parse(occurredAt);
-    if (at <= group.quiet) continue;
+    const within = given.within ?? 0;
+    if (at <= group.quiet) {
+      group.quiet = Math.min(Math.max(group.quiet, at + within), group.raised + 24 * 3_600_000);
+      continue;
+    }
     const value = given.distinct === undefined ? eventId : columns['client_mac'];
     group.past.push({ at, value });
-    const within = given.within ?? 0;
     const isMet = group.past.some(
       ({ at: from }) =>
         from <= at &&
@@ -173,7 +193,7 @@ function naive(given: AlertRule, events: readonly StoredEvent[]): string[] {
     );
     if (!isMet) continue;
     found.push(eventId);
-    groups.set(key, { past: [], quiet: at + within });
+    groups.set(key, { past: [], quiet: at + within, raised: at });
   }
   return found;
 }
