@@ -81,7 +81,7 @@ export const alertRuleSchema = z.strictObject({
   apart: z.number().positive().optional(),
   /** Events that match one of these filters do not count. */
   except: filters.optional(),
-  /** Only events outside of these hours. */
+  /** Only events outside of these hours raise an alert. */
   hours: z
     .strictObject({
       from: clockTime,

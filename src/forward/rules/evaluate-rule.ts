@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { StoredEvent } from '../../store/stored-event.ts';
 import type { AlertRule } from './alert-rule.ts';
-import { createMatch, createReader } from './match-event.ts';
+import { createMatch, createReader, createUsual } from './match-event.ts';
 
 /** An event that an alert was raised for. */
 const causeSchema = z.strictObject({ at: z.number(), id: z.string(), value: z.string().optional() });
@@ -67,6 +67,7 @@ export function createEvaluator(
   saved: Iterable<readonly [group: string, state: GroupState]> = [],
 ): RuleEvaluator {
   const matches = createMatch(rule);
+  const isUsual = createUsual(rule);
   const readers = rule.group_by.map((column) => createReader(column, rule.time_zone));
   const readValue = createValueReader(rule);
   const readFirst = rule.first_seen?.of.map((column) => createReader(column, rule.time_zone));
@@ -169,6 +170,9 @@ export function createEvaluator(
   return {
     evaluate(event) {
       if (!matches(event)) return undefined;
+      // What happens in usual hours raises no alert, but a group's values are learned from it.
+      const canRaise = !isUsual(event);
+      if (!canRaise && rule.first_seen === undefined) return undefined;
       const values = readers.map((read) => read(event));
       if (values.includes(null)) return undefined;
       const value = readValue(event);
@@ -178,7 +182,7 @@ export function createEvaluator(
       const group = JSON.stringify([event.source, ...values]);
       const state = groups.get(group) ?? { causes: [] };
       const cause = { at, id: event.eventId, ...(value !== undefined && { value }) };
-      const causes = isFirst(state, event, at) ? complete(state, cause) : undefined;
+      const causes = isFirst(state, event, at) && canRaise ? complete(state, cause) : undefined;
       if (remembers) {
         groups.set(group, state);
         changed.add(group);

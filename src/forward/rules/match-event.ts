@@ -8,28 +8,31 @@ import type { AlertRule, RuleFilter } from './alert-rule.ts';
 export const ruleTypesOf = (filter: RuleFilter): readonly MessageType[] =>
   messageTypesOf(filter).filter((type) => filter.kinds === undefined || canBe(type, filter.kinds));
 
-/** Creates the test whether an event matches one of the rule's filters, none of its exceptions, and no usual hour. */
+/** Creates the test whether an event matches one of the rule's filters, and none of its exceptions. */
 export function createMatch({
   filter,
   except = [],
-  hours,
   time_zone: zone,
 }: AlertRule): (event: StoredEvent) => boolean {
   const filters = filter.map((one) => createOne(one, zone));
-  const excepted = except.map((one) => createOne(one, zone));
+  const exceptions = except.map((one) => createOne(one, zone));
+  return (event) =>
+    filters.some((matches) => matches(event)) && !exceptions.some((matches) => matches(event));
+}
+
+/** Creates the test whether an event occurred in the hours that are usual for the rule. */
+export function createUsual({ hours, time_zone: zone }: AlertRule): (event: StoredEvent) => boolean {
+  if (hours === undefined) return () => false;
   const localTime = createLocalTime(zone);
-  return (event) => {
-    if (!filters.some((matches) => matches(event))) return false;
-    if (excepted.some((matches) => matches(event))) return false;
-    if (hours === undefined) return true;
-    const { day, minute } = localTime(event.occurredAt);
+  return ({ occurredAt }) => {
+    const { day, minute } = localTime(occurredAt);
     const isWorkDay = hours.days.some((name) => name === day);
     // From 22:00 to 06:00 ends on the next day.
     const isWithin =
       hours.from <= hours.to
         ? minute >= hours.from && minute < hours.to
         : minute >= hours.from || minute < hours.to;
-    return !(isWorkDay && isWithin);
+    return isWorkDay && isWithin;
   };
 }
 

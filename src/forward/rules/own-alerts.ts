@@ -42,7 +42,7 @@ export function recordOf({ id, raisedAt, destinations, causes, ...alert }: Store
 }
 
 /** An alert in one sentence: what, about whom, how often and when. */
-export function summarizeAlert({
+function summarizeAlert({
   title,
   group,
   count,

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { alertRuleSchema, type AlertRule } from '../../../src/forward/rules/alert-rule.ts';
