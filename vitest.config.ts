@@ -12,6 +12,7 @@ const PROGRAM = [
   'test/e2e/hostile-input.test.ts',
   'test/e2e/observe.test.ts',
   'test/e2e/owner.test.ts',
+  'test/e2e/rules.test.ts',
   'test/e2e/seal.test.ts',
   'test/e2e/serve.test.ts',
   'test/e2e/settings.test.ts',
