@@ -163,13 +163,18 @@ function emailOf(name: string | undefined): string | undefined {
 /** Longer than a name and the words around it, in characters. */
 const NAME_WINDOW = 300;
 
+/** The user of a private key in a description: one of three groups has the name. */
+export const PPSK_USER = String.raw`\bPPSK user:?\s{1,8}(?:"([^"]+)"|'([^']+)'|([^\s"']+))`;
+
+const AT_START = new RegExp(`^${PPSK_USER}`, 'i');
+
 /** The user of a private key is only in the description: "Cloud PPSK user NAME was created". */
 function targetUser(kind: RecordKind, description: string | undefined): string | undefined {
   if (description === undefined || (kind !== 'ppskCreated' && kind !== 'ppskDeleted')) return undefined;
   const start = description.search(/\bPPSK user\b/i);
   if (start < 0) return undefined;
   const window = description.slice(start, start + NAME_WINDOW);
-  const name = /^PPSK user:?\s{1,8}(?:"([^"]+)"|'([^']+)'|([^\s"']+))/i.exec(window);
+  const name = AT_START.exec(window);
   return name?.[1] ?? name?.[2] ?? name?.[3];
 }
 
