@@ -25,7 +25,7 @@ export interface Facts {
  * An id and a name are one person only in an audit record, whose members say so. The subject of a credential did not
  * make it. The other columns keep their names.
  */
-const FACT_OF_COLUMN: Partial<Record<MessageType, Readonly<Record<string, string>>>> = {
+export const FACT_OF_COLUMN: Partial<Record<MessageType, Readonly<Record<string, string>>>> = {
   AUDIT_LOG_ALL: { user_id: 'actor_id', user_name: 'actor_name' },
   CREDENTIAL_LOG_ALL: { username: 'target_user' },
   AUTHENTICATION_LOG_ALL: { username: 'user_name' },
