@@ -248,11 +248,12 @@ const CIM_FIELDS: Readonly<Record<MessageType, Readonly<Record<string, Expressio
   },
 };
 
-/** All calculated fields of a message type: those of the model, the kind of the record and its maker. */
+/** All calculated fields of a message type: those of the model, the maker, the kind of the record and its source. */
 export const calculatedFields = (messageType: MessageType): Readonly<Record<string, Expression>> => ({
   ...CIM_FIELDS[messageType],
   vendor_product: text(`${VENDOR} ${PRODUCT}`),
   xiq_kind: kindOf(messageType),
+  xiq_source: field('source'),
 });
 
 /** The message types whose records can be of a kind. */
@@ -274,7 +275,7 @@ export const TAGS: Readonly<Record<RecordKind, readonly string[] | undefined>> =
   logout: undefined,
   ppskCreated: ACCOUNT_CHANGE,
   ppskDeleted: ACCOUNT_CHANGE,
-  configuration: CHANGE,
+  configuration: [...CHANGE, 'network'],
   audit: undefined,
   authentication: AUTHENTICATION,
   accountingStart: [...SESSION, 'start'],

@@ -63,17 +63,23 @@ function evals(messageType: MessageType): string[] {
 function createWriter(messageType: MessageType): (value: Expression) => string {
   const kinds = new Map(FIELDS[messageType].map(({ column, kind }) => [column, kind]));
 
-  /** Splunk reads null in JSON as the text "null", the elements of a list as `name{}`, and no object as such. */
+  /**
+   * Splunk reads null in JSON as the text "null", the elements of a list as `name{}`, and no object as such. It has a
+   * `source` of its own.
+   */
   function field(name: string): string {
     const kind = kinds.get(name);
     if (kind?.endsWith('[]')) return `'${name}{}'`;
-    return `nullif(${kind === 'jsonb' ? `spath(_raw,"${name}")` : `'${name}'`},"null")`;
+    return `nullif(${kind === 'jsonb' || name === 'source' ? `spath(_raw,"${name}")` : `'${name}'`},"null")`;
   }
+
+  /** Never null: a condition on null is neither true nor false, and so is its opposite. */
+  const textOf = (name: string): string => `coalesce(${field(name)},"")`;
 
   function spl(value: Expression): string {
     if ('capture' in value) {
       const whole = quote(`(?is)^.*?${value.capture}.*$`);
-      return `if(match(${field(value.of)},${whole}),replace(${field(value.of)},${whole},"\\1\\2\\3"),null())`;
+      return `if(match(${textOf(value.of)},${whole}),replace(${field(value.of)},${whole},"\\1\\2\\3"),null())`;
     }
     if ('field' in value) return field(value.field);
     if ('text' in value) return quote(value.text);
@@ -84,9 +90,9 @@ function createWriter(messageType: MessageType): (value: Expression) => string {
   function test(condition: Condition): string {
     if ('set' in condition) return `isnotnull(${field(condition.set)})`;
     if ('word' in condition) {
-      return `in(lower(trim(${field(condition.word)})),${condition.among.map(quote).join(',')})`;
+      return `in(lower(trim(${textOf(condition.word)})),${condition.among.map(quote).join(',')})`;
     }
-    if ('matches' in condition) return `match(${field(condition.of)},${quote(`(?i)${condition.matches}`)})`;
+    if ('matches' in condition) return `match(${textOf(condition.of)},${quote(`(?i)${condition.matches}`)})`;
     if ('any' in condition) return `(${condition.any.map(test).join(' OR ')})`;
     if ('all' in condition) return `(${condition.all.map(test).join(' AND ')})`;
     return `NOT ${test(condition.not)}`;

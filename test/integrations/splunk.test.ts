@@ -164,7 +164,7 @@ function expectedOf(event: StoredEvent): Record<string, Fact | undefined> {
 /** The calculated fields whose value is not the expected one. */
 function faultsOf(event: StoredEvent): object[] {
   const fields = fieldsOf(event);
-  const expected = { ...expectedOf(event), xiq_kind: recordKind(event) };
+  const expected = { ...expectedOf(event), xiq_kind: recordKind(event), xiq_source: event.source };
   return Object.entries(expected)
     .filter(([name, value]) => !isDeepStrictEqual(fields[name], value))
     .map(([name, value]) => ({ name, value: fields[name], expected: value }));
@@ -318,6 +318,8 @@ describe('the files', () => {
   test('the README names every eventtype', () => {
     const url = new URL('../../integrations/splunk/TA-xiq-sink/README.md', import.meta.url);
     const named = [...readFileSync(url, 'utf8').matchAll(/`(xiq_\w+)`/g)].map(([, name]) => name);
-    expect(new Set(named)).toEqual(new Set(['xiq_kind', ...eventtypes.map(({ name }) => name)]));
+    expect(new Set(named)).toEqual(
+      new Set(['xiq_kind', 'xiq_source', ...eventtypes.map(({ name }) => name)]),
+    );
   });
 });
