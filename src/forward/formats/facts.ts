@@ -25,7 +25,7 @@ export interface Facts {
  * An id and a name are one person only in an audit record, whose members say so. The subject of a credential did not
  * make it. The other columns keep their names.
  */
-const FACT_OF_COLUMN: Partial<Record<MessageType, Readonly<Record<string, string>>>> = {
+export const FACT_OF_COLUMN: Partial<Record<MessageType, Readonly<Record<string, string>>>> = {
   AUDIT_LOG_ALL: { user_id: 'actor_id', user_name: 'actor_name' },
   CREDENTIAL_LOG_ALL: { username: 'target_user' },
   AUTHENTICATION_LOG_ALL: { username: 'user_name' },
@@ -163,13 +163,18 @@ function emailOf(name: string | undefined): string | undefined {
 /** Longer than a name and the words around it, in characters. */
 const NAME_WINDOW = 300;
 
+/** The user of a private key in a description: one of three groups has the name. */
+export const PPSK_USER = String.raw`\bPPSK user:?\s{1,8}(?:"([^"]+)"|'([^']+)'|([^\s"']+))`;
+
+const AT_START = new RegExp(`^${PPSK_USER}`, 'i');
+
 /** The user of a private key is only in the description: "Cloud PPSK user NAME was created". */
 function targetUser(kind: RecordKind, description: string | undefined): string | undefined {
   if (description === undefined || (kind !== 'ppskCreated' && kind !== 'ppskDeleted')) return undefined;
   const start = description.search(/\bPPSK user\b/i);
   if (start < 0) return undefined;
   const window = description.slice(start, start + NAME_WINDOW);
-  const name = /^PPSK user:?\s{1,8}(?:"([^"]+)"|'([^']+)'|([^\s"']+))/i.exec(window);
+  const name = AT_START.exec(window);
   return name?.[1] ?? name?.[2] ?? name?.[3];
 }
 

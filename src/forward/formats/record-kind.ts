@@ -40,8 +40,10 @@ export interface KindText {
   readonly members: readonly string[];
 }
 
-const USAGE = ['acct_session_time', 'acct_input_octets', 'acct_output_octets'];
-const CHANGED = ['config', 'host_names', 'device_ids'];
+/** The columns of an accounting record that report usage. */
+export const USAGE = ['acct_session_time', 'acct_input_octets', 'acct_output_octets'];
+/** The columns of an audit record that say that something was changed. */
+export const CHANGED = ['config', 'host_names', 'device_ids'];
 
 const KINDS: Readonly<Record<RecordKind, KindText>> = {
   login: { name: 'User logged in', action: 'user-logged-in', severity: 3, members: ['code'] },
@@ -108,7 +110,7 @@ export function eachKind<T>(prepare: (kind: RecordKind, text: KindText) => T): (
 }
 
 /** The codes in the specification ("Audit-log delivery"). */
-const KIND_OF_CODE: ReadonlyMap<string, RecordKind> = new Map([
+export const KIND_OF_CODE: ReadonlyMap<string, RecordKind> = new Map([
   ['10001', 'login'],
   ['10002', 'logout'],
   ['40001', 'ppskCreated'],
@@ -181,7 +183,8 @@ function accountingKind(columns: StoredEvent['columns']): RecordKind {
     : 'accountingInterim';
 }
 
-const KIND_OF_GDPR_WORD: ReadonlyMap<string, RecordKind> = new Map([
+/** The kind of a GDPR record by the one word of its category. */
+export const KIND_OF_GDPR_WORD: ReadonlyMap<string, RecordKind> = new Map([
   ...['delete', 'deleted', 'deletion', 'erase', 'erased', 'erasure'].map(
     (word) => [word, 'gdprDeletion'] as const,
   ),
@@ -189,7 +192,7 @@ const KIND_OF_GDPR_WORD: ReadonlyMap<string, RecordKind> = new Map([
 ]);
 
 /** Words of a category beside the one that names the request. */
-const GDPR_FILLERS = new Set(['client', 'data', 'gdpr', 'personal', 'request', 'user']);
+export const GDPR_FILLERS = new Set(['client', 'data', 'gdpr', 'personal', 'request', 'user']);
 
 /** The categories are not published, so only a category that is one known word counts. */
 function gdprKind({ category }: StoredEvent['columns']): RecordKind {
@@ -231,7 +234,7 @@ function suffixOf(kind: RecordKind, outcome: Outcome, { code, status }: StoredEv
 }
 
 /** The outcome by status or RADIUS reply, in the words of the service and of RFC 2865. */
-const OUTCOME_OF_WORD: ReadonlyMap<string, Outcome> = new Map([
+export const OUTCOME_OF_WORD: ReadonlyMap<string, Outcome> = new Map([
   ['success', 'success'],
   ['complete', 'success'],
   ['completed', 'success'],
