@@ -1,10 +1,11 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { LookupFunction } from 'node:net';
 import { z } from 'zod';
 import { OutageError } from '../../errors.ts';
 import { createSecrets } from '../../secrets.ts';
-import type { Message, Sender } from '../sender.ts';
+import type { Sender } from '../sender.ts';
+import { batchId } from './batch-id.ts';
 import { describeAnswer, failureOf, isGood, isHtml } from './http-answer.ts';
 import { createHttpEndpoint, httpOptions, type Answer } from './http-endpoint.ts';
 
@@ -118,16 +119,6 @@ function areHeaders(headers: Readonly<Record<string, string>>): boolean {
   } catch {
     return false;
   }
-}
-
-/**
- * The id of a batch: the same for the same events in the same order. It survives retries, even after a restart, so
- * the receiver can recognize a batch that it already has.
- */
-function batchId(batch: readonly Message[]): string {
-  const hash = createHash('sha256');
-  for (const { event } of batch) hash.update(`${event.eventId}\n`);
-  return `msg_${hash.digest('base64url')}`;
 }
 
 /** The header `webhook-signature` (https://www.standardwebhooks.com), which signs id, time in seconds and body. */
