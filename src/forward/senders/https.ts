@@ -24,12 +24,22 @@ const signingSecret = z.string().refine((text) => {
 
 const STATUS = 'must be a status from 200 to 299';
 
+/** An address of any host, which may contain credentials in its path and query. */
+export const httpsAddress = z
+  .string()
+  .refine(isHttpsUrl, 'must be an address such as https://host/path, without user name or fragment');
+
+/** The option of destinations with such an address. */
+export const publicOnlyOption = {
+  /** Allows hosts in the private network. Otherwise anyone who can set the address could reach internal services. */
+  allow_private: z.boolean('must be true or false').default(false),
+};
+
 /** Any receiver that accepts JSON over HTTPS. */
 export const httpsOptions = z.strictObject({
   ...httpOptions,
-  url: z
-    .string()
-    .refine(isHttpsUrl, 'must be an address such as https://host/path, without user name or fragment'),
+  ...publicOnlyOption,
+  url: httpsAddress,
   body: z.enum(['array', 'ndjson'], 'must be array or ndjson').default('array'),
   /** By default that of the body: some receivers accept only `application/json`. */
   content_type: z
@@ -45,8 +55,6 @@ export const httpsOptions = z.strictObject({
     .refine(areHeaders, `must be valid HTTP headers other than ${[...OUR_HEADERS].join(', ')}`)
     .default({}),
   signing_secret: signingSecret.optional(),
-  /** Allows hosts in the private network. Otherwise anyone who can set the address could reach internal services. */
-  allow_private: z.boolean('must be true or false').default(false),
 });
 
 export type HttpsOptions = z.output<typeof httpsOptions>;

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { BatchLimits } from '../batch-events.ts';
 import type { FormatName } from '../formats/formats.ts';
 import type { Sender } from '../sender.ts';
+import { CHAT_FORMATS, CHAT_LIMITS, chatOptions, createChatSender } from './chat.ts';
 import { createElasticsearchSender, ELASTICSEARCH_FORMATS, elasticsearchOptions } from './elasticsearch.ts';
 import { createFileSender, FILE_FORMATS, fileOptions } from './file.ts';
 import { createHttpsSender, HTTPS_FORMATS, httpsOptions } from './https.ts';
@@ -40,6 +41,10 @@ export const SENDER_TYPES = {
   sentinel: senderType(sentinelOptions, SENTINEL_FORMATS, createSentinelSender),
   s3: { ...senderType(s3Options, S3_FORMATS, createS3Sender), limits: S3_LIMITS },
   smtp: { ...senderType(smtpOptions, SMTP_FORMATS, createSmtpSender), limits: SMTP_LIMITS },
+  chat: {
+    ...senderType(chatOptions, CHAT_FORMATS, createChatSender),
+    limits: CHAT_LIMITS,
+  },
   file: senderType(fileOptions, FILE_FORMATS, createFileSender),
   stdout: senderType(stdoutOptions, STDOUT_FORMATS, () => createStdoutSender()),
 } as const satisfies Record<string, SenderType>;
