@@ -166,7 +166,7 @@ describe.skipIf(!hasOpenssl)('chat (needs openssl on PATH to make certificates)'
 
   test.each<Reply>([
     { status: 404, raw: `no such hook ${PATH}, ${TOKEN}, a/signature-that-is-long` },
-    { raw: `not ok ${PATH} ${TOKEN} a/signature-that-is-long` },
+    { raw: `not ok ${PATH} ${TOKEN} a/signature-that-is-long a%2Fsignature-that-is-long` },
     { status: 302, headers: { location: `https://elsewhere.test${PATH}` } },
     'cut',
   ])('no error after %j contains the address', async (reply) => {
