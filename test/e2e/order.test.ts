@@ -5,6 +5,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { compileCluster, startCluster } from '../forward/real-receivers/kafka-cluster.ts';
+import { mailServer } from '../forward/senders/mail-server.ts';
 import { relpReceiver } from '../forward/senders/relp-stand-in.ts';
 import { startS3 } from '../forward/senders/s3-server.ts';
 import { inTurn, standIn } from '../forward/senders/stand-in.ts';
@@ -113,6 +114,15 @@ async function s3(): Promise<Receiver> {
   };
 }
 
+async function smtp(): Promise<Receiver> {
+  const { port, mails } = await mailServer();
+  const addresses = { from: 'sink@example.com', to: 'noc@example.com' };
+  return {
+    destination: { host: '127.0.0.1', port, ...addresses },
+    received: () => mails.map(({ body }) => body).join('\n'),
+  };
+}
+
 const bulkAnswer: Script = ({ body }): Reply => {
   const items = [...body.matchAll(/^\{"create"/gm)].map(() => ({ create: { status: 201 } }));
   return { json: { items } };
@@ -148,6 +158,12 @@ const receivers = (directory: string, certificate: TestCertificate): Record<stri
         client_secret: { env: 'TOKEN' },
         tls: { ca: certificate.cert },
       }),
+      certificate,
+    ),
+    smtp: smtp(),
+    chat: httpReceiver(
+      inTurn({ raw: 'ok' }),
+      (url) => ({ url, service: 'slack', allow_private: true, tls: { ca: certificate.cert } }),
       certificate,
     ),
     file: Promise.resolve({
