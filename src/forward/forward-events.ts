@@ -132,7 +132,9 @@ async function forwardUntil(signal: AbortSignal, forwarding: Forwarding, context
  * Creates the check whether there is something to send, as far as can be seen without the lease: looking takes no
  * transaction id. A batch that is not full waits for its time.
  */
-function createWorkCheck({ name, limits }: Forwarding, { log, cursors }: ForwardingSource) {
+function createWorkCheck({ name, filter, limits }: Forwarding, { log, cursors }: ForwardingSource) {
+  // With a filter, nobody knows yet how many of the waiting events are for this destination.
+  const enough = Object.keys(filter).length === 0 ? limits.events : Infinity;
   let waitsSince: number | undefined;
   return async (): Promise<boolean> => {
     const cursor = (await cursors()).find((one) => one.name === name);
@@ -144,7 +146,7 @@ function createWorkCheck({ name, limits }: Forwarding, { log, cursors }: Forward
       return false;
     }
     waitsSince ??= performance.now();
-    if (waiting < limits.events && performance.now() - waitsSince < limits.seconds * 1_000) return false;
+    if (waiting < enough && performance.now() - waitsSince < limits.seconds * 1_000) return false;
     waitsSince = undefined;
     return true;
   };

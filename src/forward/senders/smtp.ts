@@ -1,3 +1,4 @@
+import { domainToASCII } from 'node:url';
 import { createTransport, type NodemailerError } from 'nodemailer';
 import { z } from 'zod';
 import { OutageError } from '../../errors.ts';
@@ -11,9 +12,14 @@ import { BatchRefusedError, EndpointRefusedError, type Message, type Sender } fr
 import { batchId } from './batch-id.ts';
 import { tlsConnectionOptions, tlsOptions } from './tls-options.ts';
 
+/** With the domain as the library reports it, so that recipients can be compared. */
 const address = z
   .string()
-  .regex(/^[^\s<>@,;:"()\\]+@[^\s<>@,;:"()\\]+$/, 'must be an address such as noc@example.com');
+  .regex(/^[^\s<>@,;:"()\\]+@[^\s<>@,;:"()\\]+$/, 'must be an address such as noc@example.com')
+  .transform((text) => {
+    const [local = '', domain = ''] = text.split('@');
+    return `${local}@${domainToASCII(domain) || domain}`;
+  });
 
 const PORT = 'must be a port from 1 to 65535';
 const TIMEOUT = 'must be 0.1 to 600 seconds';

@@ -119,17 +119,18 @@ test('only the recipients for whom the server has not accepted a mail get it aga
     recipient: (address) =>
       isGrey && address.startsWith('noc@') ? { code: 450, text: 'come again' } : undefined,
   });
-  const sender = senderTo(port);
+  const to = ['noc@example.com', 'Security@EXÄMPLE.com'];
+  const sender = senderTo(port, { to });
   const error = await failureOf(sender.send(messages(2)));
   expect(error).toBeInstanceOf(OutageError);
   expect(describeError(error)).toContain('for noc@example.com');
   isGrey = false;
   await sender.send(messages(2));
-  expect(mails.map(({ recipients }) => recipients)).toEqual([['security@example.com'], ['noc@example.com']]);
+  expect(mails.map(({ recipients }) => recipients)).toEqual([['Security@exämple.com'], ['noc@example.com']]);
   expect(mails[1]?.headers['message-id']).toBe(mails[0]?.headers['message-id']);
   // Once it is accepted, the same batch is what an operator wants to have again.
   await sender.send(messages(2));
-  expect(mails[2]?.recipients).toEqual(ADDRESSES.to);
+  expect(mails[2]?.recipients).toEqual(['noc@example.com', 'Security@exämple.com']);
 });
 
 test('a recipient that does not exist stops the destination, by name', async () => {
