@@ -19,7 +19,7 @@ const SHARED_COLUMNS = [
 ];
 
 /** The columns that conditions and groups may name: those of docs/tables.md. */
-export const RULE_COLUMNS: readonly string[] = [
+const RULE_COLUMNS: readonly string[] = [
   ...new Set([
     ...SHARED_COLUMNS,
     ...MESSAGE_TYPES.flatMap((type) => FIELDS[type].map(({ column }) => column)),

@@ -1,4 +1,3 @@
-import type { MessageType } from '../../../src/domain.ts';
 import type { StoredEvent } from '../../../src/store/stored-event.ts';
 import { OWN_TYPES } from '../../../src/domain.ts';
 import { storedEvent } from '../formats/stored-events.ts';
@@ -21,7 +20,7 @@ const START = Date.UTC(2026, 0, 1);
 export const SHARED_ACCOUNT = 'scanner@example.com';
 
 /** An attack: the rule that must find it, and its events. */
-export interface Attack {
+interface Attack {
   readonly rule: string;
   readonly eventIds: ReadonlySet<string>;
 }
@@ -244,6 +243,3 @@ export function simulate(days: number, seed: number): Simulated {
   }
   return { events: events.toSorted((a, b) => (a.occurredAt < b.occurredAt ? -1 : 1)), attacks };
 }
-
-/** The message types that the simulation has. */
-export const SIMULATED: readonly MessageType[] = Object.values(TEMPLATES).map((event) => event.messageType);
