@@ -15,8 +15,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       leaves bigint not null,
       kind text not null,
       version integer not null,
-      first_position bigint,
-      keys text[]
+      first_position bigint
     )`.execute(db);
   await sql`
     create index log_seals_first_position on log_seals (first_position) where first_position is not null`.execute(
@@ -65,7 +64,6 @@ const COMMENTS = {
   'table log_seals': 'Which leaves of the tree are of which rows, in runs',
   'column log_seals.version': 'Version of the list of columns in the sealed form of the rows',
   'column log_seals.first_position': 'Of events: position of the first one in the log; the others follow',
-  'column log_seals.keys': 'Of other rows: their keys',
   'table log_salts': 'The salts of 256 leaves each; null: erased',
   'table log_hashes':
     'The nodes of the tree as tiles of 256 hashes: level 0 has the leaves, level 1 a hash for each full tile of level 0',

@@ -1,11 +1,15 @@
+import type { StatementKind } from '../store/statements.ts';
+
 /** A difference, or a row that is gone for a reason on record. */
 export interface VerifyFinding {
   readonly state: 'ALTERED' | 'MISSING' | 'INSERTED' | 'EXPIRED';
   /** The row, or what else differs: leaves of the tree, a checkpoint. */
-  readonly subject: 'event' | 'delivery' | 'leaves' | 'checkpoint' | 'anchor';
+  readonly subject: 'event' | 'delivery' | StatementKind | 'leaves' | 'checkpoint' | 'anchor';
   readonly detail: string;
   readonly eventId?: string;
   readonly deliveryId?: string;
+  /** Of a row that is sealed as statements: its id. */
+  readonly key?: string;
   readonly occurredAt?: Date;
   readonly source?: string;
   readonly position?: number;

@@ -11,11 +11,13 @@ import {
 } from '../store/seal-log.ts';
 import type { SealState, TilePiece } from '../store/seal-log.ts';
 import { hashEvents, printAsSealed, SEALED_VERSION, type Positions } from '../store/sealed-rows.ts';
+import { addStatements, STATEMENT_VERSION, takeStatements } from '../store/statements.ts';
 import { parseCheckpoints, writeCheckpoint } from './checkpoint.ts';
 import {
   createFrontier,
   hashAt,
   HASH_BYTES,
+  leafHash,
   nodesOfTiles,
   readFrontier,
   rootAt,
@@ -23,8 +25,9 @@ import {
 } from './merkle-tree.ts';
 import type { LogKey } from './signed-note.ts';
 
-/** Events that one transaction seals. */
+/** Events, and changed rows, that one transaction seals. */
 const STEP = 40 * TILE_WIDTH;
+const STATEMENTS = 1_000;
 
 /** Leaves that are hashed without a pause: about a millisecond. */
 const LEAVES_AT_ONCE = 256;
@@ -71,10 +74,9 @@ export function createSealer(db: Db, key: LogKey): Sealer {
     async seal() {
       const state = await readSealState(db);
       if (await isCheckpointDue(db, state)) await checkpoint();
-      const isBusy = mustWait(state);
-      if (isBusy || nextStep(state) === undefined) return 'done';
-      const size = await whileSealing(db, sealStep);
-      return size === undefined ? 'done' : 'more';
+      if (state.queued && (await whileSealing(db, sealStatements)) === true) return 'more';
+      if (mustWait(state) || nextStep(state) === undefined) return 'done';
+      return (await whileSealing(db, sealEvents)) === true ? 'more' : 'done';
     },
   };
 }
@@ -108,10 +110,10 @@ function nextStep({ sealed, logged }: SealState): Positions | undefined {
   return undefined;
 }
 
-/** Seals the next events. Returns the size of the tree, or undefined if nothing was left to seal. */
-async function sealStep(trx: Trx, state: SealState): Promise<number | undefined> {
+/** Seals the next events. Returns whether there were some. */
+async function sealEvents(trx: Trx, state: SealState): Promise<boolean> {
   const positions = nextStep(state);
-  if (positions === undefined) return undefined;
+  if (positions === undefined) return false;
   const count = positions.to - positions.from;
   const salts = randomBytes(count * SALT_BYTES);
   await printAsSealed(trx);
@@ -121,24 +123,44 @@ async function sealStep(trx: Trx, state: SealState): Promise<number | undefined>
       `the log has no entry for some of the positions ${positions.from} to ${positions.to - 1}`,
     );
   }
+  const tiles = await growTree(trx, state.size, hashes);
+  await addLeaves(trx, { firstLeaf: state.size, count, positions, version: SEALED_VERSION, tiles, salts });
+  return true;
+}
+
+/** Seals rows that changed since. Returns whether there were some. */
+async function sealStatements(trx: Trx, { size }: SealState): Promise<boolean> {
+  await printAsSealed(trx);
+  const statements = await takeStatements(trx, STATEMENTS);
+  const count = statements.length;
+  if (count === 0) return false;
+  const salts = randomBytes(count * SALT_BYTES);
+  const entry = (record: string, at: number) =>
+    Buffer.concat([salts.subarray(at * SALT_BYTES, (at + 1) * SALT_BYTES), Buffer.from(record)]);
+  const hashes = Buffer.concat(statements.map(({ record }, at) => leafHash(entry(record, at))));
+  const tiles = await growTree(trx, size, hashes);
+  await addStatements(trx, size, statements);
+  await addLeaves(trx, {
+    firstLeaf: size,
+    count,
+    positions: undefined,
+    version: STATEMENT_VERSION,
+    tiles,
+    salts,
+  });
+  return true;
+}
+
+/** The nodes that new leaves add to the tree. */
+async function growTree(trx: Trx, size: number, hashes: Buffer): Promise<readonly TilePiece[]> {
   const pieces = createPieces();
-  const frontier = createFrontier(
-    (...node) => pieces.add(...node),
-    state.size,
-    await readFrontier(nodesIn(trx), state.size),
-  );
-  for (let leaf = 0; leaf < count; leaf += 1) {
+  const edge = await readFrontier(nodesIn(trx), size);
+  const frontier = createFrontier((...node) => pieces.add(...node), size, edge);
+  for (let leaf = 0; leaf < hashes.length / HASH_BYTES; leaf += 1) {
     frontier.append(hashAt(hashes, leaf));
     if (leaf % LEAVES_AT_ONCE === LEAVES_AT_ONCE - 1) await nextTurn();
   }
-  await addLeaves(trx, {
-    positions,
-    version: SEALED_VERSION,
-    firstLeaf: state.size,
-    tiles: pieces.all(),
-    salts,
-  });
-  return frontier.size();
+  return pieces.all();
 }
 
 const nodesIn = (db: Db) => nodesOfTiles((level, number) => readTile(db, level, number));

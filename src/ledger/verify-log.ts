@@ -6,15 +6,17 @@ import {
   findMiscounted,
   findStrayEvents,
   readDroppedMonths,
+  readLeafHashes,
   readRuns,
 } from '../store/read-seals.ts';
-import type { SealRun } from '../store/read-seals.ts';
+import type { DroppedMonth, SealRun } from '../store/read-seals.ts';
 import { positionSince } from '../store/read-log.ts';
 import type { Positions } from '../store/sealed-rows.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import type { VerifyFinding } from './finding.ts';
 import { TILE_WIDTH } from './merkle-tree.ts';
-import { checkChunk, type Chunk, type RowResult } from './verify-rows.ts';
+import { checkEvents, type Leaves, type RowChoice, type RowResult } from './verify-rows.ts';
+import { checkStatements, compareStated } from './verify-statements.ts';
 import { createTreeCheck } from './verify-tree.ts';
 
 /** What to verify, and against which checkpoints that were kept elsewhere. */
@@ -52,8 +54,8 @@ const CHUNK = 32 * TILE_WIDTH;
 const AT_ONCE = 2;
 
 /**
- * Verifies rows against leaves, leaves against the tree, the tree against its checkpoints and the anchors, and the counts
- * of deliveries against rows. Calls back for each finding; memory does not grow with the log.
+ * Verifies rows against leaves, leaves against the tree, the tree against its checkpoints and the anchors, the counts
+ * of deliveries against rows, and the operator log, quarantine and gaps against what was sealed of them. Calls back for each finding; memory does not grow with the log.
  */
 export async function verifyLog(
   db: Db,
@@ -79,7 +81,7 @@ export async function verifyLog(
     onLeaves(chunk.leaf + chunk.count);
   }
   const { checkpoints, sealedSince, anchors, anchoredSize } = await tree.end();
-  const waiting = await verifyOthers(db, options, report);
+  const waiting = (await verifyOthers(db, options, report)) + (await compareStated(db, report));
   const unsealed = logged.to - logged.from - (sealed.to - sealed.from);
   return {
     size,
@@ -122,7 +124,24 @@ async function positionsOf(db: Db, { since, until }: VerifyOptions): Promise<Pos
   };
 }
 
-/** The leaves of the tree in their order; each chunk is of consecutive events. Reports leaves that no run accounts for. */
+/** Consecutive leaves, and what they are of; undefined if that is not known. */
+interface Chunk extends Leaves {
+  readonly of: 'statements' | { readonly position: number } | undefined;
+}
+
+async function checkChunk(
+  db: Db,
+  { of, ...leaves }: Chunk,
+  choice: RowChoice,
+  dropped: readonly DroppedMonth[],
+): Promise<RowResult> {
+  if (of === 'statements') return checkStatements(db, leaves);
+  if (of !== undefined) return checkEvents(db, { ...leaves, ...of }, choice, dropped);
+  const { leaf, count } = leaves;
+  return { leaves: await readLeafHashes(db, leaf, leaf + count), intact: 0, findings: [] };
+}
+
+/** The leaves of the tree in their order. Reports leaves that no run accounts for. */
 function* chunksOf(
   runs: readonly SealRun[],
   size: number,
@@ -131,28 +150,25 @@ function* chunksOf(
   let next = 0;
   for (const { firstLeaf, leaves, firstPosition } of [
     ...runs,
-    { firstLeaf: size, leaves: 0, firstPosition: 0 },
+    { firstLeaf: size, leaves: 0, firstPosition: null },
   ]) {
     if (firstLeaf > next) {
       const detail = 'the table log_seals does not say which rows they are of';
       report({ state: 'MISSING', subject: 'leaves', detail, leaves: [next, firstLeaf] });
-      yield* pieces({ leaf: next, count: firstLeaf - next, position: undefined });
+      yield* pieces({ leaf: next, count: firstLeaf - next, of: undefined });
     }
     const end = Math.min(firstLeaf + leaves, size);
-    const skipped = Math.max(0, next - firstLeaf);
-    yield* pieces({
-      leaf: firstLeaf + skipped,
-      count: end - firstLeaf - skipped,
-      position: firstPosition + skipped,
-    });
+    const leaf = Math.max(next, firstLeaf);
+    const of = firstPosition === null ? 'statements' : { position: firstPosition + leaf - firstLeaf };
+    yield* pieces({ leaf, count: end - leaf, of });
     next = Math.max(next, end);
   }
 }
 
-function* pieces({ leaf, count, position }: Chunk): Generator<Chunk> {
+function* pieces({ leaf, count, of }: Chunk): Generator<Chunk> {
   for (let done = 0; done < count; done += CHUNK) {
-    const at = position === undefined ? undefined : position + done;
-    yield { leaf: leaf + done, count: Math.min(CHUNK, count - done), position: at };
+    const part = typeof of === 'object' ? { position: of.position + done } : of;
+    yield { leaf: leaf + done, count: Math.min(CHUNK, count - done), of: part };
   }
 }
 

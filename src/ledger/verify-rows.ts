@@ -5,16 +5,20 @@ import type { EventHashes, Positions, SealedEvent } from '../store/sealed-rows.t
 import type { VerifyFinding } from './finding.ts';
 import { hashAt, HASH_BYTES, leafHash } from './merkle-tree.ts';
 
-/** Consecutive leaves, and the position of the first one's event; undefined if that is not known. */
-export interface Chunk {
+/** Consecutive leaves. */
+export interface Leaves {
   readonly leaf: number;
   readonly count: number;
-  readonly position: number | undefined;
 }
 
-/** How the rows of a chunk compare with their leaves. */
+/** Leaves of consecutive events, and the position of the first one. */
+export interface EventLeaves extends Leaves {
+  readonly position: number;
+}
+
+/** How rows compare with their leaves. */
 export interface RowResult {
-  /** The hashes of the chunk's leaves, as they are stored. */
+  /** The hashes of the leaves, as they are stored. */
   readonly leaves: Buffer;
   readonly intact: number;
   readonly findings: readonly VerifyFinding[];
@@ -30,21 +34,20 @@ export interface RowChoice {
 
 const SALT_BYTES = 16;
 
-/** Compares the rows of a chunk with their leaves. Months that retention has dropped explain missing rows. */
-export async function checkChunk(
+/** Compares events with their leaves. Months that retention has dropped explain missing rows. */
+export async function checkEvents(
   db: Db,
-  chunk: Chunk,
+  { leaf, count, position }: EventLeaves,
   choice: RowChoice,
   dropped: readonly DroppedMonth[],
 ): Promise<RowResult> {
-  const { leaf, count, position } = chunk;
   return readingSealed(db, async (trx) => {
     const leaves = await readLeafHashes(trx, leaf, leaf + count);
     const [from, to] = [
-      Math.max(position ?? 0, choice.positions.from),
-      Math.min((position ?? 0) + count, choice.positions.to),
+      Math.max(position, choice.positions.from),
+      Math.min(position + count, choice.positions.to),
     ];
-    if (position === undefined || from >= to) return { leaves, intact: 0, findings: [] };
+    if (from >= to) return { leaves, intact: 0, findings: [] };
     const skipped = from - position;
     const salts = await readSalts(trx, leaf + skipped, leaf + skipped + to - from);
     const hash = choice.isFull === true ? hashHere : hashEvents;

@@ -146,13 +146,15 @@ export async function followGaps(
   });
 }
 
-/** Records that retention drops a partition of events. */
+/** Records that retention drops a partition of events, with the size and the root of the latest checkpoint. */
 export async function recordDropped(trx: Trx, table: PartitionedTable, partition: string): Promise<void> {
   const month = new Date(`${partition.slice(-7).replace('_', '-')}-01T00:00:00Z`);
   const types = MESSAGE_TYPES.filter((type) => tableOf(type) === table.name);
   await sql`
-    insert into gaps (message_type, began_at, ended_at, reason)
-    select message_type, ${month}::timestamptz, ${addMonths(month, 1)}::timestamptz, 'retention'
+    insert into gaps (message_type, began_at, ended_at, reason, detail)
+    select message_type, ${month}::timestamptz, ${addMonths(month, 1)}::timestamptz, 'retention', coalesce((
+      select jsonb_build_object('tree_size', size, 'tree_root', split_part(note, E'\\n', 3))
+      from log_checkpoints order by size desc limit 1), '{}')
     from unnest(${types}::text[]) as dropped (message_type)`.execute(trx);
 }
 

@@ -4,19 +4,19 @@ import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
 import { inScope, type Scope } from './scope.ts';
 
-/** Consecutive leaves of the tree: those of consecutive events. */
+/** Consecutive leaves of the tree: those of consecutive events, or of statements. */
 export interface SealRun {
   readonly firstLeaf: number;
   readonly leaves: number;
-  readonly version: number;
-  readonly firstPosition: number;
+  /** Null: they are of statements. */
+  readonly firstPosition: number | null;
 }
 
-/** Reads which leaves are of which events, in the order of the tree. */
+/** Reads which leaves are of what, in the order of the tree. */
 export async function readRuns(db: Db): Promise<readonly SealRun[]> {
   const { rows } = await sql<SealRun>`
-    select first_leaf::float8 as "firstLeaf", leaves::float8, version, first_position::float8 as "firstPosition"
-    from log_seals where kind = 'event' order by first_leaf`.execute(db);
+    select first_leaf::float8 as "firstLeaf", leaves::float8, first_position::float8 as "firstPosition"
+    from log_seals order by first_leaf`.execute(db);
   return rows;
 }
 

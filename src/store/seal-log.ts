@@ -10,6 +10,8 @@ export interface SealState {
   readonly sealed: Positions;
   /** The events in the log. */
   readonly logged: Positions;
+  /** There are rows that changed and whose new state is not sealed. */
+  readonly queued: boolean;
 }
 
 interface StateRow {
@@ -18,13 +20,15 @@ interface StateRow {
   readonly sealed_to: number;
   readonly logged_from: number;
   readonly logged_to: number;
+  readonly queued: boolean;
 }
 
 /** Reads how much is sealed. */
 export async function readSealState(db: Db): Promise<SealState> {
   const { rows } = await sql<StateRow>`
     select size::float8, seal.first_position::float8 as sealed_from, seal.next_position::float8 as sealed_to,
-      log.first_position::float8 as logged_from, log.next_position::float8 as logged_to
+      log.first_position::float8 as logged_from, log.next_position::float8 as logged_to,
+      exists (select from log_queue) as queued
     from log_seal_state as seal cross join log_state as log`.execute(db);
   const [row] = rows;
   if (row === undefined) throw new TypeError('the table log_seal_state has no row');
@@ -32,6 +36,7 @@ export async function readSealState(db: Db): Promise<SealState> {
     size: row.size,
     sealed: { from: row.sealed_from, to: row.sealed_to },
     logged: { from: row.logged_from, to: row.logged_to },
+    queued: row.queued,
   };
 }
 
@@ -53,9 +58,11 @@ export interface TilePiece {
   readonly hashes: Buffer;
 }
 
-/** Leaves that were computed for consecutive events, and the nodes that they add to the tree. */
+/** New leaves, and the nodes that they add to the tree. */
 export interface NewLeaves {
-  readonly positions: Positions;
+  readonly count: number;
+  /** The consecutive events that they are of; undefined: they are of statements. */
+  readonly positions: Positions | undefined;
   readonly version: number;
   /** Size of the tree before them. */
   readonly firstLeaf: number;
@@ -66,19 +73,19 @@ export interface NewLeaves {
 
 /** Adds leaves to the tree, in the transaction of `whileSealing`. */
 export async function addLeaves(trx: Trx, leaves: NewLeaves): Promise<void> {
-  const { firstLeaf, positions, version, tiles, salts } = leaves;
-  const count = positions.to - positions.from;
-  // Consecutive events share one row.
+  const { firstLeaf, count, positions, version, tiles, salts } = leaves;
+  const kind = positions === undefined ? 'statement' : 'event';
+  const firstPosition = positions?.from ?? null;
+  // Consecutive ones share one row.
   const { numAffectedRows } = await sql`
     update log_seals set leaves = leaves + ${count}::bigint
-    where first_leaf = (select max(first_leaf) from log_seals) and version = ${version}::int
-      and first_leaf + leaves = ${firstLeaf}::bigint and first_position + leaves = ${positions.from}::bigint`.execute(
-    trx,
-  );
+    where first_leaf = (select max(first_leaf) from log_seals) and kind = ${kind} and version = ${version}::int
+      and first_leaf + leaves = ${firstLeaf}::bigint
+      and first_position + leaves is not distinct from ${firstPosition}::bigint`.execute(trx);
   if (numAffectedRows === 0n) {
     await sql`
       insert into log_seals (first_leaf, leaves, kind, version, first_position)
-      values (${firstLeaf}::bigint, ${count}::bigint, 'event', ${version}::int, ${positions.from}::bigint)`.execute(
+      values (${firstLeaf}::bigint, ${count}::bigint, ${kind}, ${version}::int, ${firstPosition}::bigint)`.execute(
       trx,
     );
   }
@@ -95,8 +102,8 @@ export async function addLeaves(trx: Trx, leaves: NewLeaves): Promise<void> {
     on conflict (number) do update set salts = log_salts.salts || excluded.salts`.execute(trx);
   await sql`
     update log_seal_state set size = ${firstLeaf + count}::bigint,
-      first_position = least(first_position, ${positions.from}::bigint),
-      next_position = greatest(next_position, ${positions.to}::bigint)`.execute(trx);
+      first_position = least(first_position, ${firstPosition}::bigint),
+      next_position = greatest(next_position, ${positions?.to ?? null}::bigint)`.execute(trx);
 }
 
 /** Reads the hashes of a tile one after another: fewer than 256 if it is the last one of its level. */

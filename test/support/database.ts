@@ -104,7 +104,7 @@ export async function unguarded(db: Db, work: (trx: Trx) => Promise<unknown>): P
   await db.transaction().execute(async (trx) => {
     const { rows } = await sql<{ name: string; definition: string }>`
       select proname as name, pg_get_functiondef(oid) as definition from pg_proc
-        where pronamespace = 'public'::regnamespace and proname in ('refuse_change', 'resolve_only', 'end_once')
+        where pronamespace = 'public'::regnamespace and proname in ('refuse_change', 'resolve_only', 'end_once', 'queue_statement')
     `.execute(trx);
     for (const { name } of rows) {
       await sql`
@@ -121,7 +121,7 @@ export async function unguarded(db: Db, work: (trx: Trx) => Promise<unknown>): P
 /** Empties everything that deliveries are stored in. */
 export async function emptyTables(db: Db): Promise<void> {
   await unguarded(db, (trx) =>
-    sql`truncate audit_events, location_observations, log_entries, alerts_received, other_events, deliveries, quarantine, log_tiles, log_seals, log_hashes, log_salts, log_checkpoints`.execute(
+    sql`truncate audit_events, location_observations, log_entries, alerts_received, other_events, deliveries, quarantine, log_tiles, log_seals, log_hashes, log_salts, log_checkpoints, log_statements, log_queue`.execute(
       trx,
     ),
   );

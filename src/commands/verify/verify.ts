@@ -61,10 +61,10 @@ async function checkOrigins(db: Db, anchors: readonly Checkpoint[]): Promise<voi
 }
 
 function lineOf({ state, subject, detail, ...finding }: VerifyFinding): string {
-  const { eventId, deliveryId, occurredAt, source, position, leaves } = finding;
+  const { eventId, deliveryId, key, occurredAt, source, position, leaves } = finding;
   const [first = 0, end = 0] = leaves ?? [];
   const about = [
-    eventId ?? deliveryId,
+    eventId ?? deliveryId ?? key,
     occurredAt && `occurred ${occurredAt.toISOString()}`,
     source && `source ${source}`,
     position !== undefined && `position ${position}`,

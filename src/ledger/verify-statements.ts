@@ -1,0 +1,71 @@
+import type { Db } from '../store/database.ts';
+import { readLeafHashes, readSalts } from '../store/read-seals.ts';
+import { readingSealed } from '../store/sealed-rows.ts';
+import {
+  countQueuedStatements,
+  findForbiddenChanges,
+  findStatedDifferences,
+  readStatements,
+  STATEMENT_KINDS,
+} from '../store/statements.ts';
+import type { VerifyFinding } from './finding.ts';
+import { hashAt, leafHash } from './merkle-tree.ts';
+import type { Leaves, RowResult } from './verify-rows.ts';
+
+const SALT_BYTES = 16;
+
+/** Compares statements with their leaves. */
+export async function checkStatements(db: Db, { leaf, count }: Leaves): Promise<RowResult> {
+  const [leaves, salts] = [
+    await readLeafHashes(db, leaf, leaf + count),
+    await readSalts(db, leaf, leaf + count),
+  ];
+  const found = new Map((await readStatements(db, leaf, leaf + count)).map((one) => [one.leaf, one]));
+  const findings: VerifyFinding[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const at = leaf + index;
+    const statement = found.get(at);
+    const entry = [
+      salts.subarray(index * SALT_BYTES, (index + 1) * SALT_BYTES),
+      Buffer.from(statement?.record ?? ''),
+    ];
+    if (statement === undefined) {
+      const detail = 'its leaf has no statement in the table log_statements';
+      findings.push({ state: 'MISSING', subject: 'leaves', detail, leaves: [at, at + 1] });
+    } else if (
+      !leafHash(Buffer.concat(entry)).equals(hashAt(leaves, index)) ||
+      !isNamedBy(statement.record, statement.kind, statement.key)
+    ) {
+      const { kind, key } = statement;
+      const detail = 'what was sealed of it differs from its leaf';
+      findings.push({ state: 'ALTERED', subject: kind, key, detail, leaves: [at, at + 1] });
+    }
+  }
+  return { leaves, intact: count - findings.length, findings };
+}
+
+/** The columns of kind and key only lead to the statement: what counts is what the leaf has. */
+function isNamedBy(record: string, kind: string, key: string): boolean {
+  const stated: unknown = JSON.parse(record);
+  return Array.isArray(stated) && stated[0] === kind && String(stated[2]) === key;
+}
+
+/** Compares rows with their last statements, and statements of a row with each other. Returns how many rows wait to be sealed. */
+export async function compareStated(db: Db, report: (finding: VerifyFinding) => void): Promise<number> {
+  for (const kind of STATEMENT_KINDS) {
+    for (const { key, leaf, isGone } of await readingSealed(db, (trx) => findStatedDifferences(trx, kind))) {
+      if (leaf === null) {
+        report({ state: 'INSERTED', subject: kind, key, detail: 'it was never queued to be sealed' });
+        continue;
+      }
+      const state = isGone ? 'MISSING' : 'ALTERED';
+      const detail = isGone ? 'the row is gone' : 'the row differs from what was sealed of it last';
+      report({ state, subject: kind, key, detail, leaves: [leaf, leaf + 1] });
+    }
+    for (const { key, leaf } of await findForbiddenChanges(db, kind)) {
+      const detail = 'it was changed in a way that this program does not allow, and sealed after that';
+      report({ state: 'ALTERED', subject: kind, key, detail, leaves: [leaf ?? 0, (leaf ?? 0) + 1] });
+    }
+  }
+  return countQueuedStatements(db);
+}

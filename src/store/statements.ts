@@ -1,0 +1,182 @@
+import { sql, type RawBuilder } from 'kysely';
+import type { Db, Trx } from './database.ts';
+
+/** Rows that may change: each of their states is sealed as a statement. */
+export const STATEMENT_KINDS = ['operation', 'quarantined item', 'gap'] as const;
+
+export type StatementKind = (typeof STATEMENT_KINDS)[number];
+
+/** Version of the lists of columns below. Another list gets another version, and this one remains readable. */
+export const STATEMENT_VERSION = 1;
+
+interface StatedTable {
+  readonly table: string;
+  readonly key: string;
+  /** Columns that never change, those that keep their value once they have one, and those that may change. */
+  readonly lasting: readonly string[];
+  readonly once: readonly string[];
+  readonly changing: readonly string[];
+}
+
+const TABLES: Readonly<Record<StatementKind, StatedTable>> = {
+  operation: {
+    table: 'operator_log',
+    key: 'id',
+    lasting: ['id', 'began_at', 'operator', 'via', 'action', 'subject', 'details'],
+    once: ['outcome', 'ended_at', 'result'],
+    changing: [],
+  },
+  'quarantined item': {
+    table: 'quarantine',
+    key: 'quarantine_id',
+    lasting:
+      `quarantine_id delivery_id received_at source message_type sent_type reason encoding twins_before`.split(
+        ' ',
+      ),
+    once: ['resolution', 'resolved_at', 'replay_delivery_id', 'discarded_bytes'],
+    changing: ['content'],
+  },
+  gap: {
+    table: 'gaps',
+    key: 'id',
+    lasting: ['id', 'source', 'message_type', 'began_at', 'reason', 'recorded_at'],
+    once: [],
+    changing: ['ended_at', 'detail'],
+  },
+};
+
+/** Of content, only the hash. */
+const valueOf = (column: string): RawBuilder<unknown> =>
+  column === 'content' ? sql`encode(sha256(row.content), 'hex')` : sql.ref(`row.${column}`);
+
+/** The state of a row: a JSON array of the kind, the version and the columns. */
+const stateOf = (kind: StatementKind): RawBuilder<string> => {
+  const { lasting, once, changing } = TABLES[kind];
+  return sql<string>`json_build_array(${sql.lit(kind)}::text, ${sql.lit(STATEMENT_VERSION)}::int, ${sql.join(
+    [...lasting, ...once, ...changing].map(valueOf),
+  )})::text`;
+};
+
+/** The state of a row that is to be sealed. */
+export interface Statement {
+  readonly kind: StatementKind;
+  readonly key: string;
+  readonly record: string;
+}
+
+interface KeyedState {
+  readonly key: string;
+  readonly record: string;
+}
+
+/**
+ * Takes up to `limit` rows off the queue of those that changed, and returns their states, unless they are sealed already.
+ * Call `printAsSealed` before.
+ */
+export async function takeStatements(trx: Trx, limit: number): Promise<readonly Statement[]> {
+  const { rows } = await sql<{ kind: StatementKind; keys: string[] }>`
+    with taken as (
+      delete from log_queue where id in (select id from log_queue order by id limit ${limit})
+      returning kind, key)
+    select kind, array_agg(distinct key) as keys from taken group by kind order by kind`.execute(trx);
+  const statements: Statement[] = [];
+  for (const { kind, keys } of rows) {
+    const { table, key } = TABLES[kind];
+    const states = await sql<KeyedState>`
+      select key, record from (
+        select ${sql.ref(`row.${key}`)}::text as key, ${stateOf(kind)} as record from ${sql.table(table)} as row
+        where ${sql.ref(`row.${key}`)}::text = any(${keys})
+      ) as stated
+      where record is distinct from (
+        select record from log_statements
+        where kind = ${kind} and log_statements.key = stated.key order by leaf desc limit 1)
+      order by key`.execute(trx);
+    statements.push(...states.rows.map((state) => ({ kind, ...state })));
+  }
+  return statements;
+}
+
+/** Stores sealed statements, whose leaves follow one another. */
+export async function addStatements(
+  trx: Trx,
+  firstLeaf: number,
+  statements: readonly Statement[],
+): Promise<void> {
+  await sql`
+    insert into log_statements (leaf, kind, key, record)
+    select ${firstLeaf}::bigint + number - 1, kind, key, record
+    from unnest(${statements.map(({ kind }) => kind)}::text[], ${statements.map(({ key }) => key)}::text[],
+      ${statements.map(({ record }) => record)}::text[]) with ordinality as one (kind, key, record, number)`.execute(
+    trx,
+  );
+}
+
+/** Reads the sealed statements with leaves from one up to, and without, another. */
+export async function readStatements(
+  db: Db,
+  from: number,
+  to: number,
+): Promise<readonly (Statement & { readonly leaf: number })[]> {
+  const { rows } = await sql<Statement & { readonly leaf: number }>`
+    select leaf::float8, kind, key, record from log_statements
+    where leaf >= ${from}::bigint and leaf < ${to}::bigint order by leaf`.execute(db);
+  return rows;
+}
+
+/** A row that is not what its last statement says. */
+export interface StatedDifference {
+  readonly key: string;
+  /** Leaf of the last statement; null if there is none. */
+  readonly leaf: number | null;
+  readonly isGone: boolean;
+}
+
+/**
+ * Finds rows that differ from their last statements, without those whose new state is not sealed yet. Call
+ * `printAsSealed` before.
+ */
+export async function findStatedDifferences(
+  trx: Trx,
+  kind: StatementKind,
+): Promise<readonly StatedDifference[]> {
+  const { table, key } = TABLES[kind];
+  const { rows } = await sql<StatedDifference>`
+    select key, leaf::float8, found.record is null as "isGone"
+    from (
+      select distinct on (key) key, leaf, record from log_statements where kind = ${kind} order by key, leaf desc
+    ) as stated
+    full join (
+      select ${sql.ref(`row.${key}`)}::text as key, ${stateOf(kind)} as record from ${sql.table(table)} as row
+    ) as found using (key)
+    where found.record is distinct from stated.record
+      and (found.record is null
+        or not exists (select from log_queue where log_queue.kind = ${kind} and log_queue.key = key))
+    order by leaf`.execute(trx);
+  return rows;
+}
+
+/** Finds statements that say what no lawful change does: another value of a column that keeps its value. */
+export async function findForbiddenChanges(
+  db: Db,
+  kind: StatementKind,
+): Promise<readonly StatedDifference[]> {
+  const { lasting, once } = TABLES[kind];
+  // Before the columns, a state has its kind and version.
+  const firstOnce = lasting.length + 2;
+  const { rows } = await sql<StatedDifference>`
+    select key, leaf::float8, false as "isGone" from (
+      select key, leaf, record::jsonb as record, lag(record::jsonb) over (partition by key order by leaf) as earlier
+      from log_statements where kind = ${kind}
+    ) as stated, generate_series(0, ${firstOnce + once.length - 1}::int) as place
+    where earlier is not null and record -> place <> earlier -> place
+      and (place < ${firstOnce}::int or earlier ->> place is not null)
+    group by key, leaf order by leaf`.execute(db);
+  return rows;
+}
+
+/** Counts the rows whose state is not sealed yet. */
+export async function countQueuedStatements(db: Db): Promise<number> {
+  const { rows } = await sql<{ waiting: number }>`
+    select count(distinct (kind, key))::float8 as waiting from log_queue`.execute(db);
+  return rows[0]?.waiting ?? 0;
+}

@@ -1,0 +1,180 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { VerifyFinding } from '../../src/ledger/finding.ts';
+import { createSealer } from '../../src/ledger/sealer.ts';
+import type { LogKey } from '../../src/ledger/signed-note.ts';
+import { verifyLog } from '../../src/ledger/verify-log.ts';
+import { keepLogKey } from '../../src/serve/log-key.ts';
+import { openDatabase, type Db } from '../../src/store/database.ts';
+import { recordDropped } from '../../src/store/gaps.ts';
+import { readInstallation } from '../../src/store/installation.ts';
+import { recordAction, recordEnded } from '../../src/store/operator-log.ts';
+import { PARTITIONED } from '../../src/store/partitioned-tables.ts';
+import { discardQuarantined, insertQuarantine } from '../../src/store/quarantine.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
+import { readSealState } from '../../src/store/seal-log.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { freely } from '../support/tamper.ts';
+
+const operator = { name: 'jane', via: 'console' } as const;
+const QUARANTINED = '6a5a4c7e-0000-4000-8000-000000000001';
+
+let test: TestDatabase;
+let service: Db;
+let directory: string;
+let key: LogKey;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  service = openDatabase(test.databaseUrl, () => undefined);
+  directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-statements-'));
+  key = await keepLogKey(path.join(directory, 'log-key'), (await readInstallation(service)).id);
+});
+afterAll(async () => {
+  await service.destroy();
+  await test.drop();
+  await rm(directory, { recursive: true });
+});
+
+async function sealAll(): Promise<number> {
+  const sealer = createSealer(service, key);
+  while ((await sealer.seal()) === 'more');
+  return (await readSealState(service)).size;
+}
+
+async function verifyAll() {
+  const findings: VerifyFinding[] = [];
+  const summary = await verifyLog(
+    service,
+    { anchors: [] },
+    (finding) => findings.push(finding),
+    () => undefined,
+  );
+  return { summary, findings };
+}
+
+/** Changes something as a superuser with triggers off, seals or not, looks, and undoes it. */
+async function tampered(
+  change: ReturnType<typeof sql>,
+  undo: ReturnType<typeof sql>,
+): Promise<readonly VerifyFinding[]> {
+  await freely(test.db, (trx) => change.execute(trx));
+  const { findings } = await verifyAll();
+  await freely(test.db, (trx) => undo.execute(trx));
+  expect((await verifyAll()).findings).toEqual([]);
+  return findings;
+}
+
+describe('rows that may change', () => {
+  it('are sealed in each of their states', async () => {
+    let during = 0;
+    await recordAction(service, { operator, action: 'sql.query', subject: 'x' }, async () => {
+      during = await sealAll();
+    });
+    expect(during).toBe(1);
+    expect(await sealAll()).toBe(2);
+    await service.transaction().execute((trx) =>
+      insertQuarantine(trx, [
+        {
+          quarantineId: QUARANTINED,
+          deliveryId: QUARANTINED,
+          source: 's',
+          messageType: 'AUDIT_LOG_ALL',
+          receivedAt: '2026-03-01T09:00:00Z',
+          reason: 'no object',
+          content: Buffer.from('secret words'),
+          encoding: null,
+          twinsBefore: 0,
+        },
+      ]),
+    );
+    expect((await verifyAll()).summary).toMatchObject({ intact: 2, notSealedYet: 1 });
+    expect(await sealAll()).toBe(3);
+    expect(await discardQuarantined(service, ALL_SOURCES, [QUARANTINED])).toBe(1);
+    expect(await sealAll()).toBe(4);
+    const { summary, findings } = await verifyAll();
+    expect(findings).toEqual([]);
+    expect(summary).toMatchObject({ size: 4, intact: 4, notSealedYet: 0 });
+    const { rows } = await sql<{
+      all: string;
+    }>`select string_agg(record, '') as all from log_statements`.execute(test.db);
+    expect(rows[0]?.all).not.toContain('secret words');
+  });
+
+  it('are sealed with the months that retention drops', async () => {
+    const before = await sealAll();
+    const [events] = PARTITIONED;
+    if (events === undefined) throw new TypeError('there are no tables');
+    await service.transaction().execute((trx) => recordDropped(trx, events, 'audit_events_2025_01'));
+    expect(await sealAll()).toBe(before + 1);
+    const findings = await tampered(
+      sql`update gaps set began_at = '2020-01-01' where reason = 'retention'`,
+      sql`update gaps set began_at = '2025-01-01' where reason = 'retention'`,
+    );
+    expect(findings).toMatchObject([{ state: 'ALTERED', subject: 'gap' }]);
+  });
+
+  it('are named when they were changed, deleted or inserted', async () => {
+    await recordEnded(service, { operator, action: 'sql.query', subject: 'all' });
+    await sealAll();
+    const last = sql`(select max(id) from operator_log)`;
+    expect(
+      await tampered(
+        sql`update operator_log set operator = 'joe' where id = ${last}`,
+        sql`update operator_log set operator = 'jane' where id = ${last}`,
+      ),
+    ).toMatchObject([{ state: 'ALTERED', subject: 'operation' }]);
+    expect(
+      await tampered(
+        sql`create table kept as select * from operator_log where id = ${last}; delete from operator_log where id = ${last}`,
+        sql`insert into operator_log overriding system value select * from kept; drop table kept`,
+      ),
+    ).toMatchObject([{ state: 'MISSING', subject: 'operation' }]);
+    expect(
+      await tampered(
+        sql`insert into operator_log (operator, via, action) values ('joe', 'api', 'x')`,
+        sql`delete from operator_log where operator = 'joe'`,
+      ),
+    ).toMatchObject([{ state: 'INSERTED', subject: 'operation' }]);
+    expect(
+      await tampered(
+        sql`update log_statements set record = replace(record, 'jane', 'joe') where leaf = 0`,
+        sql`update log_statements set record = replace(record, 'joe', 'jane') where leaf = 0`,
+      ),
+    ).toContainEqual(expect.objectContaining({ state: 'ALTERED', subject: 'operation', leaves: [0, 1] }));
+    expect(
+      await tampered(
+        sql`create table kept as select * from log_statements where leaf = 1; delete from log_statements where leaf = 1`,
+        sql`insert into log_statements select * from kept; drop table kept`,
+      ),
+    ).toContainEqual(expect.objectContaining({ state: 'MISSING', leaves: [1, 2] }));
+  });
+
+  it('are named when a lower state comes back, or the statement of another row is put in place of theirs', async () => {
+    const findings = await tampered(
+      sql`update operator_log set outcome = null, ended_at = null, result = null where id = 1;
+        update log_statements set key = '2' where leaf = 1`,
+      sql`update operator_log set (outcome, ended_at, result) = (
+          select record::json->>9, (record::json->>10)::timestamptz, (record::json->11)::jsonb
+          from log_statements where leaf = 1) where id = 1;
+        update log_statements set key = '1' where leaf = 1`,
+    );
+    expect(findings).toContainEqual(
+      expect.objectContaining({ state: 'ALTERED', subject: 'operation', leaves: [1, 2] }),
+    );
+  });
+
+  it('are named when a change that is not allowed was sealed', async () => {
+    await freely(test.db, async (trx) => {
+      await sql`update operator_log set subject = 'nothing' where id = 1`.execute(trx);
+      await sql`insert into log_queue (kind, key) values ('operation', '1')`.execute(trx);
+    });
+    expect((await verifyAll()).findings).toEqual([]);
+    await sealAll();
+    expect((await verifyAll()).findings).toMatchObject([
+      { state: 'ALTERED', subject: 'operation', key: '1', detail: expect.stringContaining('not allow') },
+    ]);
+  });
+});
