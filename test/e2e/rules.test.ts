@@ -140,8 +140,8 @@ describe('alert rules', () => {
     expect(stdout.toString()).toContain('user_name jane@example.com  12');
     expect(stderr).toContain('rule keys would have raised 1 alert from ');
     const quiet = await endOfProgram(settings, 'alerts', 'test', 'many-keys-made');
-    expect(quiet).toMatchObject({ code: 0, stderr: expect.stringContaining('would have raised no alert') });
+    expect([quiet.code, quiet.stderr]).toEqual([0, expect.stringContaining('would have raised no alert')]);
     const wrong = await endOfProgram(settings, 'alerts', 'test', 'many-key-made');
-    expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('Did you mean many-keys-made?') });
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('Did you mean many-keys-made?')]);
   }, 120_000);
 });

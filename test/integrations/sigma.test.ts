@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import { parseAllDocuments } from 'yaml';
+import { parse } from 'yaml';
 import { z } from 'zod';
 import { sigmaFiles } from '../../integrations/sigma/sigma.ts';
 import { OWN_TYPES } from '../../src/domain.ts';
@@ -45,7 +45,8 @@ const Correlation = z.strictObject({
 });
 
 const FILES = Object.entries(sigmaFiles()).map(
-  ([file, text]) => [file, parseAllDocuments(text).map((document): unknown => document.toJS())] as const,
+  ([file, text]) =>
+    [file, text.split('---\n').map((document) => z.unknown().parse(parse(document)))] as const,
 );
 
 /** The fields of a document, with dots. */
