@@ -77,8 +77,8 @@ const MAX_QUOTED = 300;
 
 /**
  * Sends each batch as one mail of plain text, over a connection of its own: mails are rare, and servers close idle
- * connections. Accepted when the server has accepted it for all recipients; a recipient for whom it has is not sent
- * the same batch again by the same sender.
+ * connections. Accepted when the server has accepted it for all recipients. After a partial success, the same sender
+ * resends the batch only to the remaining ones.
  */
 export function createSmtpSender(options: SmtpOptions): Sender {
   const { host, port, from, to } = options;
@@ -166,7 +166,7 @@ function subjectOf(batch: readonly Message[], template: string): string {
 function failureOf(name: string, error: NodemailerError, secrets: Secrets): Error {
   const { code, response, recipient, permanent } = error;
   const about = recipient === undefined ? '' : ` for ${recipient}`;
-  const quoted = cut(secrets.hide(revealOnLine(error.message)), MAX_QUOTED);
+  const quoted = cut(revealOnLine(secrets.hide(error.message)), MAX_QUOTED);
   const message = `${name} did not accept the mail${about}: ${quoted}`;
   // An error with an answer repeats it, secrets included.
   const options = response === undefined ? { cause: error } : {};
