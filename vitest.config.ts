@@ -12,6 +12,7 @@ const PROGRAM = [
   'test/e2e/hostile-input.test.ts',
   'test/e2e/observe.test.ts',
   'test/e2e/owner.test.ts',
+  'test/e2e/rules.test.ts',
   'test/e2e/seal.test.ts',
   'test/e2e/serve.test.ts',
   'test/e2e/settings.test.ts',
@@ -53,8 +54,12 @@ const LONG = [
   'test/store/reader-role.test.ts',
 ];
 
-/** Short tests by default, of a hundred thousand ids or codes with the long ones. */
-const LONGER = ['test/handlers/recorded-ids.test.ts', 'test/forward/formats/audit-codes.test.ts'];
+/** Short tests by default; with the long ones, of a hundred thousand ids or codes, or of a year. */
+const LONGER = [
+  'test/handlers/recorded-ids.test.ts',
+  'test/forward/formats/audit-codes.test.ts',
+  'test/forward/rules/simulated-year.test.ts',
+];
 
 /**
  * Failovers, rights and TLS of Redis and Postgres, poolers, rolling restarts, backups and moves: `npm run test:servers`

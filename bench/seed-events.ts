@@ -42,7 +42,6 @@ export async function seedEvents(databaseUrl: string, events: number, signal: Ab
       events,
       seeded.until,
     ]);
-    await client.query('checkpoint');
   });
   return seeded;
 }
@@ -101,6 +100,7 @@ async function asOwner<T>(databaseUrl: string, work: (client: Client) => Promise
   const client = new Client({ connectionString: databaseUrl });
   await client.connect();
   try {
+    await client.query('set role xiq_owner');
     return await work(client);
   } finally {
     await client.end();

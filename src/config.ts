@@ -102,12 +102,12 @@ const DEFAULT_BYTES_IN_FLIGHT = 48 * 1024 * 1024;
 
 /**
  * Reads the settings from the environment and from the file that `XIQ_SINK_CONFIG` names. Throws one SettingsError that
- * lists every wrong setting with its value and what it must be. `check` may add to the list: it checks the destinations
- * by throwing a SettingsError of its own.
+ * lists every wrong setting with its value and what it must be. `checks` may add to the list: each checks what only the
+ * forwarder knows, by throwing a SettingsError of its own.
  */
 export function loadConfig(
   env: Readonly<Record<string, string | undefined>>,
-  check: (forwarding: ForwardingSettings) => void = () => undefined,
+  checks: readonly ((forwarding: ForwardingSettings) => unknown)[] = [],
 ): Config {
   const problems: string[] = [];
   const settings = readEnvironment(env, problems);
@@ -116,7 +116,7 @@ export function loadConfig(
   const forwarding = gatherForwarding(env, file);
   const openId = settings && readOpenId(settings, problems);
   if (settings !== undefined) problems.push(...contradictions(settings, sources));
-  problems.push(...problemsOf(() => check(forwarding)));
+  for (const check of checks) problems.push(...problemsOf(() => check(forwarding)));
   if (settings === undefined || problems.length > 0) throw new SettingsError(problems);
   return Object.freeze({
     databaseUrl: settings.DATABASE_URL,
@@ -184,7 +184,7 @@ export function loadConfig(
   });
 }
 
-function problemsOf(check: () => void): readonly string[] {
+function problemsOf(check: () => unknown): readonly string[] {
   try {
     check();
     return [];

@@ -66,8 +66,13 @@ export const FAMILY_OF: Readonly<Record<MessageType, Family>> = {
   OTHER: 'other',
 };
 
-/** How an event reached us: pushed by the cloud, or read back through its API. */
-export type Origin = 'webhook' | 'backfill';
+/** How an event reached us: pushed by the cloud, read back through its API, or made by this program. */
+export const ORIGINS = ['webhook', 'backfill', 'xiq-sink'] as const;
+
+export type Origin = (typeof ORIGINS)[number];
+
+/** What this program makes are events of the type `OTHER` with these names, and of its own origin. */
+export const OWN_TYPES = { alert: 'XIQ_SINK_ALERT', subscription: 'XIQ_SINK_SUBSCRIPTION' } as const;
 
 /** The form in which a delivery carried its secret; the cloud's own is not documented. */
 export type SecretForm = 'basic' | 'bearer' | 'raw' | 'header' | 'hmac';

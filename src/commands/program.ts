@@ -2,6 +2,7 @@ import { Command, type CommandUnknownOpts } from '@commander-js/extra-typings';
 import { revealHidden } from '../hidden-characters.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { defineAccess } from './access/command.ts';
+import { defineAlerts } from './alerts/command.ts';
 import { defineBackfill } from './backfill/command.ts';
 import { defineBackup } from './backup/command.ts';
 import { defineCompletion } from './completion.ts';
@@ -91,6 +92,7 @@ export function defineProgram(env: Environment, reread: () => Environment = () =
   defineDoctor(program, settings);
   defineQuarantine(program, settings);
   defineDestinations(program, settings);
+  defineAlerts(program, settings);
   defineSources(program, settings);
   defineAccess(program, settings);
   defineBackup(program, settings);

@@ -6,6 +6,8 @@ export interface ForwardingSettings {
   readonly destinations: SettingsFile['destinations'];
   /** What to redact in events before they are sent. Undefined: the default rules. */
   readonly redaction: unknown;
+  /** The alert rules, which only the forwarder knows. Undefined: none. */
+  readonly alerts: unknown;
   /** One more destination, as a URL. */
   readonly forwardTo: string | undefined;
   /** The credential for it. */
@@ -20,6 +22,7 @@ export function gatherForwarding(
   return {
     destinations: file.destinations,
     redaction: file.redaction,
+    alerts: file.alerts,
     forwardTo: env['FORWARD_TO'] || undefined,
     forwardToken: env['FORWARD_TOKEN'] || undefined,
   };

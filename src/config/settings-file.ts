@@ -11,6 +11,7 @@ const fileSchema = strictSettings({
   sources: z.unknown().optional(),
   destinations: z.unknown().optional(),
   redaction: z.unknown().optional(),
+  alerts: z.unknown().optional(),
 });
 
 /** A source as the file describes it, and as the database does, with the texts that its references refer to. */
@@ -48,6 +49,7 @@ export interface SettingsFile {
   readonly sources: z.output<typeof sourcesSchema>;
   readonly destinations: z.output<typeof destinationsSchema>;
   readonly redaction: unknown;
+  readonly alerts: unknown;
 }
 
 /**
@@ -59,7 +61,7 @@ export function readSettingsFile(
   env: Readonly<Record<string, string | undefined>>,
   problems: string[],
 ): SettingsFile {
-  const empty: SettingsFile = { sources: [], destinations: [], redaction: undefined };
+  const empty: SettingsFile = { sources: [], destinations: [], redaction: undefined, alerts: undefined };
   if (file === undefined) return empty;
   const report = (path: readonly PropertyKey[], message: string) =>
     problems.push(`XIQ_SINK_CONFIG ${file}: ${path.join('.') || 'the file'}: ${message}`);
@@ -87,6 +89,7 @@ export function readSettingsFile(
       sources: check('sources', sourcesSchema, given.sources) ?? [],
       destinations: check('destinations', destinationsSchema, given.destinations) ?? [],
       redaction: given.redaction,
+      alerts: given.alerts,
     };
   } catch (error) {
     problems.push(`XIQ_SINK_CONFIG ${file}: cannot be read as YAML: ${describeUnread(error)}`);

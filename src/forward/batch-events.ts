@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stretch } from '../store/read-events.ts';
-import type { LoggedEvent } from '../store/stored-event.ts';
+import { isRuleAlert, type LoggedEvent } from '../store/stored-event.ts';
 import { createFilter, type DestinationFilter } from './destination-filter.ts';
+import { isAlertFor } from './rules/own-alerts.ts';
 import type { Message, Format } from './sender.ts';
 
 /** The most that one batch contains. */
@@ -31,6 +32,7 @@ interface Batch {
 
 /** How a destination's batches are made. */
 interface BatchOptions {
+  readonly name: string;
   readonly filter: DestinationFilter;
   readonly format: Format;
   readonly limits: BatchLimits;
@@ -40,8 +42,10 @@ interface BatchOptions {
  * Creates a function that filters and formats a stretch of events into batches of limited size. The last batch ends at
  * the end of the stretch.
  */
-export function createBatcher({ filter, format, limits }: BatchOptions) {
-  const isWanted = createFilter(filter);
+export function createBatcher({ name, filter, format, limits }: BatchOptions) {
+  const matches = createFilter(filter);
+  const isWanted = (event: LoggedEvent) =>
+    isRuleAlert(event) ? isAlertFor(name, event, matches(event)) : matches(event);
   return async function* toBatches(events: Stretch['events'], end: number): AsyncGenerator<Batch> {
     let messages: LoggedMessage[] = [];
     let bytes = 0;

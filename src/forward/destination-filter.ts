@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { FAMILIES, FAMILY_OF, MESSAGE_TYPES, type MessageType } from '../domain.ts';
-import type { StoredEvent } from '../store/stored-event.ts';
+import { isRuleAlert, type StoredEvent } from '../store/stored-event.ts';
 
 const identifiers = z.array(z.union([z.int(), z.string().regex(/^\d{1,19}$/)]).transform(String)).min(1);
 
@@ -13,6 +13,8 @@ export const destinationFilterSchema = z.strictObject({
   codes: identifiers.optional(),
   /** User names; `*` matches any characters. */
   users: z.array(z.string().min(1)).min(1).optional(),
+  /** Alerts of rules alone, or no alerts but those whose rule names the destination. */
+  rule_alerts: z.enum(['only', 'named']).optional(),
 });
 
 export type DestinationFilter = z.output<typeof destinationFilterSchema>;
@@ -38,7 +40,8 @@ export function createFilter(filter: DestinationFilter): (event: StoredEvent) =>
     isOneOf(filter.sources, event.source) &&
     isOneOf(filter.orgs, event.orgId) &&
     isOneOf(filter.codes, event.columns['code'] ?? null) &&
-    (users === undefined || users.some((user) => user(userOf(event))));
+    (users === undefined || users.some((user) => user(userOf(event)))) &&
+    (filter.rule_alerts === undefined || (filter.rule_alerts === 'only') === isRuleAlert(event));
 }
 
 function isOneOf(allowed: readonly string[] | undefined, value: unknown): boolean {
@@ -51,7 +54,8 @@ function userOf({ columns }: StoredEvent): string {
 }
 
 /** Searches the parts between stars one after the other; no pattern makes that slow. */
-function wildcard(pattern: string): (text: string) => boolean {
+/** Creates the test whether a text matches a pattern, in which `*` matches any characters; case does not matter. */
+export function wildcard(pattern: string): (text: string) => boolean {
   const [first = '', ...rest] = pattern.toLowerCase().split('*');
   const last = rest.pop();
   if (last === undefined) return (text) => text.toLowerCase() === first;

@@ -132,7 +132,9 @@ async function forwardUntil(signal: AbortSignal, forwarding: Forwarding, context
  * Creates the check whether there is something to send, as far as can be seen without the lease: looking takes no
  * transaction id. A batch that is not full waits for its time.
  */
-function createWorkCheck({ name, limits }: Forwarding, { log, cursors }: ForwardingSource) {
+function createWorkCheck({ name, filter, limits }: Forwarding, { log, cursors }: ForwardingSource) {
+  // With a filter, nobody knows yet how many of the waiting events are for this destination.
+  const enough = Object.keys(filter).length === 0 ? limits.events : Infinity;
   let waitsSince: number | undefined;
   return async (): Promise<boolean> => {
     const cursor = (await cursors()).find((one) => one.name === name);
@@ -144,7 +146,7 @@ function createWorkCheck({ name, limits }: Forwarding, { log, cursors }: Forward
       return false;
     }
     waitsSince ??= performance.now();
-    if (waiting < limits.events && performance.now() - waitsSince < limits.seconds * 1_000) return false;
+    if (waiting < enough && performance.now() - waitsSince < limits.seconds * 1_000) return false;
     waitsSince = undefined;
     return true;
   };
@@ -209,10 +211,17 @@ async function forwardFrom(
   const { db, log } = source;
   const { name, sender, limits } = forwarding;
   const guard = { name, holder, generation: lease.generation };
-  const wanted = { messageTypes: messageTypesOf(forwarding.filter) };
+  // Alerts of rules may be for a destination whatever its filter is.
+  const messageTypes = [...new Set([...messageTypesOf(forwarding.filter), 'OTHER' as const])];
+  const wanted = { messageTypes };
   const toBatches = createBatcher(forwarding);
   const stretchEvents = Math.max(STRETCH_EVENTS, limits.events);
-  const read = (position: number) => readStretch(log, ALL_SOURCES, position, stretchEvents, wanted);
+  const read = (position: number) => {
+    const stretch = readStretch(log, ALL_SOURCES, position, stretchEvents, wanted);
+    // A failure is reported when the stretch is awaited. One that nobody awaits any more must not end the program.
+    stretch.catch(() => undefined);
+    return stretch;
+  };
 
   let { position: start, rejectedInRow } = lease;
   let next: Promise<Stretch> = read(start);
@@ -226,8 +235,6 @@ async function forwardFrom(
       return false;
     }
     next = read(end);
-    // A failure is reported when the promise is awaited and must not end the program before that.
-    next.catch(() => undefined);
     for await (const { messages, position } of toBatches(events, end)) {
       const batch = { start, position, messages };
       const { progress, refusal } = settleBatch(batch, await sendBisecting(sender, messages), rejectedInRow);

@@ -14,6 +14,8 @@ const SCHEMES: Readonly<Record<string, (url: URL, token: string | undefined) => 
   }),
   'kafka:': (url) => ({ type: 'kafka', ...topic(url) }),
   'kafka+tls:': (url) => ({ type: 'kafka', tls: {}, ...topic(url) }),
+  'smtp:': (url) => ({ type: 'smtp', ...receiver(url) }),
+  'smtps:': (url) => ({ type: 'smtp', security: 'tls', port: 465, ...receiver(url) }),
   'file:': (url) => ({ type: 'file', path: decodeURIComponent(url.pathname) }),
   'stdout:': () => ({ type: 'stdout' }),
 };

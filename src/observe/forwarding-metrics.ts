@@ -6,6 +6,7 @@ import { metersOf } from './metrics.ts';
 export interface ForwardingMetrics {
   sent(destination: string, events: number): void;
   failed(destination: string): void;
+  alert(rule: string): void;
 }
 
 /** Reads the state of the destinations; undefined while the database does not answer. */
@@ -59,8 +60,10 @@ export function createForwardingMetrics(registry: Registry, ask: AskDestinations
     'Attempts to forward that failed and are retried',
     'destination',
   );
+  const alerts = counter('alerts_total', 'Alerts that a rule raised in this process', 'rule');
   return {
     sent: (destination, events) => sent.inc({ destination }, events),
     failed: (destination) => failures.inc({ destination }),
+    alert: (rule) => alerts.inc({ rule }),
   };
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { z } from 'zod';
-import { MESSAGE_TYPES, SENT_TYPE_NAME } from '../domain.ts';
+import { MESSAGE_TYPES, ORIGINS, SENT_TYPE_NAME } from '../domain.ts';
 import type { UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 
 /**
@@ -45,7 +45,7 @@ export const QueuedDelivery = z.object({
   sentType: z.string().regex(SENT_TYPE_NAME).optional(),
   /** Epoch milliseconds. */
   receivedAt: z.number().min(0).max(MAX_TIME),
-  origin: z.enum(['webhook', 'backfill']),
+  origin: z.enum(ORIGINS),
   secretForm: z.enum(['basic', 'bearer', 'raw', 'header', 'hmac']).nullable(),
   /** Size of the body as it arrived. */
   bodyBytes: z.int().min(0).max(MAX_INTEGER),

@@ -7,7 +7,6 @@ import { createCloudClient } from '../cloud/client.ts';
 import type { CloudClient } from '../cloud/client.ts';
 import type { SourceConfig } from '../config.ts';
 import { describeError } from '../errors.ts';
-import { createBatchStore } from '../handlers/store-batch.ts';
 import type { OnStored } from '../handlers/store-batch.ts';
 import { createCallBudget } from '../history/call-budget.ts';
 import type { HistoryContext } from '../history/compare-history.ts';
@@ -16,7 +15,6 @@ import { loggedAmong } from '../history/log-kinds.ts';
 import { ROUND_MS } from '../history/schedule.ts';
 import { createSweep, type SweptSource } from '../history/sweep.ts';
 import { sumStored } from '../observe/sum-stored.ts';
-import { newDeliveryId } from '../queue/delivery-batch.ts';
 import { openStoringDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { forgetOldLinks } from '../store/history.ts';
@@ -27,32 +25,17 @@ import type { LiveSettings } from './live-settings.ts';
 import type { Observation } from './observation.ts';
 import { logLostConnections } from './open-store.ts';
 import { repeat } from './repeat.ts';
+import { createRecordStore } from './store-records.ts';
 
-/** Stores log records as the worker stores deliveries: as one delivery, which is committed when this resolves. */
+/** Stores log records that no webhook brought. */
 export function createMissingStore(
   db: Db,
   logger: Logger,
   giveUp: AbortSignal,
   onStored?: OnStored,
 ): HistoryContext['storeMissing'] {
-  const store = createBatchStore(db, logger, giveUp, { onStored });
-  return async (source, messageType, missing) => {
-    const receivedAt = Date.now();
-    const records = JSON.stringify(missing);
-    const delivery = {
-      deliveryId: newDeliveryId(receivedAt),
-      source,
-      messageType,
-      receivedAt,
-      origin: 'backfill' as const,
-      secretForm: null,
-      bodyBytes: Buffer.byteLength(records),
-      recordCount: missing.length,
-      records,
-      unreadable: [],
-    };
-    await store({ deliveries: [delivery] });
-  };
+  const store = createRecordStore(db, logger, giveUp, onStored);
+  return (source, messageType, records) => store({ source, messageType, records, origin: 'backfill' });
 }
 
 /** What the sweep needs. */

@@ -2,10 +2,13 @@ import { loadConfig } from '../config.ts';
 import type { Config } from '../config.ts';
 import { parseDestinations } from '../forward/parse-destinations.ts';
 import type { Destination } from '../forward/parse-destinations.ts';
+import { parseRules, type ConfiguredRule } from '../forward/rules/parse-rules.ts';
 
-/** The settings, with the destinations that only the forwarder can check. */
+/** The settings, with the destinations and rules that only the forwarder can check. */
 export interface ServiceConfig extends Config {
   readonly destinations: readonly Destination[];
+  /** The alert rules that are switched on. */
+  readonly rules: readonly ConfiguredRule[];
   /** The environment that these settings were read from, which sources in the database refer to. Contains secrets. */
   readonly variables: Readonly<Record<string, string | undefined>>;
 }
@@ -13,8 +16,10 @@ export interface ServiceConfig extends Config {
 /** Reads all settings. Throws one UsageError that lists every wrong one, destinations included. */
 export function loadSettings(env: Readonly<Record<string, string | undefined>>): ServiceConfig {
   let destinations: readonly Destination[] = [];
-  const config = loadConfig(env, (forwarding) => {
-    destinations = parseDestinations(forwarding);
-  });
-  return Object.freeze({ ...config, destinations, variables: env });
+  let rules: readonly ConfiguredRule[] = [];
+  const config = loadConfig(env, [
+    (forwarding) => (destinations = parseDestinations(forwarding)),
+    (forwarding) => (rules = parseRules(forwarding)),
+  ]);
+  return Object.freeze({ ...config, destinations, rules, variables: env });
 }

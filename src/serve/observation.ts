@@ -57,6 +57,8 @@ export interface Observation {
   readonly onStored: (stored: Stored, seconds: number) => void;
   readonly onQuarantineDropped: (dropped: DroppedContent) => void;
   readonly forwarding: ForwardObserver;
+  /** Called when a rule has raised an alert. */
+  readonly onAlert: (rule: string) => void;
   readonly onSubscriptionsChecked: (source: string, changes: number) => void;
   /** The state of the configured destinations, read from the database every few seconds at most. */
   readonly askDestinations: AskDestinations;
@@ -174,7 +176,13 @@ function observeParts(
   }: Pick<Observation, 'askDestinations' | 'arrivals'> & { readonly refused: RefusedCounter },
 ): Pick<
   Observation,
-  'ingest' | 'onCommitted' | 'onStored' | 'onQuarantineDropped' | 'forwarding' | 'onSubscriptionsChecked'
+  | 'ingest'
+  | 'onCommitted'
+  | 'onStored'
+  | 'onQuarantineDropped'
+  | 'forwarding'
+  | 'onAlert'
+  | 'onSubscriptionsChecked'
 > {
   const sourceLabel = createSourceLabel(() => config.sources.map(({ name }) => name));
   const ingest = receivesIn(role) ? createIngestMetrics(registry, sourceLabel) : undefined;
@@ -215,6 +223,7 @@ function observeParts(
       sent: (destination, events) => forwarding?.sent(destination, events),
       failed: (destination) => forwarding?.failed(destination),
     },
+    onAlert: (rule) => forwarding?.alert(rule),
     onSubscriptionsChecked: (source, changes) => onSubscriptionsChecked?.(source, changes),
   };
 }

@@ -29,6 +29,7 @@ import { startIndexBuilding } from './index-building.ts';
 import { locateQueue, logLostConnections, prepareTables } from './open-store.ts';
 import { forwardsIn, receivesIn, storesIn } from './roles.ts';
 import type { Role } from './roles.ts';
+import { startAlerting } from './alerting.ts';
 import { startAnchoring } from './anchoring.ts';
 import { startForwardings } from './forwarding.ts';
 import type { ForwardingOptions } from './forwarding.ts';
@@ -229,6 +230,7 @@ function startOf(role: Role, options: StoringOptions & ForwardingOptions & Sweep
     signal.throwIfAborted();
     if (forwardsIn(role)) {
       await steps.run('start of forwarding', () => startForwardings(options, started));
+      startAlerting(options, started);
     }
     steps.done();
   };

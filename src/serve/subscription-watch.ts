@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import { systemClock } from '../clock.ts';
+import { OWN_TYPES } from '../domain.ts';
 import type { SourceConfig } from '../config.ts';
 import type { Db } from '../store/database.ts';
 import { createSubscribers } from '../subscribe/create-subscribers.ts';
@@ -9,6 +10,7 @@ import { createDoubtRecorder } from '../subscribe/doubts.ts';
 import { watchSubscriptions } from '../subscribe/watch.ts';
 import type { SubscriptionWatch } from '../subscribe/watch.ts';
 import { closing } from './closing.ts';
+import { createRecordStore } from './store-records.ts';
 import type { LiveSettings } from './live-settings.ts';
 import type { Observation } from './observation.ts';
 
@@ -32,7 +34,21 @@ export async function startSubscriptionWatch(
   let watched: readonly SourceConfig[] | undefined;
   let watch: SubscriptionWatch | undefined;
   const oneAtATime = pLimit(1);
-  const recordDoubts = createDoubtRecorder(db, logger);
+  const store = createRecordStore(db, logger, new AbortController().signal);
+  const recordDoubts = createDoubtRecorder(db, logger, (source, begun) =>
+    store({
+      source,
+      messageType: 'OTHER',
+      sentType: OWN_TYPES.subscription,
+      origin: 'xiq-sink',
+      records: begun.map(({ messageType, reason, detail }) => ({
+        timeStamp: Date.now(),
+        description: `The subscription of ${source} for ${messageType} is ${reason === 'subscription off' ? 'off' : 'changed'}`,
+        messageType,
+        ...detail,
+      })),
+    }),
+  );
 
   async function apply(delayMs: number): Promise<void> {
     const { sources } = config;

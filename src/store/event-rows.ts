@@ -65,7 +65,7 @@ const isoTime = (column: string) =>
   sql`to_char(${sql.ref(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 /** Every typed column of a family's table, once. */
-const COLUMNS_OF: Readonly<Record<Family, readonly Field[]>> = {
+export const COLUMNS_OF: Readonly<Record<Family, readonly Field[]>> = {
   audit: columnsOf('audit'),
   location: columnsOf('location'),
   log: columnsOf('log'),

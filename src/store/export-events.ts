@@ -1,13 +1,11 @@
 import { sql } from 'kysely';
 import type { Db } from './database.ts';
-import { familyQueries, type EventFilter, type FamilyQuery } from './event-filter.ts';
-import { byTime, selectPage, stretchesOf } from './event-pages.ts';
-import type { StoredRow } from './event-rows.ts';
+import { familyQueries, type EventFilter } from './event-filter.ts';
 import { createFormat, type ExportFormat } from './export-format.ts';
+import { rowsByTime } from './rows-by-time.ts';
 import type { Scope } from './scope.ts';
-import type { TimeRange } from './time-stretches.ts';
 
-/** Rows of a family read at once. At most two such pages are in memory. */
+/** Rows of a family read at once. */
 const ROWS_AT_ONCE = 1_000;
 
 /** Rows in one piece of text. */
@@ -31,11 +29,13 @@ export async function* exportLines(
   const messageType = filter.messageTypes?.length === 1 ? filter.messageTypes[0] : undefined;
   const format = createFormat(as, messageType);
   const stored = sql`pg_visible_in_snapshot(xid, ${await currentSnapshot(db)}::pg_snapshot)`;
-  const families = familyQueries(scope, filter).map((query) =>
-    rowsOf(db, { ...query, conditions: [...query.conditions, stored] }, filter, format.needs, signal),
-  );
+  const queries = familyQueries(scope, filter).map((query) => ({
+    ...query,
+    conditions: [...query.conditions, stored],
+  }));
   if (format.header !== '') yield format.header;
-  for await (const rows of mergeNewest(families)) {
+  const options = { order: 'newest', rowsAtOnce: ROWS_AT_ONCE, columns: format.needs, signal } as const;
+  for await (const rows of rowsByTime(db, queries, filter, options)) {
     for (let at = 0; at < rows.length; at += ROWS_A_PIECE) {
       const piece = rows.slice(at, at + ROWS_A_PIECE);
       yield piece.map((row) => format.line(row)).join('');
@@ -52,77 +52,4 @@ async function currentSnapshot(db: Db): Promise<string> {
   const [row] = rows;
   if (row === undefined) throw new TypeError('the query for the snapshot returned no row');
   return row.snapshot;
-}
-
-/** A family's rows, newest first. */
-async function* rowsOf(
-  db: Db,
-  query: FamilyQuery,
-  filter: EventFilter,
-  columns: ReadonlySet<string>,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<readonly StoredRow[]> {
-  for await (const stretch of stretchesOf(db, [query], filter, { order: 'newest' })) {
-    yield* pagesOf(db, query, stretch, columns, signal);
-  }
-}
-
-/** The rows of a stretch. The next page is read while the present one is used. */
-async function* pagesOf(
-  db: Db,
-  query: FamilyQuery,
-  range: TimeRange,
-  columns: ReadonlySet<string>,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<readonly StoredRow[]> {
-  const read = (last?: StoredRow) => {
-    const after = last && { occurredAt: new Date(last.occurredAt), eventId: last.eventId };
-    return selectPage(db, query, range, { limit: ROWS_AT_ONCE, after, order: 'newest', columns });
-  };
-  for (let next = read(); ;) {
-    const rows = await next;
-    signal?.throwIfAborted();
-    const isLast = rows.length < ROWS_AT_ONCE;
-    if (!isLast) {
-      next = read(rows.at(-1));
-      // A failure shows when the page is awaited.
-      next.catch(() => undefined);
-    }
-    if (rows.length > 0) yield rows;
-    if (isLast) return;
-  }
-}
-
-/** Rows of one family that wait to be merged with the others. */
-interface Waiting {
-  readonly source: AsyncGenerator<readonly StoredRow[]>;
-  readonly rows: readonly StoredRow[];
-  readonly isAtEnd: boolean;
-}
-
-/** Merges the rows of all families into one order, some at a time. */
-async function* mergeNewest(
-  sources: readonly AsyncGenerator<readonly StoredRow[]>[],
-): AsyncGenerator<readonly StoredRow[]> {
-  const newestFirst = byTime('newest');
-  let waiting = sources.map((source): Waiting => ({ source, rows: [], isAtEnd: false }));
-  for (;;) {
-    waiting = await Promise.all(waiting.map(refill));
-    // After the first last row, rows of that family may be missing.
-    const [end] = waiting
-      .filter(({ isAtEnd }) => !isAtEnd)
-      .flatMap(({ rows }) => rows.slice(-1))
-      .toSorted(newestFirst);
-    const isReady = (row: StoredRow) => end === undefined || newestFirst(row, end) <= 0;
-    const ready = waiting.flatMap(({ rows }) => rows.filter(isReady));
-    if (ready.length === 0) return;
-    yield ready.toSorted(newestFirst);
-    waiting = waiting.map((one) => ({ ...one, rows: one.rows.filter((row) => !isReady(row)) }));
-  }
-}
-
-async function refill(waiting: Waiting): Promise<Waiting> {
-  if (waiting.rows.length > 0 || waiting.isAtEnd) return waiting;
-  const next = await waiting.source.next();
-  return next.done === true ? { ...waiting, isAtEnd: true } : { ...waiting, rows: next.value };
 }

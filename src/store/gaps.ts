@@ -103,23 +103,28 @@ export interface Doubt {
 /**
  * Records the reasons of some kinds that persist at a time: begins a gap for each new one, and ends the gaps of the
  * others. With a source, only those of this source. A silence ends only with a delivery: a process that has just started
- * does not know that the silence is unusual.
+ * does not know that the silence is unusual. `onBegun` receives the new ones before they are committed: if it fails, they
+ * are new the next time.
  */
 export async function followGaps(
   db: Db,
   { reasons, source }: { readonly reasons: readonly GapReason[]; readonly source?: string },
   doubts: readonly Doubt[],
   at: Date,
+  onBegun: (begun: readonly Doubt[]) => Promise<void> = async () => undefined,
 ): Promise<void> {
   await db.transaction().execute(async (trx) => {
-    for (const { source, messageType, reason, since, detail } of doubts) {
-      await sql`
+    const begun: Doubt[] = [];
+    for (const doubt of doubts) {
+      const { source, messageType, reason, since, detail } = doubt;
+      const { numAffectedRows } = await sql`
         insert into gaps (source, message_type, began_at, reason, detail)
         select ${source}, ${messageType}, least(${at}, coalesce(${since ?? null}, (
           select nullif(last_received_at, 'epoch') from arrival_totals
           where source = ${source} and message_type = ${messageType}), ${at})), ${reason},
           ${JSON.stringify(detail)}::jsonb
         on conflict (source, message_type, reason) where ended_at is null do nothing`.execute(trx);
+      if (numAffectedRows === 1n) begun.push(doubt);
     }
     const persisting = sql.join([
       sql`(null, null, null)`,
@@ -137,6 +142,7 @@ export async function followGaps(
           select from arrival_totals as arrived
           where arrived.source = gaps.source and arrived.message_type = gaps.message_type
             and arrived.last_received_at > gaps.began_at))`.execute(trx);
+    if (begun.length > 0) await onBegun(begun);
   });
 }
 

@@ -24,6 +24,9 @@ export interface MoveObserver {
 /** Tables that the target has its own rows of, or that only make sense where they are: log-ins, processes, locks. */
 const LEFT_BEHIND = ['kysely_migration', 'kysely_migration_lock', 'locks', 'processes', 'sessions'];
 
+/** What triggers of the other tables fill: it is emptied after them, and copied last. */
+const FILLED = 'log_queue';
+
 /**
  * Copies every table of a database to another one with the same migrations, partitions and no rows, in a single
  * transaction: all or nothing. Counts and digests of both sides are compared before it commits. Nobody may store in either
@@ -113,8 +116,8 @@ async function listTables(client: Client): Promise<readonly Table[]> {
      from pg_class as t
      where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace
        and relname <> all ($1)
-     order by exists (select from pg_constraint where conrelid = t.oid and contype = 'f'), relname`,
-    [LEFT_BEHIND],
+     order by relname = $2, exists (select from pg_constraint where conrelid = t.oid and contype = 'f'), relname`,
+    [LEFT_BEHIND, FILLED],
   );
   return rows;
 }
@@ -190,6 +193,7 @@ async function moveTable(
   observer: MoveObserver,
 ): Promise<MovedTable> {
   const { name } = table;
+  if (name === FILLED) await target.query(`delete from "${name}"`);
   const columns = table.columns.map((column) => `"${column.name}"`).join(', ');
   const selected = `select ${selectedColumns(table, mapping)} from "${name}"`;
   const data = copyOut(source, `copy (${selected}) to stdout`, { onMessage: () => observer.onRow() });

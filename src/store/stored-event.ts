@@ -1,3 +1,4 @@
+import { OWN_TYPES } from '../domain.ts';
 import type { Family, MessageType, Origin } from '../domain.ts';
 import type { JsonObject } from '../exact-json.ts';
 
@@ -20,6 +21,10 @@ export interface StoredEvent {
   /** The record as sent, with every digit (exact-json.ts). */
   readonly payload: JsonObject;
 }
+
+/** Whether an event is an alert that a rule raised. A sender can choose the name of its type, but not the origin. */
+export const isRuleAlert = ({ messageType, origin, columns }: StoredEvent): boolean =>
+  messageType === 'OTHER' && origin === 'xiq-sink' && columns['sent_type'] === OWN_TYPES.alert;
 
 /** A stored event with its position in the log. */
 export interface LoggedEvent extends StoredEvent {

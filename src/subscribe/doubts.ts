@@ -6,11 +6,13 @@ import { messageTypeOf, type Change } from './plan.ts';
 
 /**
  * Creates a function to call after each check of the subscriptions of a source. It records since when a subscription is
- * off, or sends elsewhere or with another secret: since the check before, or else since the last delivery.
+ * off, or sends elsewhere or with another secret: since the check before, or else since the last delivery. `onBegun`
+ * receives what the check before did not find.
  */
 export function createDoubtRecorder(
   db: Db,
   logger: Logger,
+  onBegun: (source: string, begun: readonly Doubt[]) => Promise<void> = async () => undefined,
 ): (source: string, changes: readonly Change[]) => Promise<void> {
   const checkedAt = new Map<string, Date>();
   return async (source, changes) => {
@@ -21,7 +23,8 @@ export function createDoubtRecorder(
       return doubt === undefined ? [] : [{ ...doubt, source, messageType: messageTypeOf(change), since }];
     });
     try {
-      await followGaps(db, { source, reasons: ['subscription off', 'subscription changed'] }, doubts, now);
+      const reasons = ['subscription off', 'subscription changed'] as const;
+      await followGaps(db, { source, reasons }, doubts, now, (begun) => onBegun(source, begun));
       checkedAt.set(source, now);
     } catch (error) {
       logger.warn({ source, err: error }, `can't record the state of subscriptions: ${describeError(error)}`);

@@ -9,6 +9,13 @@ export const ATTACK_SECONDS = Number(process.env['ATTACK_SECONDS'] ?? 10);
 /** Whether this is the short form, which runs with each change. */
 export const IS_SHORT = ATTACK_SECONDS < 10;
 
+/**
+ * What a good delivery may wait at p99, and how much memory the program may take. In the short form, one attack follows
+ * the other before the garbage of the one before is collected.
+ */
+export const MOST_MS = IS_SHORT ? 1_000 : 500;
+export const MOST_MB = IS_SHORT ? 1_000 : 500;
+
 /** A good delivery is sent this often, whether or not the one before is answered. */
 const PERIOD_MS = 50;
 

@@ -36,6 +36,7 @@ beforeAll(async () => {
   const settings = {
     destinations: [file],
     redaction: undefined,
+    alerts: undefined,
     forwardTo: undefined,
     forwardToken: undefined,
   };

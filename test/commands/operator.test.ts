@@ -28,6 +28,7 @@ afterEach(() => vi.restoreAllMocks());
 const destinations = parseDestinations({
   destinations: [{ name: 'archive', type: 'file', path: '/nowhere/events.jsonl' }],
   redaction: undefined,
+  alerts: undefined,
   forwardTo: undefined,
   forwardToken: undefined,
 });

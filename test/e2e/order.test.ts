@@ -3,8 +3,11 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
 import { compileCluster, startCluster } from '../forward/real-receivers/kafka-cluster.ts';
+import { mailServer } from '../forward/senders/mail-server.ts';
 import { relpReceiver } from '../forward/senders/relp-stand-in.ts';
+import { startS3 } from '../forward/senders/s3-server.ts';
 import { inTurn, standIn } from '../forward/senders/stand-in.ts';
 import type { Reply, Script } from '../forward/senders/stand-in.ts';
 import { BACKENDS, emptyRedis } from '../support/backends.ts';
@@ -25,6 +28,25 @@ interface Receiver {
 function numbersOf(text: string): number[] {
   const found = [...text.matchAll(/order-(\d+)/g)].map(([, number]) => Number(number));
   return found.filter((number, index) => number !== found[index - 1]);
+}
+
+const EventPage = z.object({
+  items: z.array(z.object({ columns: z.object({ description: z.string() }) })),
+  next_cursor: z.string().nullable(),
+});
+
+/** The descriptions of all events in the console's list, page by page, newest first. */
+async function listedBy(adminUrl: string): Promise<string> {
+  const listed: string[] = [];
+  let cursor: string | null = '';
+  while (cursor !== null) {
+    const after = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`;
+    const answer = await fetch(`${adminUrl}/api/v1/events?limit=50${after}`);
+    const page = EventPage.parse(await answer.json());
+    listed.push(...page.items.map(({ columns }) => columns.description));
+    cursor = page.next_cursor;
+  }
+  return listed.join('\n');
 }
 
 /** A server by HTTP that accepts every request with this answer. */
@@ -78,6 +100,29 @@ async function kafka(program: string): Promise<Receiver> {
   };
 }
 
+/** The events of the objects, in the order of the manifests. */
+async function s3(): Promise<Receiver> {
+  const server = await startS3();
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  return {
+    destination: { ...server.options, batch: { events: 100, seconds: 1 } },
+    async received() {
+      const manifests = await server.manifests();
+      const keys = manifests.flatMap(({ objects }) => objects.map(({ key }) => key));
+      return (await Promise.all(keys.map(server.lines))).flat().join('\n');
+    },
+  };
+}
+
+async function smtp(): Promise<Receiver> {
+  const { port, mails } = await mailServer();
+  const addresses = { from: 'sink@example.com', to: 'noc@example.com' };
+  return {
+    destination: { host: '127.0.0.1', port, ...addresses },
+    received: () => mails.map(({ body }) => body).join('\n'),
+  };
+}
+
 const bulkAnswer: Script = ({ body }): Reply => {
   const items = [...body.matchAll(/^\{"create"/gm)].map(() => ({ create: { status: 201 } }));
   return { json: { items } };
@@ -92,6 +137,7 @@ const receivers = (directory: string, certificate: TestCertificate): Record<stri
     syslog: syslogReceiver(),
     relp: relp(),
     'relp+tls': relp(certificate),
+    s3: s3(),
     splunk_hec: httpReceiver(inTurn({ json: { code: 0 } }), (url) => ({ url, token: { env: 'TOKEN' } })),
     elasticsearch: httpReceiver(bulkAnswer, (url) => ({ url, index: 'logs' })),
     https: httpReceiver(
@@ -114,6 +160,12 @@ const receivers = (directory: string, certificate: TestCertificate): Record<stri
       }),
       certificate,
     ),
+    smtp: smtp(),
+    chat: httpReceiver(
+      inTurn({ raw: 'ok' }),
+      (url) => ({ url, service: 'slack', allow_private: true, tls: { ca: certificate.cert } }),
+      certificate,
+    ),
     file: Promise.resolve({
       destination: { path: file },
       received: () => readFile(file, 'utf8').catch(() => ''),
@@ -133,7 +185,7 @@ describe.skipIf(!hasOpenssl)('events leave in the order of their arrival (needs 
   });
 
   it.each(BACKENDS.filter(({ available }) => available))(
-    'record by record, to every type of destination, to events tail and to the live page, $backend',
+    'record by record, to every type of destination, to events tail and in the console, $backend',
     async ({ usesRedis }) => {
       const database = await createTestDatabase();
       cleanUps.push(() => database.drop());
@@ -180,11 +232,14 @@ describe.skipIf(!hasOpenssl)('events leave in the order of their arrival (needs 
         await reading.catch(() => undefined);
       });
 
+      const began = Date.now();
       let sent = 0;
       async function deliver(records: number): Promise<void> {
-        const body = Array.from({ length: records }, () =>
-          auditRecord({ description: `order-${(sent += 1)}` }),
-        );
+        // The console lists events by their own time, so each has another one.
+        const body = Array.from({ length: records }, () => {
+          sent += 1;
+          return auditRecord({ description: `order-${sent}`, timeStamp: began + sent });
+        });
         const response = await fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
           method: 'POST',
           headers: { authorization: `Bearer ${SECRET}` },
@@ -211,6 +266,9 @@ describe.skipIf(!hasOpenssl)('events leave in the order of their arrival (needs 
         const [first = 0] = numbersOf(text());
         expect(numbersOf(text())).toEqual(all.slice(first - 1));
       }
+      const page = await fetch(`${program.adminUrl}/events`);
+      expect(numbersOf(await page.text())).toEqual(all.toReversed().slice(0, 50));
+      expect(numbersOf(await listedBy(program.adminUrl))).toEqual(all.toReversed());
     },
   );
 });

@@ -70,7 +70,12 @@ function collector(send?: Sender['send']) {
   return { taken, sender };
 }
 
-function forward(sender: Sender, filter: object = {}, limits: Partial<BatchLimits> = {}) {
+function forward(
+  sender: Sender,
+  filter: object = {},
+  limits: Partial<BatchLimits> = {},
+  source = openForwardingSource(test.db),
+) {
   const forwarding = startForwarding(
     {
       name: 'siem',
@@ -79,7 +84,7 @@ function forward(sender: Sender, filter: object = {}, limits: Partial<BatchLimit
       format: ({ payload }) => JSON.stringify(payload),
       limits: { events: 50, bytes: 900_000, seconds: 0, ...limits },
     },
-    openForwardingSource(test.db),
+    source,
     logger,
   );
   running.push(forwarding);
@@ -123,6 +128,27 @@ describe('forwarding', () => {
     await waitFor(() => taken.length >= 11);
     expect(batches).toEqual([10, 1]);
     expect(taken).toEqual(range(11));
+  });
+
+  it('lets a batch wait for its time where a filter may leave out most events', async () => {
+    const { taken, sender } = collector();
+    await storeEvents(...range(20));
+    await untilSeen(test.db);
+    const { cursors, ...source } = openForwardingSource(test.db);
+    let looks = 0;
+    const counted = () => {
+      looks += 1;
+      return cursors();
+    };
+    const filter = { families: ['audit'] };
+    forward(sender, filter, { events: 10, seconds: 3_600 }, { ...source, cursors: counted });
+    // It looks again only when it has finished what it found.
+    await waitFor(() => looks >= 3);
+    expect(taken).toEqual([]);
+    await running.at(-1)?.stop();
+    forward(sender, filter, { events: 10, seconds: 0.3 });
+    await waitFor(() => taken.length >= 20);
+    expect(taken).toEqual(range(20));
   });
 
   it('skips nothing of transactions that commit in another order than they took their ids', async () => {

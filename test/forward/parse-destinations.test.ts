@@ -94,7 +94,7 @@ describe('destinations of the file', () => {
     });
     expect(problems).toEqual([
       expect.stringContaining('redaction: members.0: must be a name such as psk or *password*'),
-      'XIQ_SINK_CONFIG: destination a: type: must be one of syslog, relp, relp+tls, splunk_hec, elasticsearch, https, kafka, sentinel, s3, file, stdout',
+      'XIQ_SINK_CONFIG: destination a: type: must be one of syslog, relp, relp+tls, splunk_hec, elasticsearch, https, kafka, sentinel, s3, smtp, chat, file, stdout',
       'XIQ_SINK_CONFIG: destination b: token: must be printable ASCII characters without spaces',
       expect.stringMatching(/destination b: Unrecognized key: "indx"/),
       'XIQ_SINK_CONFIG: destination b: format: must be one of json, ecs, ocsf for splunk_hec',
@@ -143,6 +143,8 @@ describe('FORWARD_TO', () => {
     ['relp+tls://[2001:db8::1]:2514?format=json', 'relp+tls', 'json'],
     ['kafka://siem.test:9092/xiq.events', 'kafka', 'json'],
     ['kafka+tls://[2001:db8::1]/events?compression=zstd', 'kafka', 'json'],
+    ['smtp://mail.test:25?from=sink@siem.test&to=noc@siem.test', 'smtp', 'text'],
+    ['smtps://mail.test?from=sink@siem.test&to=noc@siem.test&format=json', 'smtp', 'json'],
     ['file:///var/log/events.jsonl?daily=true&keep=3', 'file', 'json'],
     ['stdout:?format=ecs', 'stdout', 'ecs'],
     ['https://siem.test/in?body=ndjson', 'https', 'json'],

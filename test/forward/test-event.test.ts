@@ -2,9 +2,9 @@ import net from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { FORMAT_NAMES } from '../../src/forward/formats/formats.ts';
 import { parseDestinations } from '../../src/forward/parse-destinations.ts';
 import { sendTest } from '../../src/forward/send-to-destination.ts';
+import { SYSLOG_FORMATS } from '../../src/forward/senders/syslog.ts';
 
 /** The syslog message of a test event, as a receiver reads it. */
 async function received(format: string): Promise<string> {
@@ -26,6 +26,7 @@ async function received(format: string): Promise<string> {
   const [destination] = parseDestinations({
     destinations: [given],
     redaction: undefined,
+    alerts: undefined,
     forwardTo: undefined,
     forwardToken: undefined,
   });
@@ -37,7 +38,7 @@ async function received(format: string): Promise<string> {
 /** What a rule could match: words for changes, logins and the types that the cloud sends. */
 const ALARMING = /chang|config|logged in|log(?:in|out)|authent|iam|AUDIT_LOG|"type":\[|"category":\[/i;
 
-test.each(FORMAT_NAMES)(
+test.each(SYSLOG_FORMATS)(
   'a test event says in %s that it is one, and matches no rule on changes',
   async (format) => {
     const message = await received(format);

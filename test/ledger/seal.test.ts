@@ -204,10 +204,11 @@ describe('verify', () => {
     await tampered(copy("nextval('events_id_seq')", "'4000000000'::xid8"), async () =>
       expect((await verifyAll()).findings).toMatchObject([{ state: 'INSERTED', subject: 'event' }]),
     );
+    const before = (await verifyAll()).summary.notSealedYet;
     await tampered(copy("nextval('events_id_seq')", 'pg_current_xact_id()'), async () => {
       const { summary, findings } = await verifyAll();
       expect(findings).toEqual([]);
-      expect(summary.notSealedYet).toBe(1);
+      expect(summary.notSealedYet).toBe(before + 1);
     });
   });
 

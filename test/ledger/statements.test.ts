@@ -173,8 +173,8 @@ describe('rows that may change', () => {
     });
     expect((await verifyAll()).findings).toEqual([]);
     await sealAll();
-    expect((await verifyAll()).findings).toMatchObject([
-      { state: 'ALTERED', subject: 'operation', key: '1', detail: expect.stringContaining('not allow') },
-    ]);
+    const { findings } = await verifyAll();
+    expect(findings).toMatchObject([{ state: 'ALTERED', subject: 'operation', key: '1' }]);
+    expect(findings[0]).toHaveProperty('detail', expect.stringContaining('not allow'));
   });
 });

@@ -37,6 +37,7 @@ export function fileDestination(name: string, directory: string): Destination {
   const [destination] = parseDestinations({
     destinations: [{ name, type: 'file', path: path.join(directory, `${name}.jsonl`) }],
     redaction: undefined,
+    alerts: undefined,
     forwardTo: undefined,
     forwardToken: undefined,
   });

@@ -125,5 +125,6 @@ async function showProgress(db: Db, signal: AbortSignal): Promise<void> {
 async function progressLine(db: Db): Promise<string> {
   const counts = await countEvents(db, ALL_SOURCES);
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
-  return `${countOf(total, 'event')} of ${counts.size} of ${CLOUD_TYPES.length} message types have arrived`;
+  const arrived = CLOUD_TYPES.filter((type) => counts.has(type));
+  return `${countOf(total, 'event')} of ${arrived.length} of ${CLOUD_TYPES.length} message types have arrived`;
 }

@@ -1,3 +1,4 @@
+import { alertRulesCheck } from './alert-rules.ts';
 import { commandName } from '../../command-name.ts';
 import type { Config } from '../../config.ts';
 import type { SourceConfig } from '../../config.ts';
@@ -78,6 +79,7 @@ export function checksOf(config: ServiceConfig, access: DatabaseAccess, isFull: 
     { name: 'locks', needs: ['migrations'], run: () => checkLocks(access, config) },
     { name: 'retention', needs: ['migrations'], run: () => checkRetention(access, config) },
     ...destinationChecks(config.destinations, access),
+    alertRulesCheck(config.rules, access),
   ];
 }
 

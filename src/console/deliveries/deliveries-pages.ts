@@ -133,7 +133,12 @@ function deliveryFacts({ delivery, replayOf }: DescribedDelivery): Content {
 }
 
 const originOf = ({ origin, secret_form: form }: Delivery) =>
-  origin === 'backfill' ? "read from the cloud's API" : `webhook, secret sent as ${form ?? 'unknown'}`;
+  origin === 'webhook' ? `webhook, secret sent as ${form ?? 'unknown'}` : ORIGIN_TEXTS[origin];
+
+const ORIGIN_TEXTS = {
+  backfill: "read from the cloud's API",
+  'xiq-sink': 'made by xiq-sink itself',
+} as const;
 
 function resultOf(delivery: Delivery): string {
   const { expected_count, event_count, duplicate_count, quarantined_count } = delivery;

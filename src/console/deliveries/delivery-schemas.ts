@@ -1,3 +1,4 @@
+import { ORIGINS } from '../../domain.ts';
 import { z } from 'zod';
 import type { DeliveryFilter } from '../../store/search-deliveries.ts';
 import { isoTime } from '../api/moment.ts';
@@ -16,7 +17,7 @@ export const deliverySchema = z
     source: z.string(),
     message_type: deliveredType,
     sent_type: z.string().nullable().describe('of OTHER: name of the message type as sent'),
-    origin: z.enum(['webhook', 'backfill']),
+    origin: z.enum(ORIGINS),
     secret_form: z.string().nullable().describe('form in which the secret was sent'),
     body_bytes: count,
     record_count: count.describe('as in the receipt'),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { FAMILIES, MESSAGE_TYPES } from '../../domain.ts';
+import { ORIGINS, FAMILIES, MESSAGE_TYPES } from '../../domain.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
 import { isoTime, moment } from '../api/moment.ts';
 import { deliverySchema } from '../deliveries/delivery-schemas.ts';
@@ -26,7 +26,7 @@ export const eventSchema = z
     received_at: time,
     owner_id: z.string().nullable(),
     org_id: z.string().nullable(),
-    origin: z.enum(['webhook', 'backfill']),
+    origin: z.enum(ORIGINS),
     columns: z
       .record(z.string(), z.union([z.string(), z.array(z.string()), z.null()]))
       .describe('the typed columns of the message type by name, as text'),

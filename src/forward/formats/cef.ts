@@ -62,6 +62,13 @@ const ACCESS_ENTRIES: readonly Entry[] = [
   custom('cs6', 'owner_id', 'Owner ID'),
 ];
 
+/** The custom keys of alerts of rules. */
+const RULE_ENTRIES: readonly Entry[] = [
+  custom('cs1', 'rule_name', 'Rule'),
+  custom('cs2', 'cause_ids', 'Event IDs'),
+  { fact: 'alert_count', key: 'cnt', reading: digits },
+];
+
 /** The custom keys of all other records. */
 const ACCOUNT_ENTRIES: readonly Entry[] = [
   custom('cs1', 'org_id', 'Organization ID'),
@@ -74,7 +81,12 @@ const ACCOUNT_ENTRIES: readonly Entry[] = [
   { fact: 'device_count', key: 'cn2', reading: digits, label: 'Device Count' },
 ];
 
-export const CEF_ENTRIES: readonly Entry[] = [...COMMON, ...ACCESS_ENTRIES, ...ACCOUNT_ENTRIES];
+export const CEF_ENTRIES: readonly Entry[] = [
+  ...COMMON,
+  ...ACCESS_ENTRIES,
+  ...ACCOUNT_ENTRIES,
+  ...RULE_ENTRIES,
+];
 
 const ACCESS_KINDS: ReadonlySet<RecordKind> = new Set([
   'authentication',
@@ -101,9 +113,14 @@ function escapeValue(value: string): string {
     .replaceAll(CONTROL, ' ');
 }
 
+function entriesOf(kind: RecordKind): readonly Entry[] {
+  if (kind === 'ruleAlert') return RULE_ENTRIES;
+  return ACCESS_KINDS.has(kind) ? ACCESS_ENTRIES : ACCOUNT_ENTRIES;
+}
+
 const writerOf = eachKind((kind) =>
   compileExtension({
-    entries: [...COMMON, ...(ACCESS_KINDS.has(kind) ? ACCESS_ENTRIES : ACCOUNT_ENTRIES)],
+    entries: [...COMMON, ...entriesOf(kind)],
     omit: ['code', 'config', 'ipv4', 'ipv6', 'framed_ip_address'],
     keyOf: ownKey,
     escape: escapeValue,

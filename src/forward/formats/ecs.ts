@@ -30,6 +30,7 @@ export const ECS_CATEGORIES: Readonly<
   gdpr: { category: ['iam'], type: ['user', 'info'] },
   location: { category: ['host'], type: ['info'] },
   alert: undefined,
+  ruleAlert: undefined,
   other: undefined,
 };
 
@@ -90,28 +91,33 @@ export const ECS_MAPPINGS: readonly Mapping[] = [
   ['device_serial_number', 'observer.serial_number'],
   ['ssid', 'network.name'],
   ['recipient', 'email.to.address', list],
+  ['rule_name', 'rule.name'],
+  ['rule_title', 'rule.description'],
 ];
 
 /** `source.ip`, `related.ip` and `related.hosts` contain these. */
-const OMITTED = ['ipv4', 'ipv6', 'framed_ip_address', 'host_names'];
+export const ECS_OMITTED = ['ipv4', 'ipv6', 'framed_ip_address', 'host_names'];
+
+/** The members that do not depend on the facts; a kind leaves out those that are undefined. */
+export const ecsConstants = (kind: RecordKind, outcome: Outcome): Readonly<Record<string, unknown>> => ({
+  'ecs.version': '9.4.0',
+  'observer.vendor': VENDOR,
+  'observer.product': PRODUCT,
+  'observer.type': 'network-management',
+  'event.kind': kind === 'alert' || kind === 'ruleAlert' ? 'alert' : 'event',
+  'event.category': ECS_CATEGORIES[kind]?.category,
+  'event.type':
+    (outcome === 'failure' ? ECS_CATEGORIES[kind]?.failed : undefined) ?? ECS_CATEGORIES[kind]?.type,
+  'event.module': 'xiq',
+  'email.direction': kind === 'email' ? 'outbound' : undefined,
+});
 
 const planOf = (kind: RecordKind, outcome: Outcome) =>
   compilePlan({
-    constants: {
-      'ecs.version': '9.4.0',
-      'observer.vendor': VENDOR,
-      'observer.product': PRODUCT,
-      'observer.type': 'network-management',
-      'event.kind': kind === 'alert' ? 'alert' : 'event',
-      'event.category': ECS_CATEGORIES[kind]?.category,
-      'event.type':
-        (outcome === 'failure' ? ECS_CATEGORIES[kind]?.failed : undefined) ?? ECS_CATEGORIES[kind]?.type,
-      'event.module': 'xiq',
-      'email.direction': kind === 'email' ? 'outbound' : undefined,
-    },
+    constants: ecsConstants(kind, outcome),
     mappings: ECS_MAPPINGS,
     rest: 'xiq',
-    omit: OMITTED,
+    omit: ECS_OMITTED,
   });
 
 const plansOf = eachKind((kind) => ({

@@ -1,5 +1,6 @@
 import type { StoredEvent } from '../../store/stored-event.ts';
 import type { MessageType } from '../../domain.ts';
+import { readAlertRecord, type AlertRecord } from '../rules/own-alerts.ts';
 import { list } from './readings.ts';
 import { outcomeOf, recordKind, severityOf, titleOf, type Outcome, type RecordKind } from './record-kind.ts';
 
@@ -24,7 +25,7 @@ export interface Facts {
  * An id and a name are one person only in an audit record, whose members say so. The subject of a credential did not
  * make it. The other columns keep their names.
  */
-const FACT_OF_COLUMN: Partial<Record<MessageType, Readonly<Record<string, string>>>> = {
+export const FACT_OF_COLUMN: Partial<Record<MessageType, Readonly<Record<string, string>>>> = {
   AUDIT_LOG_ALL: { user_id: 'actor_id', user_name: 'actor_name' },
   CREDENTIAL_LOG_ALL: { username: 'target_user' },
   AUTHENTICATION_LOG_ALL: { username: 'user_name' },
@@ -60,13 +61,15 @@ export function factsOf(event: StoredEvent): Facts {
     if (value !== undefined && value !== null && value.length > 0) told[names[column] ?? column] = value;
   }
   const kind = recordKind(event);
+  const alert = kind === 'ruleAlert' ? readAlertRecord(event) : undefined;
+  if (alert !== undefined) Object.assign(told, alertFacts(alert));
   const outcome = outcomeOf(kind, event);
   const { name, action } = titleOf(kind, outcome, event);
   const derived: Record<string, Fact> = {
     outcome,
-    name,
+    name: alert?.title ?? name,
     action,
-    severity: String(severityOf(kind, outcome, event)),
+    severity: alert === undefined ? String(severityOf(kind, outcome, event)) : RULE_SEVERITY[alert.severity],
     /** Writing it takes as long as all other facts, and some formats leave it out. */
     get payload() {
       return JSON.stringify(event.payload);
@@ -74,6 +77,24 @@ export function factsOf(event: StoredEvent): Facts {
   };
   derive(kind, told, derived);
   return { kind, outcome, told, derived };
+}
+
+/** As in CEF, 0 to 10. */
+const RULE_SEVERITY = { low: '3', medium: '5', high: '8', critical: '10' } as const;
+
+/** What the alert of a rule tells. Its group names the columns of the events that caused it. */
+function alertFacts(alert: AlertRecord): Record<string, Fact> {
+  const { rule, title, summary, group, count, first_at, last_at, causes } = alert;
+  return {
+    ...group,
+    description: summary,
+    rule_name: rule,
+    rule_title: title,
+    alert_count: String(count),
+    start_time: first_at,
+    end_time: last_at,
+    cause_ids: causes.map((cause) => cause.event_id),
+  };
 }
 
 /** Adds the facts that follow from those of the record alone. */
@@ -142,13 +163,18 @@ function emailOf(name: string | undefined): string | undefined {
 /** Longer than a name and the words around it, in characters. */
 const NAME_WINDOW = 300;
 
+/** The user of a private key in a description: one of three groups has the name. */
+export const PPSK_USER = String.raw`\bPPSK user:?\s{1,8}(?:"([^"]+)"|'([^']+)'|([^\s"']+))`;
+
+const AT_START = new RegExp(`^${PPSK_USER}`, 'i');
+
 /** The user of a private key is only in the description: "Cloud PPSK user NAME was created". */
 function targetUser(kind: RecordKind, description: string | undefined): string | undefined {
   if (description === undefined || (kind !== 'ppskCreated' && kind !== 'ppskDeleted')) return undefined;
   const start = description.search(/\bPPSK user\b/i);
   if (start < 0) return undefined;
   const window = description.slice(start, start + NAME_WINDOW);
-  const name = /^PPSK user:?\s{1,8}(?:"([^"]+)"|'([^']+)'|([^\s"']+))/i.exec(window);
+  const name = AT_START.exec(window);
   return name?.[1] ?? name?.[2] ?? name?.[3];
 }
 

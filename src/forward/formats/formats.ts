@@ -6,8 +6,9 @@ import { formatEcs } from './ecs.ts';
 import { formatJson } from './json.ts';
 import { formatLeef } from './leef.ts';
 import { formatOcsf } from './ocsf.ts';
+import { formatText } from './text.ts';
 
-export const FORMAT_NAMES = ['json', 'ecs', 'ocsf', 'cef', 'leef'] as const;
+export const FORMAT_NAMES = ['json', 'ecs', 'ocsf', 'cef', 'leef', 'text'] as const;
 
 export type FormatName = (typeof FORMAT_NAMES)[number];
 
@@ -17,6 +18,7 @@ const WRITERS: Readonly<Record<FormatName, Format>> = {
   ocsf: formatOcsf,
   cef: formatCef,
   leef: formatLeef,
+  text: formatText,
 };
 
 /** Returns the format with this name. It hides secrets before it writes, so every event is redacted by these rules. */

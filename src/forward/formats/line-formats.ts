@@ -25,6 +25,7 @@ export const EVENT_IDS: Readonly<Record<RecordKind, string | Readonly<Record<Out
   gdpr: 'GDPR',
   location: 'LOCATION',
   alert: 'ALERT',
+  ruleAlert: 'RULE-ALERT',
   other: 'OTHER',
 };
 

@@ -24,6 +24,7 @@ export const OTHER = 99;
 
 const CATEGORY_NAMES: Readonly<Record<number, string>> = {
   0: 'Uncategorized',
+  2: 'Findings',
   3: 'Identity & Access Management',
   4: 'Network Activity',
   5: 'Discovery',
@@ -31,6 +32,7 @@ const CATEGORY_NAMES: Readonly<Record<number, string>> = {
 
 const CLASS_NAMES: Readonly<Record<number, string>> = {
   0: 'Base Event',
+  2004: 'Detection Finding',
   3001: 'Account Change',
   3002: 'Authentication',
   3004: 'Entity Management',

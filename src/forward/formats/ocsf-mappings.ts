@@ -1,7 +1,18 @@
 import type { Mapping } from './document.ts';
 import type { Fact } from './facts.ts';
 import { OTHER, SEVERITIES } from './ocsf-classes.ts';
-import { always, integer, ip, json, mac, milliseconds, seconds, text, type Reading } from './readings.ts';
+import {
+  always,
+  integer,
+  ip,
+  json,
+  list,
+  mac,
+  milliseconds,
+  seconds,
+  text,
+  type Reading,
+} from './readings.ts';
 
 const STATUSES: Readonly<Record<string, string>> = {
   unknown: 'Unknown',
@@ -131,6 +142,30 @@ const ALERT_SEVERITY_IDS: Readonly<Record<string, number>> = { 3: 1, 6: 3, 9: 5 
 
 const alertSeverityId: Reading = (fact) => ALERT_SEVERITY_IDS[text(fact)];
 const alertSeverity: Reading = (fact) => SEVERITIES[ALERT_SEVERITY_IDS[text(fact)] ?? 0];
+
+/** Low to critical, of the severities in CEF that alerts of rules have. */
+const RULE_SEVERITY_IDS: Readonly<Record<string, number>> = { 3: 2, 5: 3, 8: 4, 10: 5 };
+
+const ruleSeverityId: Reading = (fact) => RULE_SEVERITY_IDS[text(fact)];
+const ruleSeverity: Reading = (fact) => SEVERITIES[RULE_SEVERITY_IDS[text(fact)] ?? 0];
+const relatedEvents: Reading = (fact) => list(fact).map((uid) => ({ uid }));
+
+/** An alert of a rule: its event is the finding. */
+export const RULE_ALERT: readonly Mapping[] = [
+  ['event_id', 'finding_info.uid'],
+  ['rule_title', 'finding_info.title'],
+  ['description', 'finding_info.desc'],
+  ['rule_name', 'finding_info.analytic.name'],
+  ['cause_ids', 'finding_info.related_events', relatedEvents],
+  ['start_time', 'finding_info.first_seen_time', milliseconds],
+  ['end_time', 'finding_info.last_seen_time', milliseconds],
+  ['alert_count', 'finding_info.related_events_count', integer],
+  ['severity', 'severity_id', ruleSeverityId],
+  ['severity', 'severity', ruleSeverity],
+  ['rule_name', 'status_id', always(1)],
+  ['rule_name', 'status', always('New')],
+];
+
 /** The severity of an alert's record. */
 export const ALERT_SEVERITY: readonly Mapping[] = [
   ['severity', 'severity_id', alertSeverityId],

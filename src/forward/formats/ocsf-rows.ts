@@ -7,6 +7,7 @@ import {
   CHANGED_DEVICE,
   CLIENT,
   LOCATED,
+  RULE_ALERT,
   SESSION,
   SESSION_USER,
   USER,
@@ -133,6 +134,14 @@ export const OCSF_ROWS: Readonly<Record<RecordKind, OcsfRow>> = {
     activity: 'Alert',
     severityId: 0,
     mappings: ALERT_SEVERITY,
+  },
+  ruleAlert: {
+    classUid: 2004,
+    activityId: 1,
+    activity: 'Create',
+    severityId: 0,
+    constants: { is_alert: true, 'finding_info.analytic.type_id': 1, 'finding_info.analytic.type': 'Rule' },
+    mappings: RULE_ALERT,
   },
   other: { ...BASE, activity: 'Other', severityId: 0 },
 };

@@ -1,5 +1,5 @@
 import type { MessageType } from '../../domain.ts';
-import type { StoredEvent } from '../../store/stored-event.ts';
+import { isRuleAlert, type StoredEvent } from '../../store/stored-event.ts';
 
 /** What happened, according to the record: the row in every format's table. */
 export const RECORD_KINDS = [
@@ -21,6 +21,7 @@ export const RECORD_KINDS = [
   'gdpr',
   'location',
   'alert',
+  'ruleAlert',
   'other',
 ] as const;
 
@@ -39,8 +40,10 @@ export interface KindText {
   readonly members: readonly string[];
 }
 
-const USAGE = ['acct_session_time', 'acct_input_octets', 'acct_output_octets'];
-const CHANGED = ['config', 'host_names', 'device_ids'];
+/** The columns of an accounting record that report usage. */
+export const USAGE = ['acct_session_time', 'acct_input_octets', 'acct_output_octets'];
+/** The columns of an audit record that say that something was changed. */
+export const CHANGED = ['config', 'host_names', 'device_ids'];
 
 const KINDS: Readonly<Record<RecordKind, KindText>> = {
   login: { name: 'User logged in', action: 'user-logged-in', severity: 3, members: ['code'] },
@@ -92,6 +95,7 @@ const KINDS: Readonly<Record<RecordKind, KindText>> = {
   gdpr: { name: 'GDPR event', action: 'gdpr-event', severity: 3, members: [] },
   location: { name: 'Location report', action: 'location-report', severity: 0, members: [] },
   alert: { name: 'Network alert', action: 'network-alert', severity: 5, members: [] },
+  ruleAlert: { name: 'Alert of a rule', action: 'rule-alert', severity: 5, members: ['sent_type'] },
   other: { name: 'Other event', action: 'other-event', severity: 1, members: [] },
 };
 
@@ -106,7 +110,7 @@ export function eachKind<T>(prepare: (kind: RecordKind, text: KindText) => T): (
 }
 
 /** The codes in the specification ("Audit-log delivery"). */
-const KIND_OF_CODE: ReadonlyMap<unknown, RecordKind> = new Map([
+export const KIND_OF_CODE: ReadonlyMap<string, RecordKind> = new Map([
   ['10001', 'login'],
   ['10002', 'logout'],
   ['40001', 'ppskCreated'],
@@ -129,15 +133,40 @@ const KIND_OF_TYPE: Readonly<
   OTHER: 'other',
 };
 
+/** The kinds of message types whose records can be of several kinds. */
+const KINDS_OF_TYPE: Partial<Record<MessageType, readonly RecordKind[]>> = {
+  AUDIT_LOG_ALL: ['login', 'logout', 'ppskCreated', 'ppskDeleted', 'configuration', 'audit'],
+  ACCOUNTING_LOG_ALL: ['accountingStart', 'accountingInterim', 'accountingStop'],
+  GDPR_LOG_ALL: ['gdprDeletion', 'gdprDownload', 'gdpr'],
+  OTHER: ['ruleAlert', 'other'],
+};
+
+/** Whether records of a message type can be of one of these kinds. */
+export function canBe(messageType: MessageType, kinds: readonly RecordKind[]): boolean {
+  const kind = KIND_OF_TYPE[messageType];
+  const possible = typeof kind === 'string' && messageType !== 'OTHER' ? [kind] : KINDS_OF_TYPE[messageType];
+  return possible === undefined || possible.some((one) => kinds.includes(one));
+}
+
+/** The audit codes that make records one of these kinds; undefined if codes alone do not. */
+export function codesOf(kinds: readonly RecordKind[]): readonly string[] | undefined {
+  const known = [...KIND_OF_CODE].filter(([, kind]) => kinds.includes(kind));
+  const isWhole = kinds.every((kind) => known.some(([, one]) => one === kind));
+  return isWhole ? known.map(([code]) => code) : undefined;
+}
+
 /** The kind of an event's record. */
-export function recordKind({ messageType, columns }: StoredEvent): RecordKind {
+export function recordKind(event: StoredEvent): RecordKind {
+  const { messageType, columns } = event;
+  if (isRuleAlert(event)) return 'ruleAlert';
   const kind = KIND_OF_TYPE[messageType];
   return typeof kind === 'string' ? kind : kind(columns);
 }
 
 /** A code alone, unless it is documented, does not say what happened. */
 function auditKind(columns: StoredEvent['columns']): RecordKind {
-  const known = KIND_OF_CODE.get(columns['code']);
+  const { code } = columns;
+  const known = typeof code === 'string' ? KIND_OF_CODE.get(code) : undefined;
   if (known !== undefined) return known;
   return CHANGED.some((column) => (columns[column]?.length ?? 0) > 0) ? 'configuration' : 'audit';
 }
@@ -154,7 +183,8 @@ function accountingKind(columns: StoredEvent['columns']): RecordKind {
     : 'accountingInterim';
 }
 
-const KIND_OF_GDPR_WORD: ReadonlyMap<string, RecordKind> = new Map([
+/** The kind of a GDPR record by the one word of its category. */
+export const KIND_OF_GDPR_WORD: ReadonlyMap<string, RecordKind> = new Map([
   ...['delete', 'deleted', 'deletion', 'erase', 'erased', 'erasure'].map(
     (word) => [word, 'gdprDeletion'] as const,
   ),
@@ -162,7 +192,7 @@ const KIND_OF_GDPR_WORD: ReadonlyMap<string, RecordKind> = new Map([
 ]);
 
 /** Words of a category beside the one that names the request. */
-const GDPR_FILLERS = new Set(['client', 'data', 'gdpr', 'personal', 'request', 'user']);
+export const GDPR_FILLERS = new Set(['client', 'data', 'gdpr', 'personal', 'request', 'user']);
 
 /** The categories are not published, so only a category that is one known word counts. */
 function gdprKind({ category }: StoredEvent['columns']): RecordKind {
@@ -204,7 +234,7 @@ function suffixOf(kind: RecordKind, outcome: Outcome, { code, status }: StoredEv
 }
 
 /** The outcome by status or RADIUS reply, in the words of the service and of RFC 2865. */
-const OUTCOME_OF_WORD: ReadonlyMap<string, Outcome> = new Map([
+export const OUTCOME_OF_WORD: ReadonlyMap<string, Outcome> = new Map([
   ['success', 'success'],
   ['complete', 'success'],
   ['completed', 'success'],

@@ -21,7 +21,7 @@ export const fileOptions = z.strictObject({
 
 export type FileOptions = z.output<typeof fileOptions>;
 
-export const FILE_FORMATS = ['json', 'ecs', 'ocsf', 'cef', 'leef'] as const;
+export const FILE_FORMATS = ['json', 'ecs', 'ocsf', 'cef', 'leef', 'text'] as const;
 
 /**
  * Appends a line for each event; a batch that is sent is on the disk. If the file was renamed or removed in the

@@ -1,10 +1,11 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { LookupFunction } from 'node:net';
 import { z } from 'zod';
 import { OutageError } from '../../errors.ts';
 import { createSecrets } from '../../secrets.ts';
-import type { Message, Sender } from '../sender.ts';
+import type { Sender } from '../sender.ts';
+import { batchId } from './batch-id.ts';
 import { describeAnswer, failureOf, isGood, isHtml } from './http-answer.ts';
 import { createHttpEndpoint, httpOptions, type Answer } from './http-endpoint.ts';
 
@@ -23,12 +24,22 @@ const signingSecret = z.string().refine((text) => {
 
 const STATUS = 'must be a status from 200 to 299';
 
+/** An address of any host, which may contain credentials in its path and query. */
+export const httpsAddress = z
+  .string()
+  .refine(isHttpsUrl, 'must be an address such as https://host/path, without user name or fragment');
+
+/** The option of destinations with such an address. */
+export const publicOnlyOption = {
+  /** Allows hosts in the private network. Otherwise anyone who can set the address could reach internal services. */
+  allow_private: z.boolean('must be true or false').default(false),
+};
+
 /** Any receiver that accepts JSON over HTTPS. */
 export const httpsOptions = z.strictObject({
   ...httpOptions,
-  url: z
-    .string()
-    .refine(isHttpsUrl, 'must be an address such as https://host/path, without user name or fragment'),
+  ...publicOnlyOption,
+  url: httpsAddress,
   body: z.enum(['array', 'ndjson'], 'must be array or ndjson').default('array'),
   /** By default that of the body: some receivers accept only `application/json`. */
   content_type: z
@@ -44,8 +55,6 @@ export const httpsOptions = z.strictObject({
     .refine(areHeaders, `must be valid HTTP headers other than ${[...OUR_HEADERS].join(', ')}`)
     .default({}),
   signing_secret: signingSecret.optional(),
-  /** Allows hosts in the private network. Otherwise anyone who can set the address could reach internal services. */
-  allow_private: z.boolean('must be true or false').default(false),
 });
 
 export type HttpsOptions = z.output<typeof httpsOptions>;
@@ -118,16 +127,6 @@ function areHeaders(headers: Readonly<Record<string, string>>): boolean {
   } catch {
     return false;
   }
-}
-
-/**
- * The id of a batch: the same for the same events in the same order. It survives retries, even after a restart, so
- * the receiver can recognize a batch that it already has.
- */
-function batchId(batch: readonly Message[]): string {
-  const hash = createHash('sha256');
-  for (const { event } of batch) hash.update(`${event.eventId}\n`);
-  return `msg_${hash.digest('base64url')}`;
 }
 
 /** The header `webhook-signature` (https://www.standardwebhooks.com), which signs id, time in seconds and body. */

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { BatchLimits } from '../batch-events.ts';
 import type { FormatName } from '../formats/formats.ts';
 import type { Sender } from '../sender.ts';
+import { CHAT_FORMATS, CHAT_LIMITS, chatOptions, createChatSender } from './chat.ts';
 import { createElasticsearchSender, ELASTICSEARCH_FORMATS, elasticsearchOptions } from './elasticsearch.ts';
 import { createFileSender, FILE_FORMATS, fileOptions } from './file.ts';
 import { createHttpsSender, HTTPS_FORMATS, httpsOptions } from './https.ts';
@@ -9,6 +10,7 @@ import { createKafkaSender, KAFKA_FORMATS, kafkaOptions } from './kafka.ts';
 import { createRelpSender, relpOptions, relpTlsOptions } from './relp.ts';
 import { createS3Sender, S3_FORMATS, S3_LIMITS, s3Options } from './s3.ts';
 import { createSentinelSender, SENTINEL_FORMATS, sentinelOptions } from './sentinel.ts';
+import { createSmtpSender, SMTP_FORMATS, SMTP_LIMITS, smtpOptions } from './smtp.ts';
 import { createSplunkHecSender, SPLUNK_HEC_FORMATS, splunkHecOptions } from './splunk-hec.ts';
 import { createStdoutSender, STDOUT_FORMATS, stdoutOptions } from './stdout.ts';
 import { createSyslogSender, SYSLOG_FORMATS, syslogOptions } from './syslog.ts';
@@ -38,6 +40,11 @@ export const SENDER_TYPES = {
   kafka: senderType(kafkaOptions, KAFKA_FORMATS, createKafkaSender),
   sentinel: senderType(sentinelOptions, SENTINEL_FORMATS, createSentinelSender),
   s3: { ...senderType(s3Options, S3_FORMATS, createS3Sender), limits: S3_LIMITS },
+  smtp: { ...senderType(smtpOptions, SMTP_FORMATS, createSmtpSender), limits: SMTP_LIMITS },
+  chat: {
+    ...senderType(chatOptions, CHAT_FORMATS, createChatSender),
+    limits: CHAT_LIMITS,
+  },
   file: senderType(fileOptions, FILE_FORMATS, createFileSender),
   stdout: senderType(stdoutOptions, STDOUT_FORMATS, () => createStdoutSender()),
 } as const satisfies Record<string, SenderType>;

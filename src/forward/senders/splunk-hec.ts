@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { z } from 'zod';
 import { baseUrl, bearerToken } from '../../config/setting-types.ts';
+import type { MessageType } from '../../domain.ts';
 import { OutageError } from '../../errors.ts';
 import { createSecrets } from '../../secrets.ts';
 import { EndpointRefusedError, type Message, type Sender } from '../sender.ts';
@@ -19,13 +20,29 @@ export const splunkHecOptions = z.strictObject({
   token: bearerToken,
   index: z.string().min(1, 'must be the name of an index').optional(),
   source: z.string().default('xiq-sink'),
-  sourcetype: z.string().default('_json'),
+  /** Of all events; the default is one for each message type (SOURCETYPES). */
+  sourcetype: z.string().min(1, 'must be the name of a source type').optional(),
   host: z.string().default(() => os.hostname()),
   /** Waits until the indexers have the events. The token must have "Enable indexer acknowledgement" set. */
   acknowledge: z.boolean('must be true or false').default(false),
 });
 
 export type SplunkHecOptions = z.output<typeof splunkHecOptions>;
+
+/** The source type of each message type. The add-on in `integrations/splunk` knows them. */
+export const SOURCETYPES: Readonly<Record<MessageType, string>> = {
+  AUDIT_LOG_ALL: 'xiq:audit',
+  LOCATION_AP_CENTRIC: 'xiq:location:ap',
+  LOCATION_CLIENT_CENTRIC: 'xiq:location:client',
+  GDPR_LOG_ALL: 'xiq:gdpr',
+  CREDENTIAL_LOG_ALL: 'xiq:credential',
+  ACCOUNTING_LOG_ALL: 'xiq:accounting',
+  AUTHENTICATION_LOG_ALL: 'xiq:authentication',
+  EMAIL_LOG_ALL: 'xiq:email',
+  SMS_LOG_ALL: 'xiq:sms',
+  ALERT: 'xiq:alert',
+  OTHER: 'xiq:other',
+};
 
 /** JSON only: the text becomes the `event` of an envelope. */
 export const SPLUNK_HEC_FORMATS = ['json', 'ecs', 'ocsf'] as const;
@@ -98,7 +115,8 @@ export function createSplunkHecSender(options: SplunkHecOptions): Sender {
 }
 
 /** Wraps the text unparsed: parsing would take time and round long numbers. */
-function envelope({ event, text }: Message, { index, source, sourcetype, host }: SplunkHecOptions): string {
+function envelope({ event, text }: Message, { index, source, host, ...options }: SplunkHecOptions): string {
+  const sourcetype = options.sourcetype ?? SOURCETYPES[event.messageType];
   const time = Date.parse(event.occurredAt) / 1000;
   const rest = JSON.stringify({ time, host, source, sourcetype, index });
   return `${rest.slice(0, -1)},"event":${text}}`;

@@ -6,7 +6,7 @@ import type { Sender } from '../sender.ts';
 /** Standard output, for a container whose output is collected. */
 export const stdoutOptions = z.strictObject({});
 
-export const STDOUT_FORMATS = ['json', 'ecs', 'ocsf', 'cef', 'leef'] as const;
+export const STDOUT_FORMATS = ['json', 'ecs', 'ocsf', 'cef', 'leef', 'text'] as const;
 
 /** Writes a line for each event and waits until the stream has accepted the batch. Never closes the stream. */
 export function createStdoutSender(stream: Writable = process.stdout): Sender {

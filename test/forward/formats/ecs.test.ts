@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { formatEcs } from '../../../src/forward/formats/ecs.ts';
-import type { StoredEvent } from '../../../src/store/stored-event.ts';
+import { isRuleAlert, type StoredEvent } from '../../../src/store/stored-event.ts';
 import { EVENT_OF_KIND, EVENTS, eventsOfAnyText, sampleEvent } from './stored-events.ts';
 
 const field = z.object({
@@ -63,7 +63,8 @@ test('whatever stands in the columns, no field gets a value that it does not tak
   );
 });
 
-const kindOf = ({ messageType }: StoredEvent) => (messageType === 'ALERT' ? 'alert' : 'event');
+const kindOf = (event: StoredEvent) =>
+  event.messageType === 'ALERT' || isRuleAlert(event) ? 'alert' : 'event';
 
 describe.each(EVENTS.map((event) => [event.messageType, event] as const))('%s in ECS', (_, event) => {
   const document = parse(formatEcs(event));

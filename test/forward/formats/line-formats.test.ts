@@ -88,11 +88,11 @@ test('whatever stands in all columns at once, a line is read as such, every key 
     fc.property(eventsOfAnyText(hostile), (event) => {
       const cef = readCef(formatCef(event));
       expect(cef.values.get('externalId')).toBe(event.eventId);
-      expect(cef.values.get('xiqOrigin')).toBe('webhook');
+      expect(cef.values.get('xiqOrigin')).toBe(event.origin);
       expect(cef.header).toHaveLength(7);
       const leef = readLeef(formatLeef(event));
       expect(leef.values.get('eventId')).toBe(event.eventId);
-      expect(leef.values.get('origin')).toBe('webhook');
+      expect(leef.values.get('origin')).toBe(event.origin);
     }),
   );
 });

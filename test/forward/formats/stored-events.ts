@@ -1,8 +1,9 @@
 import * as fc from 'fast-check';
 import type { MessageType } from '../../../src/domain.ts';
-import { FAMILY_OF, MESSAGE_TYPES } from '../../../src/domain.ts';
+import { FAMILY_OF, MESSAGE_TYPES, OWN_TYPES } from '../../../src/domain.ts';
 import { isJsonObject, parseExactJson } from '../../../src/exact-json.ts';
 import type { RecordKind } from '../../../src/forward/formats/record-kind.ts';
+import { recordOf } from '../../../src/forward/rules/own-alerts.ts';
 import type { StoredEvent } from '../../../src/store/stored-event.ts';
 import { deliveryToEvents } from '../../support/convert.ts';
 import { FIELDS } from '../../../src/message-types.ts';
@@ -51,6 +52,31 @@ function sampleRecord(messageType: MessageType, overrides: object = {}): object 
 export const sampleEvent = (messageType: MessageType, overrides: object = {}): StoredEvent =>
   storedEvent(messageType, sampleRecord(messageType, overrides));
 
+/** An alert that a rule raised, as its event is stored. */
+function ruleAlertEvent(): StoredEvent {
+  const record = recordOf({
+    id: '1',
+    raisedAt: '2026-01-31T08:00:00.000Z',
+    rule: 'logins-failed',
+    title: 'Many failed logins',
+    severity: 'high',
+    source: 'default',
+    group: { user_name: 'jane@example.com', client_mac: 'aa:bb:cc:dd:ee:ff' },
+    count: 2,
+    firstAt: '2026-01-31T07:50:00.000Z',
+    lastAt: '2026-01-31T07:59:00.000Z',
+    causes: ['1', '2'].map((digit) => ({
+      eventId: `0b8e4f8e-6d0a-8a3f-9c4e-2f6d1f0a7b1${digit}`,
+      occurredAt: '2026-01-31T07:59:00.000Z',
+    })),
+  });
+  return {
+    ...storedEvent('OTHER', { ownerId: 1, ...record }),
+    origin: 'xiq-sink',
+    columns: { sent_type: OWN_TYPES.alert },
+  };
+}
+
 const audit = (overrides: object) => sampleEvent('AUDIT_LOG_ALL', overrides);
 const accounting = (overrides: object) =>
   sampleEvent('ACCOUNTING_LOG_ALL', { acctStopTime: null, acctTerminateCause: null, ...overrides });
@@ -75,6 +101,7 @@ export const EVENT_OF_KIND: Readonly<Record<RecordKind, StoredEvent>> = {
   gdpr: sampleEvent('GDPR_LOG_ALL', { category: 'CLIENT_DATA' }),
   location: sampleEvent('LOCATION_AP_CENTRIC'),
   alert: sampleEvent('ALERT'),
+  ruleAlert: ruleAlertEvent(),
   other: sampleEvent('OTHER'),
 };
 

@@ -23,6 +23,8 @@ const TAKEN: Readonly<Record<string, object>> = {
     client_secret: 'secret',
   },
   s3: { bucket: 'network-events' },
+  smtp: { host: 'mail.test', from: 'sink@siem.test', to: 'noc@siem.test' },
+  chat: { url: 'https://chat.test/hook', service: 'slack' },
   file: { path: '/tmp/events' },
 };
 

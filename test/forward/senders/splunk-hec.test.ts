@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { createSplunkHecSender, splunkHecOptions } from '../../../src/forward/senders/splunk-hec.ts';
+import { MESSAGE_TYPES } from '../../../src/domain.ts';
 import { OutageError } from '../../../src/errors.ts';
+import {
+  createSplunkHecSender,
+  SOURCETYPES,
+  splunkHecOptions,
+} from '../../../src/forward/senders/splunk-hec.ts';
 import { EndpointRefusedError } from '../../../src/forward/sender.ts';
 import { message, messages } from './messages.ts';
 import { inTurn, standIn } from './stand-in.ts';
@@ -10,7 +15,11 @@ import type { Script } from './stand-in.ts';
 const TOKEN = '00000000-0000-0000-0000-000000000001';
 const options = (url: string, more: object = {}) => splunkHecOptions.parse({ url, token: TOKEN, ...more });
 
-const Envelope = z.object({ time: z.number(), event: z.object({ event_id: z.string() }) });
+const Envelope = z.object({
+  time: z.number(),
+  sourcetype: z.string(),
+  event: z.object({ event_id: z.string() }),
+});
 
 const envelopesIn = (body: string) => body.split('\n').map((line) => Envelope.parse(JSON.parse(line)));
 
@@ -26,12 +35,29 @@ test('events go out as envelopes, one after another, gzipped', async () => {
       time: 1_777_863_721.123,
       host: 'sink',
       source: 'here',
-      sourcetype: '_json',
+      sourcetype: 'xiq:audit',
       index: 'net',
       event: JSON.parse(text) as unknown,
     })),
   );
   await sender.close();
+});
+
+test.each([
+  [{}, MESSAGE_TYPES.map((messageType) => SOURCETYPES[messageType])],
+  [{ sourcetype: 'network' }, MESSAGE_TYPES.map(() => 'network')],
+])('with the options %j the source types of the message types are %j', async (more, expected) => {
+  await using server = await standIn(inTurn({ json: { text: 'Success', code: 0 } }));
+  const sender = createSplunkHecSender(options(server.url, more));
+  const { event, text } = message(1);
+  await sender.send(MESSAGE_TYPES.map((messageType) => ({ event: { ...event, messageType }, text })));
+  await sender.close();
+  const sent = server.received.flatMap(({ body }) => envelopesIn(body)).map(({ sourcetype }) => sourcetype);
+  expect(sent).toEqual(expected);
+});
+
+test('every message type has a source type of its own', () => {
+  expect(new Set(Object.values(SOURCETYPES)).size).toBe(MESSAGE_TYPES.length);
 });
 
 test('a request has at most 1 MB, and none is missing', async () => {

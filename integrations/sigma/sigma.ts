@@ -1,0 +1,130 @@
+import { stringify } from 'yaml';
+import { z } from 'zod';
+import { v5 as uuidv5 } from 'uuid';
+import { alertRuleSchema, type AlertRule, type RuleFilter } from '../../src/forward/rules/alert-rule.ts';
+import { BUILT_IN_RULES } from '../../src/forward/rules/built-in-rules.ts';
+import { ruleTypesOf } from '../../src/forward/rules/match-event.ts';
+import { eachKind, type RecordKind } from '../../src/forward/formats/record-kind.ts';
+import { MESSAGE_TYPES } from '../../src/domain.ts';
+
+/*
+ * The built-in rules as Sigma rules (specification 2.1.0) on the fields of the format `ecs`. A count is a correlation.
+ * Sigma has neither distances nor hours of the day, so two rules match the alerts that this program raises itself.
+ */
+
+/** The ids of the rules are made from their names. */
+const NAMESPACE = '5e0f2a54-6f0e-5f57-9d3e-6a0f2f1d8c3b';
+
+const FIELD_OF_COLUMN: Readonly<Record<string, string>> = {
+  user_name: 'user.name',
+  client_mac: 'source.mac',
+  message_type: 'event.provider',
+  description: 'message',
+  sent_type: 'xiq.sent_type',
+};
+
+const fieldOf = (column: string): string => {
+  const field = FIELD_OF_COLUMN[column];
+  if (field === undefined) throw new Error(`integrations/sigma: no field for the column ${column}`);
+  return field;
+};
+
+const actionOf = eachKind((_, { action }) => action);
+
+/** The action of a request about personal data ends with its outcome. */
+const isPrefix = (kind: RecordKind) => kind === 'gdprDeletion' || kind === 'gdprDownload';
+
+type Selection = Record<string, string | readonly string[]>;
+
+/** A filter as a selection: all of its fields must match one of their values. */
+function selectionOf(filter: RuleFilter): Selection {
+  const { kinds = [], outcome, where = {} } = filter;
+  const types = ruleTypesOf(filter);
+  const actions = kinds.map(actionOf);
+  return {
+    ...(types.length < MESSAGE_TYPES.length && { 'event.provider': types }),
+    ...(actions.length > 0 && {
+      [kinds.some(isPrefix) ? 'event.action|startswith' : 'event.action']: actions,
+    }),
+    ...(outcome !== undefined && { 'event.outcome': outcome }),
+    ...Object.fromEntries(
+      Object.entries(where).map(([column, patterns = []]) => [fieldOf(column), patterns] as const),
+    ),
+  };
+}
+
+/** A time span as Sigma writes it. */
+function timespanOf(ms: number): string {
+  for (const [unit, size] of [
+    ['h', 3_600_000],
+    ['m', 60_000],
+  ] as const) {
+    if (ms % size === 0) return `${ms / size}${unit}`;
+  }
+  return `${ms / 1_000}s`;
+}
+
+const isExpressible = (rule: AlertRule) => rule.apart === undefined && rule.first_seen === undefined;
+
+function detectionOf(rule: AlertRule): Record<string, Selection | string> {
+  if (!isExpressible(rule)) {
+    return {
+      selection: { 'event.action': actionOf('ruleAlert'), 'rule.name': rule.name },
+      condition: 'selection',
+    };
+  }
+  const selections = rule.filter.map(
+    (filter, index) => [`selection_${index + 1}`, selectionOf(filter)] as const,
+  );
+  return { ...Object.fromEntries(selections), condition: '1 of selection_*' };
+}
+
+/** The documents of a rule: one, or the events to count and the correlation that counts them. */
+function documentsOf(rule: AlertRule): readonly object[] {
+  const { name, title, severity, within, count, distinct, group_by: columns } = rule;
+  const counts = isExpressible(rule) && within !== undefined;
+  const shared = { status: 'experimental', author: 'xiq-sink', tags: ['detection.threat-hunting'] };
+  const found = {
+    title: counts ? `${title}: events` : title,
+    id: uuidv5(counts ? `${name}-events` : name, NAMESPACE),
+    name: counts ? `${name}-events` : name,
+    ...shared,
+    description: isExpressible(rule)
+      ? `${title}. The rule ${name} of xiq-sink.`
+      : `${title}. Sigma cannot express this rule, so it matches the alerts that xiq-sink raises if its rule ${name} is on.`,
+    logsource: { product: 'extremecloud_iq', service: 'xiq-sink' },
+    detection: detectionOf(rule),
+    level: counts ? 'informational' : severity,
+  };
+  if (!counts) return [found];
+  const correlation = {
+    title,
+    id: uuidv5(name, NAMESPACE),
+    name,
+    ...shared,
+    description: `${title} within ${timespanOf(within)}. The rule ${name} of xiq-sink.`,
+    correlation: {
+      type: distinct === undefined ? 'event_count' : 'value_count',
+      rules: [found.name],
+      'group-by': ['xiq.source', ...columns.map(fieldOf)],
+      timespan: timespanOf(within),
+      condition: { ...(distinct !== undefined && { field: fieldOf(distinct) }), gte: count },
+    },
+    level: severity,
+  };
+  return [found, correlation];
+}
+
+/** The Sigma rules by file. */
+export const sigmaFiles = (): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    z
+      .array(alertRuleSchema)
+      .parse(BUILT_IN_RULES)
+      .map((rule) => [
+        `${rule.name}.yml`,
+        documentsOf(rule)
+          .map((document) => stringify(document, { lineWidth: 120 }))
+          .join('---\n'),
+      ]),
+  );

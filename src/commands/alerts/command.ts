@@ -1,0 +1,64 @@
+import type { Command } from '@commander-js/extra-typings';
+import {
+  defineCommand,
+  sourceOption,
+  time,
+  TIME_FORMS,
+  wholeNumber,
+  withRange,
+  zoneOption,
+} from '../shared/options.ts';
+import { stopSignal } from '../shared/process.ts';
+import { runOnStore, type Settings } from '../shared/run-on-store.ts';
+
+/** The commands `alerts rules|list|test`. */
+export function defineAlerts(program: Command, settings: Settings): void {
+  const alerts = program.command('alerts').description('list alert rules and alerts, and test rules');
+
+  defineCommand(alerts, 'rules', 'list the built-in and configured rules', [
+    'xiq-sink alerts rules',
+    'xiq-sink alerts rules --json | jq .',
+  ])
+    .option('--json', 'print one JSON object per line')
+    .action(async ({ json }) => {
+      const { printRules } = await import('./list.ts');
+      await runOnStore(settings, ({ db }, { rules }) => printRules(db, rules, json === true));
+    });
+
+  defineCommand(alerts, 'list', 'list raised alerts, newest first', [
+    'xiq-sink alerts list',
+    'xiq-sink alerts list --since 7d --rule logins-failed --json',
+  ])
+    .addOption(sourceOption())
+    .option('--rule <name>', 'only alerts of this rule')
+    .option('--since <time>', `start of the range: ${TIME_FORMS}`, time, '30d')
+    .option('--until <time>', 'end of the range, exclusive', time)
+    .addOption(zoneOption())
+    .option('--limit <number>', 'maximum number of alerts', wholeNumber, '50')
+    .option('--json', 'print one JSON object per line')
+    .action(async ({ json, limit, ...options }) => {
+      const filter = withRange(options);
+      const { printAlerts } = await import('./list.ts');
+      await runOnStore(settings, ({ db }) =>
+        printAlerts(db, { ...filter, limit: Number(limit) }, json === true),
+      );
+    });
+
+  defineCommand(alerts, 'test', 'show which alerts a rule would have raised for stored events', [
+    'xiq-sink alerts test logins-failed --since 90d',
+    'xiq-sink alerts test my-rule --since 2026-01-01 --until 2026-04-01 --json',
+  ])
+    .argument('<rule>', 'a built-in rule, or a rule of the settings, switched on or not')
+    .addOption(sourceOption())
+    .option('--since <time>', `start of the range: ${TIME_FORMS}`, time, '30d')
+    .option('--until <time>', 'end of the range, exclusive', time)
+    .addOption(zoneOption())
+    .option('--json', 'print one JSON object per line')
+    .action(async (name, { json, ...options }) => {
+      const { since = new Date(), until = new Date(), source } = withRange(options);
+      const { testRule } = await import('./test-rule.ts');
+      await runOnStore(settings, ({ db }, { rules }) =>
+        testRule(db, rules, name, { since, until, source }, json === true, stopSignal()),
+      );
+    });
+}

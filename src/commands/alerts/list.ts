@@ -1,0 +1,64 @@
+import type { AlertRule } from '../../forward/rules/alert-rule.ts';
+import { allRules } from '../../forward/rules/parse-rules.ts';
+import { listAlerts, tallyAlerts, type AlertFilter, type StoredAlert } from '../../store/alerts.ts';
+import type { Db } from '../../store/database.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
+import { note, printRows, type Columns } from '../shared/output.ts';
+
+/** A rule, whether it is on, and what it has raised. */
+interface DescribedRule {
+  readonly name: string;
+  readonly title: string;
+  readonly severity: AlertRule['severity'];
+  readonly on: boolean;
+  readonly last_alert: Date | null;
+  readonly alerts_30d: number;
+}
+
+const RULE_COLUMNS: Columns<DescribedRule> = {
+  rule: ({ name }) => name,
+  on: ({ on }) => (on ? 'on' : 'off'),
+  severity: ({ severity }) => severity,
+  title: ({ title }) => title,
+  'last alert': ({ last_alert: last }) => last?.toISOString() ?? null,
+  'in 30 days': ({ alerts_30d: recent }) => String(recent),
+};
+
+/** `alerts rules`: prints built-in and configured rules, as a table or as JSON lines. */
+export async function printRules(db: Db, configured: readonly AlertRule[], asJson: boolean): Promise<void> {
+  const tallies = new Map((await tallyAlerts(db, ALL_SOURCES)).map((tally) => [tally.rule, tally]));
+  const rows = allRules(configured).map(({ name, title, severity }) => ({
+    name,
+    title,
+    severity,
+    on: configured.some((rule) => rule.name === name),
+    last_alert: tallies.get(name)?.last ?? null,
+    alerts_30d: tallies.get(name)?.recent ?? 0,
+  }));
+  await printRows(rows, RULE_COLUMNS, asJson);
+  if (configured.length === 0) note('no rule is on; docs/alerts.md shows how to switch rules on');
+}
+
+const ALERT_COLUMNS: Columns<StoredAlert> = {
+  raised: ({ raisedAt }) => raisedAt,
+  severity: ({ severity }) => severity,
+  rule: ({ rule }) => rule,
+  source: ({ source }) => source,
+  about: ({ group }) => aboutGroup(group),
+  count: ({ count }) => String(count),
+  first: ({ firstAt }) => firstAt,
+  last: ({ lastAt }) => lastAt,
+};
+
+/** The values that a rule groups by, on one line. */
+export const aboutGroup = (group: Readonly<Record<string, string>>): string =>
+  Object.entries(group)
+    .map(([column, value]) => `${column} ${value}`)
+    .join(', ');
+
+/** `alerts list`: prints raised alerts, newest first, as a table or as JSON lines. */
+export async function printAlerts(db: Db, filter: AlertFilter, asJson: boolean): Promise<void> {
+  const alerts = await listAlerts(db, ALL_SOURCES, filter);
+  await printRows(alerts, ALERT_COLUMNS, asJson);
+  if (alerts.length === 0) note('no alert was raised in this range');
+}

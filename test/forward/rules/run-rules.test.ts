@@ -1,0 +1,165 @@
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parseRules } from '../../../src/forward/rules/parse-rules.ts';
+import { createRuleRunner, type RuleRunner } from '../../../src/forward/rules/run-rules.ts';
+import { createBatchStore } from '../../../src/handlers/store-batch.ts';
+import { openDatabase, type Db } from '../../../src/store/database.ts';
+import { openLog } from '../../../src/store/read-log.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
+import { untilSeen } from '../../support/until-seen.ts';
+
+const rulesOf = (...alerts: readonly object[]) =>
+  parseRules({
+    destinations: [],
+    redaction: undefined,
+    alerts,
+    forwardTo: undefined,
+    forwardToken: undefined,
+  });
+
+const BURST = { name: 'burst', filter: { codes: [40_001] }, count: 3, within: '1h', group_by: ['user_name'] };
+
+let test: TestDatabase;
+let db: Db;
+let raised: string[];
+beforeEach(async () => {
+  test = await createTestDatabase();
+  db = openDatabase(test.databaseUrl, () => undefined);
+  raised = [];
+});
+afterEach(async () => {
+  await db.destroy();
+  await test.drop();
+});
+
+const createRunner = () => createRuleRunner(db, openLog(db), (rule) => raised.push(rule));
+
+let minute = 0;
+async function store(userName: string, count: number): Promise<void> {
+  const records = Array.from({ length: count }, () => {
+    minute += 1;
+    return auditRecord({
+      timeStamp: Date.UTC(2026, 2, 2, 9, minute % 60),
+      userId: minute,
+      code: 40_001,
+      userName,
+    });
+  });
+  const storeBatch = createBatchStore(db, pino({ level: 'silent' }), new AbortController().signal);
+  await storeBatch({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
+  await untilSeen(test.db);
+}
+
+async function runAll(runner: RuleRunner, rules = rulesOf(BURST)): Promise<void> {
+  while ((await runner.step(rules)) === 'more');
+}
+
+const states = async () =>
+  (await sql<{ rule: string }>`select rule from rule_states order by 1`.execute(test.db)).rows.map(
+    ({ rule }) => rule,
+  );
+
+describe('the rules', () => {
+  it('see each event once, whatever process evaluates it', async () => {
+    const [one, other] = [createRunner(), createRunner()];
+    await runAll(one);
+    await store('jane', 2);
+    await runAll(one);
+    expect(raised).toEqual([]);
+    await store('jane', 1);
+    await runAll(other);
+    expect(raised).toEqual(['burst']);
+    await runAll(one);
+    await store('joe', 2);
+    await runAll(one);
+    await store('joe', 1);
+    await runAll(one);
+    expect(raised).toEqual(['burst', 'burst']);
+    const { rows } =
+      await sql`select rule, severity, source, grouped_by, event_count, jsonb_array_length(causes) as causes from alerts order by id`.execute(
+        test.db,
+      );
+    const alert = { rule: 'burst', severity: 'medium', source: 'default', event_count: 3, causes: 3 };
+    expect(rows).toEqual([
+      { ...alert, grouped_by: { user_name: 'jane' } },
+      { ...alert, grouped_by: { user_name: 'joe' } },
+    ]);
+  });
+
+  it('begin with what enters the log after they were switched on', async () => {
+    await store('jane', 3);
+    const runner = createRunner();
+    await runAll(runner);
+    await store('joe', 3);
+    await runAll(runner);
+    expect(raised).toEqual(['burst']);
+  });
+
+  it('forget what they remember when their settings change', async () => {
+    const runner = createRunner();
+    await runAll(runner);
+    await store('jane', 2);
+    await runAll(runner);
+    expect(await states()).toEqual(['burst']);
+    await runAll(runner, rulesOf({ ...BURST, within: '30m' }, { use: 'many-keys-made' }));
+    await store('jane', 1);
+    await runAll(runner, rulesOf({ ...BURST, within: '30m' }, { use: 'many-keys-made' }));
+    expect(raised).toEqual([]);
+    expect(await states()).toEqual(['burst', 'many-keys-made']);
+    await runAll(runner, []);
+    expect(await states()).toEqual([]);
+  });
+
+  it('undo a step that failed', async () => {
+    const runner = createRunner();
+    await runAll(runner);
+    await store('jane', 3);
+    await sql`alter table alerts add constraint broken check (false) not valid`.execute(test.db);
+    await expect(runAll(runner)).rejects.toThrow('broken');
+    await sql`alter table alerts drop constraint broken`.execute(test.db);
+    await runAll(runner);
+    expect(raised).toEqual(['burst']);
+  });
+
+  it('take no transaction id while nothing happens', async () => {
+    const runner = createRunner();
+    await runAll(runner);
+    const next = async () =>
+      (
+        await sql<{ xid: string }>`select pg_snapshot_xmax(pg_current_snapshot())::text as xid`.execute(
+          test.db,
+        )
+      ).rows[0]?.xid;
+    const before = await next();
+    for (let round = 0; round < 20; round += 1) await runAll(runner);
+    expect(await next()).toBe(before);
+  });
+});
+
+describe('settings of rules', () => {
+  it('report everything that is wrong', () => {
+    const wrong = [
+      { use: 'no-such-rule' },
+      { name: 'X', filter: {} },
+      { name: 'burst', filter: { codes: ['x'] }, count: 2, destinations: ['nowhere'] },
+      { name: 'twice', filter: {} },
+      { name: 'twice', filter: {}, group_by: ['nothing'], within: '5 minutes' },
+    ];
+    expect(() => rulesOf(...wrong)).toThrow(/alerts: 0\.use: must be one of administrator-added/);
+    expect(() => rulesOf(...wrong.slice(1))).toThrow(/rule X: name: must be lower-case/);
+    expect(() => rulesOf(...wrong.slice(1))).toThrow(/rule burst: filter/);
+    expect(() => rulesOf(...wrong.slice(1))).toThrow(/rule twice: group_by\.0: must be a column/);
+    expect(() => rulesOf(...wrong.slice(1))).toThrow(/rule twice: within: must be a duration/);
+    expect(() => rulesOf({ ...BURST, within: undefined, destinations: ['nowhere'] })).toThrow(
+      /rule burst: within: is needed[^]*rule burst: destinations: there is no destination nowhere/,
+    );
+    expect(() => rulesOf(BURST, BURST)).toThrow('two rules have the name "burst"');
+  });
+
+  it('change built-in rules', () => {
+    const [rule] = rulesOf({ use: 'many-keys-made', count: 5, severity: 'critical' });
+    expect(rule).toMatchObject({ name: 'many-keys-made', count: 5, severity: 'critical', within: 3_600_000 });
+  });
+});

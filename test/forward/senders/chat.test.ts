@@ -1,0 +1,193 @@
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
+import { describeError, OutageError } from '../../../src/errors.ts';
+import { BatchRefusedError, EndpointRefusedError, RetryLaterError } from '../../../src/forward/sender.ts';
+import { CHAT_LIMITS, chatOptions, createChatSender } from '../../../src/forward/senders/chat.ts';
+import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
+import type { TestCertificate } from '../../support/certificates.ts';
+import { messages, storedEvent } from './messages.ts';
+import { inTurn, standIn, type Reply, type StandIn } from './stand-in.ts';
+
+const TOKEN = 'XXXXXXXXXXXXXXXXXXXXXXXX';
+const PATH = `/services/T00000000/B00000000/${TOKEN}?sig=a%2Fsignature-that-is-long`;
+const RECEIPTS = { slack: { raw: 'ok' }, teams: { status: 202 } } as const;
+type Service = keyof typeof RECEIPTS;
+
+const slackMessage = z.object({ text: z.string(), mrkdwn: z.literal(false) });
+const teamsMessage = z.object({
+  type: z.literal('message'),
+  attachments: z.tuple([
+    z.object({
+      contentType: z.literal('application/vnd.microsoft.card.adaptive'),
+      content: z.object({
+        type: z.literal('AdaptiveCard'),
+        body: z.array(
+          z.object({
+            type: z.literal('RichTextBlock'),
+            inlines: z.tuple([z.strictObject({ type: z.literal('TextRun'), text: z.string() })]),
+          }),
+        ),
+      }),
+    }),
+  ]),
+});
+
+/** The lines as the service shows them. */
+function shown(service: Service, body: string): string[] {
+  const parsed: unknown = JSON.parse(body);
+  if (service === 'teams') {
+    return teamsMessage.parse(parsed).attachments[0].content.body.map(({ inlines: [{ text }] }) => text);
+  }
+  const { text } = slackMessage.parse(parsed);
+  expect(text).not.toMatch(/[<>]|&(?!amp;|lt;|gt;)/);
+  const unescaped = text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+  return unescaped.split('\n');
+}
+
+describe.skipIf(!hasOpenssl)('chat (needs openssl on PATH to make certificates)', () => {
+  let certificate: TestCertificate;
+  beforeAll(() => {
+    certificate = makeCertificate('IP:127.0.0.1');
+  });
+  afterAll(() => certificate[Symbol.dispose]());
+
+  function senderTo({ url }: StandIn, service: Service, more: object = {}) {
+    const tls = { ca: certificate.cert };
+    const given = { url: `${url}${PATH}`, service, allow_private: true, tls, ...more };
+    const sender = createChatSender(chatOptions.parse(given));
+    onTestFinished(() => sender.close());
+    return sender;
+  }
+
+  async function failureAfter(service: Service, reply: Reply): Promise<unknown> {
+    await using server = await standIn(inTurn(reply), certificate);
+    const sending = senderTo(server, service).send(messages(2));
+    return await sending.then(() => undefined).catch((error: unknown) => error);
+  }
+
+  test.each(['slack', 'teams'] as const)('%s gets a batch as one message', async (service) => {
+    await using server = await standIn(inTurn(RECEIPTS[service]), certificate);
+    expect(await senderTo(server, service).send(messages(3))).toEqual([]);
+    expect(server.received).toHaveLength(1);
+    const [request] = server.received;
+    expect(request).toMatchObject({ url: PATH, headers: { 'content-type': 'application/json' } });
+    expect(shown(service, request?.body ?? '')).toEqual(messages(3).map(({ text }) => text));
+  });
+
+  test.each(['slack', 'teams'] as const)('any text is shown by %s as it is', async (service) => {
+    await using server = await standIn(inTurn(RECEIPTS[service]), certificate);
+    const sender = senderTo(server, service);
+    const hostile = fc.constantFrom(
+      '<!channel>',
+      '&lt;',
+      '<https://evil.test|log in>',
+      '[a](b)',
+      '*x*',
+      '"\\',
+    );
+    const line = fc.array(hostile, { minLength: 1 }).map((parts) => parts.join(' '));
+    await fc.assert(
+      fc.asyncProperty(fc.array(line, { minLength: 1, maxLength: 20 }), async (lines) => {
+        await sender.send(lines.map((text, index) => ({ event: storedEvent(index), text })));
+        expect(shown(service, server.received.at(-1)?.body ?? '')).toEqual(lines);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test.each([
+    ['slack', 40_000],
+    ['teams', 28_000],
+  ] as const)('a message for %s is never longer than %i characters', async (service, most) => {
+    await using server = await standIn(inTurn(RECEIPTS[service]), certificate);
+    const sender = senderTo(server, service);
+    const event = storedEvent(7);
+    // The longest batch of several events, and one event that is longer by itself.
+    const many = Array.from({ length: CHAT_LIMITS.events }, () =>
+      '&'.repeat(CHAT_LIMITS.bytes / CHAT_LIMITS.events),
+    );
+    for (const texts of [many, ['&'.repeat(100_000)], ['€'.repeat(100_000)]]) {
+      await sender.send(texts.map((text) => ({ event, text })));
+      expect(Buffer.byteLength(server.received.at(-1)?.body ?? '')).toBeLessThan(most);
+    }
+    expect(shown(service, server.received.at(-1)?.body ?? '')[0]).toMatch(
+      new RegExp(`€… \\(event ${event.eventId}\\)$`),
+    );
+  });
+
+  test.each<readonly [Service, string, Reply]>([
+    ['slack', 'another text', { raw: 'accepted' }],
+    ['slack', 'no text', {}],
+    ['slack', 'another status', { status: 202, raw: 'ok' }],
+    ['teams', 'a page that asks to log in', { raw: '<!DOCTYPE html><html>Log in' }],
+    ['teams', 'another status', { status: 204 }],
+    [
+      'teams',
+      'a failure that its connector reports as a success',
+      { raw: 'Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 429' },
+    ],
+  ])('%s: a good answer with %s is no receipt', async (service, _what, reply) => {
+    const error = await failureAfter(service, reply);
+    expect(error).toBeInstanceOf(OutageError);
+    expect(describeError(error)).toMatch(/^not a receipt of /);
+  });
+
+  test.each([{ raw: 'ok\n' }, { headers: { 'content-type': 'text/html' }, raw: 'ok' }])(
+    'slack accepts with %j',
+    async (reply) => {
+      expect(await failureAfter('slack', reply)).toBeUndefined();
+    },
+  );
+
+  test.each([{ status: 200, raw: '1' }, { status: 200 }, { status: 202 }])(
+    'teams accepts with %j',
+    async (reply) => {
+      expect(await failureAfter('teams', reply)).toBeUndefined();
+    },
+  );
+
+  test.each([
+    [{ status: 400, raw: 'invalid_payload' }, BatchRefusedError],
+    [{ status: 403, raw: 'action_prohibited' }, EndpointRefusedError],
+    [{ status: 404, raw: 'no_service' }, EndpointRefusedError],
+    [{ status: 410, raw: 'channel_is_archived' }, EndpointRefusedError],
+    [{ status: 500, raw: 'rollup_error' }, OutageError],
+    ['cut', OutageError],
+  ] as const)('%j means %o', async (reply, expected) => {
+    expect(await failureAfter('slack', reply)).toBeInstanceOf(expected);
+  });
+
+  test.each(['slack', 'teams'] as const)('%s says when to come again', async (service) => {
+    const error = await failureAfter(service, { status: 429, headers: { 'retry-after': '30' } });
+    expect(error).toBeInstanceOf(RetryLaterError);
+    expect(error).toMatchObject({ afterMs: 30_000 });
+  });
+
+  test.each<Reply>([
+    { status: 404, raw: `no such hook ${PATH}, ${TOKEN}, a/signature-that-is-long` },
+    { raw: `not ok ${PATH} ${TOKEN} a/signature-that-is-long a%2Fsignature-that-is-long` },
+    { status: 302, headers: { location: `https://elsewhere.test${PATH}` } },
+    'cut',
+  ])('no error after %j contains the address', async (reply) => {
+    const message = describeError(await failureAfter('slack', reply));
+    expect(message).toMatch(/chat at https:\/\/127\.0\.0\.1:\d+/);
+    expect(message).not.toMatch(/XXXX|signature|services/);
+  });
+
+  test('an address in our own network is not connected to, unless it is allowed', async () => {
+    await using server = await standIn(inTurn(RECEIPTS.slack), certificate);
+    const sending = senderTo(server, 'slack', { allow_private: false }).send(messages(1));
+    await expect(sending).rejects.toThrow(/allow_private/);
+    expect(server.received).toHaveLength(0);
+  });
+});
+
+test.each([
+  [{ url: 'http://hooks.test/x' }, 'url'],
+  [{ service: 'irc' }, 'service'],
+  [{ service: undefined }, 'service'],
+])('%j is not taken', (given, where) => {
+  const parsed = chatOptions.safeParse({ url: 'https://hooks.test/x', service: 'slack', ...given });
+  expect(parsed.error?.issues.map(({ path }) => path.join('.'))).toEqual([where]);
+});
