@@ -49,7 +49,7 @@ export function parseManifest(text: string): Manifest {
 export const hashesAt = (level: number, size: number) => Math.floor(size / TILE_WIDTH ** level);
 
 /** Hashes of one tile in a tree. */
-export const tileWidth = (level: number, number: number, size: number) =>
+const tileWidth = (level: number, number: number, size: number) =>
   Math.min(TILE_WIDTH, hashesAt(level, size) - number * TILE_WIDTH);
 
 /** The path of a tile in a tree of a size: `tile/0/x001/234`, or `tile/0/x001/234.p/56` if it is not full. */

@@ -313,8 +313,9 @@ const NEWLINE = 10;
 async function* linesOf(file: string): AsyncGenerator<Buffer> {
   if (!existsSync(file)) return;
   let rest: Buffer[] = [];
-  for await (const chunk of createReadStream(file)) {
-    let bytes: Buffer = Buffer.from(chunk);
+  const chunks: AsyncIterable<Uint8Array> = createReadStream(file);
+  for await (const chunk of chunks) {
+    let bytes = Buffer.from(chunk);
     for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE)) {
       yield Buffer.concat([...rest, bytes.subarray(0, end)]);
       rest = [];
