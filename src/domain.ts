@@ -72,7 +72,11 @@ export const ORIGINS = ['webhook', 'backfill', 'xiq-sink'] as const;
 export type Origin = (typeof ORIGINS)[number];
 
 /** What this program makes are events of the type `OTHER` with these names, and of its own origin. */
-export const OWN_TYPES = { alert: 'XIQ_SINK_ALERT', subscription: 'XIQ_SINK_SUBSCRIPTION' } as const;
+export const OWN_TYPES = {
+  alert: 'XIQ_SINK_ALERT',
+  subscription: 'XIQ_SINK_SUBSCRIPTION',
+  checkpoint: 'XIQ_SINK_CHECKPOINT',
+} as const;
 
 /** The form in which a delivery carried its secret; the cloud's own is not documented. */
 export type SecretForm = 'basic' | 'bearer' | 'raw' | 'header' | 'hmac';

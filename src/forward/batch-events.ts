@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { OWN_TYPES } from '../domain.ts';
 import type { Stretch } from '../store/read-events.ts';
-import { isRuleAlert, type LoggedEvent } from '../store/stored-event.ts';
+import { isRuleAlert, ownTypeOf, type LoggedEvent } from '../store/stored-event.ts';
 import { createFilter, type DestinationFilter } from './destination-filter.ts';
 import { isAlertFor } from './rules/own-alerts.ts';
 import type { Message, Format } from './sender.ts';
@@ -44,8 +45,11 @@ interface BatchOptions {
  */
 export function createBatcher({ name, filter, format, limits }: BatchOptions) {
   const matches = createFilter(filter);
-  const isWanted = (event: LoggedEvent) =>
-    isRuleAlert(event) ? isAlertFor(name, event, matches(event)) : matches(event);
+  const isWanted = (event: LoggedEvent) => {
+    if (isRuleAlert(event)) return isAlertFor(name, event, matches(event));
+    // Checkpoints are worth most where nobody thought of them. A destination for alerts is one that people read.
+    return ownTypeOf(event) === OWN_TYPES.checkpoint ? filter.rule_alerts !== 'only' : matches(event);
+  };
   return async function* toBatches(events: Stretch['events'], end: number): AsyncGenerator<Batch> {
     let messages: LoggedMessage[] = [];
     let bytes = 0;

@@ -19,8 +19,11 @@ export interface Anchor {
   readonly name: string;
   /** Seconds between two checkpoints. 0: each one. */
   readonly everySeconds: number;
-  /** Hands it a checkpoint. `known` is the size of the one before. Rejects if it does not have it. */
-  put(checkpoint: StoredCheckpoint, known: number): Promise<void>;
+  /**
+   * Hands it a checkpoint. `known` is the size of the one before. Resolves with the number of leaves, if any, that this adds
+   * to the tree: they need no other checkpoint. Rejects if it does not have the checkpoint.
+   */
+  put(checkpoint: StoredCheckpoint, known: number): Promise<number | undefined | void>;
 }
 
 const HOUR_SECONDS = 3_600;
@@ -46,8 +49,8 @@ export async function putCheckpoint(
     const known = await claimAnchor(db, { anchor, size, everySeconds, retrySeconds });
     if (known === undefined) return;
     try {
-      await one.put(latest, known);
-      await recordAnchored(db, anchor, size);
+      const added = await one.put(latest, known);
+      await recordAnchored(db, anchor, size + (added ?? 0));
     } catch (error) {
       onFailure(anchor, error);
       await recordAnchorFailure(db, anchor, describeError(error));
@@ -77,6 +80,20 @@ export const urlAnchor = (url: string): Anchor => ({
   everySeconds: 0,
   async put({ note }) {
     await accepted(await post(url, 'text/plain; charset=utf-8', note));
+  },
+});
+
+/**
+ * The destinations, each of which is sent a checkpoint as an event, once an hour. The first one comes an hour after the first
+ * start.
+ */
+export const eventAnchor = (store: (record: object) => Promise<void>): Anchor => ({
+  name: 'destinations',
+  everySeconds: HOUR_SECONDS,
+  async put({ note }, known) {
+    if (known === 0) return 0;
+    await store({ timeStamp: Date.now(), description: note });
+    return 1;
   },
 });
 

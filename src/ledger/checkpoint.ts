@@ -40,6 +40,29 @@ export function parseCheckpoints(text: string): readonly Checkpoint[] {
   return found;
 }
 
+/** The end of a line in other formats: as JSON and CEF escape it, once or twice, or the space that LEEF has instead. */
+const END = String.raw`(?:\n|\\+n| )`;
+
+/** A checkpoint in a text of another format. */
+const QUOTED_NOTE = new RegExp(
+  String.raw`(?<origin>xiq-sink/[\da-f-]{36})${END}(?<size>\d+)${END}(?<root>[\w+/]{43})\\*=${END}` +
+    String.raw`(?:(?<time>time [\d:.TZ-]+)${END})?${END}(?<signatures>(?:— \S+ [\w+/]+(?:\\*=)*${END})+)`,
+  'g',
+);
+
+/** Finds the checkpoints, each once, in a text such as events that a SIEM exported, in whatever format. */
+export function findCheckpoints(text: string): readonly Checkpoint[] {
+  const notes = [...`${text}\n`.matchAll(QUOTED_NOTE)].map(({ groups = {} }) => {
+    const { origin = '', size = '', root = '', time, signatures = '' } = groups;
+    const head = [origin, size, `${root}=`, ...(time === undefined ? [] : [time])];
+    const signed = [...signatures.matchAll(/— \S+ [\w+/]+(?:\\*=)*/g)].map(([line]) =>
+      line.replaceAll('\\', ''),
+    );
+    return [...head, '', ...signed, ''].join('\n');
+  });
+  return [...new Set(notes)].flatMap((note) => parseCheckpoints(note));
+}
+
 function timeOf(extensions: string): Date | undefined {
   const text = /^time (?<time>\S+)$/m.exec(extensions)?.groups?.['time'];
   const time = text === undefined ? undefined : new Date(text);

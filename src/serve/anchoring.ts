@@ -1,7 +1,9 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
+import { OWN_TYPES } from '../domain.ts';
 import { describeError } from '../errors.ts';
 import {
+  eventAnchor,
   fileAnchor,
   putCheckpoint,
   timestampAnchor,
@@ -12,21 +14,26 @@ import {
 import { parseWitness } from '../ledger/witness.ts';
 import { openLogDatabase, type Db } from '../store/database.ts';
 import { closing } from './closing.ts';
+import type { LiveSettings } from './live-settings.ts';
 import { logLostConnections } from './open-store.ts';
 import { repeat } from './repeat.ts';
+import { createRecordStore } from './store-records.ts';
 
 /** The database with the checkpoints, and the settings that say where to keep them. */
 interface AnchoringOptions {
-  readonly config: Pick<Config, 'anchors'>;
+  readonly live: Pick<LiveSettings, 'config'>;
   readonly databaseUrl: string;
   readonly logger: Logger;
 }
+
+/** Checkpoints are of all sources, so that they belong to none of them. */
+const SOURCE = 'xiq-sink';
 
 /** How often to look for a new checkpoint: one is signed every minute while something is sealed. */
 const LOOK_INTERVAL_MS = 5_000;
 
 /** The anchors of the settings. */
-function anchorsOf({ file, url, timestampUrl, witnesses }: Config['anchors'], db: Db): Anchor[] {
+function anchorsOf({ file, url, timestampUrl, witnesses }: Config['anchors'], db: Db): readonly Anchor[] {
   return [
     ...(file === undefined ? [] : [fileAnchor(file)]),
     ...(url === undefined ? [] : [urlAnchor(url)]),
@@ -35,19 +42,27 @@ function anchorsOf({ file, url, timestampUrl, witnesses }: Config['anchors'], db
   ];
 }
 
-/** Keeps checkpoints outside of the database from now on, if the settings say where. A failure stops nothing else. */
+/** The anchor that stores checkpoints as events, which are forwarded. */
+function createEventAnchor(db: Db, logger: Logger): Anchor {
+  const store = createRecordStore(db, logger, new AbortController().signal);
+  const kind = { messageType: 'OTHER', sentType: OWN_TYPES.checkpoint, origin: 'xiq-sink' } as const;
+  return eventAnchor((record) => store({ source: SOURCE, ...kind, records: [record] }));
+}
+
+/** Keeps checkpoints outside of the database from now on, where the settings say. A failure stops nothing else. */
 export function startAnchoring(
-  { config, databaseUrl, logger }: AnchoringOptions,
+  { live, databaseUrl, logger }: AnchoringOptions,
   started: AsyncDisposableStack,
 ): void {
+  const { config } = live;
   const db = openLogDatabase(databaseUrl, logLostConnections(logger));
   started.defer(closing(logger, 'database of the anchors', () => db.destroy()));
-  const anchors = anchorsOf(config.anchors, db);
-  if (anchors.length === 0) return;
+  const places = anchorsOf(config.anchors, db);
+  const events = createEventAnchor(db, logger);
   const onFailure = (anchor: string, error: unknown) =>
     logger.warn({ anchor }, `the checkpoint was not kept elsewhere: ${describeError(error)}`);
   const work = async () => {
-    await putCheckpoint(db, anchors, onFailure);
+    await putCheckpoint(db, config.destinations.length === 0 ? places : [...places, events], onFailure);
     return 'done' as const;
   };
   const anchoring = repeat(LOOK_INTERVAL_MS, work, (error) => {

@@ -22,9 +22,12 @@ export interface StoredEvent {
   readonly payload: JsonObject;
 }
 
-/** Whether an event is an alert that a rule raised. A sender can choose the name of its type, but not the origin. */
-export const isRuleAlert = ({ messageType, origin, columns }: StoredEvent): boolean =>
-  messageType === 'OTHER' && origin === 'xiq-sink' && columns['sent_type'] === OWN_TYPES.alert;
+/** Whether an event is an alert that a rule raised. */
+export const isRuleAlert = (event: StoredEvent): boolean => ownTypeOf(event) === OWN_TYPES.alert;
+
+/** The type of an event of this program. A sender can choose the name of its type, but not the origin. */
+export const ownTypeOf = ({ messageType, origin, columns }: StoredEvent): string | undefined =>
+  messageType === 'OTHER' && origin === 'xiq-sink' ? (textOf(columns['sent_type']) ?? undefined) : undefined;
 
 /** A stored event with its position in the log. */
 export interface LoggedEvent extends StoredEvent {

@@ -3,7 +3,14 @@ import os from 'node:os';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { OWN_TYPES } from '../../src/domain.ts';
+import { formatCef } from '../../src/forward/formats/cef.ts';
+import { formatEcs } from '../../src/forward/formats/ecs.ts';
+import { formatJson } from '../../src/forward/formats/json.ts';
+import { formatLeef } from '../../src/forward/formats/leef.ts';
+import { formatOcsf } from '../../src/forward/formats/ocsf.ts';
 import {
+  eventAnchor,
   fileAnchor,
   putCheckpoint,
   timestampAnchor,
@@ -11,7 +18,7 @@ import {
   witnessAnchor,
   type Anchor,
 } from '../../src/ledger/anchors.ts';
-import { parseCheckpoints } from '../../src/ledger/checkpoint.ts';
+import { findCheckpoints, parseCheckpoints } from '../../src/ledger/checkpoint.ts';
 import type { VerifyFinding } from '../../src/ledger/finding.ts';
 import { createSealer } from '../../src/ledger/sealer.ts';
 import type { LogKey } from '../../src/ledger/signed-note.ts';
@@ -26,10 +33,13 @@ import { recordEnded } from '../../src/store/operator-log.ts';
 import { latestCheckpoint } from '../../src/store/seal-log.ts';
 import { startAnsweringServer } from '../support/answering-server.ts';
 import { hasOpenssl } from '../support/certificates.ts';
+import { storedEvent } from '../forward/formats/stored-events.ts';
 import { createTestDatabase, unguarded, type TestDatabase } from '../support/database.ts';
 import { buildForeignCheck, hasGo } from '../support/foreign-log.ts';
 import { startTimestampAuthority } from '../support/time-stamp-authority.ts';
 import { startWitness } from '../support/witness.ts';
+
+const FORMATS = { cef: formatCef, leef: formatLeef, ecs: formatEcs, ocsf: formatOcsf, json: formatJson };
 
 let test: TestDatabase;
 let service: Db;
@@ -84,6 +94,46 @@ async function findings(): Promise<readonly VerifyFinding[]> {
   );
   return found;
 }
+
+describe('the destinations', () => {
+  it('are sent a checkpoint an hour, but none of the events with checkpoints alone', async () => {
+    const stored: object[] = [];
+    const anchor = eventAnchor(async (record) => void stored.push(record));
+    const anHourLater = () =>
+      sql`update log_anchors set anchored_at = anchored_at - interval '1 hour',
+      tried_at = tried_at - interval '1 hour'`.execute(test.db);
+    await put([anchor]);
+    expect(stored).toEqual([]);
+    const second = await checkpoint();
+    await put([anchor]);
+    expect(stored).toEqual([]);
+    await anHourLater();
+    await put([anchor]);
+    expect(stored).toMatchObject([{ description: second.note }]);
+    // The leaf of that event.
+    await checkpoint();
+    await anHourLater();
+    await put([anchor]);
+    expect(stored).toHaveLength(1);
+    await checkpoint();
+    await put([anchor]);
+    expect(stored).toHaveLength(2);
+  });
+
+  it.each(Object.entries(FORMATS))('receive it as %s, where verify finds it', async (_, format) => {
+    const { note } = await checkpoint();
+    const own = { sent_type: OWN_TYPES.checkpoint };
+    const event = {
+      ...storedEvent('OTHER', { timeStamp: Date.now(), description: note }),
+      origin: 'xiq-sink' as const,
+      columns: own,
+    };
+    const text = format(event);
+    const exported = [`<13>1 2026-11-23T10:00:00Z host app - - - ${text}`, JSON.stringify({ _raw: text })];
+    expect(findCheckpoints(exported.join('\n')).map((one) => one.note)).toEqual([note]);
+    expect(findCheckpoints(format({ ...event, columns: {}, payload: {} }))).toEqual([]);
+  });
+});
 
 describe('a file', () => {
   it('gets each checkpoint once, and verify reads them', async () => {

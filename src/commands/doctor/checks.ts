@@ -20,6 +20,7 @@ import { destinationChecks } from './destinations.ts';
 import { checkCloudClock, checkDatabaseClock, checkDataDirectory, checkDisk } from './machine.ts';
 import { checkCertificate, checkPublicAddress } from './public-address.ts';
 import { checkQueue, checkQueueOwner, checkSpool } from './queue.ts';
+import { checkSeal } from './seal.ts';
 
 /** An embedded database is started first, and may have to recover after a crash. */
 const EMBEDDED_LIMIT_MS = 60_000;
@@ -75,6 +76,7 @@ export function checksOf(config: ServiceConfig, access: DatabaseAccess, isFull: 
       whenLate: conservationLate(),
       run: () => checkConservation(access, isFull),
     },
+    { name: 'seal', needs: ['migrations'], run: () => checkSeal(access) },
     { name: 'partitions', needs: ['migrations'], run: () => checkPartitions(access, config) },
     { name: 'locks', needs: ['migrations'], run: () => checkLocks(access, config) },
     { name: 'retention', needs: ['migrations'], run: () => checkRetention(access, config) },

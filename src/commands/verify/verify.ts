@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { describeError, UsageError } from '../../errors.ts';
 import { revealOnLine } from '../../hidden-characters.ts';
-import { parseCheckpoints, type Checkpoint } from '../../ledger/checkpoint.ts';
+import { findCheckpoints, parseCheckpoints, type Checkpoint } from '../../ledger/checkpoint.ts';
 import type { VerifyFinding } from '../../ledger/finding.ts';
 import { verifyFolder, type FolderSummary } from '../../ledger/verify-folder.ts';
 import { verifyLog, type VerifyOptions, type VerifySummary } from '../../ledger/verify-log.ts';
@@ -75,7 +75,10 @@ function printFolder(summary: FolderSummary, findings: number, anchors: number):
 
 async function readAnchors(place: string): Promise<readonly Checkpoint[]> {
   try {
-    return parseCheckpoints(await readText(place));
+    const text = await readText(place);
+    const found = findCheckpoints(text);
+    // What is no checkpoint is said with its place.
+    return found.length > 0 ? found : parseCheckpoints(text);
   } catch (error) {
     throw new UsageError(`--against ${place}: ${describeError(error)}`, { cause: error });
   }

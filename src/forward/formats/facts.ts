@@ -1,5 +1,5 @@
-import type { StoredEvent } from '../../store/stored-event.ts';
-import type { MessageType } from '../../domain.ts';
+import { ownTypeOf, type StoredEvent } from '../../store/stored-event.ts';
+import { OWN_TYPES, type MessageType } from '../../domain.ts';
 import { readAlertRecord, type AlertRecord } from '../rules/own-alerts.ts';
 import { list } from './readings.ts';
 import { outcomeOf, recordKind, severityOf, titleOf, type Outcome, type RecordKind } from './record-kind.ts';
@@ -63,11 +63,14 @@ export function factsOf(event: StoredEvent): Facts {
   const kind = recordKind(event);
   const alert = kind === 'ruleAlert' ? readAlertRecord(event) : undefined;
   if (alert !== undefined) Object.assign(told, alertFacts(alert));
+  const own = ownTypeOf(event);
+  if (own !== undefined && typeof event.payload['description'] === 'string')
+    told['description'] = event.payload['description'];
   const outcome = outcomeOf(kind, event);
   const { name, action } = titleOf(kind, outcome, event);
   const derived: Record<string, Fact> = {
     outcome,
-    name: alert?.title ?? name,
+    name: alert?.title ?? NAME_OF_OWN.get(own ?? '') ?? name,
     action,
     severity: alert === undefined ? String(severityOf(kind, outcome, event)) : RULE_SEVERITY[alert.severity],
     /** Writing it takes as long as all other facts, and some formats leave it out. */
@@ -78,6 +81,12 @@ export function factsOf(event: StoredEvent): Facts {
   derive(kind, told, derived);
   return { kind, outcome, told, derived };
 }
+
+/** The events of this program that are no alerts. */
+const NAME_OF_OWN: ReadonlyMap<string, string> = new Map([
+  [OWN_TYPES.subscription, 'Webhook subscription changed or off'],
+  [OWN_TYPES.checkpoint, 'Checkpoint of the log'],
+]);
 
 /** As in CEF, 0 to 10. */
 const RULE_SEVERITY = { low: '3', medium: '5', high: '8', critical: '10' } as const;

@@ -1,0 +1,23 @@
+import { commandName } from '../../command-name.ts';
+import { readAnchors } from '../../store/anchors.ts';
+import { latestCheckpoint } from '../../store/seal-log.ts';
+import { countOf } from '../../units.ts';
+import { ok, warn, type Finding } from './check.ts';
+import type { DatabaseAccess } from './database-access.ts';
+
+/** Checks that the log is sealed, and that the places outside of the database have its checkpoints. */
+export async function checkSeal(access: DatabaseAccess): Promise<Finding> {
+  const { db } = access.opened();
+  const latest = await latestCheckpoint(db);
+  if (latest === undefined) {
+    return warn('the log is not sealed yet', `run ${commandName()} serve with the role all or worker`);
+  }
+  const { size, madeAt, publicKey } = latest;
+  const sealed = `${countOf(size, 'leaf', 'leaves')} at ${madeAt.toISOString()}, signed with ${publicKey}`;
+  const failing = (await readAnchors(db)).filter(({ error }) => error !== null);
+  if (failing.length === 0) return ok(sealed);
+  return warn(
+    [sealed, ...failing.map(({ anchor, error }) => `${anchor}: ${error}`)].join('; '),
+    'checkpoints are not kept there: see docs/integrity.md; it is tried again every minute',
+  );
+}
