@@ -193,7 +193,7 @@ async function moveTable(
   observer: MoveObserver,
 ): Promise<MovedTable> {
   const { name } = table;
-  if (name === FILLED) await target.query(`delete from "${name}"`);
+  if (name === FILLED) await target.query(`delete from ${FILLED}`);
   const columns = table.columns.map((column) => `"${column.name}"`).join(', ');
   const selected = `select ${selectedColumns(table, mapping)} from "${name}"`;
   const data = copyOut(source, `copy (${selected}) to stdout`, { onMessage: () => observer.onRow() });
