@@ -69,6 +69,7 @@ const LONGER = [
 const SERVERS = [
   'test/e2e/backup.test.ts',
   'test/e2e/move-to.test.ts',
+  'test/e2e/other-server.test.ts',
   'test/queue/redis-installation.test.ts',
   'test/queue/redis-rights.test.ts',
   'test/queue/redis-tls.test.ts',

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { OWN_TYPES } from '../domain.ts';
@@ -11,6 +12,7 @@ import {
   witnessAnchor,
   type Anchor,
 } from '../ledger/anchors.ts';
+import { keepSeen, SEEN_FILE } from '../ledger/seen-checkpoint.ts';
 import { parseWitness } from '../ledger/witness.ts';
 import { openLogDatabase, type Db } from '../store/database.ts';
 import { closing } from './closing.ts';
@@ -49,6 +51,11 @@ function createEventAnchor(db: Db, logger: Logger): Anchor {
   return eventAnchor((record) => store({ source: SOURCE, ...kind, records: [record] }));
 }
 
+/** A database that is older than it should be is said again after this time. */
+const REPEAT_MS = 60 * 60 * 1000;
+
+const WHAT_TO_DO = 'See "An older database" in docs/backup.md. Storing and forwarding go on meanwhile.';
+
 /** Keeps checkpoints outside of the database from now on, where the settings say. A failure stops nothing else. */
 export function startAnchoring(
   { live, databaseUrl, logger }: AnchoringOptions,
@@ -61,7 +68,14 @@ export function startAnchoring(
   const events = createEventAnchor(db, logger);
   const onFailure = (anchor: string, error: unknown) =>
     logger.warn({ anchor }, `the checkpoint was not kept elsewhere: ${describeError(error)}`);
+  const file = path.join(config.dataDir, SEEN_FILE);
+  let told = 0;
   const work = async () => {
+    const wrong = await keepSeen(db, file);
+    if (wrong !== undefined && Date.now() - told > REPEAT_MS) {
+      told = Date.now();
+      logger.error(`${wrong} ${WHAT_TO_DO}`);
+    }
     await putCheckpoint(db, config.destinations.length === 0 ? places : [...places, events], onFailure);
     return 'done' as const;
   };

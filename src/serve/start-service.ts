@@ -23,6 +23,7 @@ import { openFairQueue } from '../queue/fair-queue.ts';
 import { createIdentity } from '../queue/installation.ts';
 import { checkDatabase, openDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
+import { continueOnThisServer } from '../store/extend-log.ts';
 import { locateDeliveries } from '../store/wal-position.ts';
 import { createConsole } from './console.ts';
 import { startIndexBuilding } from './index-building.ts';
@@ -218,6 +219,7 @@ function startOf(role: Role, options: StoringOptions & ForwardingOptions & Sweep
     if (applied.length > 0) logger.info({ applied }, 'database migrated');
     await recordStart(db, config, role);
     signal.throwIfAborted();
+    await steps.run('continuing the log', () => continueOnThisServer(db));
     startSequencing(options, started);
     if (storesIn(role)) {
       if (config.migrates) startIndexBuilding({ config, db, logger }, started);

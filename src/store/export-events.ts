@@ -28,7 +28,9 @@ export async function* exportLines(
 ): AsyncGenerator<string> {
   const messageType = filter.messageTypes?.length === 1 ? filter.messageTypes[0] : undefined;
   const format = createFormat(as, messageType);
-  const stored = sql`pg_visible_in_snapshot(xid, ${await currentSnapshot(db)}::pg_snapshot)`;
+  // The ids of another server say nothing about the present snapshot.
+  const stored = sql`(id <= (select earlier_id from log_state)
+    or pg_visible_in_snapshot(xid, ${await currentSnapshot(db)}::pg_snapshot))`;
   const queries = familyQueries(scope, filter).map((query) => ({
     ...query,
     conditions: [...query.conditions, stored],

@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql, type RawBuilder } from 'kysely';
 import { FAMILIES } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
 import type { Db, Trx } from './database.ts';
 import { IS_ANYONE_STORING, readHorizon, stopStoring } from './horizon.ts';
+import { beginEra } from './roll-up-arrivals.ts';
 
 /** Entries of a full tile. */
 export const TILE_ENTRIES = 256;
@@ -70,8 +72,7 @@ export async function extendLog(db: Db, holdMs = 0, stepEvents = NEW_STEP): Prom
       select first_position as first, next_position as next, next_xid::text as xid, held_xid::text,
         last_received::text, held_since > clock_timestamp() - make_interval(secs => ${holdMs} / 1000.0) as is_held,
         last_id, earlier_id,
-        server <> (select system_identifier from pg_control_system())::text
-          or next_xid > pg_snapshot_xmax(pg_current_snapshot()) as is_new_server,
+        ${IS_NEW_SERVER} as is_new_server,
         old_xid is not null as has_old, (select ${LAST_ID} from events_id_seq) as stored_to,
         ${IS_ANYONE_STORING} as is_storing
       from log_state`.execute(trx);
@@ -173,8 +174,30 @@ async function takeFromOtherServer(trx: Trx, state: State): Promise<Extension> {
     next_xid = pg_snapshot_xmin(pg_current_snapshot()), held_xid = pg_snapshot_xmin(pg_current_snapshot()),
     last_received = '-infinity', earlier_id = ${storedTo}::bigint`;
   const added = await append(trx, state, isMissing, changes);
+  await beginEra(trx);
   return { added, addedOld: 0, isMore: true, isNewServer: true };
 }
+
+const IS_NEW_SERVER = sql<boolean>`
+  (server <> (select system_identifier from pg_control_system())::text
+    or next_xid > pg_snapshot_xmax(pg_current_snapshot()))`;
+
+/**
+ * Resolves once the log continues on the server that the database is on now. Whoever stores waits for it: the deliveries of
+ * this server must be told from those of another one.
+ */
+export async function continueOnThisServer(db: Db): Promise<void> {
+  for (;;) {
+    const { rows } = await sql<{ is_new: boolean }>`select ${IS_NEW_SERVER} as is_new from log_state`.execute(
+      db,
+    );
+    if (rows[0]?.is_new !== true) return;
+    // Undefined while another process does the same.
+    if ((await extendLog(db)) === undefined) await sleep(ATTEMPT_MS);
+  }
+}
+
+const ATTEMPT_MS = 100;
 
 /** Adds events at the end of the log, in the order of their arrival. */
 async function append(

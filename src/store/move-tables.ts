@@ -176,6 +176,8 @@ function selectedColumns(table: Table, { positions, xids }: Mapping): string {
       return `${mapped(name, id, '<=')} as ${name}`;
     }
     if (positionIds.has(column.name)) return `0::bigint as ${name}`;
+    // The ids are mapped to those of the target, so that all rows are of its first era.
+    if (column.name === 'era' || column.name === 'counted_era') return `0 as ${name}`;
     // Ids begin with 1, and a delivery has none.
     if (column.name === 'xid' && column.type === 'xid8') {
       return `${mapped(name, hasId ? 'id' : '1::bigint', '<')} as ${name}`;

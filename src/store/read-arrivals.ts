@@ -1,4 +1,4 @@
-import { COUNTS, SUMS } from './roll-up-arrivals.ts';
+import { COUNTS, IS_NOT_COUNTED, SUMS } from './roll-up-arrivals.ts';
 import { sql } from 'kysely';
 import { isMessageType, type MessageType, type UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import type { Db } from './database.ts';
@@ -134,9 +134,8 @@ export async function readLastArrivals(db: Db, scope: Scope): Promise<LastArriva
       select source, message_type, nullif(last_received_at, 'epoch') from arrival_totals
       union all
       select source, message_type, received_at from deliveries
-      -- The upper bound is always true: with it, the planner expects few rows.
-      where xid >= (select next_xid from arrivals_progress) and xid < '18446744073709551615'
-        and origin = 'webhook'
+      -- The upper bound passes over the ids of other servers; with it, the planner expects few rows.
+      where ${IS_NOT_COUNTED} and xid < pg_snapshot_xmax(pg_current_snapshot()) and origin = 'webhook'
       union all
       select source, message_type, null from subscriptions where status = 'ENABLED'
     ) as seen (source, message_type, last_received_at) where ${inScope(scope)}
@@ -198,6 +197,7 @@ export async function readArrivalHours(db: Db, scope: Scope, since: Date): Promi
 export async function isCatchingUp(db: Db): Promise<boolean> {
   const { rows } = await sql<{ is_behind: boolean }>`
     select stored_at > now() - interval '2 minutes' and received_at < stored_at - interval '2 minutes' as is_behind
-    from deliveries where xid is not null order by xid desc limit 1`.execute(db);
+    from deliveries where xid < pg_snapshot_xmax(pg_current_snapshot()) and era = (select era from arrivals_progress)
+    order by xid desc limit 1`.execute(db);
   return rows[0]?.is_behind ?? false;
 }

@@ -85,10 +85,10 @@ export async function keepRecount(
   await db.transaction().execute(async (trx) => {
     await lockRow(trx, 'maintenance');
     await sql`
-      insert into delivery_recounts (partition, counted_at, counted_to, changes)
-      values (${partition}, now(), ${counted.countedTo}::xid8, ${counted.changes})
-      on conflict (partition) do update set
-        counted_at = now(), counted_to = excluded.counted_to, changes = excluded.changes`.execute(trx);
+      insert into delivery_recounts (partition, counted_at, counted_to, counted_era, changes)
+      values (${partition}, now(), ${counted.countedTo}::xid8, ${counted.era}, ${counted.changes})
+      on conflict (partition) do update set counted_at = now(), counted_to = excluded.counted_to,
+        counted_era = excluded.counted_era, changes = excluded.changes`.execute(trx);
     await sql`delete from delivery_sums where partition = ${partition}`.execute(trx);
     await sql`
       insert into delivery_sums
@@ -107,7 +107,8 @@ export async function markDropped(trx: Trx, partition: string): Promise<boolean>
   const month = new Date(`${partition.slice(-7).replace('_', '-')}-01`);
   const { rows } = await sql`
     update delivery_recounts set dropped_at = now(), until = ${addMonths(month, 1)}
-    where partition = ${partition} and not exists (select from ${sql.id(partition)} where xid >= counted_to)
+    where partition = ${partition} and not exists (
+      select from ${sql.id(partition)} where era > counted_era or era = counted_era and xid >= counted_to)
     returning partition`.execute(trx);
   return rows.length > 0;
 }
@@ -143,6 +144,7 @@ interface Counted {
   readonly changes: string;
   /** Rows of earlier transactions are counted. */
   readonly countedTo: string;
+  readonly era: number;
   readonly sums: readonly Sum[];
 }
 
@@ -158,9 +160,10 @@ async function count(db: Db, partition: string, signal?: AbortSignal): Promise<C
         changes: string;
         bounds: string | null;
         next_xid: string;
+        era: number;
         is_behind: boolean;
       }>`
-        select changes, pg_get_partition_constraintdef(partition::regclass) as bounds, next_xid::text,
+        select changes, pg_get_partition_constraintdef(partition::regclass) as bounds, next_xid::text, era,
           old_before is not null as is_behind
         from (${PARTITIONS}) as present, arrivals_progress where partition = ${partition}`.execute(trx);
       const [facts] = rows;
@@ -176,7 +179,7 @@ async function count(db: Db, partition: string, signal?: AbortSignal): Promise<C
             ) as unbalanced,
             max(received_at) as last_received_at
           from ${sql.id(partition)}
-          where (xid is null or xid < ${facts.next_xid}::xid8) and received_at >= ${KEPT_SINCE}
+          where (xid is null or era < ${facts.era} or xid < ${facts.next_xid}::xid8) and received_at >= ${KEPT_SINCE}
           group by source, message_type
         ), recorded (source, message_type, ${COUNTS}) as (
           select source, message_type, ${SUMS} from (select *, bucket as received_at from arrivals) as arrived
@@ -197,6 +200,6 @@ async function count(db: Db, partition: string, signal?: AbortSignal): Promise<C
              recorded.quarantined, recorded.bytes, recorded.unbalanced) as differs
           from found full join recorded using (source, message_type)
         ) as sums`.execute(trx);
-      return { changes: facts.changes, countedTo: facts.next_xid, sums: sums[0]?.sums ?? [] };
+      return { changes: facts.changes, countedTo: facts.next_xid, era: facts.era, sums: sums[0]?.sums ?? [] };
     });
 }

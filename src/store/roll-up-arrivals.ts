@@ -41,14 +41,32 @@ export async function rollUpArrivals(db: Db): Promise<RollUp | undefined> {
 /** All rows below the horizon are visible, and no row can be added there any more. */
 async function countCommitted(trx: Trx): Promise<number> {
   const horizon = sql`${await readHorizon(trx)}::xid8`;
-  const counted = addUp(sql`
-    xid >= (select next_xid from arrivals_progress) and xid < ${horizon}`);
+  const counted = addUp(sql`${IS_NOT_COUNTED} and xid < ${horizon}`);
   // A horizon may be lower than an earlier one: what was counted is not counted again.
   const { rows } = await sql<{ counted: string }>`
     ${counted}
     update arrivals_progress set next_xid = greatest(next_xid, ${horizon})
     returning (select coalesce(sum(deliveries), 0) from taken) as counted`.execute(trx);
   return Number(rows[0]?.counted ?? 0);
+}
+
+/** The deliveries of the present era that no roll-up has counted yet. */
+export const IS_NOT_COUNTED = sql`
+  xid >= (select next_xid from arrivals_progress) and era = (select era from arrivals_progress)`;
+
+/**
+ * Begins an era: the database is on another server, whose transaction ids say nothing about those of before. Nobody may be
+ * storing, or have stored on this server yet. Counts what no roll-up had counted. The caller is the owner of the tables.
+ */
+export async function beginEra(trx: Trx): Promise<void> {
+  const { rows } = await sql<{ era: number }>`select era from arrivals_progress for update`.execute(trx);
+  const era = (rows[0]?.era ?? 0) + 1;
+  await sql`
+    ${addUp(IS_NOT_COUNTED)}
+    update arrivals_progress set era = ${era}, next_xid = pg_snapshot_xmin(pg_current_snapshot())`.execute(
+    trx,
+  );
+  await sql`alter table deliveries alter column era set default ${sql.lit(era)}`.execute(trx);
 }
 
 /** Counts the latest of the old deliveries that are still uncounted: a stretch of some seconds of arrival. */

@@ -1,13 +1,17 @@
+import path from 'node:path';
 import { commandName } from '../../command-name.ts';
+import { compareWithSeen, SEEN_FILE } from '../../ledger/seen-checkpoint.ts';
 import { readAnchors } from '../../store/anchors.ts';
 import { latestCheckpoint } from '../../store/seal-log.ts';
 import { countOf } from '../../units.ts';
-import { ok, warn, type Finding } from './check.ts';
+import { fail, ok, warn, type Finding } from './check.ts';
 import type { DatabaseAccess } from './database-access.ts';
 
-/** Checks that the log is sealed, and that the places outside of the database have its checkpoints. */
-export async function checkSeal(access: DatabaseAccess): Promise<Finding> {
+/** Checks that the log is sealed, and that it contains what was seen, and that the places outside of the database have its checkpoints. */
+export async function checkSeal(access: DatabaseAccess, dataDir: string): Promise<Finding> {
   const { db } = access.opened();
+  const wrong = await compareWithSeen(db, path.join(dataDir, SEEN_FILE));
+  if (wrong !== undefined) return fail(wrong, 'see "An older database" in docs/backup.md');
   const latest = await latestCheckpoint(db);
   if (latest === undefined) {
     return warn('the log is not sealed yet', `run ${commandName()} serve with the role all or worker`);

@@ -1,0 +1,245 @@
+import { execFile } from 'node:child_process';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { Client } from 'pg';
+import { afterAll, describe, expect, it } from 'vitest';
+import { debianProgram, hasDebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts';
+import type { DebianPostgres } from '../support/debian-postgres.ts';
+import { auditRecord } from '../support/deliveries.ts';
+import { endOfProgram, runProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
+import type { Program } from '../support/program.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const run = promisify(execFile);
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterAll(async () => {
+  for (const cleanUp of cleanUps.toReversed()) await cleanUp();
+});
+
+async function startServer(...given: Parameters<typeof startDebianPostgres>): Promise<DebianPostgres> {
+  const server = await startDebianPostgres(...given);
+  cleanUps.push(() => server.stop());
+  return server;
+}
+
+async function query<T extends Record<string, unknown>>(url: string, text: string): Promise<T[]> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query<T>(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+const databaseOn = ({ url }: DebianPostgres) => url.replace(/postgres$/, 'xiq_sink');
+
+/** An installation on a server: its settings, what it has forwarded, and how to send to it. */
+async function createInstallation(server: DebianPostgres) {
+  await query(server.url, 'create database xiq_sink');
+  const directory = await temporaryDirectory();
+  cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+  const file = path.join(directory, 'events.jsonl');
+  const config = path.join(directory, 'settings.yaml');
+  // JSON is YAML.
+  await writeFile(config, JSON.stringify({ destinations: [{ name: 'file', type: 'file', path: file }] }));
+  const settingsOn = ({ port }: DebianPostgres) => ({
+    DATABASE_URL: `postgresql://xiq_sink:password-of-service@127.0.0.1:${port}/xiq_sink`,
+    DATA_DIR: directory,
+    WEBHOOK_SECRET: SECRET,
+    XIQ_SINK_CONFIG: config,
+  });
+  const roles = {
+    BOOTSTRAP_DATABASE_URL: server.url,
+    READER_DATABASE_URL: `postgresql://xiq_reader:password-of-reader@127.0.0.1:${server.port}/xiq_sink`,
+  };
+  await runProgram({ ...settingsOn(server), ...roles }, 'migrate');
+  const start = async (on: DebianPostgres): Promise<Program> => {
+    const program = await startProgram(settingsOn(on));
+    cleanUps.push(() => program.end('SIGKILL'));
+    return program;
+  };
+  /** The numbers of the forwarded events, in the order in which they came. */
+  const received = async () =>
+    [...(await readFile(file, 'utf8').catch(() => '')).matchAll(/"userId":(\d+)/g)].map(([, number]) =>
+      Number(number),
+    );
+  return { settingsOn, start, received };
+}
+
+/** Sends events with these numbers, each in a delivery of its own. */
+async function send({ url }: Program, from: number, to: number): Promise<void> {
+  for (let number = from; number < to; number += 1) {
+    const response = await fetch(`${url}/ingest/default/AUDIT_LOG_ALL`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${SECRET}` },
+      body: JSON.stringify([auditRecord({ userId: number })]),
+    });
+    expect(response.status).toBe(200);
+  }
+}
+
+const numbers = (to: number) => Array.from({ length: to }, (_, index) => index);
+
+/** Uses ids of transactions, so that those of a fresh server are far below. */
+const useIds = (server: DebianPostgres, count: number) =>
+  query(
+    databaseOn(server),
+    `do $$ begin for i in 1..${count} loop perform pg_current_xact_id(); commit; end loop; end $$`,
+  );
+
+/** Copies a database as docs/backup.md says. */
+async function copyDatabase(from: DebianPostgres, to: DebianPostgres, directory: string): Promise<void> {
+  const dump = path.join(directory, 'dump');
+  const globals = path.join(directory, 'roles.sql');
+  await run(debianProgram('pg_dumpall'), ['--globals-only', '-d', from.url, '-f', globals]);
+  await run(debianProgram('pg_dump'), ['--format=custom', '-d', databaseOn(from), '-f', dump]);
+  await run(debianProgram('psql'), ['-q', '-d', to.url, '-f', globals]);
+  await query(to.url, 'create database xiq_sink');
+  await run(debianProgram('pg_restore'), ['--exit-on-error', '-d', databaseOn(to), dump]);
+}
+
+/** How many deliveries the last roll-up has counted. */
+async function countedOn(server: DebianPostgres): Promise<number> {
+  const [sums] = await query<{ counted: number | null }>(
+    databaseOn(server),
+    'select sum(deliveries)::int as counted from arrival_totals',
+  );
+  return sums?.counted ?? 0;
+}
+
+/** What each count says, which must all be the same. */
+async function countsOn(server: DebianPostgres, settings: Record<string, string>) {
+  const [counts] = await query<Record<string, number | boolean>>(
+    databaseOn(server),
+    `select (select count(*)::int from deliveries) as deliveries, (select count(*)::int from audit_events) as events,
+       (select sum(deliveries)::int from arrival_totals) as counted, (select sum(deliveries)::int from arrivals) as charted,
+       (select sum(delivery_count)::int from conservation) as conserved,
+       (select bool_and(adds_up) from conservation) as adds_up`,
+  );
+  const exported = await runProgram(settings, 'events', 'export', '--format', 'ndjson');
+  return { ...counts, exported: exported.trim().split('\n').length };
+}
+
+const allCounts = (count: number) => ({
+  deliveries: count,
+  events: count,
+  counted: count,
+  charted: count,
+  conserved: count,
+  adds_up: true,
+  exported: count,
+});
+
+/** Sends to an installation on another server than before, and compares all that came with all that was sent. */
+async function continueOn(
+  server: DebianPostgres,
+  { settingsOn, start, received }: Awaited<ReturnType<typeof createInstallation>>,
+  sent: number,
+): Promise<void> {
+  const program = await start(server);
+  await runProgram(settingsOn(server), 'destinations', 'resume', 'file');
+  await send(program, sent, sent + 30);
+  const all = numbers(sent + 30);
+  await waitFor(async () => new Set(await received()).size === all.length);
+  // The last batch before may be repeated.
+  const came = await received();
+  expect([...new Set(came)]).toEqual(all);
+  expect(came.length).toBeLessThanOrEqual(all.length + 10);
+  await waitFor(async () => (await countedOn(server)) === all.length);
+  expect(await countsOn(server, settingsOn(server))).toEqual(allCounts(all.length));
+  // Ids of this server that deliveries of the other one have must not count those again.
+  await useIds(server, 4_000);
+  await send(program, sent + 30, sent + 40);
+  await waitFor(async () => (await countedOn(server)) === sent + 40);
+  expect(await countsOn(server, settingsOn(server))).toEqual(allCounts(sent + 40));
+  const { stdout } = await endOfProgram(settingsOn(server), 'doctor', '--full');
+  expect(stdout.toString()).toMatch(/^ok +conservation/m);
+  const verified = await endOfProgram(settingsOn(server), 'verify');
+  expect(verified.stdout.toString()).toMatch(/ 0 ALTERED, 0 MISSING, 0 INSERTED/);
+  await program.end('SIGTERM');
+}
+
+describe.skipIf(!hasDebianPostgres)('on another server', () => {
+  it('a dump continues: every event is forwarded once, and all counts are right', async () => {
+    const [first, second] = [await startServer(), await startServer()];
+    const installation = await createInstallation(first);
+    const { settingsOn, start, received } = installation;
+    await useIds(first, 3_000);
+    const program = await start(first);
+    await send(program, 0, 30);
+    await waitFor(async () => (await received()).length === 30);
+    await runProgram(settingsOn(first), 'destinations', 'pause', 'file');
+    await send(program, 30, 60);
+    await waitFor(async () => (await countedOn(first)) === 60);
+    await program.end('SIGTERM');
+
+    await copyDatabase(first, second, settingsOn(first).DATA_DIR);
+    const [ids] = await query<{ behind: boolean }>(
+      databaseOn(second),
+      'select max(xid::text::numeric) > pg_snapshot_xmax(pg_current_snapshot())::text::numeric as behind from deliveries',
+    );
+    expect(ids).toEqual({ behind: true });
+    await continueOn(second, installation, 60);
+  }, 180_000);
+
+  it('an older dump is recognised, also after the log went on', async () => {
+    const [first, second] = [await startServer(), await startServer()];
+    const { settingsOn, start } = await createInstallation(first);
+    const file = path.join(settingsOn(first).DATA_DIR, 'log-checkpoint');
+    const program = await start(first);
+    await send(program, 0, 10);
+    await waitFor(async () => (await countedOn(first)) === 10);
+    await copyDatabase(first, second, settingsOn(first).DATA_DIR);
+    const seen = await readFile(file, 'utf8').catch(() => '');
+    await send(program, 10, 30);
+    // A checkpoint is signed every minute.
+    await waitFor(async () => (await readFile(file, 'utf8').catch(() => '')) !== seen, 120_000);
+    await program.end('SIGTERM');
+
+    const restored = await start(second);
+    await waitFor(() =>
+      restored.output().includes('The database is older than what this installation has seen'),
+    );
+    await send(restored, 30, 80);
+    await waitFor(() => restored.output().includes('The database was older than'), 30_000).catch(
+      () => undefined,
+    );
+    await restored.end('SIGTERM');
+    const wrong = await endOfProgram(settingsOn(second), 'doctor');
+    expect(wrong.stdout.toString()).toMatch(/^fail +seal +The database (?:is|was) older than/m);
+    await rm(file);
+    const right = await endOfProgram(settingsOn(second), 'doctor');
+    expect(right.stdout.toString()).toMatch(/^ok +seal +\d+ leaves/m);
+  }, 240_000);
+
+  it('a promoted replica continues', async () => {
+    const first = await startServer();
+    const installation = await createInstallation(first);
+    const { settingsOn, start, received } = installation;
+    const replica = await startServer({ replicaOf: first.port });
+    const program = await start(first);
+    await send(program, 0, 30);
+    await waitFor(async () => (await received()).length === 30);
+    await runProgram(settingsOn(first), 'destinations', 'pause', 'file');
+    await send(program, 30, 60);
+    await program.end('SIGTERM');
+    const [{ lsn } = { lsn: '' }] = await query<{ lsn: string }>(
+      first.url,
+      'select pg_current_wal_lsn()::text as lsn',
+    );
+    await waitFor(async () => {
+      const [state] = await query<{ done: boolean }>(
+        replica.url,
+        `select pg_last_wal_replay_lsn() >= '${lsn}'::pg_lsn as done`,
+      );
+      return state?.done === true;
+    });
+    expect(lsn).toContain('/');
+    await first.kill();
+    await replica.promote();
+    await continueOn(replica, installation, 60);
+  }, 180_000);
+});
