@@ -41,9 +41,14 @@ export function startAlerting(
     logger.warn({ rule }, `rule ${rule} raised an alert`);
   });
   const store = createRecordStore(db, logger, stopping.signal);
+  let settled: LiveSettings['config']['rules'] | undefined;
   const work = async () => {
-    const more = await runner.step(config.rules);
+    const { rules } = config;
+    // Without rules, nothing is to be done once what they remember is deleted: no connection is kept.
+    if (rules.length === 0 && settled === rules) return 'done';
+    const more = await runner.step(rules);
     await storeAlerts(db, store);
+    settled = rules;
     return more;
   };
   const onError = (error: unknown) =>

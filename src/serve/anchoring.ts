@@ -14,17 +14,15 @@ import {
 } from '../ledger/anchors.ts';
 import { keepSeen, SEEN_FILE } from '../ledger/seen-checkpoint.ts';
 import { parseWitness } from '../ledger/witness.ts';
-import { openLogDatabase, type Db } from '../store/database.ts';
+import type { Db } from '../store/database.ts';
 import { closing } from './closing.ts';
 import type { LiveSettings } from './live-settings.ts';
-import { logLostConnections } from './open-store.ts';
 import { repeat } from './repeat.ts';
 import { createRecordStore } from './store-records.ts';
 
-/** The database with the checkpoints, and the settings that say where to keep them. */
+/** The settings that say where to keep checkpoints. */
 interface AnchoringOptions {
   readonly live: Pick<LiveSettings, 'config'>;
-  readonly databaseUrl: string;
   readonly logger: Logger;
 }
 
@@ -58,12 +56,11 @@ const WHAT_TO_DO = 'See "An older database" in docs/backup.md. Storing and forwa
 
 /** Keeps checkpoints outside of the database from now on, where the settings say. A failure stops nothing else. */
 export function startAnchoring(
-  { live, databaseUrl, logger }: AnchoringOptions,
+  { live, logger }: AnchoringOptions,
+  db: Db,
   started: AsyncDisposableStack,
 ): void {
   const { config } = live;
-  const db = openLogDatabase(databaseUrl, logLostConnections(logger));
-  started.defer(closing(logger, 'database of the anchors', () => db.destroy()));
   const places = anchorsOf(config.anchors, db);
   const events = createEventAnchor(db, logger);
   const onFailure = (anchor: string, error: unknown) =>

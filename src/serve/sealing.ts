@@ -3,17 +3,15 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import { createSealer, type Sealer } from '../ledger/sealer.ts';
-import { openLogDatabase } from '../store/database.ts';
+import type { Db } from '../store/database.ts';
 import { readInstallation } from '../store/installation.ts';
 import { closing } from './closing.ts';
 import { keepLogKey } from './log-key.ts';
-import { logLostConnections } from './open-store.ts';
 import { repeat } from './repeat.ts';
 
-/** The database whose log is sealed. */
+/** The settings of the seal. */
 interface SealingOptions {
   readonly config: Config;
-  readonly databaseUrl: string;
   readonly logger: Logger;
 }
 
@@ -22,11 +20,10 @@ const SEAL_INTERVAL_MS = 2_000;
 
 /** Seals the log from now on. The tables must be up to date. */
 export function startSealing(
-  { config, databaseUrl, logger }: SealingOptions,
+  { config, logger }: SealingOptions,
+  db: Db,
   started: AsyncDisposableStack,
 ): void {
-  const db = openLogDatabase(databaseUrl, logLostConnections(logger));
-  started.defer(closing(logger, 'database of the seal', () => db.destroy()));
   const file = config.logKeyFile ?? path.join(config.dataDir, 'log-key');
   let sealer: Sealer | undefined;
   // Storing does not wait for the key, and goes on without one.

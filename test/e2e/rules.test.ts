@@ -4,6 +4,7 @@ import { sql } from 'kysely';
 import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Db } from '../../src/store/database.ts';
+import { mailServer } from '../forward/senders/mail-server.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { endOfProgram, runProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
@@ -34,7 +35,7 @@ const ALERTS = [
   },
 ];
 
-async function setUp() {
+async function setUp(...more: readonly object[]) {
   const database = await createTestDatabase();
   cleanUps.push(() => database.drop());
   const directory = await temporaryDirectory();
@@ -49,7 +50,7 @@ async function setUp() {
     filter: { rule_alerts: 'only' },
   };
   // JSON is YAML.
-  await writeFile(file, JSON.stringify({ destinations: [destination], alerts: ALERTS }));
+  await writeFile(file, JSON.stringify({ destinations: [destination, ...more], alerts: ALERTS }));
   const settings = {
     DATABASE_URL: database.databaseUrl,
     DATA_DIR: directory,
@@ -133,13 +134,17 @@ describe('alert rules', () => {
     );
   }, 240_000);
 
-  it('are listed and tested from the command line', async () => {
-    const { db, settings } = await setUp();
+  it('reach people by mail, and are listed and tested from the command line', async () => {
+    const { port, mails } = await mailServer();
+    const mail = { name: 'noc', type: 'smtp', host: '127.0.0.1', port, filter: { rule_alerts: 'only' } };
+    const { db, settings } = await setUp({ ...mail, from: 'sink@example.com', to: 'noc@example.com' });
     const program = await start(settings);
     await untilOn(db);
     for (let key = 0; key < KEYS; key += 1) await makeKey(program, 'jane@example.com');
     await waitFor(async () => (await countAlerts(db)) === 1);
     expect(await runProgram(settings, 'alerts', 'list', '--json')).toContain('jane@example.com');
+    const [sent] = await waitFor(() => (mails.length > 0 ? mails : undefined), 60_000);
+    expect(sent?.body).toContain('Keys made, user_name jane@example.com: 12 events');
     const rules = await runProgram(settings, 'alerts', 'rules');
     expect(rules).toMatch(/^keys +on +high +Keys made +\d{4}-\S+ +1$/m);
     expect(rules).toMatch(/^many-keys-made +off +high +Many private keys created +0$/m);
