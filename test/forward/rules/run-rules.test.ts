@@ -123,43 +123,20 @@ describe('the rules', () => {
     expect(raised).toEqual(['burst']);
   });
 
-  it('take no transaction id while nothing happens', async () => {
-    const runner = createRunner();
-    await runAll(runner);
-    const next = async () =>
-      (
-        await sql<{ xid: string }>`select pg_snapshot_xmax(pg_current_snapshot())::text as xid`.execute(
-          test.db,
-        )
-      ).rows[0]?.xid;
-    const before = await next();
-    for (let round = 0; round < 20; round += 1) await runAll(runner);
-    expect(await next()).toBe(before);
-  });
-});
-
-describe('settings of rules', () => {
-  it('report everything that is wrong', () => {
-    const wrong = [
-      { use: 'no-such-rule' },
-      { name: 'X', filter: {} },
-      { name: 'burst', filter: { codes: ['x'] }, count: 2, destinations: ['nowhere'] },
-      { name: 'twice', filter: {} },
-      { name: 'twice', filter: {}, group_by: ['nothing'], within: '5 minutes' },
-    ];
-    expect(() => rulesOf(...wrong)).toThrow(/alerts: 0\.use: must be one of administrator-added/);
-    expect(() => rulesOf(...wrong.slice(1))).toThrow(/rule X: name: must be lower-case/);
-    expect(() => rulesOf(...wrong.slice(1))).toThrow(/rule burst: filter/);
-    expect(() => rulesOf(...wrong.slice(1))).toThrow(/rule twice: group_by\.0: must be a column/);
-    expect(() => rulesOf(...wrong.slice(1))).toThrow(/rule twice: within: must be a duration/);
-    expect(() => rulesOf({ ...BURST, within: undefined, destinations: ['nowhere'] })).toThrow(
-      /rule burst: within: is needed[^]*rule burst: destinations: there is no destination nowhere/,
-    );
-    expect(() => rulesOf(BURST, BURST)).toThrow('two rules have the name "burst"');
-  });
-
-  it('change built-in rules', () => {
-    const [rule] = rulesOf({ use: 'many-keys-made', count: 5, severity: 'critical' });
-    expect(rule).toMatchObject({ name: 'many-keys-made', count: 5, severity: 'critical', within: 3_600_000 });
+  // A transaction id is taken only by a write; the ids themselves are counted for the whole server, so other
+  // databases and autovacuum move them too.
+  it('write nothing while nothing happens', async () => {
+    await runAll(createRunner());
+    const readOnly = new URL(test.databaseUrl);
+    readOnly.searchParams.set('options', '-c default_transaction_read_only=on');
+    const reader = openDatabase(readOnly.href, () => undefined);
+    try {
+      const runner = createRuleRunner(reader, openLog(reader), (rule) => raised.push(rule));
+      for (let round = 0; round < 20; round += 1) await runAll(runner);
+      await store('jane', 3);
+      await expect(runAll(runner)).rejects.toThrow('read-only');
+    } finally {
+      await reader.destroy();
+    }
   });
 });
