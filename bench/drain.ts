@@ -10,6 +10,15 @@ export interface Drained {
 
 const POLL_MS = 200;
 
+/**
+ * To count rows takes the database's time from storing, so half of the time that the rest is likely to take passes until
+ * the next count. The rate is in rows per millisecond.
+ */
+const pauseMs = (rest: number, rate: number) =>
+  rate > 0 ? Math.min(Math.max(POLL_MS, rest / rate / 2), MAX_PAUSE_MS) : POLL_MS;
+
+const MAX_PAUSE_MS = 5_000;
+
 /** A program that stores nothing new for this long has finished, or never will. */
 const IDLE_MS = 10_000;
 
@@ -24,7 +33,8 @@ export async function drain(
   signal: AbortSignal,
 ): Promise<Drained> {
   const started = Date.now();
-  let rows = 0;
+  const first = await countRows();
+  let rows = first;
   let at = started;
   for (;;) {
     const complete = rows >= expected;
@@ -36,6 +46,6 @@ export async function drain(
     }
     if (complete || now - at > IDLE_MS) return { rows, at, cutShort: false };
     if (now - started > limit * 1_000) return { rows, at, cutShort: rows < expected };
-    await sleep(POLL_MS, undefined, { signal });
+    await sleep(pauseMs(expected - rows, (rows - first) / (now - started)), undefined, { signal });
   }
 }

@@ -71,12 +71,47 @@ export async function copyIn(client: Client, statement: string, data: AsyncItera
   await ended;
 }
 
+/**
+ * Lines of COPY ... FROM STDIN in text format, with a key each. They are kept as bytes: as strings, thousands of them would
+ * live through several garbage collections, which took a sixth of the processor time of storing.
+ */
+export class CopyLines {
+  readonly #lines: { readonly key: string; readonly start: number; readonly end: number }[] = [];
+  #buffer = Buffer.allocUnsafe(FIRST_BYTES);
+  #length = 0;
+
+  add(key: string, line: string): void {
+    const start = this.#length;
+    // UTF-8 takes three bytes at most for each UTF-16 code unit.
+    const needed = start + 3 * line.length;
+    if (needed > this.#buffer.length) {
+      const larger = Buffer.allocUnsafe(Math.max(needed, 2 * this.#buffer.length));
+      this.#buffer.copy(larger, 0, 0, start);
+      this.#buffer = larger;
+    }
+    this.#length += this.#buffer.write(line, start);
+    this.#lines.push({ key, start, end: this.#length });
+  }
+
+  /** The lines in the order of their keys. */
+  sorted(): CopyData {
+    const bytes = Buffer.allocUnsafe(this.#length);
+    let at = 0;
+    for (const { start, end } of this.#lines.toSorted((a, b) => (a.key < b.key ? -1 : 1))) {
+      at += this.#buffer.copy(bytes, at, start, end);
+    }
+    return new CopyData(bytes);
+  }
+}
+
+const FIRST_BYTES = 64 * 1024;
+
 /** The data of one COPY ... FROM STDIN in text format, as a parameter of a statement (see `acceptCopyData`). */
 export class CopyData {
-  readonly text: string;
+  readonly bytes: Buffer;
 
-  constructor(text: string) {
-    this.text = text;
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
   }
 }
 
@@ -111,8 +146,9 @@ function submitCopies(connection: Connection, statements: string, data: readonly
   const { stream } = connection;
   stream.cork();
   connection.query(statements);
-  for (const { text } of data) {
-    stream.write(message('d', Buffer.from(text)));
+  for (const { bytes } of data) {
+    stream.write(messageHead('d', bytes.length));
+    stream.write(bytes);
     stream.write(message('c'));
   }
   stream.uncork();
@@ -138,7 +174,11 @@ async function* inBatches(data: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
 
 /** PostgreSQL manual, "Message Formats": CopyData (d), CopyDone (c), CopyFail (f). */
 function message(type: 'd' | 'c' | 'f', content: Buffer = Buffer.alloc(0)): Buffer {
+  return Buffer.concat([messageHead(type, content.length), content]);
+}
+
+function messageHead(type: 'd' | 'c' | 'f', contentBytes: number): Buffer {
   const head = Buffer.alloc(5, type, 'latin1');
-  head.writeUInt32BE(content.length + 4, 1);
-  return Buffer.concat([head, content]);
+  head.writeUInt32BE(contentBytes + 4, 1);
+  return head;
 }

@@ -2,6 +2,7 @@ import { MESSAGE_TYPES } from '../domain.ts';
 import type { MessageType } from '../domain.ts';
 import { describeError } from '../errors.ts';
 import type { ReadDelivery, SetAside } from '../queue/delivery-batch.ts';
+import { CopyLines } from '../postgres-copy.ts';
 import { inSavepoint } from '../store/database.ts';
 import type { Db, Trx } from '../store/database.ts';
 import { findStoredDeliveries, insertDeliveries } from '../store/deliveries.ts';
@@ -75,7 +76,7 @@ export async function copyBatch(
   batch: readonly ReadDelivery[],
 ): Promise<readonly NewDelivery[] | undefined> {
   const tallies = new Map(batch.map((delivery) => [delivery.deliveryId, openTally(delivery)]));
-  const lines = new Map<MessageType, string[]>();
+  const lines = new Map<MessageType, CopyLines>();
   const rows: NewDelivery[] = [];
   const stretch = createStretch();
   let characters = 0;
@@ -87,9 +88,9 @@ export async function copyBatch(
       const line = eventLine(part.event);
       characters += line.length;
       if (characters > MAX_COPY_CHARACTERS) return undefined;
-      const ofType = lines.get(part.event.messageType);
-      if (ofType === undefined) lines.set(part.event.messageType, [line]);
-      else ofType.push(line);
+      const ofType = lines.get(part.event.messageType) ?? new CopyLines();
+      ofType.add(part.event.eventId, line);
+      lines.set(part.event.messageType, ofType);
       tally.events += 1;
       tally.written += 1;
       if (stretch.isOver()) await stretch.rest();

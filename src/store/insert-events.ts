@@ -2,7 +2,7 @@ import { CompiledQuery, sql } from 'kysely';
 import { MESSAGE_TYPES } from '../domain.ts';
 import type { MessageType, Origin } from '../domain.ts';
 import { FIELDS, tableOf } from '../message-types.ts';
-import { CopyData } from '../postgres-copy.ts';
+import { CopyData, type CopyLines } from '../postgres-copy.ts';
 import type { Db, Trx } from './database.ts';
 import { COPY_DELIVERIES, deliveryLine } from './deliveries.ts';
 import type { NewDelivery } from './deliveries.ts';
@@ -98,17 +98,17 @@ export async function insertEvents(
   return written.map((row) => row.delivery_id);
 }
 
-/** An event as a line of the data for `copyEvents`. It starts with the event id. */
+/** An event as a line of the data for `copyDeliveries`. */
 export const eventLine = (event: EventRow): string => copyLine(insertOf(event.messageType).columns, event);
 
 /**
- * Stores deliveries with the lines of all their events, in a transaction of its own that takes one round trip. Throws,
+ * Stores deliveries with the lines of all their events by event id, in a transaction of its own that takes one round trip. Throws,
  * and stores nothing, if one of the deliveries or events is stored already, or twice among these.
  */
 export async function copyDeliveries(
   db: Db,
   deliveries: readonly NewDelivery[],
-  events: ReadonlyMap<MessageType, string[]>,
+  events: ReadonlyMap<MessageType, CopyLines>,
 ): Promise<void> {
   const statements = ['select begin_storing()'];
   const data: CopyData[] = [];
@@ -117,9 +117,9 @@ export async function copyDeliveries(
     if (lines === undefined) continue;
     statements.push(insertOf(messageType).copy);
     // In the same order as in `insertEvents`.
-    data.push(new CopyData(lines.toSorted().join('')));
+    data.push(lines.sorted());
   }
   statements.push(COPY_DELIVERIES);
-  data.push(new CopyData(deliveries.map(deliveryLine).join('')));
+  data.push(new CopyData(Buffer.from(deliveries.map(deliveryLine).join(''))));
   await db.executeQuery(CompiledQuery.raw(statements.join('; '), data));
 }

@@ -56,6 +56,16 @@ export const copyStatement = <Row>(table: string, columns: readonly Column<Row>[
   `copy ${table} (${columns.map(({ name }) => name).join(', ')}) from stdin`;
 
 const SPECIAL_IN_COPY = /[\\\n\r\t]/;
+/** Types whose text never has a special character. */
+const PLAIN_TYPES: ReadonlySet<string> = new Set([
+  'uuid',
+  'timestamptz',
+  'bigint',
+  'integer',
+  'boolean',
+  'macaddr',
+  'inet',
+]);
 const COPY_ESCAPES: Readonly<Record<string, string>> = {
   '\n': '\\n',
   '\r': '\\r',
@@ -66,11 +76,12 @@ const COPY_ESCAPES: Readonly<Record<string, string>> = {
 /** A row in the text format of COPY (PostgreSQL manual, "COPY"). */
 export function copyLine<Row>(columns: readonly Column<Row>[], row: Row): string {
   let line = '';
-  for (const { value } of columns) {
+  for (const { type, value } of columns) {
     const field = value(row);
     if (line !== '') line += '\t';
     if (field === null) line += '\\N';
-    else if (typeof field === 'number' || !SPECIAL_IN_COPY.test(field)) line += field;
+    else if (typeof field === 'number' || PLAIN_TYPES.has(type) || !SPECIAL_IN_COPY.test(field))
+      line += field;
     else line += field.replaceAll(/[\\\n\r\t]/g, (character) => COPY_ESCAPES[character] ?? character);
   }
   return `${line}\n`;

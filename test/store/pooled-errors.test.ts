@@ -53,8 +53,8 @@ it.skipIf(!hasPgbouncer())(
         try {
           for (let round = 0; round < ROUNDS; round += 1) {
             const copied = client.query('copy numbers from stdin; copy numbers from stdin', [
-              new CopyData('1\n'),
-              new CopyData('2\n'),
+              new CopyData(Buffer.from('1\n')),
+              new CopyData(Buffer.from('2\n')),
             ]);
             await expect(copied).rejects.toThrow('duplicate key');
             await client.query('begin');
