@@ -5,7 +5,15 @@ export interface VerifyFinding {
   readonly state: 'ALTERED' | 'MISSING' | 'INSERTED' | 'EXPIRED';
   /** The row, or what else differs: leaves of the tree, a checkpoint, a file of an exported proof. */
   readonly subject:
-    'event' | 'delivery' | StatementKind | 'leaves' | 'checkpoint' | 'time-stamp' | 'anchor' | 'file';
+    | 'event'
+    | 'delivery'
+    | 'deliveries'
+    | StatementKind
+    | 'leaves'
+    | 'checkpoint'
+    | 'time-stamp'
+    | 'anchor'
+    | 'file';
   readonly detail: string;
   readonly eventId?: string;
   readonly deliveryId?: string;

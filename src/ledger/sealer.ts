@@ -11,7 +11,8 @@ import {
 } from '../store/seal-log.ts';
 import type { SealState, TilePiece } from '../store/seal-log.ts';
 import { hashEvents, printAsSealed, SEALED_VERSION, type Positions } from '../store/sealed-rows.ts';
-import { addStatements, STATEMENT_VERSION, takeStatements } from '../store/statements.ts';
+import { takeDeliveries } from '../store/sealed-deliveries.ts';
+import { addStatements, STATEMENT_VERSION, takeStatements, type Statement } from '../store/statements.ts';
 import { parseCheckpoints, writeCheckpoint } from './checkpoint.ts';
 import {
   createFrontier,
@@ -28,6 +29,9 @@ import type { LogKey } from './signed-note.ts';
 /** Events, and changed rows, that one transaction seals. */
 const STEP = 40 * TILE_WIDTH;
 const STATEMENTS = 1_000;
+
+/** Tiles of deliveries that one transaction seals: about as much work as the events. */
+const DELIVERY_TILES = 40;
 
 /** Leaves that are hashed without a pause: about a millisecond. */
 const LEAVES_AT_ONCE = 256;
@@ -74,8 +78,10 @@ export function createSealer(db: Db, key: LogKey): Sealer {
     async seal() {
       const state = await readSealState(db);
       if (await isCheckpointDue(db, state)) await checkpoint();
-      if (state.queued && (await whileSealing(db, sealStatements)) === true) return 'more';
-      if (mustWait(state) || nextStep(state) === undefined) return 'done';
+      if (state.queued && (await whileSealing(db, sealChanges)) === true) return 'more';
+      if (mustWait(state)) return 'done';
+      if (state.deliveriesQueued && (await whileSealing(db, sealDeliveries)) === true) return 'more';
+      if (nextStep(state) === undefined) return 'done';
       return (await whileSealing(db, sealEvents)) === true ? 'more' : 'done';
     },
   };
@@ -129,9 +135,18 @@ async function sealEvents(trx: Trx, state: SealState): Promise<boolean> {
 }
 
 /** Seals rows that changed since. Returns whether there were some. */
-async function sealStatements(trx: Trx, { size }: SealState): Promise<boolean> {
+async function sealChanges(trx: Trx, { size }: SealState): Promise<boolean> {
   await printAsSealed(trx);
-  const statements = await takeStatements(trx, STATEMENTS);
+  return sealStatements(trx, size, await takeStatements(trx, STATEMENTS));
+}
+
+/** Seals deliveries that were counted since. Returns whether there were some. */
+async function sealDeliveries(trx: Trx, { size }: SealState): Promise<boolean> {
+  await printAsSealed(trx);
+  return sealStatements(trx, size, await takeDeliveries(trx, DELIVERY_TILES));
+}
+
+async function sealStatements(trx: Trx, size: number, statements: readonly Statement[]): Promise<boolean> {
   const count = statements.length;
   if (count === 0) return false;
   const salts = randomBytes(count * SALT_BYTES);

@@ -11,6 +11,7 @@ import {
 } from '../store/read-seals.ts';
 import type { DroppedMonth, SealRun } from '../store/read-seals.ts';
 import { positionSince } from '../store/read-log.ts';
+import { findStrayDeliveries, type DeliveryFilter } from '../store/sealed-deliveries.ts';
 import type { Positions } from '../store/sealed-rows.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import type { VerifyFinding } from './finding.ts';
@@ -108,6 +109,10 @@ async function verifyOthers(
     const detail = `it is not in the log; its time of arrival is ${receivedAt.toISOString()}`;
     report({ state: 'INSERTED', subject: 'event', detail, ...event });
   }
+  for (const { receivedAt, ...delivery } of await findStrayDeliveries(db, scope, { since, until })) {
+    const detail = `no leaf has it; its time of arrival is ${receivedAt.toISOString()}`;
+    report({ state: 'INSERTED', subject: 'delivery', detail, ...delivery });
+  }
   for (const one of await findMiscounted(db, scope, { since, until })) {
     const { deliveryId, expected, events, duplicates, quarantined, found } = one;
     const detail = `it counts ${expected} expected = ${events} events + ${duplicates} duplicates + ${quarantined} quarantined; the tables have ${found} of its events`;
@@ -131,10 +136,10 @@ export interface Chunk extends Leaves {
 async function checkChunk(
   db: Db,
   { of, ...leaves }: Chunk,
-  choice: RowChoice,
+  choice: RowChoice & DeliveryFilter,
   dropped: readonly DroppedMonth[],
 ): Promise<RowResult> {
-  if (of === 'statements') return checkStatements(db, leaves);
+  if (of === 'statements') return checkStatements(db, leaves, choice);
   if (of !== undefined) return checkEvents(db, { ...leaves, ...of }, choice, dropped);
   const { leaf, count } = leaves;
   return { leaves: await readLeafHashes(db, leaf, leaf + count), intact: 0, findings: [] };

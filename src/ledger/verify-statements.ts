@@ -2,11 +2,18 @@ import type { Db } from '../store/database.ts';
 import { readLeafHashes, readSalts } from '../store/read-seals.ts';
 import { readingSealed } from '../store/sealed-rows.ts';
 import {
+  compareDeliveries,
+  countUnsealedDeliveries,
+  type DeliveryFilter,
+  type DifferentDelivery,
+} from '../store/sealed-deliveries.ts';
+import {
   countQueuedStatements,
   findForbiddenChanges,
   findStatedDifferences,
   readStatements,
   STATEMENT_KINDS,
+  type SealedStatement,
 } from '../store/statements.ts';
 import type { VerifyFinding } from './finding.ts';
 import { hashAt, leafHash } from './merkle-tree.ts';
@@ -14,14 +21,20 @@ import type { Leaves, RowResult } from './verify-rows.ts';
 
 const SALT_BYTES = 16;
 
-/** Compares statements with their leaves. */
-export async function checkStatements(db: Db, { leaf, count }: Leaves): Promise<RowResult> {
+/** Compares statements with their leaves, and the deliveries of such as are tiles of them with their hashes. */
+export async function checkStatements(
+  db: Db,
+  { leaf, count }: Leaves,
+  filter: DeliveryFilter,
+): Promise<RowResult> {
   const [leaves, salts] = [
     await readLeafHashes(db, leaf, leaf + count),
     await readSalts(db, leaf, leaf + count),
   ];
   const found = new Map((await readStatements(db, leaf, leaf + count)).map((one) => [one.leaf, one]));
   const findings: VerifyFinding[] = [];
+  const tiles: SealedStatement[] = [];
+  let intact = 0;
   for (let index = 0; index < count; index += 1) {
     const at = leaf + index;
     const statement = found.get(at);
@@ -39,9 +52,40 @@ export async function checkStatements(db: Db, { leaf, count }: Leaves): Promise<
       const { kind, key } = statement;
       const detail = 'what was sealed of it differs from its leaf';
       findings.push({ state: 'ALTERED', subject: kind, key, detail, leaves: [at, at + 1] });
-    }
+    } else if (statement.kind === 'deliveries') tiles.push(statement);
+    else intact += 1;
   }
-  return { leaves, intact: count - findings.length, findings };
+  const deliveries = await checkDeliveries(db, tiles, filter);
+  return { leaves, intact: intact + deliveries.intact, findings: [...findings, ...deliveries.findings] };
+}
+
+/** Tiles of deliveries that are compared by one statement. */
+const TILES_AT_ONCE = 32;
+
+async function checkDeliveries(db: Db, tiles: readonly SealedStatement[], filter: DeliveryFilter) {
+  const findings: VerifyFinding[] = [];
+  let intact = 0;
+  for (let done = 0; done < tiles.length; done += TILES_AT_ONCE) {
+    const some = tiles.slice(done, done + TILES_AT_ONCE);
+    const { compared, different } = await readingSealed(db, (trx) =>
+      compareDeliveries(
+        trx,
+        some.map(({ record }) => record),
+        filter,
+      ),
+    );
+    intact += compared - different.length;
+    findings.push(...different.map((one) => describeDelivery(one, some[one.tile]?.leaf ?? 0)));
+  }
+  return { intact, findings };
+}
+
+function describeDelivery({ deliveryId, source, dropped }: DifferentDelivery, leaf: number): VerifyFinding {
+  const about = { subject: 'delivery', deliveryId, leaves: [leaf, leaf + 1] } as const;
+  if (source !== null) return { state: 'ALTERED', detail: 'the row differs from its leaf', source, ...about };
+  return dropped === null
+    ? { state: 'MISSING', detail: 'the row is gone', ...about }
+    : { state: 'EXPIRED', detail: `retention dropped the month: operation ${dropped}`, ...about };
 }
 
 /** The columns of kind and key only lead to the statement: what counts is what the leaf has. */
@@ -67,5 +111,5 @@ export async function compareStated(db: Db, report: (finding: VerifyFinding) => 
       report({ state: 'ALTERED', subject: kind, key, detail, leaves: [leaf ?? 0, (leaf ?? 0) + 1] });
     }
   }
-  return countQueuedStatements(db);
+  return (await countQueuedStatements(db)) + (await countUnsealedDeliveries(db));
 }

@@ -91,10 +91,26 @@ async function countOld(trx: Trx): Promise<RollUp> {
   return { counted: Number(rows[0]?.counted ?? 0), isBehind: rows[0]?.is_behind ?? false };
 }
 
-/** The start of a statement that adds these deliveries to both tables; `taken` contains the counts, by time. */
+/** Deliveries that are sealed together. */
+const DELIVERIES_OF_TILE = 256;
+
+/**
+ * The start of a statement that adds these deliveries to both tables, and queues them to be sealed; `taken` contains the
+ * counts, by time.
+ */
 function addUp(condition: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`
-    with taken as materialized (
+    with arrived as materialized (
+      select delivery_id, received_at, source, message_type, origin, record_count, expected_count, event_count,
+             duplicate_count, quarantined_count, body_bytes
+      from deliveries where ${condition}
+    ), tiles as (
+      insert into log_delivery_queue (delivery_ids, received_at)
+      select array_agg(delivery_id order by number), array_agg(received_at order by number)
+      from (
+        select delivery_id, received_at, row_number() over (order by received_at, delivery_id) - 1 as number from arrived
+      ) as numbered group by number / ${DELIVERIES_OF_TILE}
+    ), taken as materialized (
       select date_bin(make_interval(secs => seconds), received_at, 'epoch') as bucket, seconds, source, message_type,
              count(*) as deliveries, sum(record_count) as records, sum(expected_count) as expected,
              sum(event_count) as events, sum(duplicate_count) as duplicates, sum(quarantined_count) as quarantined,
@@ -104,10 +120,10 @@ function addUp(condition: RawBuilder<unknown>): RawBuilder<unknown> {
              ) as unbalanced,
              -- What this service fetched by itself must not end the silence of a sender.
              coalesce(max(received_at) filter (where origin = 'webhook'), 'epoch') as last_received_at
-      from deliveries, lateral (
+      from arrived, lateral (
         select case when received_at < ${minutesSince(sql`now()`)} then 3600 else 60 end as seconds
       ) as width
-      where ${condition} group by 1, 2, 3, 4
+      group by 1, 2, 3, 4
     ), by_time as (
       insert into arrivals (bucket, seconds, source, message_type, ${COUNTS})
       select bucket, seconds, source, message_type, ${COUNTS} from taken

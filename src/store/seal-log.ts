@@ -12,6 +12,8 @@ export interface SealState {
   readonly logged: Positions;
   /** There are rows that changed and whose new state is not sealed. */
   readonly queued: boolean;
+  /** There are deliveries that are not sealed. */
+  readonly deliveriesQueued: boolean;
 }
 
 interface StateRow {
@@ -21,6 +23,7 @@ interface StateRow {
   readonly logged_from: number;
   readonly logged_to: number;
   readonly queued: boolean;
+  readonly deliveries_queued: boolean;
 }
 
 /** Reads how much is sealed. */
@@ -28,7 +31,7 @@ export async function readSealState(db: Db): Promise<SealState> {
   const { rows } = await sql<StateRow>`
     select size::float8, seal.first_position::float8 as sealed_from, seal.next_position::float8 as sealed_to,
       log.first_position::float8 as logged_from, log.next_position::float8 as logged_to,
-      exists (select from log_queue) as queued
+      exists (select from log_queue) as queued, exists (select from log_delivery_queue) as deliveries_queued
     from log_seal_state as seal cross join log_state as log`.execute(db);
   const [row] = rows;
   if (row === undefined) throw new TypeError('the table log_seal_state has no row');
@@ -37,6 +40,7 @@ export async function readSealState(db: Db): Promise<SealState> {
     sealed: { from: row.sealed_from, to: row.sealed_to },
     logged: { from: row.logged_from, to: row.logged_to },
     queued: row.queued,
+    deliveriesQueued: row.deliveries_queued,
   };
 }
 

@@ -57,9 +57,9 @@ const stateOf = (kind: StatementKind): RawBuilder<string> => {
   )})::text`;
 };
 
-/** The state of a row that is to be sealed. */
+/** What is to be sealed: the state of a row, or a tile of deliveries. */
 export interface Statement {
-  readonly kind: StatementKind;
+  readonly kind: StatementKind | 'deliveries';
   readonly key: string;
   readonly record: string;
 }
@@ -111,13 +111,14 @@ export async function addStatements(
   );
 }
 
+/** A sealed statement with its leaf. */
+export interface SealedStatement extends Statement {
+  readonly leaf: number;
+}
+
 /** Reads the sealed statements with leaves from one up to, and without, another. */
-export async function readStatements(
-  db: Db,
-  from: number,
-  to: number,
-): Promise<readonly (Statement & { readonly leaf: number })[]> {
-  const { rows } = await sql<Statement & { readonly leaf: number }>`
+export async function readStatements(db: Db, from: number, to: number): Promise<readonly SealedStatement[]> {
+  const { rows } = await sql<SealedStatement>`
     select leaf::float8, kind, key, record from log_statements
     where leaf >= ${from}::bigint and leaf < ${to}::bigint order by leaf`.execute(db);
   return rows;

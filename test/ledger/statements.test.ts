@@ -16,6 +16,7 @@ import { PARTITIONED } from '../../src/store/partitioned-tables.ts';
 import { discardQuarantined, insertQuarantine } from '../../src/store/quarantine.ts';
 import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { readSealState } from '../../src/store/seal-log.ts';
+import { deliverAndCount } from '../support/arrivals.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { freely } from '../support/tamper.ts';
 
@@ -165,8 +166,71 @@ describe('rows that may change', () => {
       expect.objectContaining({ state: 'ALTERED', subject: 'operation', leaves: [1, 2] }),
     );
   });
+});
 
-  it('are named when a change that is not allowed was sealed', async () => {
+describe('deliveries', () => {
+  const received = (hour: number) => new Date(Date.UTC(2026, 2, 1, hour));
+  const first = sql`(select min(delivery_id::text)::uuid from deliveries where received_at = '2026-03-01T09:00Z')`;
+
+  it('are sealed in tiles, also those of before the seal', async () => {
+    const before = (await verifyAll()).summary;
+    const messageType = 'AUDIT_LOG_ALL';
+    await deliverAndCount(test.db, { receivedAt: received(9), messageType, count: 300, events: 0 });
+    expect((await verifyAll()).summary.notSealedYet).toBe(before.notSealedYet + 300);
+    // A tile of 256, and one of the others.
+    expect(await sealAll()).toBe(before.size + 2);
+    const { summary } = await verifyAll();
+    expect(summary).toMatchObject({ intact: before.intact + 300, notSealedYet: before.notSealedYet });
+  });
+
+  it('are named when counts were changed so that they add up, when they were deleted and when inserted', async () => {
+    expect(
+      await tampered(
+        sql`update deliveries set expected_count = 1, duplicate_count = 1 where delivery_id = ${first}`,
+        sql`update deliveries set expected_count = 0, duplicate_count = 0 where duplicate_count = 1`,
+      ),
+    ).toMatchObject([{ state: 'ALTERED', subject: 'delivery' }]);
+    expect(
+      await tampered(
+        sql`create table kept as select * from deliveries where delivery_id = ${first};
+          delete from deliveries where delivery_id = ${first}`,
+        sql`insert into deliveries select * from kept; drop table kept`,
+      ),
+    ).toMatchObject([{ state: 'MISSING', subject: 'delivery' }]);
+    expect(
+      await tampered(
+        sql`insert into deliveries (delivery_id, received_at, body_bytes, record_count, expected_count, event_count,
+            duplicate_count, quarantined_count, source, message_type, origin, xid)
+          values ('6a5a4c7e-0000-4000-8000-00000000000f', '2026-03-01', 1, 0, 0, 0, 0, 0, 'x', 'AUDIT_LOG_ALL', 'webhook', '5')`,
+        sql`delete from deliveries where source = 'x'`,
+      ),
+    ).toMatchObject([{ state: 'INSERTED', subject: 'delivery', source: 'x' }]);
+  });
+
+  it('are expired where retention has dropped their month, and only there', async () => {
+    await recordEnded(service, {
+      operator: { name: 'xiq-sink', via: 'system' },
+      action: 'retention.drop',
+      subject: 'deliveries_2026_02',
+    });
+    await sealAll();
+    const drop = sql`create table kept as select * from deliveries where received_at = '2026-03-01T09:00Z';
+      delete from deliveries where received_at = '2026-03-01T09:00Z'`;
+    const undo = sql`insert into deliveries select * from kept; drop table kept`;
+    const states = (findings: readonly VerifyFinding[]) => new Set(findings.map(({ state }) => state));
+    expect(states(await tampered(drop, undo))).toEqual(new Set(['MISSING']));
+    await recordEnded(service, {
+      operator: { name: 'xiq-sink', via: 'system' },
+      action: 'retention.drop',
+      subject: 'deliveries_2026_03',
+    });
+    await sealAll();
+    expect(states(await tampered(drop, undo))).toEqual(new Set(['EXPIRED']));
+  });
+});
+
+describe('a change that is not allowed', () => {
+  it('is named also when it was sealed', async () => {
     await freely(test.db, async (trx) => {
       await sql`update operator_log set subject = 'nothing' where id = 1`.execute(trx);
       await sql`insert into log_queue (kind, key) values ('operation', '1')`.execute(trx);
