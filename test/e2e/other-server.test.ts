@@ -1,10 +1,15 @@
 import { execFile } from 'node:child_process';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
-import { debianProgram, hasDebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts';
+import {
+  backUpServer,
+  debianProgram,
+  hasDebianPostgres,
+  startDebianPostgres,
+} from '../support/debian-postgres.ts';
 import type { DebianPostgres } from '../support/debian-postgres.ts';
 import { auditRecord } from '../support/deliveries.ts';
 import { endOfProgram, runProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
@@ -110,6 +115,17 @@ async function countedOn(server: DebianPostgres): Promise<number> {
   return sums?.counted ?? 0;
 }
 
+/** How much is sealed. */
+async function sealedOn(
+  server: DebianPostgres,
+): Promise<{ readonly leaves: number; readonly events: number }> {
+  const [state] = await query<{ leaves: number; events: number }>(
+    databaseOn(server),
+    'select size::int as leaves, (next_position - first_position)::int as events from log_seal_state',
+  );
+  return state ?? { leaves: 0, events: 0 };
+}
+
 /** What each count says, which must all be the same. */
 async function countsOn(server: DebianPostgres, settings: Record<string, string>) {
   const [counts] = await query<Record<string, number | boolean>>(
@@ -213,6 +229,69 @@ describe.skipIf(!hasDebianPostgres)('on another server', () => {
     await rm(file);
     const right = await endOfProgram(settingsOn(second), 'doctor');
     expect(right.stdout.toString()).toMatch(/^ok +seal +\d+ leaves/m);
+  }, 240_000);
+
+  it('a restore to a point in time is recognised, and forwards what is stored from then on once', async () => {
+    const directory = await temporaryDirectory();
+    cleanUps.push(() => rm(directory, { recursive: true, force: true }));
+    // The server runs as another user.
+    await chmod(directory, 0o777);
+    const [archive, backup] = [path.join(directory, '%f'), path.join(directory, 'backup')];
+    const first = await startServer({
+      settings: { archive_mode: 'on', archive_command: `cp %p ${archive}` },
+    });
+    const { settingsOn, start, received } = await createInstallation(first);
+    const file = path.join(settingsOn(first).DATA_DIR, 'log-checkpoint');
+    const program = await start(first);
+    await send(program, 0, 30);
+    await backUpServer(first.port, backup);
+    await send(program, 30, 60);
+    await waitFor(async () => (await received()).length === 60 && (await countedOn(first)) === 60);
+    await query(first.url, "select pg_create_restore_point('noon')");
+    await send(program, 60, 90);
+    await waitFor(async () => (await sealedOn(first)).events === 90);
+    const { leaves } = await sealedOn(first);
+    // A checkpoint is signed every minute.
+    const seen = async () => Number((await readFile(file, 'utf8').catch(() => '')).split('\n')[1]);
+    await waitFor(async () => (await seen()) >= leaves, 120_000);
+    await program.end('SIGTERM');
+    expect(await received()).toEqual(numbers(90));
+    await query(first.url, 'select pg_switch_wal()');
+    await waitFor(async () => {
+      const [state] = await query<{ done: boolean }>(
+        first.url,
+        'select last_archived_wal >= pg_walfile_name(pg_switch_wal()) as done from pg_stat_archiver',
+      );
+      return state?.done === true;
+    });
+    await first.kill();
+
+    const second = await startServer({
+      backup,
+      files: { 'recovery.signal': '' },
+      settings: {
+        restore_command: `cp ${archive} %p`,
+        recovery_target_name: 'noon',
+        recovery_target_action: 'promote',
+      },
+    });
+    await waitFor(async () => {
+      const [state] = await query<{ done: boolean }>(second.url, 'select not pg_is_in_recovery() as done');
+      return state?.done === true;
+    });
+    const restored = await start(second);
+    await waitFor(() => restored.output().includes('The database is older than'));
+    await send(restored, 90, 120);
+    await waitFor(async () => new Set(await received()).size === 120 && (await countedOn(second)) === 90);
+    // The last batch before the point in time may be repeated.
+    const came = await received();
+    expect(came.slice(0, 90)).toEqual(numbers(90));
+    expect(came.length).toBeLessThanOrEqual(120 + 10);
+    expect(came.slice(-30)).toEqual(numbers(120).slice(90));
+    expect(await countsOn(second, settingsOn(second))).toEqual(allCounts(90));
+    const verified = await endOfProgram(settingsOn(second), 'verify');
+    expect(verified.stdout.toString()).toMatch(/ 0 ALTERED, 0 MISSING, 0 INSERTED/);
+    await restored.end('SIGTERM');
   }, 240_000);
 
   it('a promoted replica continues', async () => {

@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
-import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -28,6 +28,8 @@ interface ServerOptions {
   readonly files?: Readonly<Record<string, string>>;
   /** The port of a server to become a replica of. */
   readonly replicaOf?: number;
+  /** A folder with a base backup of a server, which becomes the data directory. */
+  readonly backup?: string;
 }
 
 const PASSWORD = 'password-of-postgres';
@@ -46,11 +48,24 @@ export const hasDebianPostgres = version !== undefined && existsSync(debianProgr
 const NOBODY = 65_534;
 const runAs = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 
+const connectionTo = (port: number) => `host=127.0.0.1 port=${port} user=postgres password=${PASSWORD}`;
+
+/** Takes a base backup of the server on a port. */
+export async function backUpServer(
+  port: number,
+  folder: string,
+  options: readonly string[] = [],
+): Promise<void> {
+  const args = ['-D', folder, '-d', connectionTo(port), '-X', 'stream', '-c', 'fast', ...options];
+  await run(debianProgram('pg_basebackup'), args, runAs);
+}
+
 /** Creates a server, or a replica of one, and starts it on a free port. */
 export async function startDebianPostgres({
   settings = {},
   files = {},
   replicaOf,
+  backup,
 }: ServerOptions = {}): Promise<DebianPostgres> {
   const home = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-debian-'));
   const data = path.join(home, 'data');
@@ -60,8 +75,8 @@ export async function startDebianPostgres({
   };
   await give(home, 0o700);
   const port = await freePort();
-  const primary = `host=127.0.0.1 port=${replicaOf} user=postgres password=${PASSWORD}`;
-  if (replicaOf === undefined) {
+  if (backup !== undefined) await rename(backup, data);
+  else if (replicaOf === undefined) {
     const passwordFile = path.join(home, 'password');
     await writeFile(passwordFile, PASSWORD);
     await give(passwordFile, 0o600);
@@ -80,11 +95,7 @@ export async function startDebianPostgres({
       runAs,
     );
   } else {
-    await run(
-      debianProgram('pg_basebackup'),
-      ['-D', data, '-d', primary, '-X', 'stream', '-R', '-c', 'fast'],
-      runAs,
-    );
+    await backUpServer(replicaOf, data, ['-R']);
   }
   for (const [name, content] of Object.entries(files)) {
     await writeFile(path.join(data, name), content);
@@ -95,7 +106,7 @@ export async function startDebianPostgres({
     port: String(port),
     unix_socket_directories: '',
     wal_level: 'replica',
-    ...(replicaOf === undefined ? {} : { primary_conninfo: primary }),
+    ...(replicaOf === undefined ? {} : { primary_conninfo: connectionTo(replicaOf) }),
     ...settings,
   };
   const args = Object.entries(given).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
