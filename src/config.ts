@@ -38,6 +38,8 @@ export interface Config {
   readonly dataDir: string;
   /** The file of the key that signs the checkpoints of the log. Undefined: one in `dataDir`. */
   readonly logKeyFile: string | undefined;
+  /** The file of the key that tells erased persons. */
+  readonly erasureKeyFile: string;
   /** Where checkpoints of the log are kept outside of the database. */
   readonly anchors: {
     readonly file: string | undefined;
@@ -128,6 +130,7 @@ export function loadConfig(
     queuePrefix: settings.QUEUE_PREFIX,
     dataDir: path.resolve(settings.DATA_DIR),
     logKeyFile: settings.LOG_KEY_FILE,
+    erasureKeyFile: settings.ERASURE_KEY_FILE ?? path.join(path.resolve(settings.DATA_DIR), 'erasure-key'),
     anchors: {
       file: settings.ANCHOR_FILE,
       url: settings.ANCHOR_URL,

@@ -11,6 +11,7 @@ import { defineDemo } from './demo/command.ts';
 import { defineDestinations } from './destinations/command.ts';
 import { defineDoctor } from './doctor/command.ts';
 import { defineEmulator } from './emulator.ts';
+import { defineErase } from './erase/command.ts';
 import { defineEvents } from './events/command.ts';
 import { defineExportProof } from './export-proof/command.ts';
 import { defineMigrate } from './migrate.ts';
@@ -91,6 +92,7 @@ export function defineProgram(env: Environment, reread: () => Environment = () =
   program.commandsGroup('Operate:');
   defineDoctor(program, settings);
   defineQuarantine(program, settings);
+  defineErase(program, settings);
   defineDestinations(program, settings);
   defineAlerts(program, settings);
   defineSources(program, settings);

@@ -58,6 +58,7 @@ const environmentSchema = z.object({
   QUEUE_PREFIX: queuePrefix.default('bull'),
   DATA_DIR: z.string().default('./data'),
   LOG_KEY_FILE: z.string().optional(),
+  ERASURE_KEY_FILE: z.string().optional(),
   ANCHOR_FILE: z.string().optional(),
   ANCHOR_URL: anchorUrl.optional(),
   TIMESTAMP_URL: baseUrl.optional(),

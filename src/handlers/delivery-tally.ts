@@ -13,6 +13,8 @@ export interface DeliveryTally {
   events: number;
   /** Those of them that are new rows. */
   written: number;
+  /** Events of erased persons, which are not among the others. */
+  refused: number;
   /** Parts that could not be read as events. */
   readonly setAside: SetAside[];
   /** Events that Postgres cannot store. */
@@ -21,12 +23,12 @@ export interface DeliveryTally {
 
 /** The tally of a delivery of which nothing has been stored yet. */
 export function openTally(delivery: ReadDelivery): DeliveryTally {
-  return { delivery, events: 0, written: 0, setAside: [], rejected: [] };
+  return { delivery, events: 0, written: 0, refused: 0, setAside: [], rejected: [] };
 }
 
 /** The delivery's own row, whose counts must add up, and its rows in quarantine. */
 export function closeTally(tally: DeliveryTally): { row: NewDelivery; quarantined: NewQuarantined[] } {
-  const { delivery, events, written, setAside, rejected } = tally;
+  const { delivery, events, written, refused, setAside, rejected } = tally;
   const { deliveryId, source, messageType, sentType, origin, secretForm, bodyBytes, recordCount } = delivery;
   const receivedAt = printIso(delivery.receivedAt);
   const allSetAside = [...setAside, ...rejected];
@@ -46,6 +48,7 @@ export function closeTally(tally: DeliveryTally): { row: NewDelivery; quarantine
       eventCount: written,
       duplicateCount: events - rejected.length - written,
       quarantinedCount: allSetAside.length,
+      refusedCount: refused,
     },
     quarantined: allSetAside.map(({ reason, content, encoding = null }, ordinal) => ({
       quarantineId: quarantineId(deliveryId, ordinal),

@@ -11,6 +11,7 @@ import { summarize } from './delivery-tally.ts';
 import { FAILURE_RULES } from './failure-rules.ts';
 import { GaveUpError, kindOf, MIN_PAUSE_MS, pause, runTransaction } from './run-transaction.ts';
 import type { TransactionContext } from './run-transaction.ts';
+import { createRefusalReader, type RefusalReader } from './refusals.ts';
 import { copyBatch, storeDeliveries } from './store-deliveries.ts';
 
 /** Called after every transaction with the rows of the deliveries that it stored, and its duration. */
@@ -21,6 +22,14 @@ export interface StoringContext extends TransactionContext {
   /** Without it, COPY is not tried. */
   readonly copying?: CopyPace;
   readonly onStored?: OnStored | undefined;
+  /** Whose records are not stored. */
+  readonly refusals?: RefusalReader;
+}
+
+/** The options of storing batches. */
+export interface BatchStoreOptions extends Pick<StoringContext, 'onStored' | 'onWaiting'> {
+  /** The file of the key that tells erased persons. Without it, nothing is stored once somebody was erased. */
+  readonly erasureKeyFile?: string | undefined;
 }
 
 /**
@@ -40,11 +49,15 @@ export function createBatchStore(
   db: Db,
   logger: Logger,
   giveUp: AbortSignal,
-  { onStored, onWaiting }: Pick<StoringContext, 'onStored' | 'onWaiting'> = {},
+  { onStored, onWaiting, erasureKeyFile }: BatchStoreOptions = {},
 ): StoreBatch {
   const copying = createCopyPace();
+  const refusals = createRefusalReader(erasureKeyFile);
   const storeBatches = async (batches: readonly (readonly ReadDelivery[])[]) => {
-    const rows = await storeGroup({ db, logger, giveUp, onStored, onWaiting, copying }, batches.flat());
+    const rows = await storeGroup(
+      { db, logger, giveUp, onStored, onWaiting, copying, refusals },
+      batches.flat(),
+    );
     return new Map(rows.map((row) => [row.deliveryId, row]));
   };
   const transactions = createGroupCommit(storeBatches, TRANSACTION_BOUNDS);
@@ -120,11 +133,13 @@ async function storeTogether(
   const began = performance.now();
   const rows = await runTransaction(
     context,
-    (trx, isolate) => storeDeliveries(trx, deliveries, isolate),
+    async (trx, isolate) => storeDeliveries(trx, deliveries, isolate, await context.refusals?.read(trx)),
     () => tryCopying(context, deliveries),
   );
   const ms = performance.now() - began;
   context.onStored?.(rows, ms / 1000);
+  const refused = rows.reduce((sum, { refusedCount }) => sum + refusedCount, 0);
+  if (refused > 0) context.logger.info({ refused }, 'records of erased persons were not stored again');
   context.logger.debug({ ...summarize(rows), ms: Math.round(ms) }, 'transaction committed');
   return rows;
 }
@@ -160,13 +175,13 @@ function createCopyPace(): CopyPace {
 
 /** Stores deliveries by COPY, if that is due and possible. Throws as any transaction does. */
 async function tryCopying(
-  { db, copying }: StoringContext,
+  { db, copying, refusals }: StoringContext,
   deliveries: readonly ReadDelivery[],
 ): Promise<readonly NewDelivery[] | undefined> {
   if (copying?.isDue() !== true) return undefined;
   let rows: readonly NewDelivery[] | undefined;
   try {
-    rows = await copyBatch(db, deliveries);
+    rows = await copyBatch(db, deliveries, await refusals?.read(db));
     return rows;
   } finally {
     copying.ended(rows !== undefined);

@@ -17,6 +17,7 @@ import { convertDelivery } from './delivery-to-events.ts';
 import type { DeliveryPart } from './delivery-to-events.ts';
 import { closeTally, openTally } from './delivery-tally.ts';
 import type { DeliveryTally } from './delivery-tally.ts';
+import type { Refusals } from './refusals.ts';
 
 /**
  * One statement inserts at most so many rows, or so many characters of payload, so that a large delivery neither needs
@@ -42,16 +43,17 @@ type Insert = (trx: Trx, messageType: MessageType, rows: readonly EventRow[]) =>
 /**
  * Writes deliveries and their events within a transaction; a delivery that is already stored is skipped. With
  * `isolate`, rows that Postgres cannot store are quarantined. Without, such a row fails the transaction, which saves
- * the savepoints in all but the rarest batch. Returns the rows of the deliveries that were not stored before.
+ * the savepoints in all but the rarest batch. Events of erased persons are left out. Returns the rows of the deliveries that were not stored before.
  */
 export async function storeDeliveries(
   trx: Trx,
   batch: readonly ReadDelivery[],
   isolate: boolean,
+  refusals?: Refusals,
 ): Promise<readonly NewDelivery[]> {
   await beginStoring(trx);
   const tallies = await openTallies(trx, batch);
-  await insertAllEvents(trx, tallies, isolate ? insertIsolating : insertTogether);
+  await insertAllEvents(trx, tallies, isolate ? insertIsolating : insertTogether, refusals);
   const rows: NewDelivery[] = [];
   const quarantined: NewQuarantined[] = [];
   const stretch = createStretch();
@@ -74,6 +76,7 @@ export async function storeDeliveries(
 export async function copyBatch(
   db: Db,
   batch: readonly ReadDelivery[],
+  refusals?: Refusals,
 ): Promise<readonly NewDelivery[] | undefined> {
   const tallies = new Map(batch.map((delivery) => [delivery.deliveryId, openTally(delivery)]));
   const lines = new Map<MessageType, CopyLines>();
@@ -85,6 +88,10 @@ export async function copyBatch(
     if (delivery.packed !== undefined) return undefined;
     for (const part of convertDelivery(delivery)) {
       if ('setAside' in part) return undefined;
+      if (refusals?.refuses(part.event) === true) {
+        tally.refused += 1;
+        continue;
+      }
       const line = eventLine(part.event);
       characters += line.length;
       if (characters > MAX_COPY_CHARACTERS) return undefined;
@@ -121,6 +128,7 @@ async function insertAllEvents(
   trx: Trx,
   tallies: ReadonlyMap<string, DeliveryTally>,
   insert: Insert,
+  refusals: Refusals | undefined,
 ): Promise<void> {
   let slice: EventRow[] = [];
   let characters = 0;
@@ -137,7 +145,9 @@ async function insertAllEvents(
   const stretch = createStretch();
   async function take(tally: DeliveryTally, parts: Iterable<DeliveryPart>): Promise<void> {
     for (const part of parts) {
-      if ('event' in part) {
+      if ('event' in part && refusals?.refuses(part.event) === true) {
+        tally.refused += 1;
+      } else if ('event' in part) {
         tally.events += 1;
         slice.push(part.event);
         characters += part.event.payload.length;

@@ -2,7 +2,7 @@ import type { StatementKind } from '../store/statements.ts';
 
 /** A difference, or a row that is gone for a reason on record. */
 export interface VerifyFinding {
-  readonly state: 'ALTERED' | 'MISSING' | 'INSERTED' | 'EXPIRED';
+  readonly state: 'ALTERED' | 'MISSING' | 'INSERTED' | 'EXPIRED' | 'ERASED';
   /** The row, or what else differs: leaves of the tree, a checkpoint, a file of an exported proof. */
   readonly subject:
     | 'event'

@@ -6,17 +6,18 @@ import {
   findMiscounted,
   findStrayEvents,
   readDroppedMonths,
+  readErasedLeaves,
   readLeafHashes,
   readRuns,
 } from '../store/read-seals.ts';
-import type { DroppedMonth, SealRun } from '../store/read-seals.ts';
+import type { SealRun } from '../store/read-seals.ts';
 import { positionSince } from '../store/read-log.ts';
 import { findStrayDeliveries, type DeliveryFilter } from '../store/sealed-deliveries.ts';
 import type { Positions } from '../store/sealed-rows.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import type { VerifyFinding } from './finding.ts';
 import { TILE_WIDTH } from './merkle-tree.ts';
-import { checkEvents, type Leaves, type RowChoice, type RowResult } from './verify-rows.ts';
+import { checkEvents, type GoneReasons, type Leaves, type RowChoice, type RowResult } from './verify-rows.ts';
 import { checkStatements, compareStated } from './verify-statements.ts';
 import { createTreeCheck } from './verify-tree.ts';
 
@@ -38,6 +39,7 @@ export interface VerifySummary {
   readonly size: number;
   readonly intact: number;
   readonly expired: number;
+  readonly erased: number;
   readonly altered: number;
   readonly missing: number;
   readonly inserted: number;
@@ -67,16 +69,16 @@ export async function verifyLog(
   onLeaves: (done: number) => void,
 ): Promise<VerifySummary> {
   const { size, sealed, logged } = await readSealState(db);
-  const counts = { intact: 0, EXPIRED: 0, ALTERED: 0, MISSING: 0, INSERTED: 0 };
+  const counts = { intact: 0, EXPIRED: 0, ERASED: 0, ALTERED: 0, MISSING: 0, INSERTED: 0 };
   const report = (finding: VerifyFinding) => {
     counts[finding.state] += 1;
     onFinding(finding);
   };
   const tree = createTreeCheck(db, size, options.anchors, report);
   const choice = { ...options, positions: await positionsOf(db, options) };
-  const dropped = await readDroppedMonths(db);
+  const reasons = { dropped: await readDroppedMonths(db), erased: await readErasedLeaves(db) };
   for await (const { chunk, rows } of ahead(chunksOf(await readRuns(db), size, report), (chunk) =>
-    checkChunk(db, chunk, choice, dropped),
+    checkChunk(db, chunk, choice, reasons),
   )) {
     counts.intact += rows.intact;
     for (const finding of rows.findings) report(finding);
@@ -90,6 +92,7 @@ export async function verifyLog(
     size,
     intact: counts.intact,
     expired: counts.EXPIRED,
+    erased: counts.ERASED,
     altered: counts.ALTERED,
     missing: counts.MISSING,
     inserted: counts.INSERTED,
@@ -137,10 +140,10 @@ async function checkChunk(
   db: Db,
   { of, ...leaves }: Chunk,
   choice: RowChoice & DeliveryFilter,
-  dropped: readonly DroppedMonth[],
+  reasons: GoneReasons,
 ): Promise<RowResult> {
   if (of === 'statements') return checkStatements(db, leaves, choice);
-  if (of !== undefined) return checkEvents(db, { ...leaves, ...of }, choice, dropped);
+  if (of !== undefined) return checkEvents(db, { ...leaves, ...of }, choice, reasons);
   const { leaf, count } = leaves;
   return { leaves: await readLeafHashes(db, leaf, leaf + count), intact: 0, findings: [] };
 }

@@ -1,5 +1,5 @@
 import type { Db, Trx } from '../store/database.ts';
-import { readLeafHashes, readSalts, type DroppedMonth } from '../store/read-seals.ts';
+import { readLeafHashes, readSalts, type DroppedMonth, type ErasedLeaves } from '../store/read-seals.ts';
 import { hashEvents, readingSealed, readSealedEvents } from '../store/sealed-rows.ts';
 import type { EventHashes, Positions, SealedEvent } from '../store/sealed-rows.ts';
 import type { VerifyFinding } from './finding.ts';
@@ -34,12 +34,18 @@ export interface RowChoice {
 
 const SALT_BYTES = 16;
 
-/** Compares events with their leaves. Months that retention has dropped explain missing rows. */
+/** What explains that rows are gone. */
+export interface GoneReasons {
+  readonly dropped: readonly DroppedMonth[];
+  readonly erased: readonly ErasedLeaves[];
+}
+
+/** Compares events with their leaves. Retention and erasures explain missing rows. */
 export async function checkEvents(
   db: Db,
   { leaf, count, position }: EventLeaves,
   choice: RowChoice,
-  dropped: readonly DroppedMonth[],
+  reasons: GoneReasons,
 ): Promise<RowResult> {
   return readingSealed(db, async (trx) => {
     const leaves = await readLeafHashes(trx, leaf, leaf + count);
@@ -57,10 +63,11 @@ export async function checkEvents(
     const different = new Set(found.positions.filter(isDifferent));
     const lost = choice.source === undefined ? without(from, to, found.positions) : [];
     const leafOf = (at: number) => leaf + at - position;
+    const saltOf = (at: number) => salts.subarray((at - from) * SALT_BYTES, (at - from + 1) * SALT_BYTES);
     const rows = await readDifferent(trx, different, choice.source);
     const findings = [
       ...lost.map((at) => lostEntry(at, leafOf(at))),
-      ...rows.map((row) => explain(row, leafOf(row.position), dropped)),
+      ...rows.map((row) => explain(row, leafOf(row.position), saltOf(row.position), reasons)),
     ];
     return { leaves, intact: found.positions.length - different.size, findings };
   });
@@ -112,19 +119,26 @@ const lostEntry = (position: number, leaf: number): VerifyFinding => ({
 function explain(
   { record, position, eventId, occurredAt, source, messageType }: SealedEvent,
   leaf: number,
-  dropped: readonly DroppedMonth[],
+  salt: Buffer,
+  { dropped, erased }: GoneReasons,
 ): VerifyFinding {
   const event = {
     subject: 'event',
     position,
-    eventId,
-    occurredAt,
+    ...(eventId !== null && { eventId }),
+    ...(occurredAt !== null && { occurredAt }),
     source,
     leaves: [leaf, leaf + 1],
   } as const;
   if (record !== null) return { state: 'ALTERED', detail: 'the row differs from its leaf', ...event };
+  const by = erased.find(({ from, to }) => from <= leaf && leaf < to);
+  // Who only claims an erasure has not deleted the salt, with which a guess of the row could be confirmed.
+  if (by !== undefined && eventId === null && salt.every((byte) => byte === 0)) {
+    return { state: 'ERASED', detail: `erased lawfully: erasure ${by.erasure}`, ...event };
+  }
   const month = dropped.find(
-    (one) => one.messageType === messageType && one.from <= occurredAt && occurredAt < one.to,
+    (one) =>
+      one.messageType === messageType && occurredAt !== null && one.from <= occurredAt && occurredAt < one.to,
   );
   return month === undefined
     ? { state: 'MISSING', detail: 'the row is gone', ...event }

@@ -40,7 +40,7 @@ export function startAlerting(
     observation.onAlert(rule);
     logger.warn({ rule }, `rule ${rule} raised an alert`);
   });
-  const store = createRecordStore(db, logger, stopping.signal);
+  const store = createRecordStore(db, logger, stopping.signal, config);
   let settled: LiveSettings['config']['rules'] | undefined;
   const work = async () => {
     const { rules } = config;

@@ -43,8 +43,8 @@ function anchorsOf({ file, url, timestampUrl, witnesses }: Config['anchors'], db
 }
 
 /** The anchor that stores checkpoints as events, which are forwarded. */
-function createEventAnchor(db: Db, logger: Logger): Anchor {
-  const store = createRecordStore(db, logger, new AbortController().signal);
+function createEventAnchor(db: Db, logger: Logger, config: Pick<Config, 'erasureKeyFile'>): Anchor {
+  const store = createRecordStore(db, logger, new AbortController().signal, config);
   const kind = { messageType: 'OTHER', sentType: OWN_TYPES.checkpoint, origin: 'xiq-sink' } as const;
   return eventAnchor((record) => store({ source: SOURCE, ...kind, records: [record] }));
 }
@@ -62,7 +62,7 @@ export function startAnchoring(
 ): void {
   const { config } = live;
   const places = anchorsOf(config.anchors, db);
-  const events = createEventAnchor(db, logger);
+  const events = createEventAnchor(db, logger, config);
   const onFailure = (anchor: string, error: unknown) =>
     logger.warn({ anchor }, `the checkpoint was not kept elsewhere: ${describeError(error)}`);
   const file = path.join(config.dataDir, SEEN_FILE);

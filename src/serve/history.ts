@@ -7,7 +7,7 @@ import { createCloudClient } from '../cloud/client.ts';
 import type { CloudClient } from '../cloud/client.ts';
 import type { SourceConfig } from '../config.ts';
 import { describeError } from '../errors.ts';
-import type { OnStored } from '../handlers/store-batch.ts';
+import type { BatchStoreOptions } from '../handlers/store-batch.ts';
 import { createCallBudget } from '../history/call-budget.ts';
 import type { HistoryContext } from '../history/compare-history.ts';
 import { recordCoverage } from '../history/coverage.ts';
@@ -32,9 +32,9 @@ export function createMissingStore(
   db: Db,
   logger: Logger,
   giveUp: AbortSignal,
-  onStored?: OnStored,
+  options: BatchStoreOptions = {},
 ): HistoryContext['storeMissing'] {
-  const store = createRecordStore(db, logger, giveUp, onStored);
+  const store = createRecordStore(db, logger, giveUp, options);
   return (source, messageType, records) => store({ source, messageType, records, origin: 'backfill' });
 }
 
@@ -69,9 +69,10 @@ export function startHistorySweep(
   const { signal } = stopping;
   const db = openStoringDatabase(databaseUrl, logLostConnections(logger));
   started.defer(closing(logger, 'database of the history', () => db.destroy()));
-  const storeMissing = createMissingStore(db, logger, signal, (rows, seconds) =>
-    observation.onStored(sumStored(rows), seconds),
-  );
+  const storeMissing = createMissingStore(db, logger, signal, {
+    onStored: (rows, seconds) => observation.onStored(sumStored(rows), seconds),
+    erasureKeyFile: config.erasureKeyFile,
+  });
   const { toleranceMs } = config.history;
   const onCompared = recordCoverage(db);
   const context = { db, clock: systemClock, toleranceMs, storeMissing, onCompared, signal };

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import type { MessageType, Origin } from '../domain.ts';
-import { createBatchStore } from '../handlers/store-batch.ts';
-import type { OnStored } from '../handlers/store-batch.ts';
+import { createBatchStore, type BatchStoreOptions } from '../handlers/store-batch.ts';
 import { newDeliveryId } from '../queue/delivery-batch.ts';
 import type { Db } from '../store/database.ts';
 
@@ -19,9 +18,9 @@ export function createRecordStore(
   db: Db,
   logger: Logger,
   giveUp: AbortSignal,
-  onStored?: OnStored,
+  options: BatchStoreOptions,
 ): (given: OwnRecords) => Promise<void> {
-  const store = createBatchStore(db, logger, giveUp, { onStored });
+  const store = createBatchStore(db, logger, giveUp, options);
   return async ({ records, ...given }) => {
     const receivedAt = Date.now();
     const text = JSON.stringify(records);

@@ -63,7 +63,7 @@ export async function startStoring(
 /** Each lane has its own transactions, on connections of its own: none waits for those of the other. */
 function startWorker(
   lane: Lane,
-  { databaseUrl, queueLocation, observation, logger }: StoringOptions,
+  { config, databaseUrl, queueLocation, observation, logger }: StoringOptions,
   started: AsyncDisposableStack,
 ): DeliveryWorker {
   const isBulk = lane === 'bulk';
@@ -77,7 +77,11 @@ function startWorker(
   };
   observation.addPool(isBulk ? 'storing (bulk)' : 'storing', () => checkDatabase(db), started);
   const onWaiting = isBulk ? undefined : (reason: string) => storing.waiting(reason);
-  const store = createBatchStore(db, logger, giveUp.signal, { onStored, onWaiting });
+  const store = createBatchStore(db, logger, giveUp.signal, {
+    onStored,
+    onWaiting,
+    erasureKeyFile: config.erasureKeyFile,
+  });
   const storeTraced: StoreBatch =
     traces === undefined ? store : (batch) => traces.store(batch.deliveries, () => store(batch));
   // Readiness follows ordinary deliveries: a transaction of the bulk lane may take long without anything being wrong.

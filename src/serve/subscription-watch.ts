@@ -34,7 +34,7 @@ export async function startSubscriptionWatch(
   let watched: readonly SourceConfig[] | undefined;
   let watch: SubscriptionWatch | undefined;
   const oneAtATime = pLimit(1);
-  const store = createRecordStore(db, logger, new AbortController().signal);
+  const store = createRecordStore(db, logger, new AbortController().signal, config);
   const recordDoubts = createDoubtRecorder(db, logger, (source, begun) =>
     store({
       source,

@@ -22,6 +22,8 @@ export interface NewDelivery {
   readonly eventCount: number;
   readonly duplicateCount: number;
   readonly quarantinedCount: number;
+  /** Records of erased persons, which are not stored again and not expected. */
+  readonly refusedCount: number;
 }
 
 /**
@@ -56,6 +58,7 @@ const COLUMNS: readonly Column<NewDelivery>[] = [
   { name: 'event_count', type: 'integer', value: (row) => row.eventCount },
   { name: 'duplicate_count', type: 'integer', value: (row) => row.duplicateCount },
   { name: 'quarantined_count', type: 'integer', value: (row) => row.quarantinedCount },
+  { name: 'refused_count', type: 'integer', value: (row) => row.refusedCount },
   { name: 'sent_type', type: 'text', value: (row) => row.sentType ?? null },
 ];
 

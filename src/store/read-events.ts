@@ -35,7 +35,8 @@ export async function readStretch(
   if (last === undefined) return { events: [], end: undefined, isFull: false };
   const { messageTypes = [], source } = filter;
   const wanted = entries.filter(
-    (entry) =>
+    (entry): entry is StoredEntry =>
+      entry.occurredAt !== null &&
       (messageTypes.length === 0 || messageTypes.includes(entry.messageType)) &&
       (source === undefined || source === entry.source) &&
       isInScope(scope, entry.source),
@@ -47,10 +48,15 @@ export async function readStretch(
   return { events: toEvents(inOrder), end: last.position + 1, isFull: entries.length === limit };
 }
 
+/** An entry whose event was not erased. */
+interface StoredEntry extends LogEntry {
+  readonly occurredAt: string;
+}
+
 async function readRows(
   db: Db,
   query: FamilyQuery,
-  entries: readonly LogEntry[],
+  entries: readonly StoredEntry[],
   filter: EventFilter,
 ): Promise<readonly StoredRow[]> {
   const ofFamily = entries.filter(({ messageType }) => FAMILY_OF[messageType] === query.family);

@@ -8,9 +8,9 @@ export interface LogEntry {
   readonly position: number;
   readonly source: string;
   readonly messageType: MessageType;
-  /** As Postgres prints it, with every digit. */
-  readonly occurredAt: string;
-  readonly eventId: string;
+  /** As Postgres prints it, with every digit; null when the event was erased. */
+  readonly occurredAt: string | null;
+  readonly eventId: string | null;
 }
 
 /** The positions that the log has: from the first one up to, and without, the next one. */
@@ -103,8 +103,8 @@ const tileOf = (position: number) => Math.floor(position / TILE_ENTRIES);
 interface PieceRow {
   readonly first: number;
   readonly kinds: readonly number[];
-  readonly occurredAt: readonly string[];
-  readonly eventIds: readonly string[];
+  readonly occurredAt: readonly (string | null)[];
+  readonly eventIds: readonly (string | null)[];
 }
 
 function* zip({ first, kinds, occurredAt, eventIds }: PieceRow, known: Kinds): Generator<LogEntry> {

@@ -89,6 +89,25 @@ export async function readDroppedMonths(db: Db): Promise<readonly DroppedMonth[]
   return rows;
 }
 
+/** Consecutive leaves whose rows and salts were deleted lawfully. */
+export interface ErasedLeaves {
+  /** Id of the erasure. */
+  readonly erasure: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Reads which leaves were erased, in their order. Erasures that nobody queued to be sealed count for nothing. */
+export async function readErasedLeaves(db: Db): Promise<readonly ErasedLeaves[]> {
+  const { rows } = await sql<ErasedLeaves>`
+    select id::text as erasure, lower(range)::float8 as from, upper(range)::float8 as to
+    from erasures, unnest(leaves) as range
+    where exists (select from log_statements where kind = 'erasure' and key = erasures.id::text)
+      or exists (select from log_queue where kind = 'erasure' and key = erasures.id::text)
+    order by range`.execute(db);
+  return rows;
+}
+
 /** Which rows to look at: those received in a time range, of the sources in the scope. */
 export interface RowFilter {
   readonly since?: Date | undefined;
@@ -167,8 +186,8 @@ export interface MiscountedDelivery {
 }
 
 /**
- * Compares the counts of deliveries with each other and with the rows of their events. Fewer rows than counted are no
- * difference where retention has dropped events of the type since.
+ * Compares the counts of deliveries with each other and with the rows of their events, erased ones included. Fewer rows than
+ * counted are no difference where retention has dropped events of the type since.
  */
 export async function findMiscounted(
   db: Db,
@@ -183,10 +202,14 @@ export async function findMiscounted(
     from deliveries left join (
       select delivery_id, count(*) as found from (${sql.join(events, sql` union all `)}) as events group by delivery_id
     ) as counted using (delivery_id)
+    left join (
+      select key::uuid as delivery_id, sum(value::int) as erased
+      from erasures, jsonb_each_text(erasures.deliveries) group by key
+    ) as erasures using (delivery_id)
     where ${received(filter)} and ${inScope(scope)} and (
       expected_count <> event_count + duplicate_count + quarantined_count
-      or coalesce(found, 0) > event_count
-      or coalesce(found, 0) < event_count and not exists (
+      or coalesce(found, 0) + coalesce(erased, 0) > event_count
+      or coalesce(found, 0) + coalesce(erased, 0) < event_count and not exists (
         select from gaps where reason = 'retention' and gaps.message_type = deliveries.message_type
           and (origin = 'backfill' or received_at < ended_at + interval '31 days')))
     order by received_at`.execute(db);

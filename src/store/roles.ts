@@ -68,7 +68,7 @@ export async function checkReader(db: Db): Promise<void> {
 const GRANT_LOCK = 0x78697167;
 
 /**
- * Gives the role that is logged in the rights on every table that the owner kept for itself: a table
+ * Gives the role that is logged in the rights on every table and function that the owner kept for itself: a table
  * that nobody may update has lost that right there, too. Grants only what is missing.
  */
 export async function grantToService(db: Db): Promise<void> {
@@ -96,6 +96,11 @@ const missingGrants = sql<{ statement: string }>`
         and not has_sequence_privilege(session_user, oid, privilege_type)
       else privilege_type in ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
         and not has_table_privilege(session_user, oid, privilege_type) end
+  union all
+  select format('grant execute on function %s to %I', oid::regprocedure, session_user)
+    from pg_proc
+    where session_user <> current_user and pronamespace = 'public'::regnamespace and proowner = quote_ident(current_user)::regrole
+      and not has_function_privilege(session_user, oid, 'execute')
   union all
   select format('grant %s (%I) on %s to %I', privilege_type, attname, attrelid::regclass, session_user)
     from owned join pg_attribute on attrelid = owned.oid, aclexplode(attacl)

@@ -11,7 +11,7 @@ const DELIVERIES_VERSION = 1;
 /** Not among them: `xid` and `era`, which belong to the server. */
 const COLUMNS =
   `delivery_id source message_type sent_type received_at origin secret_form body_bytes record_count
-  expected_count event_count duplicate_count quarantined_count`.split(/\s+/);
+  expected_count event_count duplicate_count quarantined_count refused_count`.split(/\s+/);
 
 /** The hash of a delivery: SHA-256 of its columns as a JSON array. Null if the row is gone. */
 const HASH: RawBuilder<string | null> = sql<string | null>`

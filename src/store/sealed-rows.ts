@@ -133,8 +133,9 @@ export async function hashEvents(
 /** An event of the log with the sealed form of its row. */
 export interface SealedEvent {
   readonly position: number;
-  readonly eventId: string;
-  readonly occurredAt: Date;
+  /** Null: the event was erased. */
+  readonly eventId: string | null;
+  readonly occurredAt: Date | null;
   readonly source: string;
   readonly messageType: MessageType;
   /** Null: the row is gone. */

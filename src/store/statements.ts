@@ -2,7 +2,7 @@ import { sql, type RawBuilder } from 'kysely';
 import type { Db, Trx } from './database.ts';
 
 /** Rows that may change: each of their states is sealed as a statement. */
-export const STATEMENT_KINDS = ['operation', 'quarantined item', 'gap'] as const;
+export const STATEMENT_KINDS = ['operation', 'quarantined item', 'gap', 'erasure'] as const;
 
 export type StatementKind = (typeof STATEMENT_KINDS)[number];
 
@@ -42,6 +42,13 @@ const TABLES: Readonly<Record<StatementKind, StatedTable>> = {
     lasting: ['id', 'source', 'message_type', 'began_at', 'reason', 'recorded_at'],
     once: [],
     changing: ['ended_at', 'detail'],
+  },
+  erasure: {
+    table: 'erasures',
+    key: 'id',
+    lasting: `id erased_at operator reason event_count item_count operation_count leaves deliveries`.split(' '),
+    once: [],
+    changing: [],
   },
 };
 

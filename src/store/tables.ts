@@ -20,6 +20,7 @@ export const OPERATOR_ACTIONS = [
   'events.export',
   'proof.export',
   'events.backfill',
+  'events.erase',
   'sql.query',
   'timeline.read',
   'quarantine.replay',

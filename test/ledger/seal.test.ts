@@ -244,7 +244,7 @@ describe('verify', () => {
     const run = (...args: string[]) =>
       endOfProgram({ DATABASE_URL: test.databaseUrl, DATA_DIR: directory }, 'verify', ...args);
     const good = await run('--against', file);
-    expect(good.stdout.toString()).toContain(`${STORED} intact, 0 expired, 0 ALTERED`);
+    expect(good.stdout.toString()).toContain(`${STORED} intact, 0 expired, 0 erased, 0 ALTERED`);
     expect(good.stdout.toString()).toContain('agrees with 1 of 1 anchor');
     expect(good.code).toBe(0);
     await tampered(sql`delete from audit_events where event_id = ${oneAudit}`, async () => {

@@ -217,6 +217,7 @@ test('a delivery is stored once, whether its month is known or not', async () =>
           eventCount: 0,
           duplicateCount: 0,
           quarantinedCount: 0,
+          refusedCount: 0,
         },
       ]),
     );

@@ -82,7 +82,7 @@ export async function backfill(
   const results: Sums[] = [];
   await withStore(config, logger, async ({ db }) => {
     const { sources } = joinSources(await readSecrets(config), await readStoredSources(db), config);
-    const storeMissing = withPauses(createMissingStore(db, logger, signal), signal);
+    const storeMissing = withPauses(createMissingStore(db, logger, signal, config), signal);
     const { toleranceMs } = config.history;
     const { isDryRun } = chosen;
     const onCompared = recordCoverage(db);

@@ -83,7 +83,7 @@ async function prepareTarget({ to, databaseUrl, logger }: Move): Promise<void> {
 const NO_PROGRESS_MS = 30_000;
 
 /** Stores the deliveries of the embedded queue. Those of the spool stay there, and go into the new queue. */
-async function drainQueue({ databaseUrl, db }: CommandStore, { logger, signal }: Move): Promise<void> {
+async function drainQueue({ databaseUrl, db }: CommandStore, { from, logger, signal }: Move): Promise<void> {
   await using opened = new AsyncDisposableStack();
   const location = { kind: 'postgres', databaseUrl } as const;
   const queue = opened.adopt(openBatchQueue(location, logger), (one) => one.close());
@@ -94,7 +94,7 @@ async function drainQueue({ databaseUrl, db }: CommandStore, { logger, signal }:
   };
   let jobs = await count();
   if (jobs === 0) return;
-  const worker = startDeliveryWorker(location, createBatchStore(db, logger, giveUp.signal), logger);
+  const worker = startDeliveryWorker(location, createBatchStore(db, logger, giveUp.signal, from), logger);
   opened.defer(async () => {
     giveUp.abort();
     await worker.close();

@@ -114,11 +114,11 @@ function lineOf({ state, subject, detail, ...finding }: VerifyFinding): string {
 }
 
 function printSummary(summary: VerifySummary, anchors: number): void {
-  const { size, intact, expired, altered, missing, inserted, notSealedYet, anchoredSize } = summary;
+  const { size, intact, expired, erased, altered, missing, inserted, notSealedYet, anchoredSize } = summary;
   const since =
     summary.sealedSince === undefined ? '' : `, the first of ${summary.sealedSince.toISOString()}`;
   print(
-    `${formatCount(intact)} intact, ${formatCount(expired)} expired, ${formatCount(altered)} ALTERED, ${formatCount(missing)} MISSING, ${formatCount(inserted)} INSERTED, ${formatCount(notSealedYet)} NOT SEALED YET`,
+    `${formatCount(intact)} intact, ${formatCount(expired)} expired, ${formatCount(erased)} erased, ${formatCount(altered)} ALTERED, ${formatCount(missing)} MISSING, ${formatCount(inserted)} INSERTED, ${formatCount(notSealedYet)} NOT SEALED YET`,
   );
   print(
     `The tree has ${countOf(size, 'leaf', 'leaves')} and agrees with ${countOf(summary.checkpoints, 'checkpoint')}${since}.`,

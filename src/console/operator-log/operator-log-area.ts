@@ -63,6 +63,7 @@ const WORDS: Readonly<Record<OperatorActionName, string>> = {
   'events.export': 'exported events',
   'proof.export': 'exported events with their proof',
   'events.backfill': 'fetched missing events from the cloud',
+  'events.erase': 'erased events',
   'sql.query': 'ran an SQL statement',
   'timeline.read': 'looked at the timeline of a user or client',
   'quarantine.replay': 'replayed quarantined items',

@@ -1,0 +1,76 @@
+import { InvalidArgumentError, type Command } from '@commander-js/extra-typings';
+import { UsageError } from '../../errors.ts';
+import { defineCommand, macAddress, wholeNumber } from '../shared/options.ts';
+import { runOnStore, type Settings } from '../shared/run-on-store.ts';
+
+/** The command `erase`. */
+export function defineErase(program: Command, settings: Settings): void {
+  defineCommand(program, 'erase', 'delete all events of a person for good, as the law may require', [
+    'xiq-sink erase --user jane@example.com --client-mac 0011.2233.4455 --dry-run',
+    'xiq-sink erase --user jane@example.com --reason "request 17 of the data protection officer"',
+    'xiq-sink erase --event 0b8e4f8e-6d0a-8a3f-9c4e-2f6d1f0a7b11 --reason "court order 3" --yes',
+  ])
+    .option('--user <name>', 'user name or e-mail address; repeat the option for several', listOf(filled))
+    .option('--client-mac <address>', 'MAC address of a client, in any notation', listOf(macAddress))
+    .option('--phone <number>', 'phone number, in any notation', listOf(phoneNumber))
+    .option('--event <id>', 'id of an event', listOf(eventId))
+    .option('--reason <text>', 'why; it is recorded and sealed, and must not name the person', filled)
+    .option('--dry-run', 'only list what would be erased')
+    .option('--yes', 'erase without a question')
+    .option(
+      '--backups-kept <days>',
+      'for how many days backups are kept: says when none contains it any more',
+      wholeNumber,
+    )
+    .option('--suggest', 'instead: list the clients whose data the cloud has deleted, and of whom there are events')
+    .addHelpText('after', '\nDocumentation: docs/erasure.md.')
+    .action(async ({ user = [], clientMac = [], phone = [], event = [], ...options }) => {
+      const { erase, suggest } = await import('./erase.ts');
+      if (options.suggest === true) return runOnStore(settings, ({ db }) => suggest(db));
+      const { reason, dryRun } = options;
+      if (user.length + clientMac.length + phone.length + event.length === 0) {
+        throw new UsageError('Name what to erase: --user, --client-mac, --phone or --event.');
+      }
+      if (reason === undefined && dryRun !== true) {
+        throw new UsageError('Add --reason, or --dry-run to only list what would be erased.');
+      }
+      return runOnStore(settings, ({ db }, config) =>
+        erase(db, config, {
+          person: { users: user, macs: clientMac, phones: phone },
+          eventIds: event,
+          reason: dryRun === true ? undefined : reason,
+          isConfirmed: options.yes === true,
+          backupsKept: options.backupsKept === undefined ? undefined : Number(options.backupsKept),
+        }),
+      );
+    });
+}
+
+const listOf =
+  (parse: (text: string) => string) =>
+  (text: string, earlier: readonly string[] | undefined): readonly string[] => [
+    ...(earlier ?? []),
+    parse(text),
+  ];
+
+function filled(text: string): string {
+  if (text.trim() === '') throw new InvalidArgumentError('It must not be empty.');
+  return text.trim();
+}
+
+/** Fewer digits would find other numbers, too. */
+const LEAST_DIGITS = 6;
+
+function phoneNumber(text: string): string {
+  if (text.replaceAll(/\D/g, '').length < LEAST_DIGITS) {
+    throw new InvalidArgumentError(`It must have at least ${LEAST_DIGITS} digits.`);
+  }
+  return text;
+}
+
+function eventId(text: string): string {
+  if (!/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)) {
+    throw new InvalidArgumentError('It must be the id of an event.');
+  }
+  return text.toLowerCase();
+}

@@ -1,0 +1,122 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { personPattern } from '../../src/commands/erase/person-pattern.ts';
+import { createSealer } from '../../src/ledger/sealer.ts';
+import { keepLogKey } from '../../src/serve/log-key.ts';
+import { openDatabase, type Db } from '../../src/store/database.ts';
+import { findEventsByPattern } from '../../src/store/erase.ts';
+import { readInstallation } from '../../src/store/installation.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { endOfProgram } from '../support/program.ts';
+import { untilSeen } from '../support/until-seen.ts';
+import { storeVariedEvents } from '../store/varied-events.ts';
+
+let test: TestDatabase;
+let service: Db;
+let directory: string;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  service = openDatabase(test.databaseUrl, () => undefined);
+  directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-erase-command-'));
+  const key = await keepLogKey(path.join(directory, 'log-key'), (await readInstallation(service)).id);
+  await storeVariedEvents(test.db);
+  await untilSeen(test.db);
+  const sealer = createSealer(service, key);
+  while ((await sealer.seal()) === 'more');
+});
+afterAll(async () => {
+  await service.destroy();
+  await test.drop();
+  await rm(directory, { recursive: true });
+});
+
+const patternOf = (person: Partial<Parameters<typeof personPattern>[0]>) =>
+  personPattern({ users: [], macs: [], phones: [], ...person }) ?? '';
+
+async function isFound(pattern: string, value: string): Promise<boolean> {
+  const { rows } = await sql<{ found: boolean }>`
+    select ${JSON.stringify({ value })}::jsonb::text ~* ${pattern} as found`.execute(service);
+  return rows[0]?.found === true;
+}
+
+describe('a person', () => {
+  it.each([
+    ['ann', true],
+    ['ANN logged in.', true],
+    ['by ann.', true],
+    ['first line\nann', true],
+    [String.raw`CORP\ann`, true],
+    ['joanna', false],
+    ['ann@example.com', false],
+    ['mary.ann', false],
+    ['ann.other', false],
+  ])('is found by name as a whole word: %j %j', async (text, found) => {
+    expect(await isFound(patternOf({ users: ['ann'] }), text)).toBe(found);
+  });
+
+  it.each(['=cmd|calc', 'a"b', String.raw`a\b`, 'jane+x@example.com', '(x)[y]{z}'])(
+    'is found by a name of any characters: %j',
+    async (name) => {
+      expect(await isFound(patternOf({ users: [name] }), `before ${name} after`)).toBe(true);
+      expect(await isFound(patternOf({ users: [name] }), 'another')).toBe(false);
+    },
+  );
+
+  it.each([
+    ['AA-BB-CC-DD-EE-FF:guests', true],
+    ['aabb.ccdd.eeff', true],
+    ['AABBCCDDEEFF', true],
+    ['aa:bb:cc:dd:ee:f0', false],
+    ['0aabbccddeeff', false],
+  ])('is found by MAC address in any notation: %j %j', async (text, found) => {
+    expect(await isFound(patternOf({ macs: ['aa:bb:cc:dd:ee:ff'] }), text)).toBe(found);
+  });
+
+  it.each([
+    ['+49 170/1234-567', true],
+    ['00491701234567', true],
+    ['+49 170 1234568', false],
+    ['491701234567', true],
+    ['4917012345678', false],
+  ])('is found by phone number in any notation: %j %j', async (text, found) => {
+    expect(await isFound(patternOf({ phones: ['+49 170 1234567'] }), text)).toBe(found);
+  });
+});
+
+describe('erase', () => {
+  const run = (...words: string[]) =>
+    endOfProgram({ DATABASE_URL: test.databaseUrl, DATA_DIR: directory }, 'erase', ...words);
+
+  it('asks for what it needs', async () => {
+    expect(await run('--reason', 'x')).toMatchObject({ code: 2 });
+    expect(await run('--user', 'Bob')).toMatchObject({ code: 2 });
+    expect(await run('--user', 'Bob', '--reason', 'request 17')).toMatchObject({ code: 2 });
+  });
+
+  it('lists what it found, erases it, and records nothing of it', async () => {
+    const pattern = patternOf({ users: ['Bob'] });
+    const found = await findEventsByPattern(service, pattern);
+    expect(found.length).toBeGreaterThan(10);
+    const listed = await run('--user', 'Bob', '--dry-run');
+    expect(listed.code).toBe(0);
+    expect(listed.stdout.toString()).toContain('audit_events  2026-01  ');
+    expect(await findEventsByPattern(service, pattern)).toHaveLength(found.length);
+
+    const erased = await run('--user', 'Bob', '--reason', 'request 17', '--yes');
+    expect(erased.code).toBe(0);
+    expect(erased.stdout.toString()).toContain('erased: erasure 1');
+    expect(await findEventsByPattern(service, pattern)).toEqual([]);
+    const { rows } = await sql<{ all: string }>`
+      select string_agg(concat_ws(' ', subject, details::text, result::text), ' ') as all from operator_log`.execute(
+      test.db,
+    );
+    expect(rows[0]?.all).toContain('request 17');
+    expect(rows[0]?.all).not.toContain('Bob');
+    expect((await run('--user', 'Bob', '--reason', 'x', '--yes')).stdout.toString()).toContain(
+      'nothing was found',
+    );
+  });
+});

@@ -1,0 +1,204 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseCheckpoints } from '../../src/ledger/checkpoint.ts';
+import type { VerifyFinding } from '../../src/ledger/finding.ts';
+import { proveEvent } from '../../src/ledger/prove-event.ts';
+import { createSealer } from '../../src/ledger/sealer.ts';
+import type { LogKey } from '../../src/ledger/signed-note.ts';
+import { verifyLog } from '../../src/ledger/verify-log.ts';
+import { keepLogKey } from '../../src/serve/log-key.ts';
+import { openDatabase, type Db } from '../../src/store/database.ts';
+import { eraseRows, findEventsById, type ErasableEvent } from '../../src/store/erase.ts';
+import { readInstallation } from '../../src/store/installation.ts';
+import { openLog } from '../../src/store/read-log.ts';
+import { readStretch } from '../../src/store/read-events.ts';
+import { readingSealed, readSealedEvents } from '../../src/store/sealed-rows.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
+import { latestCheckpoint } from '../../src/store/seal-log.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { freely } from '../support/tamper.ts';
+import { untilSeen } from '../support/until-seen.ts';
+import { STORED, storeVariedEvents } from '../store/varied-events.ts';
+
+const grounds = { operator: 'jane', reason: 'request 17 of the data protection officer' };
+
+let test: TestDatabase;
+let service: Db;
+let directory: string;
+let key: LogKey;
+let anchor: string;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  service = openDatabase(test.databaseUrl, () => undefined);
+  directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-erase-'));
+  key = await keepLogKey(path.join(directory, 'log-key'), (await readInstallation(service)).id);
+  await storeVariedEvents(test.db);
+  await sealAll();
+  anchor = (await latestCheckpoint(service))?.note ?? '';
+});
+afterAll(async () => {
+  await service.destroy();
+  await test.drop();
+  await rm(directory, { recursive: true });
+});
+
+async function sealAll(): Promise<void> {
+  await untilSeen(test.db);
+  const sealer = createSealer(service, key);
+  while ((await sealer.seal()) === 'more');
+  await sealer.checkpoint();
+}
+
+async function verifyAll() {
+  const findings: VerifyFinding[] = [];
+  const summary = await verifyLog(
+    service,
+    { anchors: parseCheckpoints(anchor) },
+    (finding) => findings.push(finding),
+    () => undefined,
+  );
+  return { summary, findings };
+}
+
+const eraseOnly = (events: readonly ErasableEvent[]) =>
+  eraseRows(service, grounds, { events, quarantine: [], operations: [] });
+
+/** The events at some places of the log, with the sealed form of their rows. */
+async function eventsAt(places: readonly number[]) {
+  const { first } = await openLog(service).range();
+  const all = await readingSealed(service, (trx) =>
+    readSealedEvents(trx, { from: first, to: first + STORED }),
+  );
+  return places.flatMap((place) => all[place] ?? []);
+}
+
+async function eventToProve(id: string) {
+  const { rows } = await sql<{ eventId: string; occurredAt: string; receivedAt: string }>`
+    select event_id as "eventId", to_json(date_trunc('milliseconds', occurred_at)) #>> '{}' as "occurredAt",
+      to_json(date_trunc('milliseconds', received_at)) #>> '{}' as "receivedAt" from events where event_id = ${id}::uuid`.execute(
+    service,
+  );
+  const [event] = rows;
+  if (event === undefined) throw new TypeError(`no event ${id}`);
+  return event;
+}
+
+/** Every value of every table of the schema as text, in bytes as hex: what a dump contains. */
+async function dump(): Promise<string> {
+  const { rows } = await sql<{ name: string }>`
+    select oid::regclass::text as name from pg_class
+    where relnamespace = 'public'::regnamespace and relkind = 'r'`.execute(test.db);
+  const parts = [];
+  for (const { name } of rows) {
+    const { rows: found } = await sql<{ text: string | null }>`
+      select string_agg(one::text, ' ') as text from ${sql.raw(name)} as one`.execute(test.db);
+    parts.push(found[0]?.text ?? '');
+  }
+  return parts.join('\n').toLowerCase();
+}
+
+async function allSalts(): Promise<readonly Buffer[]> {
+  const { rows } = await sql<{ salt: Buffer }>`
+    select salt from log_salts, unnest(salts) as salt where salt is not null`.execute(test.db);
+  return rows.map(({ salt }) => salt);
+}
+
+describe('an erasure', () => {
+  it('deletes events so that nobody who guesses them can confirm it, and keeps all other proofs', async () => {
+    const erased = await eventsAt([3, 4, 5, 300, 511]);
+    const [neighbour] = await eventsAt([6]);
+    const ids = erased.map(({ eventId }) => eventId ?? '');
+    const before = await dump();
+    for (const id of ids) expect(before).toContain(id);
+
+    const { notSealedYet } = (await verifyAll()).summary;
+    const erasure = await eraseOnly(await findEventsById(service, ids));
+    const waiting = await verifyAll();
+    expect(waiting.findings.filter(({ state }) => state !== 'ERASED')).toEqual([]);
+    expect(waiting.summary).toMatchObject({ erased: 5, notSealedYet: notSealedYet + 1 });
+    await sealAll();
+    const { summary, findings } = await verifyAll();
+    expect(findings.map(({ state, detail }) => ({ state, detail }))).toEqual(
+      ids.map(() => ({ state: 'ERASED', detail: `erased lawfully: erasure ${erasure}` })),
+    );
+    expect(summary).toMatchObject({ erased: 5, intact: STORED - 5 + 1, anchors: 1, missing: 0, altered: 0 });
+
+    const after = await dump();
+    const salts = await allSalts();
+    expect(salts).toHaveLength(STORED - 5 + 1);
+    for (const { eventId, record } of erased) {
+      const guess = Buffer.from(record ?? '');
+      expect(after).not.toContain(eventId);
+      expect(after).not.toContain(eventId?.replaceAll('-', ''));
+      for (const prefix of [Buffer.alloc(0), Buffer.alloc(1), Buffer.alloc(17), ...salts.map(withZero)]) {
+        const hash = createHash('sha256').update(prefix).update(guess).digest('hex');
+        expect(after.includes(hash)).toBe(false);
+      }
+    }
+    // The search itself would find an event that is still there.
+    const known = Buffer.from(neighbour?.record ?? '');
+    const hashes = salts.map((salt) =>
+      createHash('sha256').update(withZero(salt)).update(known).digest('hex'),
+    );
+    expect(hashes.some((hash) => after.includes(hash))).toBe(true);
+    expect((await proveEvent(service, await eventToProve(neighbour?.eventId ?? ''))).text).toContain(
+      'tlog-proof',
+    );
+  });
+
+  it('is passed by those who read the log', async () => {
+    const log = openLog(service);
+    const { first } = await log.range();
+    const stretch = await readStretch(log, ALL_SOURCES, first + 3, 3);
+    expect([...stretch.events]).toEqual([]);
+    expect(stretch).toMatchObject({ end: first + 6, isFull: true });
+  });
+
+  it('happens as a whole or not at all', async () => {
+    const [event] = await findEventsById(
+      service,
+      (await eventsAt([20])).map(({ eventId }) => eventId ?? ''),
+    );
+    if (event === undefined) throw new TypeError('no event');
+    const unknown = { ...event, eventId: '6a5a4c7e-0000-4000-8000-000000000001' };
+    expect(await eraseOnly([event, unknown])).toBeUndefined();
+    expect(await findEventsById(service, [event.eventId])).toHaveLength(1);
+  });
+
+  it('is the only way past the guards', async () => {
+    await expect(sql`delete from log_entries`.execute(service)).rejects.toThrow('permission denied');
+    await expect(sql`delete from log_entries`.execute(test.db)).rejects.toThrow('is refused');
+    await expect(sql`delete from erasures`.execute(test.db)).rejects.toThrow('is refused');
+    const reader = openDatabase(test.readerUrl, () => undefined);
+    await expect(
+      sql`select erase_rows('joe', 'x', '{}', '{}', '{}', '{}')`.execute(reader),
+    ).rejects.toThrow('permission denied');
+    await reader.destroy();
+  });
+
+  it('that is only claimed stays missing', async () => {
+    const [victim] = await eventsAt([700]);
+    await freely(test.db, async (trx) => {
+      await sql`delete from audit_events where event_id = ${victim?.eventId}`.execute(trx);
+      for (const table of ['location_observations', 'log_entries', 'alerts_received', 'other_events']) {
+        await sql`delete from ${sql.id(table)} where event_id = ${victim?.eventId}`.execute(trx);
+      }
+      await sql`
+        insert into erasures (operator, reason, event_count, item_count, operation_count, leaves, deliveries)
+        values ('joe', 'none', 1, 0, 0, '{[700,701)}', '{}')`.execute(trx);
+    });
+    const { findings } = await verifyAll();
+    const found = findings.filter(({ state }) => state !== 'ERASED');
+    expect(found).toMatchObject([
+      { state: 'MISSING', subject: 'event', eventId: victim?.eventId },
+      { state: 'ALTERED', subject: 'delivery' },
+      { state: 'INSERTED', subject: 'erasure' },
+    ]);
+  });
+});
+
+const withZero = (salt: Buffer) => Buffer.concat([Buffer.alloc(1), salt]);
