@@ -219,11 +219,13 @@ const COMMENTS = {
   'column erasures.deliveries': 'How many of the erased events each delivery had',
   'column erasures.item_count': 'Items in quarantine whose content was deleted',
   'column erasures.operation_count': 'Entries of the operator log whose subject and details were deleted',
-  'table refused_records': 'Whose records are not stored again after an erasure, each as an HMAC with a key that is not in the database',
+  'table refused_records':
+    'Whose records are not stored again after an erasure, each as an HMAC with a key that is not in the database',
   'column refused_records.key_id': 'Which key',
   'column refused_records.words': 'How many words the name has',
   'column refused_records.until': 'Records of what occurred before are refused',
-  'column deliveries.refused_count': 'Records of erased persons that were not stored again; not among the expected',
+  'column deliveries.refused_count':
+    'Records of erased persons that were not stored again; not among the expected',
   'function erase_rows':
     'Deletes rows with all that could confirm a guess of them. Returns the id of the erasure',
 } as const;

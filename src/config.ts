@@ -40,6 +40,8 @@ export interface Config {
   readonly logKeyFile: string | undefined;
   /** The file of the key that tells erased persons. */
   readonly erasureKeyFile: string;
+  /** Whether the events of a client are erased when the cloud has deleted its data. */
+  readonly erasesAfterGdprLog: boolean;
   /** Where checkpoints of the log are kept outside of the database. */
   readonly anchors: {
     readonly file: string | undefined;
@@ -131,6 +133,7 @@ export function loadConfig(
     dataDir: path.resolve(settings.DATA_DIR),
     logKeyFile: settings.LOG_KEY_FILE,
     erasureKeyFile: settings.ERASURE_KEY_FILE ?? path.join(path.resolve(settings.DATA_DIR), 'erasure-key'),
+    erasesAfterGdprLog: settings.GDPR_ERASURE === 'auto',
     anchors: {
       file: settings.ANCHOR_FILE,
       url: settings.ANCHOR_URL,

@@ -49,6 +49,8 @@ describe('defaults', () => {
       redisUrl: undefined,
       queuePrefix: 'bull',
       dataDir: path.resolve('data'),
+      erasureKeyFile: path.resolve('data/erasure-key'),
+      erasesAfterGdprLog: false,
       anchors: { file: undefined, url: undefined, timestampUrl: undefined, witnesses: [] },
       host: '0.0.0.0',
       port: 8080,
@@ -97,8 +99,15 @@ describe('each setting', () => {
     ],
     [{ REDIS_URL: 'redis://cache:6379/1' }, { redisUrl: 'redis://cache:6379/1' }],
     [{ REDIS_URL: 'rediss://:p@cache' }, { redisUrl: 'rediss://:p@cache' }],
-    [{ DATA_DIR: '/var/lib/x/../xiq' }, { dataDir: '/var/lib/xiq' }],
+    [
+      { DATA_DIR: '/var/lib/x/../xiq' },
+      { dataDir: '/var/lib/xiq', erasureKeyFile: '/var/lib/xiq/erasure-key' },
+    ],
     [{ LOG_KEY_FILE: '/keys/log' }, { logKeyFile: '/keys/log' }],
+    [
+      { ERASURE_KEY_FILE: '/keys/e', GDPR_ERASURE: 'auto' },
+      { erasureKeyFile: '/keys/e', erasesAfterGdprLog: true },
+    ],
     [
       { ANCHOR_FILE: '/mnt/a', TIMESTAMP_URL: 'http://tsa.example' },
       { anchors: { file: '/mnt/a', url: undefined, timestampUrl: 'http://tsa.example', witnesses: [] } },
@@ -114,7 +123,10 @@ describe('each setting', () => {
         },
       },
     ],
-    [{ DATA_DIR: 'here' }, { dataDir: path.resolve('here') }],
+    [
+      { DATA_DIR: 'here' },
+      { dataDir: path.resolve('here'), erasureKeyFile: path.resolve('here/erasure-key') },
+    ],
     [{ HOST: '::1' }, { host: '::1' }],
     [{ PORT: '0' }, { port: 0 }],
     [{ PORT: '65535' }, { port: 65_535 }],

@@ -40,6 +40,9 @@ const DURABILITIES = ['normal', 'strict'] as const;
 /** What becomes of deliveries whose message type this program does not know. */
 const OTHERS = ['refuse', 'store'] as const;
 
+/** Whether a client is erased when the cloud has deleted its data. */
+const GDPR_ERASURES = ['auto', 'off'] as const;
+
 /** Who updates the tables: `serve` when it starts, or only the command `migrate`. */
 const MIGRATE_MODES = ['auto', 'off'] as const;
 
@@ -59,6 +62,7 @@ const environmentSchema = z.object({
   DATA_DIR: z.string().default('./data'),
   LOG_KEY_FILE: z.string().optional(),
   ERASURE_KEY_FILE: z.string().optional(),
+  GDPR_ERASURE: z.enum(GDPR_ERASURES, `must be one of ${GDPR_ERASURES.join(', ')}`).default('off'),
   ANCHOR_FILE: z.string().optional(),
   ANCHOR_URL: anchorUrl.optional(),
   TIMESTAMP_URL: baseUrl.optional(),

@@ -11,7 +11,7 @@ import { summarize } from './delivery-tally.ts';
 import { FAILURE_RULES } from './failure-rules.ts';
 import { GaveUpError, kindOf, MIN_PAUSE_MS, pause, runTransaction } from './run-transaction.ts';
 import type { TransactionContext } from './run-transaction.ts';
-import { createRefusalReader, type RefusalReader } from './refusals.ts';
+import { createRefusalReader, type RefusalReader } from '../erasure/refusals.ts';
 import { copyBatch, storeDeliveries } from './store-deliveries.ts';
 
 /** Called after every transaction with the rows of the deliveries that it stored, and its duration. */

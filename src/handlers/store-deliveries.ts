@@ -17,7 +17,7 @@ import { convertDelivery } from './delivery-to-events.ts';
 import type { DeliveryPart } from './delivery-to-events.ts';
 import { closeTally, openTally } from './delivery-tally.ts';
 import type { DeliveryTally } from './delivery-tally.ts';
-import type { Refusals } from './refusals.ts';
+import type { Refusals } from '../erasure/refusals.ts';
 
 /**
  * One statement inserts at most so many rows, or so many characters of payload, so that a large delivery neither needs

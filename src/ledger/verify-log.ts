@@ -142,7 +142,7 @@ async function checkChunk(
   choice: RowChoice & DeliveryFilter,
   reasons: GoneReasons,
 ): Promise<RowResult> {
-  if (of === 'statements') return checkStatements(db, leaves, choice);
+  if (of === 'statements') return checkStatements(db, leaves, choice, reasons.erased);
   if (of !== undefined) return checkEvents(db, { ...leaves, ...of }, choice, reasons);
   const { leaf, count } = leaves;
   return { leaves: await readLeafHashes(db, leaf, leaf + count), intact: 0, findings: [] };

@@ -2,6 +2,7 @@ import type { Db, Trx } from '../store/database.ts';
 import { readLeafHashes, readSalts, type DroppedMonth, type ErasedLeaves } from '../store/read-seals.ts';
 import { hashEvents, readingSealed, readSealedEvents } from '../store/sealed-rows.ts';
 import type { EventHashes, Positions, SealedEvent } from '../store/sealed-rows.ts';
+import { erasedBy, erasureOf } from './erasure-of.ts';
 import type { VerifyFinding } from './finding.ts';
 import { hashAt, HASH_BYTES, leafHash } from './merkle-tree.ts';
 
@@ -131,11 +132,8 @@ function explain(
     leaves: [leaf, leaf + 1],
   } as const;
   if (record !== null) return { state: 'ALTERED', detail: 'the row differs from its leaf', ...event };
-  const by = erased.find(({ from, to }) => from <= leaf && leaf < to);
-  // Who only claims an erasure has not deleted the salt, with which a guess of the row could be confirmed.
-  if (by !== undefined && eventId === null && salt.every((byte) => byte === 0)) {
-    return { state: 'ERASED', detail: `erased lawfully: erasure ${by.erasure}`, ...event };
-  }
+  const erasure = eventId === null ? erasureOf(leaf, salt, erased) : undefined;
+  if (erasure !== undefined) return { state: 'ERASED', detail: erasedBy(erasure), ...event };
   const month = dropped.find(
     (one) =>
       one.messageType === messageType && occurredAt !== null && one.from <= occurredAt && occurredAt < one.to,

@@ -1,5 +1,5 @@
 import type { Db } from '../store/database.ts';
-import { readLeafHashes, readSalts } from '../store/read-seals.ts';
+import { readLeafHashes, readSalts, type ErasedLeaves } from '../store/read-seals.ts';
 import { readingSealed } from '../store/sealed-rows.ts';
 import {
   compareDeliveries,
@@ -17,6 +17,7 @@ import {
 } from '../store/statements.ts';
 import type { VerifyFinding } from './finding.ts';
 import { hashAt, leafHash } from './merkle-tree.ts';
+import { erasedBy, erasureOf } from './erasure-of.ts';
 import type { Leaves, RowResult } from './verify-rows.ts';
 
 const SALT_BYTES = 16;
@@ -26,6 +27,7 @@ export async function checkStatements(
   db: Db,
   { leaf, count }: Leaves,
   filter: DeliveryFilter,
+  erased: readonly ErasedLeaves[],
 ): Promise<RowResult> {
   const [leaves, salts] = [
     await readLeafHashes(db, leaf, leaf + count),
@@ -38,11 +40,12 @@ export async function checkStatements(
   for (let index = 0; index < count; index += 1) {
     const at = leaf + index;
     const statement = found.get(at);
-    const entry = [
-      salts.subarray(index * SALT_BYTES, (index + 1) * SALT_BYTES),
-      Buffer.from(statement?.record ?? ''),
-    ];
-    if (statement === undefined) {
+    const salt = salts.subarray(index * SALT_BYTES, (index + 1) * SALT_BYTES);
+    const entry = [salt, Buffer.from(statement?.record ?? '')];
+    const erasure = statement === undefined ? erasureOf(at, salt, erased) : undefined;
+    if (erasure !== undefined) {
+      findings.push({ state: 'ERASED', subject: 'leaves', detail: erasedBy(erasure), leaves: [at, at + 1] });
+    } else if (statement === undefined) {
       const detail = 'its leaf has no statement in the table log_statements';
       findings.push({ state: 'MISSING', subject: 'leaves', detail, leaves: [at, at + 1] });
     } else if (

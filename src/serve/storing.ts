@@ -21,6 +21,7 @@ import { limitQuarantine } from '../store/limit-quarantine.ts';
 import { limitReaders } from '../store/limit-readers.ts';
 import { claimQueue } from './claim-queue.ts';
 import { closing } from './closing.ts';
+import { startGdprErasures } from './gdpr-erasures.ts';
 import { startMaintenance } from './maintenance.ts';
 import type { Observation } from './observation.ts';
 import { logLostConnections } from './open-store.ts';
@@ -54,6 +55,7 @@ export async function startStoring(
   const watch = startArrivals(options, started);
   startQuarantineLimits(options, started);
   startReaderLimits(options, started);
+  startGdprErasures(options, started);
   await claimQueue(options);
   const workers = LANES.map((lane) => startWorker(lane, options, started));
   if (options.queueLocation.kind === 'postgres') await Promise.all(workers.map(({ ready }) => ready));

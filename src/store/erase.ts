@@ -41,7 +41,9 @@ export interface OtherTraces {
 export async function findOtherTraces(db: Db, pattern: string): Promise<OtherTraces> {
   const items = await sql<{ id: string }>`
     select quarantine_id::text as id from quarantine
-    where encoding is null and encode(content, 'escape') ~* ${pattern} or reason ~* ${pattern} order by received_at`.execute(db);
+    where encoding is null and encode(content, 'escape') ~* ${pattern} or reason ~* ${pattern} order by received_at`.execute(
+    db,
+  );
   const entries = await sql<{ id: string }>`
     select id::text from operator_log
     where concat_ws(' ', subject, details::text, result::text) ~* ${pattern} order by operator_log.id`.execute(
@@ -120,7 +122,9 @@ export async function eraseRows(
   try {
     const { rows } = await sql<{ erasure: string }>`
       select erase_rows(${operator}, ${reason}, ${ids}::uuid[], ${times}::timestamptz[],
-        ${arrayLiteral(quarantine)}::uuid[], ${arrayLiteral(operations)}::bigint[])::text as erasure`.execute(db);
+        ${arrayLiteral(quarantine)}::uuid[], ${arrayLiteral(operations)}::bigint[])::text as erasure`.execute(
+      db,
+    );
     return rows[0]?.erasure;
   } catch (error) {
     if (error instanceof DatabaseError && error.code === NOT_SEALED) return undefined;

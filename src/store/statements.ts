@@ -46,7 +46,9 @@ const TABLES: Readonly<Record<StatementKind, StatedTable>> = {
   erasure: {
     table: 'erasures',
     key: 'id',
-    lasting: `id erased_at operator reason event_count item_count operation_count leaves deliveries`.split(' '),
+    lasting: `id erased_at operator reason event_count item_count operation_count leaves deliveries`.split(
+      ' ',
+    ),
     once: [],
     changing: [],
   },

@@ -12,7 +12,10 @@ import type { LogKey } from '../../src/ledger/signed-note.ts';
 import { verifyLog } from '../../src/ledger/verify-log.ts';
 import { keepLogKey } from '../../src/serve/log-key.ts';
 import { openDatabase, type Db } from '../../src/store/database.ts';
-import { eraseRows, findEventsById, type ErasableEvent } from '../../src/store/erase.ts';
+import { eraseRows, findEventsById, findOtherTraces, type ErasableEvent } from '../../src/store/erase.ts';
+import { personPattern } from '../../src/erasure/person-pattern.ts';
+import { recordEnded } from '../../src/store/operator-log.ts';
+import { insertQuarantine } from '../../src/store/quarantine.ts';
 import { readInstallation } from '../../src/store/installation.ts';
 import { openLog } from '../../src/store/read-log.ts';
 import { readStretch } from '../../src/store/read-events.ts';
@@ -150,6 +153,52 @@ describe('an erasure', () => {
     );
   });
 
+  it('deletes what quarantine and the operator log have of a person, with what was sealed of it', async () => {
+    const item = '6a5a4c7e-0000-4000-8000-000000000002';
+    await service.transaction().execute((trx) =>
+      insertQuarantine(trx, [
+        {
+          quarantineId: item,
+          deliveryId: item,
+          source: 'default',
+          messageType: 'AUDIT_LOG_ALL',
+          receivedAt: '2026-03-01T09:00:00Z',
+          reason: 'no object: zoe@example.com',
+          content: Buffer.from('["zoe@example.com"]'),
+          encoding: null,
+          twinsBefore: 0,
+        },
+      ]),
+    );
+    const operator = { name: 'jane', via: 'console' } as const;
+    await recordEnded(service, { operator, action: 'timeline.read', subject: 'zoe@example.com' });
+    await sealAll();
+    const { size } = (await verifyAll()).summary;
+    expect(await dump()).toContain('zoe@');
+    const pattern = personPattern({ users: ['zoe@example.com'], macs: [], phones: [] }) ?? '';
+    const traces = await findOtherTraces(service, pattern);
+    expect(traces).toMatchObject({ quarantine: [item], operations: [expect.any(String)] });
+    const erasure = await eraseRows(service, grounds, { events: [], ...traces });
+    await sealAll();
+    const after = await dump();
+    expect(after).not.toContain('zoe@');
+    // Also not as the hash that was sealed of the content.
+    expect(after).not.toContain(createHash('sha256').update('["zoe@example.com"]').digest('hex'));
+    const { summary, findings } = await verifyAll();
+    const detail = `erased lawfully: erasure ${erasure}`;
+    expect(findings.filter((finding) => finding.detail === detail)).toMatchObject([
+      { state: 'ERASED', subject: 'leaves', leaves: [size - 2, size - 1] },
+      { state: 'ERASED', subject: 'leaves', leaves: [size - 1, size] },
+    ]);
+    // The new states of both, and the erasure.
+    expect(summary).toMatchObject({ size: size + 3, missing: 0, altered: 0, inserted: 0 });
+    const { rows } = await sql<object>`
+      select action, operator, subject, details from operator_log where id = any(${traces.operations}::bigint[])`.execute(
+      service,
+    );
+    expect(rows).toEqual([{ action: 'timeline.read', operator: 'jane', subject: 'erased', details: {} }]);
+  });
+
   it('is passed by those who read the log', async () => {
     const log = openLog(service);
     const { first } = await log.range();
@@ -174,9 +223,9 @@ describe('an erasure', () => {
     await expect(sql`delete from log_entries`.execute(test.db)).rejects.toThrow('is refused');
     await expect(sql`delete from erasures`.execute(test.db)).rejects.toThrow('is refused');
     const reader = openDatabase(test.readerUrl, () => undefined);
-    await expect(
-      sql`select erase_rows('joe', 'x', '{}', '{}', '{}', '{}')`.execute(reader),
-    ).rejects.toThrow('permission denied');
+    await expect(sql`select erase_rows('joe', 'x', '{}', '{}', '{}', '{}')`.execute(reader)).rejects.toThrow(
+      'permission denied',
+    );
     await reader.destroy();
   });
 

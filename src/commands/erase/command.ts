@@ -5,7 +5,7 @@ import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 /** The command `erase`. */
 export function defineErase(program: Command, settings: Settings): void {
-  defineCommand(program, 'erase', 'delete all events of a person for good, as the law may require', [
+  defineCommand(program, 'erase', 'delete all events of a person permanently, as the law may require', [
     'xiq-sink erase --user jane@example.com --client-mac 0011.2233.4455 --dry-run',
     'xiq-sink erase --user jane@example.com --reason "request 17 of the data protection officer"',
     'xiq-sink erase --event 0b8e4f8e-6d0a-8a3f-9c4e-2f6d1f0a7b11 --reason "court order 3" --yes',
@@ -22,7 +22,10 @@ export function defineErase(program: Command, settings: Settings): void {
       'for how many days backups are kept: says when none contains it any more',
       wholeNumber,
     )
-    .option('--suggest', 'instead: list the clients whose data the cloud has deleted, and of whom there are events')
+    .option(
+      '--suggest',
+      'instead: list the clients whose data the cloud has deleted, and of whom there are events',
+    )
     .addHelpText('after', '\nDocumentation: docs/erasure.md.')
     .action(async ({ user = [], clientMac = [], phone = [], event = [], ...options }) => {
       const { erase, suggest } = await import('./erase.ts');

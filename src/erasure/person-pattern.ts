@@ -1,4 +1,4 @@
-import type { Person } from '../../handlers/refusals.ts';
+import type { Person } from './refusals.ts';
 
 /**
  * A regular expression of Postgres, for any case, that finds a person in the text of a JSON value: names as whole words,

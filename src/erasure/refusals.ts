@@ -3,7 +3,12 @@ import { readFile } from 'node:fs/promises';
 import { describeError, OutageError } from '../errors.ts';
 import type { Db } from '../store/database.ts';
 import type { EventRow } from '../store/insert-events.ts';
-import { readRefused, type RefusedKind, type RefusedRecord, type StoredRefusal } from '../store/refused-records.ts';
+import {
+  readRefused,
+  type RefusedKind,
+  type RefusedRecord,
+  type StoredRefusal,
+} from '../store/refused-records.ts';
 
 /** Names, MAC addresses and phone numbers of a person. */
 export interface Person {
@@ -147,7 +152,9 @@ function namesOf(text: string, lengths: ReadonlySet<number>): readonly string[] 
   return [...lengths].flatMap((length) =>
     length === 0
       ? [text.toLowerCase()]
-      : words.slice(0, Math.max(0, words.length - length + 1)).map((_, at) => words.slice(at, at + length).join(' ')),
+      : words
+          .slice(0, Math.max(0, words.length - length + 1))
+          .map((_, at) => words.slice(at, at + length).join(' ')),
   );
 }
 

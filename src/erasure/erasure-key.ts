@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { isMissingFile } from '../../durable-file.ts';
-import { UsageError } from '../../errors.ts';
-import { parseKey } from '../../handlers/refusals.ts';
-import { makePrivateDirectory } from '../../private-directory.ts';
+import { isMissingFile } from '../durable-file.ts';
+import { UsageError } from '../errors.ts';
+import { parseKey } from './refusals.ts';
+import { makePrivateDirectory } from '../private-directory.ts';
 
 /**
  * Reads the key that tells erased persons; the first erasure makes it, in a file that only its owner may read. Throws a

@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Config } from '../config.ts';
+import { UsageError } from '../errors.ts';
+import type { Db } from '../store/database.ts';
+import {
+  eraseRows,
+  findEventsById,
+  findEventsByPattern,
+  findOtherTraces,
+  type Erasable,
+  type ErasureGrounds,
+} from '../store/erase.ts';
+import { addRefused, readRefused } from '../store/refused-records.ts';
+import { keepErasureKey } from './erasure-key.ts';
+import { personPattern } from './person-pattern.ts';
+import { SETTLED_MS, toRefused, type Person } from './refusals.ts';
+
+/** What to erase. */
+export interface Chosen {
+  readonly person: Person;
+  readonly eventIds: readonly string[];
+}
+
+/** Finds all of a person that can be erased. Throws a UsageError if one of the named events does not exist. */
+export async function findErasable(db: Db, { person, eventIds }: Chosen): Promise<Erasable> {
+  const pattern = personPattern(person);
+  const named = pattern === undefined ? [] : await findEventsByPattern(db, pattern);
+  // With those that they supersede or that supersede them.
+  const events = await findEventsById(db, [...eventIds, ...named.map(({ eventId }) => eventId)]);
+  const missing = eventIds.find((id) => !events.some(({ eventId }) => eventId === id));
+  if (missing !== undefined) throw new UsageError(`There is no event ${missing}.`);
+  const others =
+    pattern === undefined ? { quarantine: [], operations: [] } : await findOtherTraces(db, pattern);
+  return { events, ...others };
+}
+
+/**
+ * Refuses records of the person from now on, waits until all workers know it, and erases everything that was stored until
+ * then. Returns the id of the erasure.
+ */
+export async function eraseForGood(
+  db: Db,
+  { erasureKeyFile }: Pick<Config, 'erasureKeyFile'>,
+  chosen: Chosen,
+  grounds: ErasureGrounds,
+  onWaiting: () => void = () => undefined,
+): Promise<string> {
+  const key = await keepErasureKey(erasureKeyFile, (await readRefused(db)).length > 0);
+  await addRefused(db, toRefused(key, chosen.person, chosen.eventIds));
+  await sleep(SETTLED_MS);
+  const deadline = performance.now() + SEALED_WITHIN_MS;
+  for (;;) {
+    const erasure = await eraseRows(db, grounds, await findErasable(db, chosen));
+    if (erasure !== undefined) return erasure;
+    if (performance.now() > deadline) {
+      throw new UsageError(
+        'Some of the events are not sealed yet, and nothing was erased. Start serve, and repeat the command a minute later.',
+      );
+    }
+    onWaiting();
+    await sleep(RETRY_MS);
+  }
+}
+
+/** The sealer waits for up to 40 s during a burst. */
+const SEALED_WITHIN_MS = 60_000;
+const RETRY_MS = 2_000;

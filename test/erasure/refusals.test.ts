@@ -1,0 +1,145 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createBatchStore } from '../../src/handlers/store-batch.ts';
+import { createRefusalReader, toRefused, type Person } from '../../src/erasure/refusals.ts';
+import { openDatabase, type Db } from '../../src/store/database.ts';
+import { addRefused } from '../../src/store/refused-records.ts';
+import { createTestDatabase, emptyTables, type TestDatabase } from '../support/database.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const key = Buffer.alloc(32, 7);
+const EARLIER = Date.UTC(2026, 2, 1);
+
+let test: TestDatabase;
+let db: Db;
+let directory: string;
+let keyFile: string;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  db = openDatabase(test.databaseUrl, () => undefined);
+  directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-refusals-'));
+  keyFile = path.join(directory, 'erasure-key');
+  await writeFile(keyFile, key.toString('hex'));
+});
+beforeEach(async () => {
+  await emptyTables(test.db);
+  await sql`truncate refused_records`.execute(test.db);
+});
+afterAll(async () => {
+  await db.destroy();
+  await test.drop();
+  await rm(directory, { recursive: true });
+});
+
+const refuse = (person: Partial<Person>, eventIds: readonly string[] = []) =>
+  addRefused(db, toRefused(key, { users: [], macs: [], phones: [], ...person }, eventIds));
+
+async function refuses(payload: object, occurredAt = new Date(EARLIER).toISOString()): Promise<boolean> {
+  const refusals = await createRefusalReader(keyFile).read(db);
+  const event = {
+    eventId: '6a5a4c7e-0000-4000-8000-000000000003',
+    occurredAt,
+    payload: JSON.stringify(payload),
+  };
+  return refusals?.refuses(event) ?? false;
+}
+
+describe('an erased person', () => {
+  it.each([
+    [{ users: ['Jane@Example.com'] }, { userName: 'jane@example.com' }, true],
+    [{ users: ['Jane@Example.com'] }, { description: 'User jane@example.com. Logged in' }, true],
+    [{ users: ['jane@example.com'] }, { userName: 'mary.jane@example.com' }, false],
+    [{ users: ['Jane Doe'] }, { a: { b: ['by Jane  Doe, admin'] } }, true],
+    [{ users: ['Jane Doe'] }, { a: 'Jane', b: 'Doe' }, false],
+    [{ users: ['jürgen'] }, { a: 'CORP\\Jürgen' }, true],
+    [{ users: ['§§'] }, { a: '§§' }, true],
+    [{ users: ['§§'] }, { a: '§' }, false],
+    [{ macs: ['aa:bb:cc:dd:ee:ff'] }, { mac: 'AABB.CCDD.EEFF' }, true],
+    [{ macs: ['aa:bb:cc:dd:ee:ff'] }, { id: 'AA-BB-CC-DD-EE-FF:guests' }, true],
+    [{ macs: ['aa:bb:cc:dd:ee:ff'] }, { mac: 'aabbccddeef0' }, false],
+    [{ phones: ['+49 170 1234567'] }, { tel: '0049 (170) 123-4567' }, true],
+    [{ phones: ['+49 170 1234567'] }, { tel: '+49 170 1234568' }, false],
+  ])('%j is recognised in %j: %j', async (person, payload, expected) => {
+    await refuse(person);
+    expect(await refuses(payload)).toBe(expected);
+  });
+
+  it('may come again: only what occurred before the erasure is refused, for each person', async () => {
+    await refuse({ users: ['jane'] });
+    await sql`update refused_records set until = '2026-01-01'`.execute(test.db);
+    await refuse({ users: ['joe'] });
+    expect(await refuses({ userName: 'jane' })).toBe(false);
+    expect(await refuses({ userName: 'jane' }, '2025-12-31T23:59:59Z')).toBe(true);
+    expect(await refuses({ userName: 'joe' })).toBe(true);
+    expect(await refuses({ userName: 'joe' }, '2999-01-01T00:00:00Z')).toBe(false);
+  });
+});
+
+describe('storing', () => {
+  const store = (erasureKeyFile: string | undefined, giveUp = new AbortController()) =>
+    createBatchStore(db, pino({ level: 'silent' }), giveUp.signal, { erasureKeyFile });
+  const records = [
+    auditRecord({ userName: 'jane', timeStamp: EARLIER }),
+    auditRecord({ userName: 'joe', timeStamp: EARLIER, userId: 2 }),
+  ];
+  const stored = async () =>
+    (
+      await sql<object>`
+        select record_count as records, expected_count as expected, event_count as events, refused_count as refused,
+          (select string_agg(user_name, ' ') from audit_events) as users from deliveries`.execute(db)
+    ).rows;
+
+  it.each([0, 300])(
+    'leaves out records of erased persons, and the counts add up (%j unreadable)',
+    async (bad) => {
+      await refuse({ users: ['jane'] });
+      await store(keyFile)({
+        deliveries: [queuedDelivery('AUDIT_LOG_ALL', [...records, ...Array.from({ length: bad }, () => 1)])],
+      });
+      expect(await stored()).toEqual([
+        { records: 2 + bad, expected: 1 + bad, events: 1, refused: 1, users: 'joe' },
+      ]);
+      const { rows } = await sql<object>`
+      select count(*)::int as count from deliveries where expected_count <> event_count + duplicate_count + quarantined_count`.execute(
+        db,
+      );
+      expect(rows).toEqual([{ count: 0 }]);
+    },
+  );
+
+  it('leaves out an erased event that is delivered again', async () => {
+    const deliver = () => store(keyFile)({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
+    await deliver();
+    const { rows } = await sql<{ id: string }>`
+      select event_id::text as id from audit_events where user_name = 'jane'`.execute(db);
+    await emptyTables(test.db);
+    await refuse({}, [rows[0]?.id ?? '']);
+    await deliver();
+    expect(await stored()).toMatchObject([{ events: 1, refused: 1, users: 'joe' }]);
+  });
+
+  it('waits for the key, and for the right one', async () => {
+    await refuse({ users: ['jane'] });
+    const other = path.join(directory, 'other-key');
+    for (const file of [undefined, other]) {
+      const giveUp = new AbortController();
+      const waiting: string[] = [];
+      const storing = createBatchStore(db, pino({ level: 'silent' }), giveUp.signal, {
+        erasureKeyFile: file,
+        onWaiting: (reason) => waiting.push(reason),
+      })({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', records)] });
+      storing.catch(() => undefined);
+      await waitFor(() => waiting.length > 0);
+      expect(waiting[0]).toContain('the key that tells erased persons');
+      giveUp.abort();
+      await expect(storing).rejects.toThrow('stopped waiting');
+      await writeFile(other, Buffer.alloc(32, 8).toString('hex'));
+    }
+    expect(await stored()).toEqual([]);
+  });
+});
