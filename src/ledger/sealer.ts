@@ -30,8 +30,12 @@ import type { LogKey } from './signed-note.ts';
 const STEP = 40 * TILE_WIDTH;
 const STATEMENTS = 1_000;
 
-/** Tiles of deliveries that one transaction seals: about as much work as the events. */
-const DELIVERY_TILES = 40;
+/**
+ * Deliveries are sealed once a minute, so that they fill their leaves, and up to so many entries of their queue by one
+ * transaction: about as much work as the events.
+ */
+const DELIVERY_INTERVAL_MS = 60_000;
+const QUEUED_DELIVERIES = 40;
 
 /** Leaves that are hashed without a pause: about a millisecond. */
 const LEAVES_AT_ONCE = 256;
@@ -60,6 +64,7 @@ export interface Sealer {
 export function createSealer(db: Db, key: LogKey): Sealer {
   let lastLogged = Infinity;
   let waitsSince: number | undefined;
+  let deliveriesDue = 0;
 
   /** Whether to leave the processor to storing for now. */
   function mustWait({ sealed, logged }: SealState): boolean {
@@ -80,7 +85,10 @@ export function createSealer(db: Db, key: LogKey): Sealer {
       if (await isCheckpointDue(db, state)) await checkpoint();
       if (state.queued && (await whileSealing(db, sealChanges)) === true) return 'more';
       if (mustWait(state)) return 'done';
-      if (state.deliveriesQueued && (await whileSealing(db, sealDeliveries)) === true) return 'more';
+      if (performance.now() >= deliveriesDue) {
+        if (state.deliveriesQueued && (await whileSealing(db, sealDeliveries)) === true) return 'more';
+        deliveriesDue = performance.now() + DELIVERY_INTERVAL_MS;
+      }
       if (nextStep(state) === undefined) return 'done';
       return (await whileSealing(db, sealEvents)) === true ? 'more' : 'done';
     },
@@ -143,7 +151,7 @@ async function sealChanges(trx: Trx, { size }: SealState): Promise<boolean> {
 /** Seals deliveries that were counted since. Returns whether there were some. */
 async function sealDeliveries(trx: Trx, { size }: SealState): Promise<boolean> {
   await printAsSealed(trx);
-  return sealStatements(trx, size, await takeDeliveries(trx, DELIVERY_TILES));
+  return sealStatements(trx, size, await takeDeliveries(trx, QUEUED_DELIVERIES));
 }
 
 async function sealStatements(trx: Trx, size: number, statements: readonly Statement[]): Promise<boolean> {

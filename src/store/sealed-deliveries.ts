@@ -26,18 +26,26 @@ export interface DeliveryTile {
   readonly record: string;
 }
 
-/** Takes up to `limit` tiles off the queue. Call `printAsSealed` before. */
+/** Deliveries that are sealed together. */
+const DELIVERIES_OF_TILE = 256;
+
+/** Takes up to `limit` entries off the queue, and joins small ones to tiles. Call `printAsSealed` before. */
 export async function takeDeliveries(trx: Trx, limit: number): Promise<readonly DeliveryTile[]> {
   const { rows } = await sql<DeliveryTile>`
     with taken as materialized (
       delete from log_delivery_queue where id in (select id from log_delivery_queue order by id limit ${limit})
-      returning *)
-    select 'deliveries' as kind, id::text as key, json_build_array('deliveries'::text, ${sql.lit(DELIVERIES_VERSION)}::int, id,
-      json_agg(one.delivery_id order by number), json_agg(one.received_at order by number),
-      json_agg(${HASH} order by number))::text as record
-    from taken, unnest(delivery_ids, taken.received_at) with ordinality as one (delivery_id, received_at, number)
+      returning *
+    ), placed as (
+      select id, one.delivery_id, one.received_at, number,
+        (row_number() over (order by id, number) - 1) / ${DELIVERIES_OF_TILE} as tile
+      from taken, unnest(delivery_ids, taken.received_at) with ordinality as one (delivery_id, received_at, number))
+    select 'deliveries' as kind, min(id)::text as key,
+      json_build_array('deliveries'::text, ${sql.lit(DELIVERIES_VERSION)}::int, min(id),
+        json_agg(one.delivery_id order by id, number), json_agg(one.received_at order by id, number),
+        json_agg(${HASH} order by id, number))::text as record
+    from placed as one
       left join deliveries as row on row.delivery_id = one.delivery_id and row.received_at = one.received_at
-    group by id order by id`.execute(trx);
+    group by tile order by tile`.execute(trx);
   return rows;
 }
 
