@@ -1,3 +1,4 @@
+import type { MessageType } from '../domain.ts';
 import type { StatementKind } from '../store/statements.ts';
 
 /** A difference, or a row that is gone for a reason on record. */
@@ -21,6 +22,7 @@ export interface VerifyFinding {
   readonly key?: string;
   readonly occurredAt?: Date;
   readonly source?: string;
+  readonly messageType?: MessageType;
   readonly position?: number;
   /** The leaves that it is about: from the first one up to, and without, the last. */
   readonly leaves?: readonly [from: number, to: number];

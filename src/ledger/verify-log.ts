@@ -136,7 +136,8 @@ export interface Chunk extends Leaves {
   readonly of: 'statements' | { readonly position: number } | undefined;
 }
 
-async function checkChunk(
+/** Compares leaves with what they are of. */
+export async function checkChunk(
   db: Db,
   { of, ...leaves }: Chunk,
   choice: RowChoice & DeliveryFilter,

@@ -129,6 +129,7 @@ function explain(
     ...(eventId !== null && { eventId }),
     ...(occurredAt !== null && { occurredAt }),
     source,
+    messageType,
     leaves: [leaf, leaf + 1],
   } as const;
   if (record !== null) return { state: 'ALTERED', detail: 'the row differs from its leaf', ...event };

@@ -39,6 +39,7 @@ import { startObserving } from './observation.ts';
 import type { Observation } from './observation.ts';
 import { recordStart } from './record-start.ts';
 import { startSealing } from './sealing.ts';
+import { startVerifying } from './verifying.ts';
 import { startSequencing } from './sequencing.ts';
 import { startStoring } from './storing.ts';
 import type { StoringOptions } from './storing.ts';
@@ -230,6 +231,7 @@ function startOf(role: Role, options: StoringOptions & ForwardingOptions & Sweep
       started.defer(closing(logger, 'database of the seal', () => sealing.destroy()));
       startSealing(options, sealing, started);
       startAnchoring(options, sealing, started);
+      startVerifying(logger, sealing, started);
     }
     signal.throwIfAborted();
     if (forwardsIn(role)) {

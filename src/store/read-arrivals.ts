@@ -1,7 +1,7 @@
 import { COUNTS, IS_NOT_COUNTED, SUMS } from './roll-up-arrivals.ts';
 import { sql } from 'kysely';
 import { isMessageType, type MessageType, type UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
-import type { Db } from './database.ts';
+import type { Db, Trx } from './database.ts';
 import { inScope, type Scope } from './scope.ts';
 
 /** A range of arrival times, and the width of its buckets. */
@@ -60,7 +60,10 @@ export interface ArrivalSum {
   readonly quarantined: number;
   /** Deliveries whose own counts do not add up. */
   readonly unbalanced: number;
-  /** Whether every delivery's counts add up. The view `conservation` also checks against the rows in quarantine. */
+  /** Events whose rows are gone without a reason on record, and such as differ from what was sealed. */
+  readonly missing: number;
+  readonly altered: number;
+  /** Whether everything is accounted for. Of a range, only whether the counts add up. */
   readonly addsUp: boolean;
   readonly lastReceivedAt: Date;
 }
@@ -74,25 +77,46 @@ export async function sumArrivals(
   scope: Scope,
   range?: { readonly since: Date; readonly until: Date },
 ): Promise<ArrivalSum[]> {
-  const sums =
-    range === undefined
-      ? sql`select source, message_type, ${COUNTS} from arrival_totals where ${inScope(scope)}`
-      : sql`select source, message_type, ${SUMS} from arrivals
-            where bucket >= ${range.since} and bucket < ${range.until} and ${inScope(scope)}
-            group by source, message_type`;
+  if (range === undefined) return sumAll(db, scope);
   const { rows } = await sql<ArrivalSum>`
     select source, message_type as "messageType", deliveries::float8, expected::float8, events::float8,
-           duplicates::float8, quarantined::float8, unbalanced::float8,
+           duplicates::float8, quarantined::float8, unbalanced::float8, 0 as missing, 0 as altered,
            unbalanced = 0 and expected = events + duplicates + quarantined as "addsUp",
            last_received_at as "lastReceivedAt"
-    from (${sums}) as sums (source, message_type, ${COUNTS}) order by source, message_type`.execute(db);
+    from (
+      select source, message_type, ${SUMS} from arrivals
+      where bucket >= ${range.since} and bucket < ${range.until} and ${inScope(scope)}
+      group by source, message_type
+    ) as sums (source, message_type, ${COUNTS}) order by source, message_type`.execute(db);
   return rows;
+}
+
+async function sumAll(db: Db, scope: Scope): Promise<ArrivalSum[]> {
+  return readingConservation(db, async (trx) => {
+    const { rows } = await sql<ArrivalSum>`
+      select source, message_type as "messageType", deliveries::float8, expected::float8, events::float8,
+             duplicates::float8, quarantined::float8, unbalanced::float8, missing_events::float8 as missing,
+             altered_events::float8 as altered, adds_up as "addsUp", last_received_at as "lastReceivedAt"
+      from arrival_totals join conservation using (source, message_type)
+      where ${inScope(scope)} order by source, message_type`.execute(trx);
+    return rows;
+  });
+}
+
+/** The planner expects a part of all deliveries to be new, and prepares for them longer than the query takes. */
+async function readingConservation<T>(db: Db, read: (trx: Trx) => Promise<T>): Promise<T> {
+  return db.transaction().execute(async (trx) => {
+    await sql`select set_config('jit', 'off', true), set_config('max_parallel_workers_per_gather', '0', true)`.execute(
+      trx,
+    );
+    return read(trx);
+  });
 }
 
 /** Whether all acknowledged deliveries add up (view `conservation`). */
 export interface Conservation {
   readonly deliveries: number;
-  /** `source message_type` of each pair that does not add up. */
+  /** `source message_type` of each pair that does not add up, and how many of its events are gone or changed. */
   readonly unbalanced: readonly string[];
   /** Quarantined items that nobody has replayed or discarded. */
   readonly openInQuarantine: number;
@@ -100,14 +124,12 @@ export interface Conservation {
 
 /** The view `conservation`, whose cost does not depend on the number of deliveries. */
 export async function readConservation(db: Db, scope: Scope): Promise<Conservation> {
-  const rows = await db.transaction().execute(async (trx) => {
-    // The planner expects a part of all deliveries to be new, and prepares for them longer than the query takes.
-    await sql`select set_config('jit', 'off', true), set_config('max_parallel_workers_per_gather', '0', true)`.execute(
-      trx,
-    );
+  const rows = await readingConservation(db, async (trx) => {
     const read = sql<{ pair: string; deliveries: string; addsUp: boolean; open: string }>`
-      select source || ' ' || message_type as pair, delivery_count as deliveries, adds_up as "addsUp",
-        open_count as open
+      select concat_ws(' ', source, message_type,
+          case when missing_events > 0 then format('(%s events missing)', missing_events) end,
+          case when altered_events > 0 then format('(%s events altered)', altered_events) end) as pair,
+        delivery_count as deliveries, adds_up as "addsUp", open_count as open
       from conservation where ${inScope(scope)}`;
     return (await read.execute(trx)).rows;
   });

@@ -20,6 +20,19 @@ export async function readRuns(db: Db): Promise<readonly SealRun[]> {
   return rows;
 }
 
+/** Reads which of the leaves from one up to, and without, another are of what. */
+export async function readRunsBetween(db: Db, from: number, to: number): Promise<readonly SealRun[]> {
+  const { rows } = await sql<SealRun>`
+    select greatest(first_leaf, ${from}::bigint)::float8 as "firstLeaf",
+      (least(first_leaf + leaves, ${to}::bigint) - greatest(first_leaf, ${from}::bigint))::float8 as leaves,
+      (first_position + greatest(0, ${from}::bigint - first_leaf))::float8 as "firstPosition"
+    from log_seals
+    where first_leaf >= coalesce((select max(first_leaf) from log_seals where first_leaf <= ${from}::bigint), 0)
+      and first_leaf < ${to}::bigint and first_leaf + leaves > ${from}::bigint
+    order by log_seals.first_leaf`.execute(db);
+  return rows;
+}
+
 /** Reads the leaf of the event at a position; undefined while it is not sealed. */
 export async function leafOf(db: Db, position: number): Promise<number | undefined> {
   const { rows } = await sql<{ leaf: number }>`

@@ -169,6 +169,29 @@ export async function eventsOfDelivery(
   return undefined;
 }
 
+/** What is on record about events of a delivery that are not stored any more. */
+export interface RecordedLoss {
+  /** Events of the delivery that were erased lawfully. */
+  readonly erased: number;
+  /** Months of the message type that retention has dropped, as YYYY-MM. */
+  readonly droppedMonths: readonly string[];
+}
+
+/** Reads what may explain that events of a delivery are gone. */
+export async function readRecordedLoss(
+  db: Db,
+  { delivery_id: id, message_type: messageType }: Delivery,
+): Promise<RecordedLoss> {
+  const { rows } = await sql<RecordedLoss>`
+    select (select coalesce(sum((deliveries ->> ${id})::int), 0)::float8 from erasures) as erased,
+      array(
+        select to_char(began_at at time zone 'UTC', 'YYYY-MM') from gaps
+        where reason = 'retention' and message_type = ${messageType} order by began_at) as "droppedMonths"`.execute(
+    db,
+  );
+  return rows[0] ?? { erased: 0, droppedMonths: [] };
+}
+
 async function selectEvents(
   db: Db,
   scope: Scope,

@@ -65,6 +65,7 @@ export interface Tables {
     event_count: number;
     duplicate_count: number;
     quarantined_count: number;
+    refused_count: number;
     source: string;
     message_type: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
     origin: Origin;

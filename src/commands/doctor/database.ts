@@ -100,7 +100,7 @@ export async function checkConservation(access: DatabaseAccess, isFull = false):
     );
     return fail(
       `does not add up: ${[...unbalanced, ...found].join(', ')}`,
-      `rows are missing or were added by hand: ${seeConservation()} to see where, and restore them from a backup`,
+      `rows are missing, changed or added by hand: run ${commandName()} verify to see which, and ${seeConservation()}`,
     );
   }
   const sums = countOf(deliveries, 'delivery adds up', 'deliveries add up');

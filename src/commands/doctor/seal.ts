@@ -3,7 +3,8 @@ import { commandName } from '../../command-name.ts';
 import { compareWithSeen, SEEN_FILE } from '../../ledger/seen-checkpoint.ts';
 import { readAnchors } from '../../store/anchors.ts';
 import { latestCheckpoint } from '../../store/seal-log.ts';
-import { countOf } from '../../units.ts';
+import { readVerified } from '../../store/verifications.ts';
+import { countOf, formatCount } from '../../units.ts';
 import { fail, ok, warn, type Finding } from './check.ts';
 import type { DatabaseAccess } from './database-access.ts';
 
@@ -18,8 +19,19 @@ export async function checkSeal(access: DatabaseAccess, dataDir: string): Promis
   }
   const { size, madeAt, publicKey } = latest;
   const sealed = `${countOf(size, 'leaf', 'leaves')} at ${madeAt.toISOString()}, signed with ${publicKey}`;
+  const verified = await readVerified(db);
+  if (verified.altered + verified.missing > 0) {
+    return fail(
+      `${countOf(verified.missing, 'row')} missing and ${formatCount(verified.altered)} altered of ${countOf(verified.leaves, 'leaf', 'leaves')}`,
+      `run ${commandName()} verify to see which`,
+    );
+  }
   const failing = (await readAnchors(db)).filter(({ error }) => error !== null);
-  if (failing.length === 0) return ok(sealed);
+  if (failing.length === 0) {
+    const since =
+      verified.since === undefined ? '' : `; all rows compared since ${verified.since.toISOString()}`;
+    return ok(`${sealed}${since}`);
+  }
   return warn(
     [sealed, ...failing.map(({ anchor, error }) => `${anchor}: ${error}`)].join('; '),
     'checkpoints are not kept there: see docs/integrity.md; it is tried again every minute',

@@ -17,6 +17,7 @@ import { factsOf, timeOf } from '../html/values.ts';
 import { quarantineTable } from '../quarantine/quarantine-pages.ts';
 import { deliveryQuery, filterOf } from './delivery-schemas.ts';
 import { MOST_OF_EACH, readDeliveries } from './read-deliveries.ts';
+import type { RecordedLoss } from '../../store/search-deliveries.ts';
 import type { DescribedDelivery, PageOfDeliveries } from './read-deliveries.ts';
 
 /** The list of deliveries. */
@@ -144,17 +145,26 @@ function resultOf(delivery: Delivery): string {
   const { expected_count, event_count, duplicate_count, quarantined_count } = delivery;
   return (
     `${formatCount(expected_count)} expected = ${countOf(event_count, 'event')} stored + ` +
-    `${countOf(duplicate_count, 'duplicate')} + ${formatCount(quarantined_count)} quarantined`
+    `${countOf(duplicate_count, 'duplicate')} + ${formatCount(quarantined_count)} quarantined` +
+    (delivery.refused_count === 0
+      ? ''
+      : `; ${countOf(delivery.refused_count, 'record')} of erased persons not stored again`)
   );
 }
 
-function eventsOf({ delivery, events }: DescribedDelivery): Content {
+function eventsOf({ delivery, events, loss }: DescribedDelivery): Content {
   if (events === undefined) {
-    return html`<p class="note warn">
-      Not all events of this delivery were found in time (${formatCount(delivery.event_count)} stored). They
-      occurred long before the delivery, or retention has dropped their month.${' '}
-      <a href="/events">Search events</a> by their own time.
-    </p>`;
+    return html`
+      <p class="note warn">
+        Not all of the ${countOf(delivery.event_count, 'event')} that this delivery added were found.
+        ${lossOf(delivery, loss)}
+      </p>
+      <p>
+        Events that occurred long before the delivery are not searched here:${' '}
+        <a href="/events">search events</a> by their own time. <code>xiq-sink verify</code> tells whether rows
+        are gone, and which.
+      </p>
+    `;
   }
   if (events.length === 0) {
     return html`<p class="empty">
@@ -168,6 +178,19 @@ function eventsOf({ delivery, events }: DescribedDelivery): Content {
   }
   const type = delivery.message_type === 'UNKNOWN' ? undefined : delivery.message_type;
   return [firstOf(events.length, delivery.event_count), eventTable(events, type)];
+}
+
+/** Only what is on record: why a row is gone, nobody else knows. */
+function lossOf({ event_count: stored }: Delivery, loss: RecordedLoss | undefined): Content {
+  if (loss === undefined || loss.erased + loss.droppedMonths.length === 0) {
+    return 'No erasure and no retention is on record that would explain it.';
+  }
+  const { erased, droppedMonths } = loss;
+  return [
+    erased > 0 && `${formatCount(erased)} of ${formatCount(stored)} were erased lawfully. `,
+    droppedMonths.length > 0 &&
+      `Retention has dropped these months of the type: ${droppedMonths.join(', ')}.`,
+  ];
 }
 
 const firstOf = (shown: number, all: number) =>

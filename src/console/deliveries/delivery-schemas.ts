@@ -25,6 +25,7 @@ export const deliverySchema = z
     event_count: count,
     duplicate_count: count.describe('events that an earlier delivery contained'),
     quarantined_count: count,
+    refused_count: count.describe('records of erased persons, which were not stored again'),
   })
   .meta({ id: 'Delivery', description: 'One inbound POST and its result' });
 

@@ -1,9 +1,14 @@
 import type { z } from 'zod';
 import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
-import { eventsOfDelivery, findDelivery, searchDeliveries } from '../../store/search-deliveries.ts';
+import {
+  eventsOfDelivery,
+  findDelivery,
+  readRecordedLoss,
+  searchDeliveries,
+} from '../../store/search-deliveries.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
-import type { Delivery } from '../../store/search-deliveries.ts';
+import type { Delivery, RecordedLoss } from '../../store/search-deliveries.ts';
 import { findReplayed, quarantinedOf, type Quarantined } from '../../store/search-quarantine.ts';
 import type { Scope } from '../../store/scope.ts';
 import { pageOf, writeCursor, type PageOf } from '../api/paging.ts';
@@ -39,8 +44,10 @@ export const MOST_OF_EACH = 200;
 /** A delivery with its events and its quarantined records. */
 export interface DescribedDelivery {
   readonly delivery: Delivery;
-  /** The first of its events; undefined if the search timed out. */
+  /** The first of its events; undefined if not all of them were found in time. */
   readonly events: readonly StoredEvent[] | undefined;
+  /** What is on record about those that were not found. */
+  readonly loss: RecordedLoss | undefined;
   readonly quarantined: readonly Quarantined[];
   /** The quarantined item that it replayed. */
   readonly replayOf: string | undefined;
@@ -58,5 +65,6 @@ export async function describeDelivery(db: Db, scope: Scope, id: string): Promis
     quarantinedOf(db, scope, id, MOST_OF_EACH),
     findReplayed(db, scope, id),
   ]);
-  return { delivery, events, quarantined, replayOf };
+  const loss = events === undefined ? await readRecordedLoss(db, delivery) : undefined;
+  return { delivery, events, loss, quarantined, replayOf };
 }

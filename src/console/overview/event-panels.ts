@@ -36,12 +36,8 @@ function describeSums({ adds_up: addsUp, items }: Conservation): Content {
   return html`
     <p>${addsUp ? badge('good', 'adds up') : badge('bad', 'does not add up')}</p>
     ${wrong.map(
-      ({ source, message_type: type, unbalanced }) => html`
-        <p class="note bad">
-          ${source} ${type}: ${countOf(unbalanced, 'delivery', 'deliveries')} with records that are neither
-          stored nor in${' '}
-          <a href="/quarantine">quarantine</a>.
-        </p>
+      ({ source, message_type: type, ...item }) => html`
+        <p class="note bad">${source} ${type}: ${differencesOf(item)}</p>
       `,
     )}
     ${factsOf([
@@ -51,6 +47,25 @@ function describeSums({ adds_up: addsUp, items }: Conservation): Content {
       ['quarantined', total('quarantined')],
     ])}
   `;
+}
+
+/** What does not add up. */
+function differencesOf({
+  unbalanced,
+  missing,
+  altered,
+}: Pick<Conservation['items'][number], 'unbalanced' | 'missing' | 'altered'>): Content {
+  return [
+    unbalanced > 0 &&
+      html`${countOf(unbalanced, 'delivery', 'deliveries')} with records that are neither stored nor in${' '}
+        <a href="/quarantine">quarantine</a>. `,
+    missing > 0 && html`${countOf(missing, 'event')} deleted without a reason on record. `,
+    altered > 0 && html`${countOf(altered, 'event')} changed since they were stored. `,
+    missing + altered > 0
+      ? html`<code>xiq-sink verify</code> names them.`
+      : unbalanced === 0 &&
+        html`rows of deliveries or quarantine are not what was stored: run <code>xiq-sink doctor</code>.`,
+  ];
 }
 
 type Destination = NonNullable<Overview['destinations']>[number];

@@ -116,6 +116,8 @@ export const conservationSchema = z
         duplicates: number,
         quarantined: number,
         unbalanced: number.describe('deliveries whose own counts do not add up'),
+        missing: number.describe('events whose rows are gone without a reason on record'),
+        altered: number.describe('events whose rows differ from what was sealed'),
         adds_up: z.boolean(),
         last_received_at: time,
       }),

@@ -281,7 +281,7 @@ export function describeHealth(
 const UNBALANCED = {
   name: 'conservation',
   state: 'does not add up',
-  why: 'some acknowledged records are neither stored nor in quarantine',
+  why: 'what is stored is not what was acknowledged: the overview names the source and the type',
 };
 
 const isProblem = ({ state }: { state: string }) => state !== 'ok' && state !== 'unknown';
