@@ -106,7 +106,9 @@ test('arrivals are counted by minute, source and type, and in total', async () =
     { bucket: noon, messageType: 'AUDIT_LOG_ALL', ...one },
   ]);
   expect(await readArrivals(db, ALL_SOURCES, { ...range, until: noon })).toEqual([]);
-  expect(await sumArrivals(db, ALL_SOURCES)).toMatchObject([
+  // All together they do not add up: none of the quarantined records is in quarantine.
+  expect((await sumArrivals(db, ALL_SOURCES)).map(({ addsUp }) => addsUp)).toEqual([false, false, false]);
+  expect(await sumArrivals(db, ALL_SOURCES, range)).toMatchObject([
     { source: 'a', messageType: 'AUDIT_LOG_ALL', deliveries: 2, addsUp: true, lastReceivedAt: later },
     { source: 'a', messageType: 'SMS_LOG_ALL', expected: 7, events: 4, unbalanced: 1, addsUp: false },
     { source: 'b', messageType: 'AUDIT_LOG_ALL', deliveries: 1, quarantined: 1, unbalanced: 0 },
