@@ -13,10 +13,12 @@ import type { LogKey } from '../../src/ledger/signed-note.ts';
 import { verifyLog } from '../../src/ledger/verify-log.ts';
 import { keepLogKey } from '../../src/serve/log-key.ts';
 import { openDatabase, type Db } from '../../src/store/database.ts';
+import { eraseRows, findEventsById } from '../../src/store/erase.ts';
 import { readInstallation } from '../../src/store/installation.ts';
 import { leafOf, readLeafHashes, readSalts } from '../../src/store/read-seals.ts';
 import { checkpointsAfter, latestCheckpoint, readSealState } from '../../src/store/seal-log.ts';
 import { readingSealed, readSealedEvents } from '../../src/store/sealed-rows.ts';
+import { countAll } from '../support/arrivals.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 import { freely } from '../support/tamper.ts';
@@ -25,6 +27,8 @@ import { untilSeen } from '../support/until-seen.ts';
 /** Sealed rows, and how many of them are changed. */
 const EVENTS = Number(process.env['TAMPER_EVENTS'] ?? 10_000);
 const CHANGES = EVENTS / 100;
+/** Events that are erased lawfully, one at a time. */
+const ERASURES = EVENTS / 1_000;
 const SEED = Number(process.env['TAMPER_SEED'] ?? Date.now() % 1_000_000);
 
 const RECORDS = 20;
@@ -45,9 +49,7 @@ beforeEach(async () => {
   const kept: Checkpoint[] = [];
   for (const part of [0, 1, 2]) {
     await storeEvents(part);
-    const sealer = createSealer(service, key);
-    while ((await sealer.seal()) === 'more');
-    await sealer.checkpoint();
+    await sealAll();
     if (part < 2) kept.push(...parseCheckpoints((await latestCheckpoint(service))?.note ?? ''));
   }
   anchors = kept;
@@ -56,6 +58,12 @@ afterEach(async () => {
   await service.destroy();
   await test.drop();
 });
+
+async function sealAll(): Promise<void> {
+  const sealer = createSealer(service, key);
+  while ((await sealer.seal()) === 'more');
+  await sealer.checkpoint();
+}
 
 async function storeEvents(part: number): Promise<void> {
   const store = createBatchStore(service, pino({ level: 'silent' }), new AbortController().signal);
@@ -103,7 +111,7 @@ interface Row {
 }
 
 /** Draws this many rows, each once. */
-async function drawRows(count: number): Promise<readonly Row[]> {
+async function drawRows(count: number): Promise<Row[]> {
   const { rows } = await sql<Row>`select event_id, delivery_id from audit_events order by event_id`.execute(
     test.db,
   );
@@ -132,6 +140,8 @@ const ways = [
   'erasure faked',
   'entry changed',
   'counter',
+  'counters that add up',
+  'erasure claimed',
 ] as const;
 
 /** What verify has to say about the changes. */
@@ -140,6 +150,8 @@ interface Expected {
   readonly missing: Set<string>;
   readonly inserted: Set<string>;
   readonly deliveries: Set<string>;
+  /** Of events whose ids are gone from the log. */
+  readonly positions: Set<number>;
 }
 
 /** Changes a row in one of the ways, and notes what verify has to find. */
@@ -213,6 +225,31 @@ async function change(
         db,
       );
       return expected.deliveries.add(row.delivery_id);
+    case 'counters that add up':
+      await sql`
+        update deliveries set expected_count = expected_count + 1, duplicate_count = duplicate_count + 1
+        where delivery_id = ${row.delivery_id}`.execute(db);
+      return expected.deliveries.add(row.delivery_id);
+    case 'erasure claimed': {
+      const { rows } = await sql<{ position: number }>`
+        select (first + array_position(event_ids, ${row.event_id}::uuid) - 1)::float8 as position from log_tiles
+        where ${row.event_id}::uuid = any(event_ids)`.execute(db);
+      const position = rows[0]?.position ?? 0;
+      const leaf = (await leafOf(db, position)) ?? 0;
+      await sql`update log_salts set salts[${(leaf % 256) + 1}::int] = null where number = ${Math.floor(leaf / 256)}`.execute(
+        db,
+      );
+      await sql`
+        update log_tiles set event_ids[array_position(event_ids, ${row.event_id}::uuid)] = null,
+          occurred_at[array_position(event_ids, ${row.event_id}::uuid)] = null
+        where ${row.event_id}::uuid = any(event_ids)`.execute(db);
+      await sql`delete from audit_events where ${isRow}`.execute(db);
+      await sql`
+        insert into erasures (operator, reason, event_count, item_count, operation_count, leaves, deliveries)
+        values ('joe', 'none', 1, 0, 0, int8multirange(int8range(${leaf}, ${leaf + 1})),
+          jsonb_build_object(${row.delivery_id}::text, 1))`.execute(db);
+      return expected.positions.add(position);
+    }
   }
 }
 
@@ -225,8 +262,16 @@ describe('a superuser who switches all triggers off', () => {
       missing: new Set(),
       inserted: new Set(),
       deliveries: new Set(),
+      positions: new Set(),
     };
-    const rows = await drawRows(CHANGES * 2);
+    await countAll(service);
+    await sealAll();
+    const rows = await drawRows(CHANGES * 2 + ERASURES);
+    for (const { event_id: id } of rows.splice(0, ERASURES)) {
+      const erasable = { events: await findEventsById(service, [id]), quarantine: [], operations: [] };
+      expect(await eraseRows(service, { operator: 'jane', reason: 'request' }, erasable)).toBeDefined();
+    }
+    await sealAll();
     await freely(test.db, async (trx) => {
       for (let at = 0; at < CHANGES; at += 1) {
         const [row, other] = [rows[at * 2], rows[at * 2 + 1]];
@@ -236,7 +281,15 @@ describe('a superuser who switches all triggers off', () => {
         }
       }
     });
-    const { summary, findings } = await verifyAll();
+    const { summary, findings: all } = await verifyAll();
+    expect(all.filter(({ state }) => state === 'ERASED')).toHaveLength(ERASURES);
+    const claims = all.filter(({ subject }) => subject === 'erasure');
+    expect(claims.map(({ state }) => state)).toEqual([...expected.positions].map(() => 'INSERTED'));
+    const isClaimed = ({ state, eventId }: VerifyFinding) => state === 'MISSING' && eventId === undefined;
+    expect(sorted(all.filter(isClaimed).map(({ position }) => String(position)))).toEqual(
+      sorted([...expected.positions].map(String)),
+    );
+    const findings = all.filter((one) => one.state !== 'ERASED' && !claims.includes(one) && !isClaimed(one));
     const named = (state: VerifyFinding['state'], subject: VerifyFinding['subject']) =>
       sorted(
         findings
@@ -249,7 +302,7 @@ describe('a superuser who switches all triggers off', () => {
     expect(named('ALTERED', 'delivery')).toEqual(sorted(expected.deliveries));
     // Leaves, tiles, checkpoints and anchors are as they were.
     expect(findings.filter(({ subject }) => subject !== 'event' && subject !== 'delivery')).toEqual([]);
-    expect(summary).toMatchObject({ checkpoints: 3, anchors: 2 });
+    expect(summary).toMatchObject({ checkpoints: 5, anchors: 2 });
   });
 });
 
