@@ -6,6 +6,7 @@ import { defineAlerts } from './alerts/command.ts';
 import { defineBackfill } from './backfill/command.ts';
 import { defineBackup } from './backup/command.ts';
 import { defineCompletion } from './completion.ts';
+import { defineCertificate } from './certificate/command.ts';
 import { defineCoverage } from './coverage/command.ts';
 import { defineDemo } from './demo/command.ts';
 import { defineDestinations } from './destinations/command.ts';
@@ -84,6 +85,7 @@ export function defineProgram(env: Environment, reread: () => Environment = () =
   program.commandsGroup('Query:');
   defineEvents(program, settings);
   defineCoverage(program, settings);
+  defineCertificate(program, settings);
   defineSql(program, settings);
   defineVerify(program, settings);
   defineProve(program, settings);

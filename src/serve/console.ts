@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { maskConfig } from '../config.ts';
 import type { ConsoleOptions } from '../console/admin-app.ts';
+import { certificateArea } from '../console/certificate/certificate-area.ts';
 import { coverageArea } from '../console/coverage/coverage-area.ts';
 import { deliveriesArea } from '../console/deliveries/deliveries-area.ts';
 import { destinationsArea } from '../console/destinations/destinations-area.ts';
@@ -50,6 +51,7 @@ export function createConsole(
       liveArea({ db }),
       deliveriesArea({ db }),
       coverageArea({ db }),
+      certificateArea({ db }),
       quarantineArea({ db, replay: replayerOf(db, config, logger) }),
       destinationsArea({ db, ...sendingOf(db, destinations) }),
       subscriptionsArea(subscriptionsOf({ db, sources, allNames: live.names, publicUrl, logger, opened })),

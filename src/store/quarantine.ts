@@ -122,6 +122,33 @@ export async function discardQuarantined(db: Db, scope: Scope, ids: readonly str
   return Number(numAffectedRows ?? 0n);
 }
 
+/** Quarantined items that were received in a time. */
+export interface ReceivedItems {
+  readonly open: number;
+  readonly replayed: number;
+  readonly discarded: number;
+}
+
+/** Counts the quarantined items that were received in a range. */
+export async function countReceivedItems(
+  db: Db,
+  scope: Scope,
+  {
+    since,
+    until,
+    source,
+  }: { readonly since: Date; readonly until: Date; readonly source?: string | undefined },
+): Promise<ReceivedItems> {
+  const { rows } = await sql<ReceivedItems>`
+    select count(*) filter (where resolution is null)::float8 as open,
+      count(*) filter (where resolution = 'replayed')::float8 as replayed,
+      count(*) filter (where resolution = 'discarded')::float8 as discarded
+    from quarantine
+    where received_at >= ${since} and received_at < ${until} and ${inScope(scope)}
+      and ${source === undefined ? sql`true` : sql`source = ${source}`}`.execute(db);
+  return rows[0] ?? { open: 0, replayed: 0, discarded: 0 };
+}
+
 /** The counts of a replay's delivery. */
 export interface ReplayTally {
   readonly events: number;

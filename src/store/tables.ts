@@ -21,6 +21,7 @@ export const OPERATOR_ACTIONS = [
   'proof.export',
   'events.backfill',
   'events.erase',
+  'certificate.make',
   'sql.query',
   'timeline.read',
   'quarantine.replay',

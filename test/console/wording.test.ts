@@ -51,6 +51,7 @@ const PAGES = [
   '/coverage',
   '/coverage?month=2026-01',
   '/coverage?day=2026-01-31',
+  '/certificate?month=2026-01',
   '/quarantine',
   '/quarantine?state=all',
   '/quarantine?state=discarded',

@@ -64,6 +64,7 @@ const WORDS: Readonly<Record<OperatorActionName, string>> = {
   'proof.export': 'exported events with their proof',
   'events.backfill': 'fetched missing events from the cloud',
   'events.erase': 'erased events',
+  'certificate.make': 'made a certificate',
   'sql.query': 'ran an SQL statement',
   'timeline.read': 'looked at the timeline of a user or client',
   'quarantine.replay': 'replayed quarantined items',

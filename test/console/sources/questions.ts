@@ -182,6 +182,10 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   },
   // A page of a month changes while the test runs.
   '/coverage': { after: ({ source }) => [{ path: '/coverage' }, { path: `/coverage?source=${source}` }] },
+  // It names when it was made.
+  '/certificate': {
+    after: ({ source }) => [{ path: '/certificate' }, { path: `/certificate?source=${source}` }],
+  },
   '/quarantine': {
     all: ['/quarantine?state=all'],
     one: ({ source, mark }) => [

@@ -1,0 +1,48 @@
+import { writeFile } from 'node:fs/promises';
+import { certificateDocument } from '../../console/certificate/certificate-page.ts';
+import { readCertificate, type CertificateRange } from '../../store/certificate.ts';
+import { verifyLog } from '../../ledger/verify-log.ts';
+import type { Db } from '../../store/database.ts';
+import { recordAction } from '../../store/operator-log.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
+import { readSealState } from '../../store/seal-log.ts';
+import { note, print } from '../shared/output.ts';
+import { commandOperator } from '../shared/process.ts';
+import { createProgress } from '../shared/progress.ts';
+
+/** `certificate`: compares the rows of a month, and writes what is proven of them. Resolves with whether all are as sealed. */
+export async function makeCertificate(
+  db: Db,
+  range: CertificateRange,
+  file: string | undefined,
+  asJson: boolean,
+): Promise<boolean> {
+  const { month, source } = range;
+  const progress = createProgress('verified', (await readSealState(db)).size);
+  const action = {
+    operator: commandOperator(),
+    action: 'certificate.make' as const,
+    subject: month,
+    details: { source },
+  };
+  const summary = await recordAction(
+    db,
+    action,
+    () =>
+      verifyLog(
+        db,
+        { ...range, anchors: [] },
+        () => undefined,
+        (done) => progress.show(done),
+      ),
+    ({ altered, missing, inserted }) => ({ altered, missing, inserted }),
+  );
+  progress.clear();
+  const scope = source === undefined ? ALL_SOURCES : [source];
+  const certificate = await readCertificate(db, scope, range, summary);
+  const text = asJson ? JSON.stringify(certificate, undefined, 2) : certificateDocument(certificate);
+  if (file === undefined) print(text);
+  else await writeFile(file, `${text}\n`);
+  if (file !== undefined) note(`${file} written. A browser prints it, or makes a PDF of it.`);
+  return summary.altered + summary.missing + summary.inserted === 0;
+}

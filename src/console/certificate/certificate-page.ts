@@ -1,0 +1,182 @@
+import type { VNode } from 'preact';
+import type { Certificate } from '../../store/certificate.ts';
+import { countOf, formatCount } from '../../units.ts';
+import { html, renderDocument, type Content } from '../html/html.ts';
+import { tableOf } from '../html/table.ts';
+import { badge, exactTimeOf, factsOf } from '../html/values.ts';
+
+/** What is certified of a month, for a page and for a document of its own. */
+export function certificateContent(certificate: Certificate): Content {
+  const { month, source, madeAt, installation } = certificate;
+  return html`
+    <p>
+      What the installation <code>${installation}</code> received in ${month}
+      (UTC)${source && html` from the source ${source}`}, and what is proven of it. Made at
+      ${exactTimeOf(madeAt)}.
+    </p>
+    <h2>Received and stored</h2>
+    ${receivedOf(certificate)}
+    <h2>Completeness</h2>
+    ${coverageOf(certificate)}
+    <h2>Integrity</h2>
+    ${integrityOf(certificate)} ${checkpointOf(certificate)}
+  `;
+}
+
+function receivedOf({ received, quarantine }: Certificate): Content {
+  if (received.length === 0) return html`<p class="empty">Nothing was received in this month.</p>`;
+  const number = (heading: string, of: (row: Certificate['received'][number]) => number) =>
+    ({
+      heading,
+      kind: 'number',
+      cell: (row: Certificate['received'][number]) => formatCount(of(row)),
+    }) as const;
+  return html`
+    ${tableOf(
+      'Received and stored, by source and message type',
+      [
+        { heading: 'Source', cell: ({ source }) => source },
+        { heading: 'Type', cell: ({ messageType }) => messageType },
+        number('Deliveries', ({ deliveries }) => deliveries),
+        number('Expected', ({ expected }) => expected),
+        number('Stored', ({ events }) => events),
+        number('Duplicates', ({ duplicates }) => duplicates),
+        number('Quarantined', ({ quarantined }) => quarantined),
+        {
+          heading: 'Adds up',
+          cell: ({ addsUp }) => (addsUp ? badge('good', 'yes') : badge('bad', 'no')),
+        },
+      ],
+      received,
+    )}
+    <p>
+      Of the quarantined items, ${formatCount(quarantine.open)} are open, ${formatCount(quarantine.replayed)}
+      were replayed and ${formatCount(quarantine.discarded)} discarded.
+    </p>
+  `;
+}
+
+function coverageOf({ coverage, healedEvents, gaps }: Certificate): Content {
+  const { whole, healed, pushOnly, unrecoverable, pending } = coverage;
+  return html`
+    ${factsOf([
+      ['Complete', `${countOf(whole, 'quarter')} of an hour agree with the history of the cloud`],
+      [
+        'Healed',
+        `${countOf(healed, 'quarter')}: ${countOf(healedEvents, 'event')} were missing and were fetched`,
+      ],
+      ['Not provable', `${countOf(pushOnly, 'quarter')}: the cloud has no history of these types`],
+      ['Unrecoverable', `${countOf(unrecoverable, 'quarter')}: the history does not reach back to them`],
+      ['Pending', countOf(pending, 'quarter')],
+    ])}
+    ${
+      gaps.length > 0 &&
+      tableOf(
+        'Times in which events may have been missed',
+        [
+          { heading: 'Reason', cell: ({ reason }) => reason },
+          { heading: 'Source', cell: ({ source }) => source ?? 'all' },
+          { heading: 'Type', cell: ({ message_type: type }) => type ?? 'all' },
+          { heading: 'From (UTC)', cell: ({ began_at: at }) => exactTimeOf(at) },
+          { heading: 'To (UTC)', cell: ({ ended_at: at }) => (at === null ? 'goes on' : exactTimeOf(at)) },
+        ],
+        gaps,
+      )
+    }
+  `;
+}
+
+function integrityOf({ verification, verified, month, source }: Certificate): Content {
+  const ofMonth =
+    verification === undefined
+      ? html`The rows of this month were not compared for this page:${' '}
+          <code>xiq-sink certificate --month ${month}${source && ` --source ${source}`}</code> does so.`
+      : verificationOf(verification);
+  const wrong = verified.altered + verified.missing > 0;
+  return factsOf([
+    ['Rows of the month', ofMonth],
+    [
+      'All rows',
+      html`${wrong ? badge('bad', 'changed') : badge('good', 'as sealed')} ${formatCount(verified.leaves)}
+      leaves compared${verified.since && html` since ${exactTimeOf(verified.since)}`}:
+      ${formatCount(verified.altered)} altered, ${formatCount(verified.missing)} missing`,
+    ],
+  ]);
+}
+
+function verificationOf(summary: NonNullable<Certificate['verification']>): Content {
+  const { intact, expired, erased, altered, missing, inserted, notSealedYet } = summary;
+  return html`${altered + missing + inserted > 0 ? badge('bad', 'changed') : badge('good', 'as sealed')}${' '}
+  ${formatCount(intact)} intact, ${formatCount(expired)} expired, ${formatCount(erased)} erased lawfully,
+  ${formatCount(altered)} altered, ${formatCount(missing)} missing, ${formatCount(inserted)} inserted,
+  ${formatCount(notSealedYet)} not sealed yet`;
+}
+
+function checkpointOf({ checkpoint, isWhole, anchors, stampedAt }: Certificate): Content {
+  if (checkpoint === undefined) return html`<p class="note warn">Nothing is sealed yet.</p>`;
+  const places = [
+    ...anchors.map(
+      ({ anchor, anchoredAt }) => html`${anchor}${anchoredAt && html` at ${exactTimeOf(anchoredAt)}`}`,
+    ),
+    ...stampedAt.slice(0, 1).map((at) => html`time-stamp authority at ${exactTimeOf(at)}`),
+  ];
+  return html`
+    ${
+      !isWhole &&
+      html`<p class="note warn">
+        The month is not over, or not all of it is sealed: make the certificate again later.
+      </p>`
+    }
+    ${factsOf([
+      ['Checkpoint', html`<pre>${checkpoint.note}</pre>`],
+      ['Public key', html`<code>${checkpoint.publicKey}</code>`],
+      [
+        'Kept elsewhere by',
+        places.length === 0
+          ? 'nobody: whoever has the database and the signing key could have made it anew'
+          : html`<ul>
+              ${places.map((place) => html`<li>${place}</li>`)}
+            </ul>`,
+      ],
+    ])}
+    <p>
+      To check it later, save the checkpoint as a file, and run <code>xiq-sink verify --against FILE</code>.
+      The tree must contain it, and no row may be altered, missing or inserted.
+    </p>
+  `;
+}
+
+const STYLE = `
+  body { font: 13px/1.5 system-ui, sans-serif; color: #171b22; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+  h1 { font-size: 22px } h2 { font-size: 15px; margin-top: 1.5rem }
+  table { border-collapse: collapse; width: 100% } th, td { text-align: left; padding: 3px 8px; border-bottom: 1px solid #e3e6eb }
+  .number { text-align: right; font-variant-numeric: tabular-nums }
+  dl { display: grid; grid-template-columns: 12rem 1fr; gap: 4px 1rem } dt { color: #5c6675 } dd { margin: 0 }
+  pre, code { font: 12px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; white-space: pre-wrap; margin: 0 }
+  .badge { font-weight: 600 } .badge.good { color: #157347 } .badge.bad, .note { color: #b3261e }
+  .visually-hidden { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden }
+  @page { margin: 15mm }
+  @media print { body { margin: 0; padding: 0 } h2, tr { break-inside: avoid; break-after: avoid } tr { break-after: auto } }
+`;
+
+/** A document of its own, for a file: it needs nothing else, and prints well. */
+export function certificateDocument(certificate: Certificate): string {
+  const title = `Certificate ${certificate.month}`;
+  const document: VNode = html`
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>${title}</title>
+        <style dangerouslySetInnerHTML=${{ __html: STYLE }}></style>
+      </head>
+      <body>
+        <main>
+          <h1>${title}</h1>
+          ${certificateContent(certificate)}
+        </main>
+      </body>
+    </html>
+  `;
+  return renderDocument(document);
+}

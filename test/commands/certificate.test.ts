@@ -1,0 +1,96 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { certificateArea } from '../../src/console/certificate/certificate-area.ts';
+import { createSealer } from '../../src/ledger/sealer.ts';
+import { keepLogKey } from '../../src/serve/log-key.ts';
+import { openDatabase, type Db } from '../../src/store/database.ts';
+import { readInstallation } from '../../src/store/installation.ts';
+import { startAdmin } from '../support/admin.ts';
+import { countAll } from '../support/arrivals.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { endOfProgram } from '../support/program.ts';
+import { freely } from '../support/tamper.ts';
+import { untilSeen } from '../support/until-seen.ts';
+import { STORED, storeVariedEvents } from '../store/varied-events.ts';
+
+const MONTH = new Date().toISOString().slice(0, 'YYYY-MM'.length);
+
+let test: TestDatabase;
+let service: Db;
+let directory: string;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  service = openDatabase(test.databaseUrl, () => undefined);
+  directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-certificate-'));
+  await storeVariedEvents(test.db);
+  await countAll(service);
+  await untilSeen(test.db);
+  const key = await keepLogKey(path.join(directory, 'log-key'), (await readInstallation(service)).id);
+  const sealer = createSealer(service, key);
+  while ((await sealer.seal()) === 'more');
+  await sealer.checkpoint();
+});
+afterAll(async () => {
+  await service.destroy();
+  await test.drop();
+  await rm(directory, { recursive: true });
+});
+
+const run = (...words: string[]) =>
+  endOfProgram({ DATABASE_URL: test.databaseUrl, DATA_DIR: directory }, 'certificate', ...words);
+
+it('says what was received in a month, how its rows compare with the seal, and with which checkpoint', async () => {
+  const file = path.join(directory, 'certificate.html');
+  expect(await run('--month', MONTH, '--out', file)).toMatchObject({ code: 0 });
+  const document = await readFile(file, 'utf8');
+  expect(document).toContain(`<h1>Certificate ${MONTH}</h1>`);
+  expect(document).toMatch(/0 altered,\s+0 missing, 0 inserted/);
+  expect(document).toContain(`xiq-sink/${(await readInstallation(service)).id}`);
+  expect(document).toContain('The month is not over');
+  // It needs nothing from elsewhere.
+  expect(document).not.toMatch(/<script|src=|href=/);
+  const { stdout } = await run('--month', MONTH, '--json');
+  const certificate: unknown = JSON.parse(stdout.toString());
+  expect(certificate).toMatchObject({ month: MONTH, verification: { altered: 0, missing: 0 } });
+  const { rows } = await sql<object>`
+    select subject, outcome from operator_log where action = 'certificate.make'`.execute(service);
+  expect(rows).toEqual([
+    { subject: MONTH, outcome: 'done' },
+    { subject: MONTH, outcome: 'done' },
+  ]);
+});
+
+it('is of a month and of a source', async () => {
+  expect(await run('--month', '2026-13')).toMatchObject({ code: 2 });
+  const { stdout } = await run('--month', '1999-01', '--json');
+  expect(JSON.parse(stdout.toString())).toMatchObject({ received: [], verification: { altered: 0 } });
+  const ofSource = await run('--month', MONTH, '--source', 'branch', '--json');
+  const { received } = JSON.parse(ofSource.stdout.toString());
+  expect(new Set(received.map(({ source }: { source: string }) => source))).toEqual(new Set(['branch']));
+});
+
+it('exits with 1, and says so, when rows were changed', async () => {
+  await freely(test.db, (trx) =>
+    sql`delete from audit_events where event_id in (select event_id from audit_events limit 2)`.execute(trx),
+  );
+  const { code, stdout } = await run('--month', MONTH);
+  expect(code).toBe(1);
+  expect(stdout.toString()).toMatch(/changed<\/span>/);
+  expect(stdout.toString()).toMatch(/2 missing/);
+});
+
+it('is a page of the console', async () => {
+  const admin = await startAdmin([certificateArea({ db: service })], service);
+  try {
+    const page = await admin.page(`/certificate?month=${MONTH}`);
+    expect(page).toContain('were not compared for this page');
+    expect(page).toContain('Kept elsewhere by');
+    expect(STORED).toBeGreaterThan(0);
+    await expect(admin.page('/certificate?month=March')).rejects.toThrow('must be a month');
+  } finally {
+    await admin.close();
+  }
+});
