@@ -75,6 +75,8 @@ describe('events over the API', () => {
     ['source=branch', 10],
     ['text=CHANGE%2077,', 1],
     ['org=1', 0],
+    ['q=user:AN*%20-type:location%20code:10001', AUDIT_EVENTS / 6],
+    ['q=ap:0011*%20-ssid:corp', 18],
   ])('are found by %s', async (query, count) => {
     expect((await search(`${range}&${query}&limit=1000`)).items).toHaveLength(count);
   });
@@ -104,6 +106,7 @@ describe('events over the API', () => {
     ['since=99999d', 'since'],
     [`since=${RANGE.until}&until=${RANGE.since}`, 'until'],
     ['type=AUDIT', 'type'],
+    ['q=usr:ann', 'q'],
     ['cursor=x', 'cursor'],
     ['user=a%00b', 'user'],
     ['user=a&user=b', 'user'],
@@ -335,7 +338,7 @@ it('is described in the OpenAPI document, each parameter with what it means', as
     '/api/v1/exports/{export_id}',
     '/api/v1/exports/{export_id}/cancel',
   ]);
-  expect(document.paths['/api/v1/events']?.['get']?.parameters).toHaveLength(13);
+  expect(document.paths['/api/v1/events']?.['get']?.parameters).toHaveLength(14);
 });
 
 it('finds a client by any notation of its MAC', async () => {

@@ -2,8 +2,10 @@ import { CompiledQuery, sql } from 'kysely';
 import type { RootOperationNode } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
+import { parseSearch } from '../../src/search-query.ts';
 import { TABLE_OF } from '../../src/message-types.ts';
 import type { EventFilter } from '../../src/store/event-filter.ts';
+import { buildIndexes } from '../../src/store/build-indexes.ts';
 import { maintainPartitions } from '../../src/store/partitions.ts';
 import { searchEvents } from '../../src/store/search-events.ts';
 import { ALL_SOURCES } from '../../src/store/scope.ts';
@@ -17,6 +19,7 @@ const UNTIL = new Date('2026-03-20T00:00:00Z');
 let test: TestDatabase;
 beforeAll(async () => {
   test = await createTestDatabase();
+  await buildIndexes(test.db);
   const none = { audit: undefined, location: undefined, log: undefined };
   await maintainPartitions(test.db, UNTIL, none);
   const columns = {
@@ -86,6 +89,13 @@ it.each<[string, EventFilter, readonly string[]]>([
     }
   },
 );
+
+it.each(['user:USER7', 'user:user19*', 'user:user7,USER199*'])('%s is found by indexes', async (line) => {
+  const plans = (await plansOf({ terms: parseSearch(line).terms })).join('\n');
+  expect(plans).toMatch(/audit_events_2026_03_lower_occurred_at/);
+  expect(plans).toMatch(/log_entries_2026_03_lower_occurred_at/);
+  expect(plans).not.toMatch(/Seq Scan on \w+_2026_0[23]/);
+});
 
 it('a search reads no partition that its time range excludes, and without one the newest first', async () => {
   const range = { since: new Date('2026-02-10T00:00:00Z'), until: new Date('2026-02-11T00:00:00Z') };

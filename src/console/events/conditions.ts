@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE } from '../../domain.ts';
 import { formatPosition, parsePosition } from '../../event-position.ts';
 import { parseMacAddress } from '../../mac-address.ts';
+import { parseSearch, printSearch } from '../../search-query.ts';
 import type { Db } from '../../store/database.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
 import { searchEvents } from '../../store/search-events.ts';
@@ -28,6 +29,16 @@ const text = (description: string) =>
     // Postgres cannot store this character.
     .refine((value) => !value.includes('\0'), 'must not contain the character U+0000')
     .describe(description);
+
+/** A search line. */
+const searchLine = text('search such as user:dina* -type:location "any text" (docs/searching.md)').transform(
+  (value, context) => {
+    const { terms, problem } = parseSearch(value);
+    if (terms !== undefined) return terms;
+    context.addIssue({ code: 'custom', message: problem });
+    return z.NEVER;
+  },
+);
 
 const isInt64 = (value: bigint) => BigInt.asIntN(64, value) === value;
 
@@ -71,6 +82,7 @@ export const typeShape = {
 export const conditionShape = {
   ...rangeShape,
   ...typeShape,
+  q: searchLine.optional(),
   user: userName.optional(),
   code: id('event code of the audit record').optional(),
   org: id('organization id').optional(),
@@ -101,15 +113,17 @@ export const conditions = z.object(conditionShape).refine(isInOrder, NOT_IN_ORDE
 export type Conditions = z.output<typeof conditions>;
 
 /** The conditions as the store's filter. */
-export const filterOf = ({ type, org, ap, ...others }: Conditions): EventFilter => ({
+export const filterOf = ({ type, org, ap, q, ...others }: Conditions): EventFilter => ({
   ...others,
+  terms: q,
   messageTypes: type,
   orgId: org,
   accessPoint: ap,
 });
 
 /** Conditions as query parameters that stay valid: absolute times, normalized addresses. */
-export const queryOfConditions = ({ since, until, ...others }: Conditions): Query => ({
+export const queryOfConditions = ({ since, until, q, ...others }: Conditions): Query => ({
+  q: q && printSearch(q),
   since: since?.toISOString(),
   until: until?.toISOString(),
   ...others,
