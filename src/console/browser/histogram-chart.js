@@ -6,7 +6,7 @@ import uPlot from 'uplot';
  * @typedef {{ from: number, to: number }} Range numbers of edges between bars
  */
 
-const HEIGHT = 150;
+const HEIGHT = 110;
 
 /** A pointer that moves less than this, in pixels, selects one bar and not a range. */
 const CLICK_PX = 5;
@@ -92,7 +92,7 @@ export function drawBars(place, { bars, bucket_seconds: width }, chosen) {
       // The tallest first: the others are drawn over it.
       series: [{}, ...FAMILIES.map((family) => series(`--${family}`)).toReversed()],
       axes: [
-        { ...axis, values: timeLabels },
+        { ...axis, size: 44, values: timeLabels },
         { ...axis, size: 60, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6] },
       ],
     },

@@ -7,7 +7,7 @@ import type { Db } from '../../store/database.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
 import { searchEvents } from '../../store/search-events.ts';
 import type { EventFilter } from '../../store/event-filter.ts';
-import type { EventPosition } from '../../store/event-pages.ts';
+import type { EventPage } from '../../store/event-pages.ts';
 import type { Scope } from '../../store/scope.ts';
 import type { Query } from '../addresses.ts';
 import { moment } from '../api/moment.ts';
@@ -129,16 +129,22 @@ export const queryOfConditions = ({ since, until, q, ...others }: Conditions): Q
   ...others,
 });
 
+/** The order of a page of events. */
+export const eventOrder = z
+  .enum(['newest', 'oldest'], 'must be newest or oldest')
+  .default('newest')
+  .describe('newest or oldest events first');
+
 /** The cursor of a page of events. */
 export const cursor = cursorParameter(parsePosition);
 
-/** Reads one page of the matching events, newest first. */
+/** Reads one page of the matching events, by default newest first. */
 export async function readEvents(
   db: Db,
   scope: Scope,
   filter: EventFilter,
-  { limit, after }: { readonly limit: number; readonly after: EventPosition | undefined },
+  { limit, ...page }: EventPage,
 ): Promise<PageOf<StoredEvent>> {
-  const found = await searchEvents(db, scope, filter, { limit: limit + 1, after });
+  const found = await searchEvents(db, scope, filter, { limit: limit + 1, ...page });
   return pageOf(found, limit, formatPosition);
 }

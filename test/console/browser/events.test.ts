@@ -10,6 +10,7 @@ import { runsInBrowser, openBrowser, watchPage } from '../../support/browser.ts'
 import type { OpenBrowser } from '../../support/browser.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import type { TestDatabase } from '../../support/database.ts';
+import { problemsOf } from '../../support/page-checks.ts';
 import { RANGE, ROAMING_CLIENT, seedBulk, seedEvents } from '../seeded-events.ts';
 
 const BULK = 3_000;
@@ -62,18 +63,65 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     return { since, until };
   }
 
-  it('are searched by a form whose address says all of it', async () => {
+  it('are searched by a line of terms, which the address contains', async () => {
     await openSearch(range);
-    await page.getByLabel('User').fill('ann');
-    await page.getByLabel('Text').fill('change 10');
-    await page.getByRole('button', { name: 'Search', exact: true }).click();
-    await page.waitForURL(/user=ann/);
+    const line = page.getByRole('combobox', { name: 'Search events' });
+    await line.fill('user:AN*');
+    await line.press('Enter');
+    await page.waitForURL(/q=user/);
+    await line.fill('"change 10"');
+    await line.press('Enter');
+    await page.waitForURL(/change/);
+    expect(await page.locator('.chip').count()).toBe(2);
     // 10, and 100 to 108; those of ann are even.
     expect(await rows().count()).toBe(6);
     const again = await browser.context.newPage();
     await again.goto(page.url());
     expect(await again.locator('tbody').textContent()).toBe(await page.locator('tbody').textContent());
     await again.close();
+    await page.getByRole('link', { name: 'Remove user:AN*' }).click();
+    await page.waitForURL((address) => !address.href.includes('AN*'));
+    expect(await rows().count()).toBe(11);
+    await line.press('Backspace');
+    expect(await line.inputValue()).toBe('"change 10"');
+  });
+
+  it('are counted by person, included by a click and excluded by Alt and a click', async () => {
+    await openSearch(`${range}&q=type:audit`);
+    const bob = page.locator('.facets li', { hasText: 'bob' });
+    expect(await bob.textContent()).toBe('bob60');
+    await bob.getByRole('link').click();
+    await page.waitForURL(/user/);
+    expect(await page.locator('.person a').allTextContents()).toEqual(
+      Array.from({ length: 50 }, () => 'bob'),
+    );
+    await openSearch(`${range}&q=type:audit`);
+    await bob.getByRole('link').click({ modifiers: ['Alt'] });
+    await page.waitForURL(/-user/);
+    expect(await page.locator('.person a').first().textContent()).toBe('ann');
+  });
+
+  it('are suggested while a person is typed', async () => {
+    await openSearch(range);
+    await page.getByRole('combobox', { name: 'Search events' }).pressSequentially('-user:b');
+    await page.locator('#suggestions option').first().waitFor({ state: 'attached' });
+    expect(await page.locator('#suggestions option').first().getAttribute('value')).toBe('-user:bob');
+  });
+
+  it('fill the page: at least 20 are above the fold at 1280 by 900, and nothing is cut off at any width', async () => {
+    await openSearch(range);
+    const bottoms = await rows().evaluateAll((all) => all.map((row) => row.getBoundingClientRect().bottom));
+    expect(bottoms.filter((bottom) => bottom <= 900).length).toBeGreaterThanOrEqual(20);
+    await page.locator('.facets li').first().waitFor();
+    expect(await problemsOf(page, 'events-search')).toEqual([]);
+    await page.setViewportSize({ width: 1280, height: 900 });
+  });
+
+  it('are listed oldest first on request', async () => {
+    await openSearch(range);
+    await page.getByTitle('Show oldest first').click();
+    await page.waitForURL(/order=oldest/);
+    expect(await rows().first().locator('time').getAttribute('datetime')).toBe(RANGE.since);
   });
 
   it('are narrowed by dragging over the bars', async () => {
