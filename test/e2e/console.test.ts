@@ -123,6 +123,7 @@ describe.skipIf(!runsInBrowser())('the console (npm run test:console, needs Chro
     expect(await problemsHere('events-narrowed')).toEqual([]);
     await open('/events?user=ann@example.com');
     await rows().first().getByRole('link').first().click();
+    await page.getByRole('link', { name: 'Page of this event' }).click();
     await page.waitForURL(/\/events\/[0-9a-f-]+/);
     expect(await page.locator('main').textContent()).toContain('ann@example.com');
     expect(await problemsHere('event')).toEqual([]);

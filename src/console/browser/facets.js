@@ -57,7 +57,9 @@ function Facet({ path, facet, label }) {
       ${values.map(
         ({ value, count }) => html`
           <li key=${value}>
-            <meter min="0" max=${most} value=${count} aria-hidden="true"></meter>
+            <svg viewBox=${`0 0 ${most} 1`} preserveAspectRatio="none" aria-hidden="true">
+              <rect width=${count} height="1" />
+            </svg>
             <a
               href=${addressWith(facet, value, false)}
               title=${`${value}: click to include, Alt and click to exclude`}

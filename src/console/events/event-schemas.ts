@@ -109,6 +109,8 @@ export const forwardingSchema = z
 
 /** One event with its delivery and its forwarding. */
 export const eventDetailSchema = z.object({
+  title: z.string().describe('what happened, in a few words'),
+  sentence: z.string().describe('what happened, in a sentence'),
   event: eventSchema,
   delivery: deliverySchema.nullable().describe('null if retention has dropped it'),
   forwarding: z.array(forwardingSchema),

@@ -51,7 +51,7 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
   return {
     title: 'Events',
     kind: 'dense',
-    modules: ['search-line.js', 'facets.js', 'histogram.js', 'export.js'],
+    modules: ['search-line.js', 'facets.js', 'event-drawer.js', 'histogram.js', 'export.js'],
     content: [
       searchLine(written, new Map()),
       html`

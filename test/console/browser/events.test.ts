@@ -117,6 +117,30 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     await page.setViewportSize({ width: 1280, height: 900 });
   });
 
+  it('open beside the list, and keys move on', async () => {
+    await openSearch(`${range}&q=type:audit`);
+    const drawer = page.getByRole('complementary', { name: 'Event' });
+    await page.keyboard.press('j');
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await drawer.getByRole('heading', { name: 'ann logged in' }).waitFor();
+    expect(await problemsOf(page, 'events-drawer')).toEqual([]);
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await page.keyboard.press('k');
+    await drawer.getByRole('heading', { name: 'bob logged out' }).waitFor();
+    await page.keyboard.press('Escape');
+    await drawer.waitFor({ state: 'detached' });
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').getByText('next event, previous event').waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('/');
+    expect(await page.locator('#search-line').evaluate((line) => line === document.activeElement)).toBe(true);
+    await rows().nth(1).locator('.details').click();
+    await drawer.getByRole('link', { name: 'Filter out ann' }).click();
+    await page.waitForURL(/-user/);
+    expect(await page.locator('.person a').first().textContent()).toBe('bob');
+  });
+
   it('are listed oldest first on request', async () => {
     await openSearch(range);
     await page.getByTitle('Show oldest first').click();
@@ -188,6 +212,7 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
   it('lead to all that is known of one', async () => {
     await openSearch(`${range}&user=ann&type=AUTHENTICATION_LOG_ALL`);
     await rows().first().getByRole('link').first().click();
+    await page.getByRole('link', { name: 'Page of this event' }).click();
     await page.waitForURL(/\/events\/[0-9a-f-]+\?at=/);
     expect(await page.locator('main').textContent()).toContain('"calling_station_id": "AA-BB-CC-DD-EE-FF"');
     await page.getByRole('link', { name: `Timeline of ${ROAMING_CLIENT}` }).click();
