@@ -5,7 +5,6 @@ import { z } from 'zod';
 import { parseSearch } from '../../src/search-query.ts';
 import { TABLE_OF } from '../../src/message-types.ts';
 import type { EventFilter } from '../../src/store/event-filter.ts';
-import { buildIndexes } from '../../src/store/build-indexes.ts';
 import { maintainPartitions } from '../../src/store/partitions.ts';
 import { searchEvents } from '../../src/store/search-events.ts';
 import { ALL_SOURCES } from '../../src/store/scope.ts';
@@ -19,7 +18,6 @@ const UNTIL = new Date('2026-03-20T00:00:00Z');
 let test: TestDatabase;
 beforeAll(async () => {
   test = await createTestDatabase();
-  await buildIndexes(test.db);
   const none = { audit: undefined, location: undefined, log: undefined };
   await maintainPartitions(test.db, UNTIL, none);
   const columns = {

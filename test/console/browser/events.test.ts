@@ -164,6 +164,13 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     expect(['2026-01-20T09:5', '2026-01-20T10:0']).toContain(until.slice(0, 15));
   });
 
+  it('are counted by family under the pointer', async () => {
+    await openSearch(range);
+    const { x, y, width } = (await page.locator('.u-over').boundingBox()) ?? { x: 0, y: 0, width: 0 };
+    await page.mouse.move(x + width * 0.3, y + 20);
+    await page.getByText(/^2026-01-20 09:\d\d:00 – 2026-01-20 09:\d\d:00 UTC: audit \d+$/).waitFor();
+  });
+
   it('are narrowed by dragging with a finger', async () => {
     await openSearch(range);
     const { x, y, width } = (await page.locator('.u-over').boundingBox()) ?? { x: 0, y: 0, width: 0 };
