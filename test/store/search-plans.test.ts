@@ -88,7 +88,7 @@ it.each<[string, EventFilter, readonly string[]]>([
   },
 );
 
-it.each(['user:USER7', 'user:user19*', 'user:user7,USER199*'])('%s is found by indexes', async (line) => {
+it.each(['user:USER7', 'user:user199*', 'user:nobody*', 'user:user7,USER199*'])('%s is found by indexes', async (line) => {
   const plans = (await plansOf({ terms: parseSearch(line).terms })).join('\n');
   expect(plans).toMatch(/audit_events_2026_03_lower_occurred_at/);
   expect(plans).toMatch(/log_entries_2026_03_lower_occurred_at/);
