@@ -30,20 +30,14 @@ const TITLES: Readonly<Record<RecordKind, string>> = {
 export function titleOfEvent(event: StoredEvent): string {
   const kind = recordKind(event);
   const outcome = outcomeOf(kind, event);
-  switch (kind) {
-    case 'authentication':
-      if (outcome === 'unknown') return TITLES[kind];
-      return `${TITLES[kind]} ${outcome === 'success' ? 'accepted' : 'rejected'}`;
-    case 'email':
-      return outcome === 'failure' ? 'E-mail not sent' : TITLES[kind];
-    case 'sms':
-      return outcome === 'failure' ? 'SMS not sent' : TITLES[kind];
-    case 'gdprDeletion':
-    case 'gdprDownload':
-      return outcome === 'failure' ? 'Personal data request failed' : TITLES[kind];
-    default:
-      return TITLES[kind];
+  const isFailed = outcome === 'failure';
+  if (kind === 'authentication' && outcome !== 'unknown') {
+    return `${TITLES[kind]} ${isFailed ? 'rejected' : 'accepted'}`;
   }
+  if (isFailed && kind === 'email') return 'E-mail not sent';
+  if (isFailed && kind === 'sms') return 'SMS not sent';
+  if (isFailed && (kind === 'gdprDeletion' || kind === 'gdprDownload')) return 'Personal data request failed';
+  return TITLES[kind];
 }
 
 /**
