@@ -168,7 +168,9 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     await openSearch(range);
     const { x, y, width } = (await page.locator('.u-over').boundingBox()) ?? { x: 0, y: 0, width: 0 };
     await page.mouse.move(x + width * 0.3, y + 20);
-    await page.getByText(/^2026-01-20 09:\d\d:00 – 2026-01-20 09:\d\d:00 UTC: audit \d+$/).waitFor();
+    const tip = page.locator('.tip');
+    await tip.waitFor();
+    expect(await tip.textContent()).toMatch(/^2026-01-20 09:\d\d:00 – 2026-01-20 09:\d\d:00 UTC: audit \d+$/);
   });
 
   it('are narrowed by dragging with a finger', async () => {
