@@ -4,7 +4,7 @@ import { v5 as uuidv5 } from 'uuid';
 import { alertRuleSchema, type AlertRule, type RuleFilter } from '../../src/forward/rules/alert-rule.ts';
 import { BUILT_IN_RULES } from '../../src/forward/rules/built-in-rules.ts';
 import { ruleTypesOf } from '../../src/forward/rules/match-event.ts';
-import { eachKind, type RecordKind } from '../../src/forward/formats/record-kind.ts';
+import { eachKind, type RecordKind } from '../../src/record-kind.ts';
 import { MESSAGE_TYPES } from '../../src/domain.ts';
 
 /*

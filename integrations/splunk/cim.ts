@@ -9,7 +9,7 @@ import {
   USAGE,
   type Outcome,
   type RecordKind,
-} from '../../src/forward/formats/record-kind.ts';
+} from '../../src/record-kind.ts';
 
 /** How to read a value from an event in the format `json`. Undefined where the event has none. */
 export type Expression =

@@ -1,5 +1,5 @@
 import { MESSAGE_TYPES, type MessageType } from '../../src/domain.ts';
-import { RECORD_KINDS, type RecordKind } from '../../src/forward/formats/record-kind.ts';
+import { RECORD_KINDS, type RecordKind } from '../../src/record-kind.ts';
 import { SOURCETYPES } from '../../src/forward/senders/splunk-hec.ts';
 import { FIELDS } from '../../src/message-types.ts';
 import { calculatedFields, TAGS, typesOfKind, type Condition, type Expression } from './cim.ts';

@@ -36,6 +36,7 @@ export const ASSETS = {
   modules: BASE,
   style: `${BASE}/console.css`,
   frameStyle: `${BASE}/frame.css`,
+  eventsStyle: `${BASE}/events.css`,
   icon: `${BASE}/icon.svg`,
   uplotStyle: `${BASE}/uplot.css`,
 };

@@ -1,7 +1,10 @@
-import { sql, type RawBuilder } from 'kysely';
+import { sql } from 'kysely';
 import { FAMILIES, FAMILY_OF, MESSAGE_TYPES, type Family, type MessageType } from '../domain.ts';
+import { contains, type Condition } from './condition.ts';
 import { NOT_SUPERSEDED } from './history.ts';
+import type { SearchTerm } from '../search-query.ts';
 import { inScope, type Scope } from './scope.ts';
+import { areIndexed, termConditions, typesOfTerms } from './search-terms.ts';
 
 /** Conditions on events. All conditions that are given must hold. */
 export interface EventFilter {
@@ -22,14 +25,13 @@ export interface EventFilter {
   readonly device?: string | undefined;
   /** Part of the record's text (JSON as Postgres prints it), in any case. */
   readonly text?: string | undefined;
+  /** The terms of a search line. */
+  readonly terms?: readonly SearchTerm[] | undefined;
   /** Inclusive. */
   readonly since?: Date | undefined;
   /** Exclusive. */
   readonly until?: Date | undefined;
 }
-
-/** An SQL condition on the columns of one family's table. */
-export type Condition = RawBuilder<unknown>;
 
 /** The rows of one family's table that match a filter: those of all branches. No row is in two branches. */
 export interface FamilyQuery {
@@ -48,19 +50,31 @@ interface Branch {
 
 /** The query for each table, without the filter's time range. A family that cannot match is left out. */
 export function familyQueries(scope: Scope, filter: EventFilter): readonly FamilyQuery[] {
+  const allowed = typesOfFilter(filter);
   return FAMILIES.flatMap((family) => {
-    const types = typesOf(family, filter.messageTypes);
+    const types = typesOf(family, allowed);
     const branches = branchesOf(family, filter);
-    if (types === 'none' || branches.length === 0 || !canHold(family, filter)) return [];
-    const conditions: Condition[] = [inScope(scope), NOT_SUPERSEDED, ...columnConditions(family, filter)];
+    const searched = termConditions(family, filter.terms ?? []);
+    if (types === 'none' || branches.length === 0 || searched === undefined || !canHold(family, filter))
+      return [];
+    const conditions: Condition[] = [
+      inScope(scope),
+      NOT_SUPERSEDED,
+      ...columnConditions(family, filter),
+      ...searched,
+    ];
     if (types !== 'all') conditions.push(sql`message_type in (${sql.join(types)})`);
     return [{ family, conditions, branches }];
   });
 }
 
 /** Whether the filter has a condition that an index serves. */
-export const isIndexed = ({ user, code, mac, accessPoint, device }: EventFilter): boolean =>
-  [user, code, mac, accessPoint, device].some((condition) => condition !== undefined);
+export const isIndexed = ({ user, code, mac, accessPoint, device, terms = [] }: EventFilter): boolean =>
+  [user, code, mac, accessPoint, device].some((condition) => condition !== undefined) || areIndexed(terms);
+
+/** Whether the filter has a condition on any part of the record. */
+export const hasText = ({ text, terms = [] }: EventFilter): boolean =>
+  text !== undefined || terms.some(({ key }) => key === 'text');
 
 /** The filter's time range as a condition. */
 export function timeConditions({ since, until }: Pick<EventFilter, 'since' | 'until'>): readonly Condition[] {
@@ -70,10 +84,6 @@ export function timeConditions({ since, until }: Pick<EventFilter, 'since' | 'un
   ];
 }
 
-/** All of these conditions; true when there are none. */
-export const allOf = (conditions: readonly Condition[]): Condition =>
-  conditions.length === 0 ? sql`true` : sql.join(conditions, sql` and `);
-
 const TYPES_OF: Readonly<Record<Family, readonly MessageType[]>> = {
   audit: MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === 'audit'),
   location: MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === 'location'),
@@ -82,11 +92,13 @@ const TYPES_OF: Readonly<Record<Family, readonly MessageType[]>> = {
   other: MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === 'other'),
 };
 
-function typesOf(
-  family: Family,
-  asked: EventFilter['messageTypes'],
-): 'all' | 'none' | readonly MessageType[] {
-  if (asked === undefined || asked.length === 0) return 'all';
+/** The message types that a filter allows. */
+function typesOfFilter({ messageTypes = [], terms = [] }: EventFilter): readonly MessageType[] {
+  const types = typesOfTerms(terms);
+  return messageTypes.length === 0 ? types : types.filter((type) => messageTypes.includes(type));
+}
+
+function typesOf(family: Family, asked: readonly MessageType[]): 'all' | 'none' | readonly MessageType[] {
   const types = TYPES_OF[family].filter((type) => asked.includes(type));
   if (types.length === 0) return 'none';
   return types.length === TYPES_OF[family].length ? 'all' : types;
@@ -122,22 +134,10 @@ function* columnConditions(family: Family, filter: EventFilter): Generator<Condi
 }
 
 /**
- * ASCII text is compared byte by byte, which avoids the rules of a language and, without letters, the conversion to
- * lower case. The result is the same, except that only those rules treat the Kelvin sign as a K.
- */
-function contains(text: string): Condition {
-  const isAscii = Buffer.byteLength(text) === text.length;
-  if (!isAscii) return sql`payload::text ilike ${`%${text.replaceAll(/[\\%_]/g, '\\$&')}%`}`;
-  const lower = text.toLowerCase();
-  if (lower === text.toUpperCase()) return sql`strpos(payload::text collate "C", ${text}) > 0`;
-  return sql`strpos(lower(payload::text collate "C"), ${lower}) > 0`;
-}
-
-/**
  * A search for text alone reads a stretch of time completely, in the order of its rows on disk: newest first, against
  * that order, a day that was not in memory took 3 to 5 times as long.
  */
-const isReadWhole = (filter: EventFilter): boolean => filter.text !== undefined && !isIndexed(filter);
+const isReadWhole = (filter: EventFilter): boolean => hasText(filter) && !isIndexed(filter);
 
 function branchesOf(family: Family, filter: EventFilter): readonly Branch[] {
   const { mac, device } = filter;

@@ -1,8 +1,10 @@
 import { sql } from 'kysely';
 import type { MessageType } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
-import { allOf, familyQueries, timeConditions } from './event-filter.ts';
-import type { Condition, EventFilter, FamilyQuery } from './event-filter.ts';
+import { allOf } from './condition.ts';
+import { familyQueries, timeConditions } from './event-filter.ts';
+import type { Condition } from './condition.ts';
+import type { EventFilter, FamilyQuery } from './event-filter.ts';
 import { withinTime, type Db } from './database.ts';
 import type { Scope } from './scope.ts';
 

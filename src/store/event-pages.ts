@@ -1,8 +1,10 @@
 import { sql } from 'kysely';
 import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
-import { allOf, isIndexed, timeConditions } from './event-filter.ts';
-import type { Condition, EventFilter, FamilyQuery } from './event-filter.ts';
+import { allOf } from './condition.ts';
+import { isIndexed, timeConditions } from './event-filter.ts';
+import type { Condition } from './condition.ts';
+import type { EventFilter, FamilyQuery } from './event-filter.ts';
 import { selectRows, type StoredRow } from './event-rows.ts';
 import { INDEXED, SCANNED, timeStretches, type EventOrder, type TimeRange } from './time-stretches.ts';
 

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
-import { allOf, timeConditions } from './event-filter.ts';
+import { allOf } from './condition.ts';
+import { timeConditions } from './event-filter.ts';
 import { withinTime, type Db } from './database.ts';
 import { inScope, type Scope } from './scope.ts';
 

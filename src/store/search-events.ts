@@ -2,7 +2,8 @@ import { sql, type RawBuilder } from 'kysely';
 import { FAMILIES, FAMILY_OF, type Family, type MessageType } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
 import { withinTime, type Db } from './database.ts';
-import { allOf, familyQueries, timeConditions, type EventFilter } from './event-filter.ts';
+import { allOf } from './condition.ts';
+import { familyQueries, hasText, timeConditions, type EventFilter } from './event-filter.ts';
 import { byTime, selectPage, stretchesOf, type EventPage } from './event-pages.ts';
 import { selectRows, toEvent, type StoredRow } from './event-rows.ts';
 import { inScope, type Scope } from './scope.ts';
@@ -27,7 +28,7 @@ export async function searchEvents(
   const found: StoredRow[] = [];
   for await (const stretch of stretchesOf(db, queries, filter, { ...page, order })) {
     const limit = page.limit - found.length;
-    const parts = filter.text === undefined ? [stretch] : divide(stretch, PARTS_AT_ONCE);
+    const parts = hasText(filter) ? divide(stretch, PARTS_AT_ONCE) : [stretch];
     const rows = await Promise.all(
       parts.flatMap((part) =>
         queries.map((query) => selectPage(db, query, part, { limit, after: page.after, order })),

@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
-import { allOf, timeConditions, type EventFilter, type FamilyQuery } from './event-filter.ts';
+import { allOf } from './condition.ts';
+import { timeConditions, type EventFilter, type FamilyQuery } from './event-filter.ts';
 
 /** Times from `since` (inclusive) to `until` (exclusive). An undefined end means the first or last event. */
 export type TimeRange = Pick<EventFilter, 'since' | 'until'>;

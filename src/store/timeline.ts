@@ -1,6 +1,7 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { MessageType } from '../domain.ts';
-import { allOf, timeConditions } from './event-filter.ts';
+import { allOf } from './condition.ts';
+import { timeConditions } from './event-filter.ts';
 import { withinTime, type Db } from './database.ts';
 import { inScope, type Scope } from './scope.ts';
 

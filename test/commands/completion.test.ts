@@ -86,6 +86,7 @@ describe('complete', () => {
       '@bomb.sh/tab',
       '@commander-js/extra-typings',
       'commander',
+      'fastest-levenshtein',
       'uuid',
     ]);
   });

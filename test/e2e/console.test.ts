@@ -108,9 +108,9 @@ describe.skipIf(!runsInBrowser())('the console (npm run test:console, needs Chro
 
   it('finds events by what is asked, then by dragging over a range, and shows one with all that was sent', async () => {
     await open('/events');
-    await page.getByLabel('User').fill('ann@example.com');
+    await page.getByLabel('Search events').fill('user:Ann@*');
     await page.getByRole('button', { name: 'Search', exact: true }).click();
-    await page.waitForURL(/user=ann/);
+    await page.waitForURL(/q=user/);
     expect(await rows().count()).toBe(EVENTS_OF_ANN);
     const { x, y, width } = (await page.locator('.u-over').boundingBox()) ?? { x: 0, y: 0, width: 0 };
     await page.mouse.move(x + width * 0.1, y + 40);
@@ -123,6 +123,7 @@ describe.skipIf(!runsInBrowser())('the console (npm run test:console, needs Chro
     expect(await problemsHere('events-narrowed')).toEqual([]);
     await open('/events?user=ann@example.com');
     await rows().first().getByRole('link').first().click();
+    await page.getByRole('link', { name: 'Page of this event' }).click();
     await page.waitForURL(/\/events\/[0-9a-f-]+/);
     expect(await page.locator('main').textContent()).toContain('ann@example.com');
     expect(await problemsHere('event')).toEqual([]);

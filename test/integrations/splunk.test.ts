@@ -11,7 +11,7 @@ import type { MessageType } from '../../src/domain.ts';
 import { factsOf } from '../../src/forward/formats/facts.ts';
 import type { Fact } from '../../src/forward/formats/facts.ts';
 import { formatJson } from '../../src/forward/formats/json.ts';
-import { RECORD_KINDS, recordKind } from '../../src/forward/formats/record-kind.ts';
+import { RECORD_KINDS, recordKind } from '../../src/record-kind.ts';
 import { SOURCETYPES } from '../../src/forward/senders/splunk-hec.ts';
 import type { StoredEvent } from '../../src/store/stored-event.ts';
 import { EVENT_OF_KIND, EVENTS, sampleEvent } from '../forward/formats/stored-events.ts';

@@ -2,6 +2,7 @@ import { CompiledQuery, sql } from 'kysely';
 import type { RootOperationNode } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
+import { parseSearch } from '../../src/search-query.ts';
 import { TABLE_OF } from '../../src/message-types.ts';
 import type { EventFilter } from '../../src/store/event-filter.ts';
 import { maintainPartitions } from '../../src/store/partitions.ts';
@@ -84,6 +85,16 @@ it.each<[string, EventFilter, readonly string[]]>([
       expect(plans).not.toMatch(/->\s+Sort\s+\(/);
       expect(plans).not.toMatch(/Seq Scan on \w+_2026_0[23]/);
     }
+  },
+);
+
+it.each(['user:USER7', 'user:user199*', 'user:nobody*', 'user:user7,USER199*'])(
+  '%s is found by indexes',
+  async (line) => {
+    const plans = (await plansOf({ terms: parseSearch(line).terms })).join('\n');
+    expect(plans).toMatch(/audit_events_2026_03_lower_occurred_at/);
+    expect(plans).toMatch(/log_entries_2026_03_lower_occurred_at/);
+    expect(plans).not.toMatch(/Seq Scan on \w+_2026_0[23]/);
   },
 );
 

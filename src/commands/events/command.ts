@@ -3,6 +3,7 @@ import {
   defineCommand,
   macAddress,
   position,
+  searchLine,
   time,
   TIME_FORMS,
   typesOption,
@@ -10,6 +11,7 @@ import {
   withRange,
   zoneOption,
 } from '../shared/options.ts';
+import type { SearchTerm } from '../../search-query.ts';
 import { stopSignal } from '../shared/process.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
@@ -19,14 +21,15 @@ export function defineEvents(program: Command, settings: Settings): void {
 
   rangeCommand('search', 'print matching events, newest first', [
     'xiq-sink events search --since 24h --type AUDIT_LOG_ALL',
+    `xiq-sink events search --since 7d 'user:dina*'`,
     'xiq-sink events search --user admin@example.com --code 10001',
     'xiq-sink events search --mac aa:bb:cc:dd:ee:ff --json',
   ])
     .option('--limit <number>', 'maximum number of events', wholeNumber, '50')
     .option('--after <position>', 'continue after the last event of a page', position)
     .option('--json', 'print one JSON object per line')
-    .action(async ({ limit, after, json, ...filter }) => {
-      const range = toFilter(withRange(filter));
+    .action(async (query, { limit, after, json, ...filter }) => {
+      const range = toFilter(query, withRange(filter));
       const { printSearch } = await import('./search.ts');
       await runOnStore(settings, ({ db }) =>
         printSearch(db, range, { limit: Number(limit), after }, json === true),
@@ -38,10 +41,12 @@ export function defineEvents(program: Command, settings: Settings): void {
     'xiq-sink events tail --json | jq .',
   ])
     .option('--json', 'print one JSON object per line')
-    .action(async ({ json, ...filter }) => {
+    .action(async (query, { json, ...filter }) => {
       const signal = stopSignal();
       const { followEvents } = await import('./search.ts');
-      await runOnStore(settings, ({ db }) => followEvents(db, toFilter(filter), json === true, signal));
+      await runOnStore(settings, ({ db }) =>
+        followEvents(db, toFilter(query, filter), json === true, signal),
+      );
     });
 
   rangeCommand('export', 'export all matching events, newest first (recorded in the operator log)', [
@@ -54,8 +59,8 @@ export function defineEvents(program: Command, settings: Settings): void {
         .makeOptionMandatory(),
     )
     .option('--output <file>', 'write to this file instead of standard output')
-    .action(async ({ format, output, ...filter }) => {
-      const range = toFilter(withRange(filter));
+    .action(async (query, { format, output, ...filter }) => {
+      const range = toFilter(query, withRange(filter));
       const signal = stopSignal();
       const { exportEvents } = await import('./export.ts');
       await runOnStore(settings, ({ db }) => exportEvents(db, range, { format, output }, signal));
@@ -72,6 +77,7 @@ export function defineEvents(program: Command, settings: Settings): void {
   /** A command on events, with the conditions that all of them accept. */
   function eventsCommand(name: string, description: string, lines: readonly string[]) {
     return defineCommand(events, name, description, lines)
+      .argument('[query]', 'search line, such as user:dina* -type:location "any text"', searchLine)
       .addOption(typesOption())
       .option('--user <name>', 'exact user name')
       .option('--code <code>', 'event code of an audit record', wholeNumber)
@@ -85,11 +91,9 @@ export function defineEvents(program: Command, settings: Settings): void {
 }
 
 /** The conditions under the names that the store gives them. */
-function toFilter<Type, Other extends object>({
-  type,
-  ap,
-  org,
-  ...others
-}: { type?: Type; ap?: string | undefined; org?: string | undefined } & Other) {
-  return { ...others, messageTypes: type, accessPoint: ap, orgId: org };
+function toFilter<Type, Other extends object>(
+  terms: readonly SearchTerm[] | undefined,
+  { type, ap, org, ...others }: { type?: Type; ap?: string | undefined; org?: string | undefined } & Other,
+) {
+  return { ...others, terms, messageTypes: type, accessPoint: ap, orgId: org };
 }

@@ -4,6 +4,7 @@ import { MESSAGE_TYPES } from '../../domain.ts';
 import { UsageError } from '../../errors.ts';
 import { parsePosition } from '../../event-position.ts';
 import { parseMacAddress } from '../../mac-address.ts';
+import { parseSearch } from '../../search-query.ts';
 import { isTimeZone, parseTime } from '../../parse-time.ts';
 
 /** The forms of a time, as help texts list them. */
@@ -109,4 +110,11 @@ export function position(text: string) {
   if (parsed === undefined)
     throw new InvalidArgumentError('It must be a position that an earlier page printed after --after.');
   return parsed;
+}
+
+/** Parses a search line. */
+export function searchLine(text: string) {
+  const { terms, problem } = parseSearch(text);
+  if (terms === undefined) throw new InvalidArgumentError(`${problem}.`);
+  return terms;
 }

@@ -6,7 +6,7 @@ import uPlot from 'uplot';
  * @typedef {{ from: number, to: number }} Range numbers of edges between bars
  */
 
-const HEIGHT = 150;
+const HEIGHT = 110;
 
 /** A pointer that moves less than this, in pixels, selects one bar and not a range. */
 const CLICK_PX = 5;
@@ -92,7 +92,7 @@ export function drawBars(place, { bars, bucket_seconds: width }, chosen) {
       // The tallest first: the others are drawn over it.
       series: [{}, ...FAMILIES.map((family) => series(`--${family}`)).toReversed()],
       axes: [
-        { ...axis, values: timeLabels },
+        { ...axis, size: 44, values: timeLabels },
         { ...axis, size: 60, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6] },
       ],
     },
@@ -108,15 +108,49 @@ export function drawBars(place, { bars, bucket_seconds: width }, chosen) {
     const right = plot.valToPos(first + to * width, 'x');
     plot.setSelect({ left, width: right - left, top: 0, height: plot.over.clientHeight }, false);
   }
-  followPointer(plot.over, bars.length, (range, isDone) => {
+  const barAt = followPointer(plot.over, bars.length, (range, isDone) => {
     select(range);
     chosen(range, isDone);
+  });
+  showTip(plot.over, (x) => {
+    const index = barAt(x);
+    const start = starts[index] ?? 0;
+    const told = Object.entries(counted[index] ?? {}).filter(([, count]) => count > 0);
+    const counts = told.map(([family, count]) => `${family} ${Math.round(count)}`).join(', ');
+    return `${clock(start)} – ${clock(start + width)} UTC: ${counts === '' ? 'no events' : counts}`;
   });
   return { select };
 }
 
+/** @param {number} seconds */
+const clock = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 19).replace('T', ' ');
+
 /**
- * Turns a drag by mouse, pen or finger into a range. Vertical movements of a finger scroll the page.
+ * Shows a text about the place under the pointer.
+ *
+ * @param {HTMLElement} area
+ * @param {(x: number) => string} textAt
+ */
+function showTip(area, textAt) {
+  const tip = document.createElement('div');
+  tip.className = 'tip';
+  tip.hidden = true;
+  area.append(tip);
+  area.addEventListener('pointermove', ({ clientX }) => {
+    const { left, width } = area.getBoundingClientRect();
+    const x = clientX - left;
+    tip.textContent = textAt(x);
+    tip.hidden = false;
+    tip.style.left = `${Math.max(0, Math.min(x + 8, width - tip.offsetWidth))}px`;
+  });
+  area.addEventListener('pointerleave', () => {
+    tip.hidden = true;
+  });
+}
+
+/**
+ * Turns a drag by mouse, pen or finger into a range. Vertical movements of a finger scroll the page. Returns the function that
+ * finds the bar at a place.
  *
  * @param {HTMLElement} area
  * @param {number} count of bars
@@ -158,6 +192,7 @@ function followPointer(area, count, chosen) {
   area.addEventListener('pointercancel', () => {
     began = undefined;
   });
+  return barAt;
 }
 
 /** The families, in the order of their bars from the bottom up. */

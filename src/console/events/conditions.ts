@@ -2,11 +2,12 @@ import { z } from 'zod';
 import { MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE } from '../../domain.ts';
 import { formatPosition, parsePosition } from '../../event-position.ts';
 import { parseMacAddress } from '../../mac-address.ts';
+import { parseSearch, printSearch } from '../../search-query.ts';
 import type { Db } from '../../store/database.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
 import { searchEvents } from '../../store/search-events.ts';
 import type { EventFilter } from '../../store/event-filter.ts';
-import type { EventPosition } from '../../store/event-pages.ts';
+import type { EventPage } from '../../store/event-pages.ts';
 import type { Scope } from '../../store/scope.ts';
 import type { Query } from '../addresses.ts';
 import { moment } from '../api/moment.ts';
@@ -28,6 +29,16 @@ const text = (description: string) =>
     // Postgres cannot store this character.
     .refine((value) => !value.includes('\0'), 'must not contain the character U+0000')
     .describe(description);
+
+/** A search line. */
+const searchLine = text('search such as user:dina* -type:location "any text" (docs/searching.md)').transform(
+  (value, context) => {
+    const { terms, problem } = parseSearch(value);
+    if (terms !== undefined) return terms;
+    context.addIssue({ code: 'custom', message: problem });
+    return z.NEVER;
+  },
+);
 
 const isInt64 = (value: bigint) => BigInt.asIntN(64, value) === value;
 
@@ -71,6 +82,7 @@ export const typeShape = {
 export const conditionShape = {
   ...rangeShape,
   ...typeShape,
+  q: searchLine.optional(),
   user: userName.optional(),
   code: id('event code of the audit record').optional(),
   org: id('organization id').optional(),
@@ -101,30 +113,38 @@ export const conditions = z.object(conditionShape).refine(isInOrder, NOT_IN_ORDE
 export type Conditions = z.output<typeof conditions>;
 
 /** The conditions as the store's filter. */
-export const filterOf = ({ type, org, ap, ...others }: Conditions): EventFilter => ({
+export const filterOf = ({ type, org, ap, q, ...others }: Conditions): EventFilter => ({
   ...others,
+  terms: q,
   messageTypes: type,
   orgId: org,
   accessPoint: ap,
 });
 
 /** Conditions as query parameters that stay valid: absolute times, normalized addresses. */
-export const queryOfConditions = ({ since, until, ...others }: Conditions): Query => ({
+export const queryOfConditions = ({ since, until, q, ...others }: Conditions): Query => ({
+  q: q && printSearch(q),
   since: since?.toISOString(),
   until: until?.toISOString(),
   ...others,
 });
 
+/** The order of a page of events. */
+export const eventOrder = z
+  .enum(['newest', 'oldest'], 'must be newest or oldest')
+  .default('newest')
+  .describe('newest or oldest events first');
+
 /** The cursor of a page of events. */
 export const cursor = cursorParameter(parsePosition);
 
-/** Reads one page of the matching events, newest first. */
+/** Reads one page of the matching events, by default newest first. */
 export async function readEvents(
   db: Db,
   scope: Scope,
   filter: EventFilter,
-  { limit, after }: { readonly limit: number; readonly after: EventPosition | undefined },
+  { limit, ...page }: EventPage,
 ): Promise<PageOf<StoredEvent>> {
-  const found = await searchEvents(db, scope, filter, { limit: limit + 1, after });
+  const found = await searchEvents(db, scope, filter, { limit: limit + 1, ...page });
   return pageOf(found, limit, formatPosition);
 }

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { HttpError } from '../../errors.ts';
+import { sentenceOfEvent, titleOfEvent } from '../../event-words.ts';
 import type { Db } from '../../store/database.ts';
 import { forwardingOf, type EventForwarding } from '../../store/rejected-events.ts';
 import { findDelivery, type Delivery } from '../../store/search-deliveries.ts';
@@ -61,6 +62,8 @@ export function outcomeOf({ hasPassed, rejectedAt, replayedAt, isFiltered }: Eve
 export function toDetailAnswer(detail: EventDetail): z.input<typeof eventDetailSchema> {
   const { event, delivery, forwarding } = detail;
   return {
+    title: titleOfEvent(event),
+    sentence: sentenceOfEvent(event),
     event: toEventAnswer(event),
     delivery: delivery ?? null,
     forwarding: forwarding.map((one) => ({

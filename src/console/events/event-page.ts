@@ -13,7 +13,7 @@ import { badge, exactTimeOf, factsOf, factsPanel, timeOf, type Fact } from '../h
 import { describeEvent, outcomeOf, type EventOutcome, type IsFiltered } from './describe-event.ts';
 import { oneEvent } from './event-schemas.ts';
 import { cellOf } from './event-table.ts';
-import { summarizeEvent } from '../../event-summary.ts';
+import { sentenceOfEvent, titleOfEvent } from '../../event-words.ts';
 
 /** The page of one event. */
 export async function renderEvent(
@@ -24,11 +24,13 @@ export async function renderEvent(
 ): Promise<Page> {
   const { path, query } = readAsked(oneEvent, request);
   const { event, delivery, forwarding } = await describeEvent(db, scope, path.event_id, query.at, isFiltered);
-  const summary = summarizeEvent(event);
   return {
     title: `Event of ${event.occurredAt.slice(0, 19).replace('T', ' ')}`,
     content: [
-      html`<p>${event.messageType}${summary !== '' && html`: <bdi>${summary}</bdi>`}</p>`,
+      html`<p>
+        <bdi>${sentenceOfEvent(event)}</bdi>.
+        <span class="dim">${titleOfEvent(event)}, ${event.messageType}</span>
+      </p>`,
       relatedLinks(event),
       html`
         <div class="panels">

@@ -83,6 +83,14 @@ export const histogramSchema = z
   })
   .meta({ id: 'Histogram', description: 'The number of events in each bucket of a range' });
 
+/** The most frequent values of a field. */
+export const facetSchema = z
+  .object({
+    values: z.array(z.object({ value: z.string(), count: z.number() })),
+    is_complete: z.boolean().describe('false if counting timed out: there are then no values'),
+  })
+  .meta({ id: 'Facet', description: 'The number of matching events by the values of a field' });
+
 /** Whether a destination received an event. */
 export const forwardingSchema = z
   .object({
@@ -101,6 +109,8 @@ export const forwardingSchema = z
 
 /** One event with its delivery and its forwarding. */
 export const eventDetailSchema = z.object({
+  title: z.string().describe('what happened, in a few words'),
+  sentence: z.string().describe('what happened, in a sentence'),
   event: eventSchema,
   delivery: deliverySchema.nullable().describe('null if retention has dropped it'),
   forwarding: z.array(forwardingSchema),

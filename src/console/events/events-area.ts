@@ -1,16 +1,27 @@
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
-import { eventHistogram } from '../../store/event-histogram.ts';
+import { eventHistogram, type RangeFilter } from '../../store/event-histogram.ts';
+import { countFacet, FACETS } from '../../store/facets.ts';
 import { VIEW } from '../access/rule.ts';
 import { limit } from '../api/query.ts';
 import { jsonRoute, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { conditionShape, cursor, filterOf, isInOrder, NOT_IN_ORDER, readEvents } from './conditions.ts';
+import {
+  conditionShape,
+  cursor,
+  eventOrder,
+  filterOf,
+  isInOrder,
+  NOT_IN_ORDER,
+  readEvents,
+  type Conditions,
+} from './conditions.ts';
 import { describeEvent, toDetailAnswer, type IsFiltered } from './describe-event.ts';
 import { renderEvent } from './event-page.ts';
 import {
   eventDetailSchema,
   eventPageSchema,
+  facetSchema,
   histogramSchema,
   oneEvent,
   toEventAnswer,
@@ -50,7 +61,7 @@ export function eventsArea({ db, isFiltered }: EventsOptions): Area {
 const DAY_MS = 86_400_000;
 
 function eventRoutes(db: Db): readonly ApiRoute[] {
-  return [searchRoute(db), histogramRoute(db)];
+  return [searchRoute(db), histogramRoute(db), facetsRoute(db)];
 }
 
 const searchRoute = (db: Db) =>
@@ -58,14 +69,17 @@ const searchRoute = (db: Db) =>
     method: 'get',
     path: '/events',
     tag: 'events',
-    summary: 'search events, newest first',
+    summary: 'search events',
     ...VIEW,
     asks: z.object({
-      query: z.object({ ...conditionShape, limit: limit(50, 1_000), cursor }).refine(isInOrder, NOT_IN_ORDER),
+      query: z
+        .object({ ...conditionShape, order: eventOrder, limit: limit(50, 1_000), cursor })
+        .refine(isInOrder, NOT_IN_ORDER),
     }),
     answer: eventPageSchema,
-    async work({ query: { limit: most, cursor: after, ...conditions } }, { scope }) {
-      const { items, next } = await readEvents(db, scope, filterOf(conditions), { limit: most, after });
+    async work({ query: { limit: most, cursor: after, order, ...conditions } }, { scope }) {
+      const page = { limit: most, after, order };
+      const { items, next } = await readEvents(db, scope, filterOf(conditions), page);
       return { items: items.map(toEventAnswer), next_cursor: next ?? null };
     },
   });
@@ -94,13 +108,47 @@ const histogramRoute = (db: Db) =>
     }),
     answer: histogramSchema,
     async work({ query: { bars: mostBars, ...conditions } }, { scope }) {
-      const until = conditions.until ?? new Date();
-      const since = conditions.since ?? new Date(until.getTime() - DAY_MS);
-      const histogram = await eventHistogram(db, scope, { ...filterOf(conditions), since, until }, mostBars);
+      const filter = rangeFilterOf(conditions);
+      const { since, until } = filter;
+      const histogram = await eventHistogram(db, scope, filter, mostBars);
       const { bucketSeconds: bucket_seconds, bars, isComplete: is_complete } = histogram;
       return { since, until, bucket_seconds, bars: [...bars], is_complete };
     },
   });
+
+const facetsRoute = (db: Db) =>
+  jsonRoute({
+    method: 'get',
+    path: '/events/facets',
+    tag: 'events',
+    summary: 'count matching events by the values of a field',
+    description: 'The most frequent values first. The default range is the last 24 hours.',
+    ...VIEW,
+    asks: z.object({
+      query: z
+        .object({
+          ...conditionShape,
+          facet: z
+            .enum(FACETS, `must be one of ${FACETS.join(', ')}`)
+            .default('type')
+            .describe('the field'),
+          limit: limit(10, 200),
+        })
+        .refine(isInOrder, NOT_IN_ORDER),
+    }),
+    answer: facetSchema,
+    async work({ query: { facet, limit: most, ...conditions } }, { scope }) {
+      const { values, isComplete } = await countFacet(db, scope, rangeFilterOf(conditions), facet, most);
+      return { values: [...values], is_complete: isComplete };
+    },
+  });
+
+/** The filter of conditions, by default of the last 24 hours. */
+function rangeFilterOf(conditions: Conditions): RangeFilter {
+  const until = conditions.until ?? new Date();
+  const since = conditions.since ?? new Date(until.getTime() - DAY_MS);
+  return { ...filterOf(conditions), since, until };
+}
 
 const oneEventRoute = (db: Db, isFiltered: IsFiltered) =>
   jsonRoute({

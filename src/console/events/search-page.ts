@@ -1,69 +1,76 @@
 import type { Request } from 'express';
-import type { VNode } from 'preact';
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import type { Visitor } from '../access/access.ts';
 import { hasAccess } from '../access/rule.ts';
 import { addressOf, type Query } from '../addresses.ts';
-import { queryOf, readQuery, withBeginning, type Problems, type Written } from '../api/query.ts';
-import { fieldOf, rangeFields, rangeLinks, typesField } from '../html/form.ts';
+import { queryOf, readQuery, withBeginning, type Written } from '../api/query.ts';
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { pagerOf } from '../html/table.ts';
 import {
   conditionShape,
   cursor,
+  eventOrder,
   filterOf,
   isInOrder,
   NOT_IN_ORDER,
   queryOfConditions,
   readEvents,
 } from './conditions.ts';
-import { eventTable } from './event-table.ts';
+import { eventList } from './event-list.ts';
+import { joinSearchLine, searchLine } from './search-line.ts';
 
 const EVENTS_PER_PAGE = 50;
 
 /** The default range of a search. */
 const USUAL_DAYS = 1;
 
-const search = z.object({ ...conditionShape, cursor }).refine(isInOrder, NOT_IN_ORDER);
+const search = z.object({ ...conditionShape, cursor, order: eventOrder }).refine(isInOrder, NOT_IN_ORDER);
 
 /** The search for events: its form, the histogram, and one page of events. */
 export async function renderSearch(db: Db, visitor: Visitor, request: Request): Promise<Page> {
-  const written = withBeginning(queryOf(request), USUAL_DAYS);
+  const written = withBeginning(joinSearchLine(queryOf(request)), USUAL_DAYS);
   const { asked, problems } = readQuery(search, written);
   if (problems !== undefined) {
     const content = [
-      searchForm(written, problems),
+      searchLine(written, problems),
       problems.has('cursor') &&
         html`<p class="note bad">This page of results does not exist. Search again.</p>`,
     ];
-    return { title: 'Events', content };
+    return { title: 'Events', kind: 'dense', content };
   }
-  const { cursor: after, ...conditions } = asked;
-  const page = await readEvents(db, visitor.scope, filterOf(conditions), { limit: EVENTS_PER_PAGE, after });
+  const { cursor: after, order, ...conditions } = asked;
+  const page = await readEvents(db, visitor.scope, filterOf(conditions), {
+    limit: EVENTS_PER_PAGE,
+    after,
+    order,
+  });
   const exactly = queryOfConditions({ ...conditions, until: conditions.until ?? new Date() });
-  const [type, ...otherTypes] = conditions.type ?? [];
   const mayExport = hasAccess(visitor, { needs: 'events.export', data: 'by source' });
   return {
     title: 'Events',
-    modules: ['histogram.js', 'export.js'],
+    kind: 'dense',
+    modules: ['search-line.js', 'facets.js', 'event-drawer.js', 'histogram.js', 'export.js'],
     content: [
-      searchForm(written, new Map()),
+      searchLine(written, new Map()),
       html`
-        <div class="row apart">
-          ${rangeLinks('/events', written)}
-          <a href=${addressOf('/events', exactly)}>Permanent link to this range</a>
+        <div class="split">
+          <details class="facets" open>
+            <summary>Filters</summary>
+            <div data-facets=${addressOf('/events/facets', exactly)}></div>
+          </details>
+          <div>
+            ${histogramFigure(exactly)}
+            <div class="row apart tools">
+              <a href=${addressOf('/events', exactly)}>Permanent link to this range</a>
+              ${mayExport && exportLinks(exactly)}
+            </div>
+            ${page.items.length === 0 ? nothingFound(written) : eventList(page.items, written)}
+            ${pagerOf('/events', written, page.next)}
+          </div>
         </div>
       `,
-      histogramFigure(exactly),
-      page.items.length === 0
-        ? nothingFound(written)
-        : [
-            mayExport && exportLinks(exactly),
-            eventTable(page.items, otherTypes.length === 0 ? type : undefined),
-          ],
-      pagerOf('/events', written, page.next),
     ],
   };
 }
@@ -92,7 +99,7 @@ const nothingFound = (written: Written) => html`
 /** Plain download links; browser/export.js shows the progress. */
 const exportLinks = (exactly: Query): Content => html`
   <div class="row exports">
-    <span class="dim">Export all matching events:</span>
+    <span class="dim">Export:</span>
     ${(['csv', 'ndjson'] as const).map(
       (format) => html`
         <a class="button quiet" data-export href=${addressOf('/api/v1/events/export', { ...exactly, format })}
@@ -102,40 +109,3 @@ const exportLinks = (exactly: Query): Content => html`
     )}
   </div>
 `;
-
-/** The most used conditions. */
-const FIELDS = [
-  ['user', 'User'],
-  ['mac', 'MAC address', 'client or access point'],
-  ['text', 'Text', 'any part of the record'],
-] as const;
-
-const FURTHER_FIELDS = [
-  ['code', 'Code', '10001'],
-  ['ap', 'Access point', 'MAC address'],
-  ['device', 'Device', 'serial number, host name or ID'],
-  ['org', 'Organization', 'ID'],
-  ['source', 'Source'],
-] as const;
-
-/** The form of a search with the conditions as they were entered, valid or not. */
-function searchForm(written: Written, problems: Problems): VNode {
-  const field = ([name, label, placeholder]: readonly [string, string, string?]) =>
-    fieldOf(written, name, label, placeholder, problems);
-  const isFurther = FURTHER_FIELDS.some(([name]) => written[name] !== undefined);
-  const types = [written['type'] ?? []].flat();
-  return html`
-    <form method="get" action="/events" role="search" aria-label="Events">
-      <div class="fields">${rangeFields(written, problems)} ${FIELDS.map(field)}</div>
-      <details open=${isFurther || types.length > 0}>
-        <summary>More conditions</summary>
-        <div class="fields">${FURTHER_FIELDS.map(field)}</div>
-        ${typesField(types, problems.get('type'))}
-      </details>
-      <div class="row">
-        <button>Search</button>
-        <a class="button quiet" href="/events">Clear</a>
-      </div>
-    </form>
-  `;
-}

@@ -21,13 +21,15 @@ export function headOf(title: string, more: Content): VNode {
 export interface Page {
   readonly title: string;
   readonly content: Content;
+  /** `dense`: controls and lists use the whole page, and the title is not shown. */
+  readonly kind?: 'dense';
   /** File names of the modules in `browser/` that the page runs. */
   readonly modules?: readonly string[];
 }
 
 /** The document around a page: navigation, user name, content. */
 export function layOut(
-  { title, content, modules = [] }: Page,
+  { title, content, kind, modules = [] }: Page,
   entries: readonly ShownEntry[],
   path: string,
   visitor: Visitor,
@@ -41,6 +43,7 @@ export function layOut(
           <link rel="stylesheet" href=${ASSETS.uplotStyle} />
           <link rel="stylesheet" href=${ASSETS.style} />
           <link rel="stylesheet" href=${ASSETS.frameStyle} />
+          ${kind === 'dense' && html`<link rel="stylesheet" href=${ASSETS.eventsStyle} />`}
           <script type="importmap" dangerouslySetInnerHTML=${{ __html: IMPORT_MAP }}></script>
           ${['page.js', 'actions.js', ...modules].map(
             (module) => html`<script type="module" src=${`${ASSETS.modules}/${module}`}></script>`,
@@ -50,8 +53,8 @@ export function layOut(
       <body>
         <a class="skip" href="#content">Skip to content</a>
         ${navigation(entries, path, visitor)}
-        <main id="content" tabindex="-1">
-          <h1>${title}</h1>
+        <main id="content" class=${kind} tabindex="-1">
+          <h1 class=${kind && 'visually-hidden'}>${title}</h1>
           ${content}
         </main>
         <div id="notices" role="status" aria-live="polite"></div>

@@ -12,7 +12,7 @@ import {
   shortDigits,
   text,
 } from './readings.ts';
-import { eachKind, type RecordKind } from './record-kind.ts';
+import { eachKind, type RecordKind } from '../../record-kind.ts';
 
 /**
  * The longest values and the types of numbers are those of the CEF dictionary: `in` and `out` are 32 bits, `cn` 64. Input

@@ -2,7 +2,7 @@ import type { Format } from '../sender.ts';
 import { compilePlan, type Mapping } from './document.ts';
 import { factsOf, PRODUCT, VENDOR } from './facts.ts';
 import { addresses, dashedMac, integer, ip, list, seconds, text, time, type Reading } from './readings.ts';
-import { eachKind, type Outcome, type RecordKind } from './record-kind.ts';
+import { eachKind, type Outcome, type RecordKind } from '../../record-kind.ts';
 
 /** Categorization fields of the Elastic Common Schema; a kind without a category has neither. `failed`: the types of a failure. */
 export const ECS_CATEGORIES: Readonly<

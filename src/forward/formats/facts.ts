@@ -2,7 +2,14 @@ import { ownTypeOf, type StoredEvent } from '../../store/stored-event.ts';
 import { OWN_TYPES, type MessageType } from '../../domain.ts';
 import { readAlertRecord, type AlertRecord } from '../rules/own-alerts.ts';
 import { list } from './readings.ts';
-import { outcomeOf, recordKind, severityOf, titleOf, type Outcome, type RecordKind } from './record-kind.ts';
+import {
+  outcomeOf,
+  recordKind,
+  severityOf,
+  titleOf,
+  type Outcome,
+  type RecordKind,
+} from '../../record-kind.ts';
 
 /** The maker and the product that events come from; every format names them. */
 export const VENDOR = 'Extreme Networks';

@@ -1,6 +1,6 @@
 import type { Fact, Facts } from './facts.ts';
 import { text, type Reading } from './readings.ts';
-import type { Outcome, RecordKind } from './record-kind.ts';
+import type { Outcome, RecordKind } from '../../record-kind.ts';
 
 /** CEF and LEEF require a product version. The cloud has none, so this is the version of the mapping. */
 export const MAPPING_VERSION = '1';

@@ -13,7 +13,7 @@ import {
   USER,
 } from './ocsf-mappings.ts';
 import { list, mac } from './readings.ts';
-import type { RecordKind } from './record-kind.ts';
+import type { RecordKind } from '../../record-kind.ts';
 
 /** This class has `actor` from the profile `host`; the others have their own. All have `cloud` from its profile. */
 const HOST_PROFILE = { 'metadata.profiles': ['cloud', 'host'] };

@@ -5,7 +5,7 @@ import { classConstants, UNKNOWN } from './ocsf-classes.ts';
 import { OCSF_COMMON } from './ocsf-mappings.ts';
 import { compileObservables } from './ocsf-observables.ts';
 import { OCSF_ROWS } from './ocsf-rows.ts';
-import { eachKind } from './record-kind.ts';
+import { eachKind } from '../../record-kind.ts';
 
 const planOf = eachKind((kind) => {
   const row = OCSF_ROWS[kind];

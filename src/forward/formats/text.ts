@@ -3,7 +3,7 @@ import { revealOnLine } from '../../hidden-characters.ts';
 import { isRuleAlert, viewEvent, type StoredEvent } from '../../store/stored-event.ts';
 import { readAlertRecord } from '../rules/own-alerts.ts';
 import type { Format } from '../sender.ts';
-import { outcomeOf, recordKind, titleOf } from './record-kind.ts';
+import { outcomeOf, recordKind, titleOf } from '../../record-kind.ts';
 
 /** One line for a person: when, what happened, and in brackets who, where and which event. */
 export const formatText: Format = (event) => {

@@ -3,7 +3,7 @@ import { isTimeZone } from '../../parse-time.ts';
 import { MESSAGE_TYPES } from '../../domain.ts';
 import { FIELDS } from '../../message-types.ts';
 import { destinationFilterSchema } from '../destination-filter.ts';
-import { RECORD_KINDS } from '../formats/record-kind.ts';
+import { RECORD_KINDS } from '../../record-kind.ts';
 
 export const SEVERITIES = ['low', 'medium', 'high', 'critical'] as const;
 

@@ -1,7 +1,7 @@
 import type { Db } from '../../store/database.ts';
 import { readRuleEvents, type RuleCondition, type RuleGroups } from '../../store/rule-events.ts';
 import type { Scope } from '../../store/scope.ts';
-import { codesOf } from '../formats/record-kind.ts';
+import { codesOf } from '../../record-kind.ts';
 import type { AlertRule, RuleFilter } from './alert-rule.ts';
 import { createEvaluator, longestQuiet, type Alert } from './evaluate-rule.ts';
 import { ruleTypesOf } from './match-event.ts';

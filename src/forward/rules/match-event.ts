@@ -1,7 +1,7 @@
 import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
 import type { MessageType } from '../../domain.ts';
 import { createFilter, messageTypesOf, wildcard } from '../destination-filter.ts';
-import { canBe, outcomeOf, recordKind } from '../formats/record-kind.ts';
+import { canBe, outcomeOf, recordKind } from '../../record-kind.ts';
 import type { AlertRule, RuleFilter } from './alert-rule.ts';
 
 /** The message types that this filter can select. */

@@ -10,6 +10,7 @@ import { runsInBrowser, openBrowser, watchPage } from '../../support/browser.ts'
 import type { OpenBrowser } from '../../support/browser.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import type { TestDatabase } from '../../support/database.ts';
+import { problemsOf } from '../../support/page-checks.ts';
 import { RANGE, ROAMING_CLIENT, seedBulk, seedEvents } from '../seeded-events.ts';
 
 const BULK = 3_000;
@@ -62,18 +63,89 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     return { since, until };
   }
 
-  it('are searched by a form whose address says all of it', async () => {
+  it('are searched by a line of terms, which the address contains', async () => {
     await openSearch(range);
-    await page.getByLabel('User').fill('ann');
-    await page.getByLabel('Text').fill('change 10');
-    await page.getByRole('button', { name: 'Search', exact: true }).click();
-    await page.waitForURL(/user=ann/);
+    const line = page.getByRole('combobox', { name: 'Search events' });
+    await line.fill('user:AN*');
+    await line.press('Enter');
+    await page.waitForURL(/q=user/);
+    await line.fill('"change 10"');
+    await line.press('Enter');
+    await page.waitForURL(/change/);
+    expect(await page.locator('.chip').count()).toBe(2);
     // 10, and 100 to 108; those of ann are even.
     expect(await rows().count()).toBe(6);
     const again = await browser.context.newPage();
     await again.goto(page.url());
     expect(await again.locator('tbody').textContent()).toBe(await page.locator('tbody').textContent());
     await again.close();
+    await page.getByRole('link', { name: 'Remove user:AN*' }).click();
+    await page.waitForURL((address) => !address.href.includes('AN*'));
+    expect(await rows().count()).toBe(11);
+    await line.press('Backspace');
+    expect(await line.inputValue()).toBe('"change 10"');
+  });
+
+  it('are counted by person, included by a click and excluded by Alt and a click', async () => {
+    await openSearch(`${range}&q=type:audit`);
+    const bob = page.locator('.facets li', { hasText: 'bob' });
+    expect(await bob.textContent()).toBe('bob60');
+    await bob.getByRole('link').click();
+    await page.waitForURL(/user/);
+    expect(await page.locator('.person a').allTextContents()).toEqual(
+      Array.from({ length: 50 }, () => 'bob'),
+    );
+    await openSearch(`${range}&q=type:audit`);
+    await bob.getByRole('link').click({ modifiers: ['Alt'] });
+    await page.waitForURL(/-user/);
+    expect(await page.locator('.person a').first().textContent()).toBe('ann');
+  });
+
+  it('are suggested while a person is typed', async () => {
+    await openSearch(range);
+    await page.getByRole('combobox', { name: 'Search events' }).pressSequentially('-user:b');
+    await page.locator('#suggestions option').first().waitFor({ state: 'attached' });
+    expect(await page.locator('#suggestions option').first().getAttribute('value')).toBe('-user:bob');
+  });
+
+  it('fill the page: at least 20 are above the fold at 1280 by 900, and nothing is cut off at any width', async () => {
+    await openSearch(range);
+    const bottoms = await rows().evaluateAll((all) => all.map((row) => row.getBoundingClientRect().bottom));
+    expect(bottoms.filter((bottom) => bottom <= 900).length).toBeGreaterThanOrEqual(20);
+    await page.locator('.facets li').first().waitFor();
+    expect(await problemsOf(page, 'events-search')).toEqual([]);
+    await page.setViewportSize({ width: 1280, height: 900 });
+  });
+
+  it('open beside the list, and keys move on', async () => {
+    await openSearch(`${range}&q=type:audit`);
+    const drawer = page.getByRole('complementary', { name: 'Event' });
+    await page.keyboard.press('j');
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await drawer.getByRole('heading', { name: 'ann logged in' }).waitFor();
+    expect(await problemsOf(page, 'events-drawer')).toEqual([]);
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await page.keyboard.press('k');
+    await drawer.getByRole('heading', { name: 'bob logged out' }).waitFor();
+    await page.keyboard.press('Escape');
+    await drawer.waitFor({ state: 'detached' });
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').getByText('next event, previous event').waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('/');
+    expect(await page.locator('#search-line').evaluate((line) => line === document.activeElement)).toBe(true);
+    await rows().nth(1).locator('.details').click();
+    await drawer.getByRole('link', { name: 'Filter out ann' }).click();
+    await page.waitForURL(/-user/);
+    expect(await page.locator('.person a').first().textContent()).toBe('bob');
+  });
+
+  it('are listed oldest first on request', async () => {
+    await openSearch(range);
+    await page.getByTitle('Show oldest first').click();
+    await page.waitForURL(/order=oldest/);
+    expect(await rows().first().locator('time').getAttribute('datetime')).toBe(RANGE.since);
   });
 
   it('are narrowed by dragging over the bars', async () => {
@@ -90,6 +162,15 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     // A quarter and a half of four hours from eight on, to the bar.
     expect(since.slice(0, 15)).toBe('2026-01-20T09:0');
     expect(['2026-01-20T09:5', '2026-01-20T10:0']).toContain(until.slice(0, 15));
+  });
+
+  it('are counted by family under the pointer', async () => {
+    await openSearch(range);
+    const { x, y, width } = (await page.locator('.u-over').boundingBox()) ?? { x: 0, y: 0, width: 0 };
+    await page.mouse.move(x + width * 0.3, y + 20);
+    const tip = page.locator('.tip');
+    await tip.waitFor();
+    expect(await tip.textContent()).toMatch(/^2026-01-20 09:\d\d:00 – 2026-01-20 09:\d\d:00 UTC: audit \d+$/);
   });
 
   it('are narrowed by dragging with a finger', async () => {
@@ -140,6 +221,7 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
   it('lead to all that is known of one', async () => {
     await openSearch(`${range}&user=ann&type=AUTHENTICATION_LOG_ALL`);
     await rows().first().getByRole('link').first().click();
+    await page.getByRole('link', { name: 'Page of this event' }).click();
     await page.waitForURL(/\/events\/[0-9a-f-]+\?at=/);
     expect(await page.locator('main').textContent()).toContain('"calling_station_id": "AA-BB-CC-DD-EE-FF"');
     await page.getByRole('link', { name: `Timeline of ${ROAMING_CLIENT}` }).click();

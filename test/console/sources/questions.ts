@@ -61,6 +61,7 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
     one: (known) => filters('/api/v1/events', known),
     after: (known) => [{ path: `/api/v1/events?${RANGE}&cursor=${cursorsOf(known).events}` }],
   },
+  'get /api/v1/events/facets': { one: (known) => filters('/api/v1/events/facets', known) },
   'get /api/v1/events/histogram': { one: (known) => filters('/api/v1/events/histogram', known) },
   'get /api/v1/events/export': {
     all: [`/api/v1/events/export?${RANGE}&format=csv`, `/api/v1/events/export?${RANGE}&format=ndjson`],
@@ -216,5 +217,6 @@ export const NUMBERS: readonly string[] = [
   '/destinations',
   '/live',
   ARRIVALS,
+  `/api/v1/events/facets?${RANGE}`,
   `/api/v1/events/histogram?${RANGE}`,
 ];

@@ -6,7 +6,7 @@ import { EVENT_IDS } from '../../../src/forward/formats/line-formats.ts';
 import { LEEF_ENTRIES } from '../../../src/forward/formats/leef.ts';
 import { OCSF_COMMON } from '../../../src/forward/formats/ocsf-mappings.ts';
 import { OCSF_ROWS } from '../../../src/forward/formats/ocsf-rows.ts';
-import { eachKind, RECORD_KINDS } from '../../../src/forward/formats/record-kind.ts';
+import { eachKind, RECORD_KINDS } from '../../../src/record-kind.ts';
 import { DEFAULT_REDACTION_RULES } from '../../../src/forward/redaction-rules.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/forwarding-formats.md', import.meta.url), 'utf8');

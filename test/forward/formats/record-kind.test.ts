@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { outcomeOf, recordKind, severityOf, titleOf } from '../../../src/forward/formats/record-kind.ts';
+import { outcomeOf, recordKind, severityOf, titleOf } from '../../../src/record-kind.ts';
 import { EVENT_OF_KIND, sampleEvent } from './stored-events.ts';
 
 const outcome = (event: (typeof EVENT_OF_KIND)['login']) => outcomeOf(recordKind(event), event);

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import type { MessageType } from '../../../src/domain.ts';
 import { FAMILY_OF, MESSAGE_TYPES, OWN_TYPES } from '../../../src/domain.ts';
 import { isJsonObject, parseExactJson } from '../../../src/exact-json.ts';
-import type { RecordKind } from '../../../src/forward/formats/record-kind.ts';
+import type { RecordKind } from '../../../src/record-kind.ts';
 import { recordOf } from '../../../src/forward/rules/own-alerts.ts';
 import type { StoredEvent } from '../../../src/store/stored-event.ts';
 import { deliveryToEvents } from '../../support/convert.ts';

@@ -1,5 +1,5 @@
-import type { MessageType } from '../../domain.ts';
-import { isRuleAlert, type StoredEvent } from '../../store/stored-event.ts';
+import type { MessageType } from './domain.ts';
+import { isRuleAlert, type StoredEvent } from './store/stored-event.ts';
 
 /** What happened, according to the record: the row in every format's table. */
 export const RECORD_KINDS = [

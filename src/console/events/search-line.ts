@@ -1,0 +1,139 @@
+import type { VNode } from 'preact';
+import { parseSearch, printSearch, type SearchKey, type SearchTerm } from '../../search-query.ts';
+import { addressOf, searchAddress, type Query } from '../addresses.ts';
+import { textOf, type Problems, type Written } from '../api/query.ts';
+import { rangeFields } from '../html/form.ts';
+import { html, type Content } from '../html/html.ts';
+
+/** The query with the parts of its search line joined: the terms that are set, and those that are entered. */
+export const joinSearchLine = (written: Written): Written =>
+  Array.isArray(written['q']) ? { ...written, q: written['q'].join(' ') } : written;
+
+/** The same search on its first page with one more term. */
+export function searchWith(written: Written, key: SearchKey, value: string): Query {
+  const term = { key, values: [{ text: value, isPrefix: false }], isExcluded: false };
+  return { ...written, cursor: undefined, q: printSearch([...termsOf(written), term]) };
+}
+
+const termsOf = (written: Written) => parseSearch(textOf(written, 'q') ?? '').terms ?? [];
+
+/** The conditions of a search beside its line, as links of before the search line have them. */
+const FURTHER = ['type', 'user', 'code', 'org', 'mac', 'ap', 'device', 'source', 'text'] as const;
+
+/** The search line with a chip for each term, and the time range. Works without scripts; search-line.js adds keys. */
+export function searchLine(written: Written, problems: Problems): VNode {
+  const terms = problems.has('q') ? [] : termsOf(written);
+  const further = FURTHER.flatMap((name) =>
+    [written[name] ?? []].flat().map((value) => [name, value] as const),
+  );
+  const problem = problems.get('q');
+  return html`
+    <form class="search" method="get" action="/events" role="search" aria-label="Events">
+      <div class="line">
+        ${terms.map((term) => chipOf(written, terms, term))}
+        ${further.map(([name, value]) => furtherChip(written, problems, name, value))}
+        <input
+          id="search-line"
+          name="q"
+          type="search"
+          value=${problem === undefined ? undefined : textOf(written, 'q')}
+          list="suggestions"
+          placeholder=${terms.length + further.length === 0 ? 'user:dina* code:10001 -type:location "any text"' : 'add a condition'}
+          aria-label="Search events"
+          aria-describedby=${problem === undefined ? undefined : 'search-problem'}
+          aria-invalid=${problem === undefined ? undefined : 'true'}
+          autocomplete="off"
+          spellcheck="false"
+        />
+        <datalist id="suggestions"></datalist>
+      </div>
+      ${timePicker(written, problems)}
+      <button>Search</button>
+      ${problem !== undefined && html`<p class="problem" id="search-problem">${problem}.</p>`}
+    </form>
+  `;
+}
+
+function chipOf(written: Written, terms: readonly SearchTerm[], term: SearchTerm): VNode {
+  const text = printSearch([term]);
+  const rest = { ...written, cursor: undefined, q: printSearch(terms.filter((one) => one !== term)) };
+  return html`
+    <span class=${term.isExcluded ? 'chip excluded' : 'chip'}>
+      <input type="hidden" name="q" value=${text} />${text}
+      <a href=${searchAddress(rest)} aria-label=${`Remove ${text}`}>×</a>
+    </span>
+  `;
+}
+
+function furtherChip(written: Written, problems: Problems, name: string, value: string): VNode {
+  const rest = [written[name] ?? []].flat().filter((one) => one !== value);
+  const problem = problems.get(name);
+  return html`
+    <span class=${problem === undefined ? 'chip' : 'chip excluded'}>
+      <input type="hidden" name=${name} value=${value} />${name}:
+      ${value}${problem !== undefined && ` ${problem}`}
+      <a href=${searchAddress({ ...written, cursor: undefined, [name]: rest })} aria-label=${`Remove ${name}`}
+        >×</a
+      >
+    </span>
+  `;
+}
+
+const RANGES = [
+  ['15m', 'Last 15 minutes'],
+  ['1h', 'Last hour'],
+  ['24h', 'Last 24 hours'],
+  ['7d', 'Last 7 days'],
+  ['30d', 'Last 30 days'],
+] as const;
+
+const MONTHS = 3;
+
+/** The present range, which opens the choice of another: relative, a month, or two times. */
+function timePicker(written: Written, problems: Problems): VNode {
+  const isNamed = (since: string) => written['since'] === since && written['until'] === undefined;
+  const isWrong = problems.has('since') || problems.has('until');
+  const choice = (label: string, since: string, until?: string): Content => html`
+    <li>
+      <a
+        href=${addressOf('/events', { ...written, since, until, cursor: undefined })}
+        aria-current=${written['since'] === since && written['until'] === until ? 'true' : undefined}
+        >${label}</a
+      >
+    </li>
+  `;
+  const months = monthsBefore(new Date());
+  const month = months.find(({ since, until }) => written['since'] === since && written['until'] === until);
+  const label = RANGES.find(([since]) => isNamed(since))?.[1] ?? month?.label ?? rangeText(written);
+  return html`
+    <details class="picker" open=${isWrong}>
+      <summary class="button quiet">${label}</summary>
+      <div class="panel">
+        <ul class="plain">
+          ${RANGES.map(([since, text]) => choice(text, since))}
+          ${months.map(({ label: text, since, until }) => choice(text, since, until))}
+        </ul>
+        <div class="fields">${rangeFields(written, problems)}</div>
+      </div>
+    </details>
+  `;
+}
+
+const rangeText = (written: Written) =>
+  [textOf(written, 'since') ?? 'start', textOf(written, 'until') ?? 'now']
+    .map((time) => time.replace(/:\d\d(?:\.\d+)?Z$/, '').replace('T', ' '))
+    .join(' – ');
+
+/** This month and those before it. */
+function monthsBefore(now: Date) {
+  return Array.from({ length: MONTHS }, (_, back) => {
+    const start = (months: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months));
+    return {
+      label: start(back).toLocaleDateString('en', { month: 'long', year: 'numeric', timeZone: 'UTC' }),
+      since: start(back).toISOString().slice(0, 10),
+      until: start(back - 1)
+        .toISOString()
+        .slice(0, 10),
+    };
+  });
+}

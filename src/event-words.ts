@@ -1,0 +1,98 @@
+import { outcomeOf, recordKind, type RecordKind } from './record-kind.ts';
+import { summarizeEvent } from './event-summary.ts';
+import { viewEvent, type StoredEvent } from './store/stored-event.ts';
+
+/** What happened in a few words. */
+const TITLES: Readonly<Record<RecordKind, string>> = {
+  login: 'Login',
+  logout: 'Logout',
+  ppskCreated: 'Private key created',
+  ppskDeleted: 'Private key deleted',
+  configuration: 'Configuration changed',
+  audit: 'Audit record',
+  authentication: 'Network login',
+  accountingStart: 'Session started',
+  accountingInterim: 'Session reported',
+  accountingStop: 'Session ended',
+  credential: 'Credential event',
+  email: 'E-mail sent',
+  sms: 'SMS sent',
+  gdprDeletion: 'Personal data deleted',
+  gdprDownload: 'Personal data downloaded',
+  gdpr: 'Personal data request',
+  location: 'Client seen',
+  alert: 'Alert',
+  ruleAlert: 'Alert of a rule',
+  other: 'Other event',
+};
+
+/** What happened, in a few words: `Login`, `Network login rejected`. */
+export function titleOfEvent(event: StoredEvent): string {
+  const kind = recordKind(event);
+  const outcome = outcomeOf(kind, event);
+  const isFailed = outcome === 'failure';
+  if (kind === 'authentication' && outcome !== 'unknown') {
+    return `${TITLES[kind]} ${isFailed ? 'rejected' : 'accepted'}`;
+  }
+  if (isFailed && kind === 'email') return 'E-mail not sent';
+  if (isFailed && kind === 'sms') return 'SMS not sent';
+  if (isFailed && (kind === 'gdprDeletion' || kind === 'gdprDownload')) return 'Personal data request failed';
+  return TITLES[kind];
+}
+
+/**
+ * What happened, in a sentence without its full stop: `ann was rejected on Guests: wrong password`. Parts that the record lacks are
+ * left out.
+ */
+export function sentenceOfEvent(event: StoredEvent): string {
+  const { user, clientMac, apMac, description } = viewEvent(event);
+  const subject = user ?? clientMac ?? 'A user';
+  const column = (name: string) => {
+    const value = event.columns[name];
+    return typeof value === 'string' && value !== '' ? value : undefined;
+  };
+  const on = column('ssid') === undefined ? '' : ` on ${column('ssid')}`;
+  const kind = recordKind(event);
+  const told = description === null ? '' : `: ${description}`;
+  switch (kind) {
+    case 'login':
+      return `${subject} logged in`;
+    case 'logout':
+      return `${subject} logged out`;
+    case 'ppskCreated':
+      return `${subject} created a private key${told}`;
+    case 'ppskDeleted':
+      return `${subject} deleted a private key${told}`;
+    case 'configuration':
+      return `${subject} changed the configuration${told}`;
+    case 'audit':
+      return description ?? `${subject} caused an audit record`;
+    case 'authentication': {
+      const outcome = outcomeOf(kind, event);
+      if (outcome === 'success') return `${subject} was accepted${on}`;
+      if (outcome === 'unknown') return `${subject} logged in to the network${on}`;
+      return `${subject} was rejected${on}${column('reject_reason') === undefined ? '' : `: ${column('reject_reason')}`}`;
+    }
+    case 'accountingStart':
+      return `${subject} started a session${on}`;
+    case 'accountingInterim':
+      return `${subject} is in a session${on}`;
+    case 'accountingStop':
+      return `${subject} ended a session${on}${column('acct_terminate_cause') === undefined ? '' : `: ${column('acct_terminate_cause')}`}`;
+    case 'location':
+      return `${clientMac ?? 'A client'} was seen${apMac === null ? '' : ` by access point ${apMac}`}${on}`;
+    case 'email':
+      return `${titleOfEvent(event)} for ${subject}`;
+    case 'sms':
+      return `${titleOfEvent(event)} to ${column('tel') ?? subject}`;
+    case 'credential':
+    case 'gdpr':
+    case 'gdprDeletion':
+    case 'gdprDownload':
+      return `${titleOfEvent(event)} for ${subject}${told}`;
+    case 'alert':
+    case 'ruleAlert':
+    case 'other':
+      return summarizeEvent(event) || titleOfEvent(event);
+  }
+}
