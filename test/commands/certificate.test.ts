@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { z } from 'zod';
 import { certificateArea } from '../../src/console/certificate/certificate-area.ts';
 import { createSealer } from '../../src/ledger/sealer.ts';
 import { keepLogKey } from '../../src/serve/log-key.ts';
@@ -14,7 +15,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { endOfProgram } from '../support/program.ts';
 import { freely } from '../support/tamper.ts';
 import { untilSeen } from '../support/until-seen.ts';
-import { STORED, storeVariedEvents } from '../store/varied-events.ts';
+import { storeVariedEvents } from '../store/varied-events.ts';
 
 const MONTH = new Date().toISOString().slice(0, 'YYYY-MM'.length);
 
@@ -68,8 +69,10 @@ it('is of a month and of a source', async () => {
   const { stdout } = await run('--month', '1999-01', '--json');
   expect(JSON.parse(stdout.toString())).toMatchObject({ received: [], verification: { altered: 0 } });
   const ofSource = await run('--month', MONTH, '--source', 'branch', '--json');
-  const { received } = JSON.parse(ofSource.stdout.toString());
-  expect(new Set(received.map(({ source }: { source: string }) => source))).toEqual(new Set(['branch']));
+  const { received } = z
+    .object({ received: z.array(z.object({ source: z.string() })) })
+    .parse(JSON.parse(ofSource.stdout.toString()));
+  expect(new Set(received.map(({ source }) => source))).toEqual(new Set(['branch']));
 });
 
 it('exits with 1, and says so, when rows were changed', async () => {
@@ -88,7 +91,6 @@ it('is a page of the console', async () => {
     const page = await admin.page(`/certificate?month=${MONTH}`);
     expect(page).toContain('were not compared for this page');
     expect(page).toContain('Kept elsewhere by');
-    expect(STORED).toBeGreaterThan(0);
     await expect(admin.page('/certificate?month=March')).rejects.toThrow('must be a month');
   } finally {
     await admin.close();
