@@ -82,3 +82,19 @@ function formatterOf(timeZone: string): Intl.DateTimeFormat {
   formatters.set(timeZone, formatter);
   return formatter;
 }
+
+/** A month in UTC. */
+export interface MonthRange {
+  /** As YYYY-MM. */
+  readonly month: string;
+  readonly since: Date;
+  /** Exclusive. */
+  readonly until: Date;
+}
+
+/** The range of a month, such as 2026-03; undefined if it is none. */
+export function monthRange(month: string): MonthRange | undefined {
+  const since = new Date(`${month}-01T00:00:00Z`);
+  if (!/^\d{4}-\d\d$/.test(month) || Number.isNaN(since.getTime())) return undefined;
+  return { month, since, until: new Date(Date.UTC(since.getUTCFullYear(), since.getUTCMonth() + 1, 1)) };
+}

@@ -1,3 +1,4 @@
+import type { MonthRange } from '../parse-time.ts';
 import { readAnchors, timestampsBetween, type AnchorState } from './anchors.ts';
 import { readCoverageByDay } from './coverage.ts';
 import type { Db } from './database.ts';
@@ -23,11 +24,7 @@ export interface RowCounts {
 }
 
 /** Which month of which sources. */
-export interface CertificateRange {
-  /** The month in UTC, as YYYY-MM. */
-  readonly month: string;
-  readonly since: Date;
-  readonly until: Date;
+export interface CertificateRange extends MonthRange {
   readonly source?: string | undefined;
 }
 
@@ -54,13 +51,6 @@ export interface Certificate extends CertificateRange {
   readonly anchors: readonly AnchorState[];
   /** When authorities stamped this checkpoint or a later one, the earliest first. */
   readonly stampedAt: readonly Date[];
-}
-
-/** The range of a month, such as 2026-03; undefined if it is none. */
-export function monthRange(month: string): Pick<CertificateRange, 'month' | 'since' | 'until'> | undefined {
-  const since = new Date(`${month}-01T00:00:00Z`);
-  if (!/^\d{4}-\d\d$/.test(month) || Number.isNaN(since.getTime())) return undefined;
-  return { month, since, until: new Date(Date.UTC(since.getUTCFullYear(), since.getUTCMonth() + 1, 1)) };
 }
 
 /** Reads what is certified of a month. The cost does not depend on the number of events. */

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type Command } from '@commander-js/extra-typings';
-import { monthRange } from '../../store/certificate.ts';
+import { monthRange } from '../../parse-time.ts';
 import { defineCommand, sourceOption } from '../shared/options.ts';
 import { FAILED } from '../shared/process.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';

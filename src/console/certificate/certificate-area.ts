@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { monthRange, readCertificate } from '../../store/certificate.ts';
+import { monthRange } from '../../parse-time.ts';
+import { readCertificate } from '../../store/certificate.ts';
 import type { Db } from '../../store/database.ts';
 import { VIEW } from '../access/rule.ts';
 import { readAsked } from '../api/route.ts';
