@@ -93,8 +93,7 @@ export async function exportProof(
 /** The leaves to write, in their order. Those behind the latest checkpoint cannot be proven yet. */
 async function chooseChunks(db: Db, { since, until }: ProofRange): Promise<readonly Chunk[]> {
   const { size = 0 } = (await latestCheckpoint(db)) ?? {};
-  const runs = (await readRuns(db)).filter(({ firstLeaf }) => firstLeaf < size);
-  const all = [...chunksOf(runs, size, () => undefined)];
+  const all = await Array.fromAsync(chunksOf(readRuns(db), size, () => undefined));
   if (since === undefined && until === undefined) return all.filter(({ count }) => count > 0);
   const positions = {
     from: since === undefined ? 0 : await positionSince(db, since),

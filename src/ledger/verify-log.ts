@@ -77,7 +77,7 @@ export async function verifyLog(
   const tree = createTreeCheck(db, size, options.anchors, report);
   const choice = { ...options, positions: await positionsOf(db, options) };
   const reasons = { dropped: await readDroppedMonths(db), erased: await readErasedLeaves(db) };
-  for await (const { chunk, rows } of ahead(chunksOf(await readRuns(db), size, report), (chunk) =>
+  for await (const { chunk, rows } of ahead(chunksOf(readRuns(db), size, report), (chunk) =>
     checkChunk(db, chunk, choice, reasons),
   )) {
     counts.intact += rows.intact;
@@ -150,27 +150,29 @@ export async function checkChunk(
 }
 
 /** The leaves of the tree in their order. Reports leaves that no run accounts for. */
-export function* chunksOf(
-  runs: readonly SealRun[],
+export async function* chunksOf(
+  runs: AsyncIterable<SealRun>,
   size: number,
   report: (finding: VerifyFinding) => void,
-): Generator<Chunk> {
+): AsyncGenerator<Chunk> {
   let next = 0;
-  for (const { firstLeaf, leaves, firstPosition } of [
-    ...runs,
-    { firstLeaf: size, leaves: 0, firstPosition: null },
-  ]) {
-    if (firstLeaf > next) {
-      const detail = 'the table log_seals does not say which rows they are of';
-      report({ state: 'MISSING', subject: 'leaves', detail, leaves: [next, firstLeaf] });
-      yield* pieces({ leaf: next, count: firstLeaf - next, of: undefined });
-    }
+  function* unknownUpTo(leaf: number): Generator<Chunk> {
+    if (leaf <= next) return;
+    const detail = 'the table log_seals does not say which rows they are of';
+    report({ state: 'MISSING', subject: 'leaves', detail, leaves: [next, leaf] });
+    yield* pieces({ leaf: next, count: leaf - next, of: undefined });
+    next = leaf;
+  }
+  for await (const { firstLeaf, leaves, firstPosition } of runs) {
+    if (firstLeaf >= size) break;
+    yield* unknownUpTo(firstLeaf);
     const end = Math.min(firstLeaf + leaves, size);
     const leaf = Math.max(next, firstLeaf);
     const of = firstPosition === null ? 'statements' : { position: firstPosition + leaf - firstLeaf };
     yield* pieces({ leaf, count: end - leaf, of });
     next = Math.max(next, end);
   }
+  yield* unknownUpTo(size);
 }
 
 function* pieces({ leaf, count, of }: Chunk): Generator<Chunk> {
@@ -182,11 +184,11 @@ function* pieces({ leaf, count, of }: Chunk): Generator<Chunk> {
 
 /** Works on some chunks at a time, and yields the results in their order. */
 async function* ahead(
-  chunks: Iterable<Chunk>,
+  chunks: AsyncIterable<Chunk>,
   work: (chunk: Chunk) => Promise<RowResult>,
 ): AsyncGenerator<{ readonly chunk: Chunk; readonly rows: RowResult }> {
   const running: { readonly chunk: Chunk; readonly rows: Promise<RowResult> }[] = [];
-  for (const chunk of chunks) {
+  for await (const chunk of chunks) {
     const rows = work(chunk);
     rows.catch(() => undefined);
     running.push({ chunk, rows });

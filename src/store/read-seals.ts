@@ -12,12 +12,20 @@ export interface SealRun {
   readonly firstPosition: number | null;
 }
 
-/** Reads which leaves are of what, in the order of the tree. */
-export async function readRuns(db: Db): Promise<readonly SealRun[]> {
-  const { rows } = await sql<SealRun>`
-    select first_leaf::float8 as "firstLeaf", leaves::float8, first_position::float8 as "firstPosition"
-    from log_seals order by first_leaf`.execute(db);
-  return rows;
+/** Runs that are read at once: statements between events make about two a minute. */
+const RUNS_AT_ONCE = 10_000;
+
+/** Reads which leaves are of what, in the order of the tree, some at a time. */
+export async function* readRuns(db: Db): AsyncGenerator<SealRun> {
+  for (let above = -1, isMore = true; isMore;) {
+    const { rows } = await sql<SealRun>`
+      select first_leaf::float8 as "firstLeaf", leaves::float8, first_position::float8 as "firstPosition"
+      from log_seals where log_seals.first_leaf > ${above}::bigint order by log_seals.first_leaf
+      limit ${RUNS_AT_ONCE}`.execute(db);
+    yield* rows;
+    above = rows.at(-1)?.firstLeaf ?? above;
+    isMore = rows.length === RUNS_AT_ONCE;
+  }
 }
 
 /** Reads which of the leaves from one up to, and without, another are of what. */
