@@ -8,7 +8,7 @@ import { countReceivedItems, type ReceivedItems } from './quarantine.ts';
 import { sumArrivals, type ArrivalSum } from './read-arrivals.ts';
 import { positionSince } from './read-log.ts';
 import { leafOf } from './read-seals.ts';
-import type { Scope } from './scope.ts';
+import { ALL_SOURCES, type Scope } from './scope.ts';
 import { checkpointsAfter, latestCheckpoint, type StoredCheckpoint } from './seal-log.ts';
 import { readVerified, type VerifiedState } from './verifications.ts';
 
@@ -39,8 +39,8 @@ export interface Certificate extends CertificateRange {
   readonly coverage: Readonly<Record<'whole' | 'healed' | 'pushOnly' | 'unrecoverable' | 'pending', number>>;
   readonly healedEvents: number;
   readonly gaps: readonly Gap[];
-  /** What the service has found by itself about all rows. */
-  readonly verified: VerifiedState;
+  /** What the service has found by itself about all rows; undefined for those who may not see all sources. */
+  readonly verified: VerifiedState | undefined;
   /** The verification of the rows of the month, if it was made for this. */
   readonly verification: RowCounts | undefined;
   /** The first checkpoint that has all events of the month, or the latest; undefined if there is none yet. */
@@ -87,7 +87,7 @@ export async function readCertificate(
     },
     healedEvents: sum(({ healed_events: healed }) => healed),
     gaps: await listGaps(db, scope, { since, until, source }),
-    verified: await readVerified(db),
+    verified: scope === ALL_SOURCES ? await readVerified(db) : undefined,
     verification,
     checkpoint,
     isWhole: covering !== undefined && until.getTime() <= Date.now(),

@@ -7,6 +7,9 @@ import { z } from 'zod';
 import { certificateArea } from '../../src/console/certificate/certificate-area.ts';
 import { createSealer } from '../../src/ledger/sealer.ts';
 import { keepLogKey } from '../../src/serve/log-key.ts';
+import { monthRange } from '../../src/parse-time.ts';
+import { readCertificate } from '../../src/store/certificate.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { openDatabase, type Db } from '../../src/store/database.ts';
 import { readInstallation } from '../../src/store/installation.ts';
 import { startAdmin } from '../support/admin.ts';
@@ -83,6 +86,15 @@ it('exits with 1, and says so, when rows were changed', async () => {
   expect(code).toBe(1);
   expect(stdout.toString()).toMatch(/changed<\/span>/);
   expect(stdout.toString()).toMatch(/2 missing/);
+});
+
+it('tells who may see one source nothing of the others', async () => {
+  const range = monthRange(MONTH);
+  if (range === undefined) throw new TypeError('no month');
+  const certificate = await readCertificate(service, ['branch'], range);
+  expect(new Set(certificate.received.map(({ source }) => source))).toEqual(new Set(['branch']));
+  expect(certificate.verified).toBeUndefined();
+  expect((await readCertificate(service, ALL_SOURCES, range)).verified).toBeDefined();
 });
 
 it('is a page of the console', async () => {

@@ -110,6 +110,7 @@ it('counts each delivery of before and after the move once', async () => {
   await rollUpArrivals(source.db);
   await storeCrosswise(source.databaseUrl, 3);
   await move();
+  await moveSequences(source.db, targetDb);
   await storeCrosswise(target.databaseUrl, 4);
   await rollUpArrivals(targetDb);
   const { rows } = await sql<{ deliveries: string }>`select deliveries from arrival_totals`.execute(targetDb);

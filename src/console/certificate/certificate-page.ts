@@ -92,16 +92,16 @@ function integrityOf({ verification, verified, month, source }: Certificate): Co
       ? html`The rows of this month were not compared for this page:${' '}
           <code>xiq-sink certificate --month ${month}${source && ` --source ${source}`}</code> does so.`
       : verificationOf(verification);
-  const wrong = verified.altered + verified.missing > 0;
   return factsOf([
     ['Rows of the month', ofMonth],
-    [
-      'All rows',
-      html`${wrong ? badge('bad', 'changed') : badge('good', 'as sealed')} ${formatCount(verified.leaves)}
-      leaves compared${verified.since && html` since ${exactTimeOf(verified.since)}`}:
-      ${formatCount(verified.altered)} altered, ${formatCount(verified.missing)} missing`,
-    ],
+    verified !== undefined && ['All rows', verifiedOf(verified)],
   ]);
+}
+
+function verifiedOf({ leaves, altered, missing, since }: NonNullable<Certificate['verified']>): Content {
+  return html`${altered + missing > 0 ? badge('bad', 'changed') : badge('good', 'as sealed')}${' '}
+  ${formatCount(leaves)} leaves compared${since && html` since ${exactTimeOf(since)}`}:
+  ${formatCount(altered)} altered, ${formatCount(missing)} missing`;
 }
 
 function verificationOf(summary: NonNullable<Certificate['verification']>): Content {
