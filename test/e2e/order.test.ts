@@ -238,7 +238,7 @@ describe.skipIf(!hasOpenssl)('events leave in the order of their arrival (needs 
         // The console lists events by their own time, so each has another one.
         const body = Array.from({ length: records }, () => {
           sent += 1;
-          return auditRecord({ description: `order-${sent}`, timeStamp: began + sent });
+          return auditRecord({ code: 10_000, description: `order-${sent}`, timeStamp: began + sent });
         });
         const response = await fetch(`${program.url}/ingest/default/AUDIT_LOG_ALL`, {
           method: 'POST',
