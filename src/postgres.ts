@@ -155,6 +155,17 @@ export async function withClient<T>(
   }
 }
 
+/**
+ * Whether a pooler answers at this address: it gives each client an own process id to cancel with (PostgreSQL manual,
+ * "BackendKeyData"), which is not that of the server's process.
+ */
+export async function isPooled(databaseUrl: string): Promise<boolean> {
+  return withClient(databaseUrl, async (client) => {
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+    return rows[0]?.pid !== Reflect.get(client, 'processID');
+  });
+}
+
 /** Host and port of a database server, without its credentials. */
 export function serverName(databaseUrl: string): string {
   const { host, port } = new Client({ connectionString: databaseUrl });

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
+import { isPooled } from '../postgres.ts';
 import { buildIndexes } from '../store/build-indexes.ts';
 import type { Db } from '../store/database.ts';
 import { closing } from './closing.ts';
@@ -12,9 +13,17 @@ const RETRY_INTERVAL_MS = 60_000;
 
 const DONE_INTERVAL_MS = 24 * 60 * 60 * 1000;
 
+const POOLED =
+  'indexes are missing, and cannot be built through a pooler, so searches are slow: set DATABASE_DIRECT_URL';
+
 /** Builds the missing indexes of large tables in the background, until they exist. */
 export function startIndexBuilding(
-  { config, db, logger }: { readonly config: Config; readonly db: Db; readonly logger: Logger },
+  {
+    config,
+    databaseUrl,
+    db,
+    logger,
+  }: { readonly config: Config; readonly databaseUrl: string; readonly db: Db; readonly logger: Logger },
   started: AsyncDisposableStack,
 ): void {
   const stopping = new AbortController();
@@ -23,9 +32,11 @@ export function startIndexBuilding(
   const build = async () => {
     isDone = false;
     const onProgress = (progress: object) => logger.info(progress, 'building an index');
-    const built = await directly(config, db, (direct) => buildIndexes(direct, { signal, onProgress }));
+    const options = { signal, onProgress, isPooled: () => isPooled(config.databaseDirectUrl ?? databaseUrl) };
+    const built = await directly(config, db, (direct) => buildIndexes(direct, options));
     isDone = built !== 'busy';
-    if (built !== 'busy' && built.length > 0) logger.info({ built }, 'indexes built');
+    if (built === 'pooled') logger.warn(POOLED);
+    else if (built !== 'busy' && built.length > 0) logger.info({ built }, 'indexes built');
     return 'done' as const;
   };
   const building = repeat(

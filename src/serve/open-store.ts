@@ -5,7 +5,7 @@ import { hasCluster } from '../embedded/cluster.ts';
 import { startEmbeddedPostgres } from '../embedded/embedded-postgres.ts';
 import { commandName } from '../command-name.ts';
 import { describeError, OutageError, UsageError } from '../errors.ts';
-import { serverName } from '../postgres.ts';
+import { isPooled, serverName } from '../postgres.ts';
 import type { QueueLocation } from '../queue/engine.ts';
 import type { Identity } from '../queue/installation.ts';
 import { isQueueMigrated, migrateQueue } from '../queue/postgres-engine.ts';
@@ -165,7 +165,13 @@ export async function prepareStore(
   await withLocation(await locateOrCreate(config), logger, async ({ db, databaseUrl }) => {
     await asOutage(databaseUrl, () => readMigrationState(db));
     const migrations = await migrateAll(config, databaseUrl, db, options.signal);
-    const indexes = await directly(config, db, (direct) => buildIndexes(direct, options));
+    const building = { ...options, isPooled: () => isPooled(config.databaseDirectUrl ?? databaseUrl) };
+    const indexes = await directly(config, db, (direct) => buildIndexes(direct, building));
+    if (indexes === 'pooled') {
+      throw new UsageError(
+        'Indexes cannot be built through a pooler. Set DATABASE_DIRECT_URL to an address without one.',
+      );
+    }
     if (indexes === 'busy') throw new OutageError('another process is building the indexes; try again later');
     applied = [...migrations, ...indexes.map((index) => `index ${index}`)];
   });

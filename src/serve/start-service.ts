@@ -223,7 +223,7 @@ function startOf(role: Role, options: StoringOptions & ForwardingOptions & Sweep
     await steps.run('continuing the log', () => continueOnThisServer(db));
     startSequencing(options, started);
     if (storesIn(role)) {
-      if (config.migrates) startIndexBuilding({ config, db, logger }, started);
+      if (config.migrates) startIndexBuilding({ config, databaseUrl, db, logger }, started);
       const watch = await steps.run('start of the worker', () => startStoring(options, started));
       options.observation.followArrivals(() => watch.latest());
       startHistorySweep(options, started);

@@ -22,6 +22,8 @@ export interface BuildOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called with the progress every ten seconds. */
   readonly onProgress?: (progress: IndexProgress) => void;
+  /** Whether a pooler may share the sessions of the database. Asked when there is something to build. */
+  readonly isPooled?: () => Promise<boolean>;
   /** The migrations that declare the indexes, if not those of this program. */
   readonly migrations?: Migrations | undefined;
 }
@@ -34,15 +36,20 @@ const LOCK_WAIT_MS = 300;
 /**
  * Builds the indexes that the applied migrations declare and that do not exist, while others store and read, as the
  * owner of the tables. What a crash has left half built is dropped and built again. Resolves with the names of the
- * indexes that are new, or with `busy` if another process builds now. Throws the signal's reason if it fires, and an
- * OutageError if a table is in use: it can be repeated. The database must not be behind a pooler that shares sessions.
+ * indexes that are new, with `busy` if another process builds now, or with `pooled` if that needs a session of its own. Throws the signal's reason if it fires, and an
+ * OutageError if a table is in use: it can be repeated.
  */
-export async function buildIndexes(db: Db, options: BuildOptions = {}): Promise<readonly string[] | 'busy'> {
+export async function buildIndexes(
+  db: Db,
+  options: BuildOptions = {},
+): Promise<readonly string[] | 'busy' | 'pooled'> {
   const migrations = options.migrations ?? (await loadMigrations());
   const wanted = Object.values(migrations).flatMap((migration) => declaredBy(migration).indexes);
   const missing: LargeIndex[] = [];
   for (const index of wanted) if (!(await isBuilt(db, index))) missing.push(index);
   if (missing.length === 0) return [];
+  // Nobody builds within a transaction while others store, and the role of a session would get to others with it.
+  if ((await options.isPooled?.()) === true) return 'pooled';
   let isOnlyBuilder = false;
   try {
     return await db.transaction().execute(async (guard) => {

@@ -7,7 +7,6 @@ import { migrateQueue } from '../../src/queue/postgres-engine.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { bootstrapUrl, keepCredentials } from '../../src/embedded/credentials.ts';
 import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
-import { buildIndexes } from '../../src/store/build-indexes.ts';
 import { createRoles } from '../../src/store/create-roles.ts';
 import { migrateStore } from '../../src/store/migrate.ts';
 import { maintainPartitions } from '../../src/store/partitions.ts';
@@ -67,7 +66,6 @@ async function createTemplate(adminUrl: string): Promise<void> {
   await createRoles(url.href, { databaseUrl, readerUrl: withRole(url.href, READER_ROLE) });
   const db = openDatabase(databaseUrl, () => undefined);
   await migrateStore(db);
-  await buildIndexes(db);
   await migrateQueue(databaseUrl);
   await maintainPartitions(db, new Date(), { audit: undefined, location: undefined, log: undefined });
   await db.destroy();
