@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { compileCluster, startCluster } from '../forward/real-receivers/kafka-cluster.ts';
 import { mailServer } from '../forward/senders/mail-server.ts';
@@ -179,10 +179,11 @@ describe.skipIf(!hasOpenssl)('events leave in the order of their arrival (needs 
     certificate = makeCertificate('IP:127.0.0.1');
   });
   const cleanUps: (() => Promise<unknown>)[] = [];
-  afterAll(async () => {
-    for (const cleanUp of cleanUps.toReversed()) await cleanUp();
-    certificate[Symbol.dispose]();
+  // After each try of each test: the next one uses the same Redis.
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
   });
+  afterAll(() => certificate[Symbol.dispose]());
 
   it.each(BACKENDS.filter(({ available }) => available))(
     'record by record, to every type of destination, to events tail and in the console, $backend',
@@ -221,6 +222,8 @@ describe.skipIf(!hasOpenssl)('events leave in the order of their arrival (needs 
       cleanUps.push(async () => tail.kill());
       let tailed = '';
       tail.stdout.on('data', (chunk: Buffer) => (tailed += chunk.toString()));
+      let complaints = '';
+      tail.stderr.on('data', (chunk: Buffer) => (complaints += chunk.toString()));
       const live = new AbortController();
       const stream = await fetch(`${program.adminUrl}/api/v1/events/stream`, { signal: live.signal });
       let streamed = '';
@@ -250,6 +253,7 @@ describe.skipIf(!hasOpenssl)('events leave in the order of their arrival (needs 
       // A tail begins with what is stored after its start, which it does not announce.
       await waitFor(async () => {
         await deliver(1);
+        if (tail.exitCode !== null) throw new Error(`events tail ended: ${complaints}`);
         return tailed !== '' && streamed.includes('order-');
       });
       for (let delivery = 0; delivery < 400; delivery += 1) await deliver(1);

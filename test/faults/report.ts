@@ -11,6 +11,7 @@ const COLUMNS: Readonly<Record<string, (measured: Measured) => string>> = {
   found: ({ found }) => whole(found),
   lost: ({ lost }) => whole(lost),
   doubled: ({ doubled }) => whole(doubled),
+  sealed: ({ seal }) => whole(seal.intact),
   'silence s': ({ silenceMs }) => (silenceMs / 1_000).toFixed(1),
   'p99 ms': ({ p99Ms }) => p99Ms.toFixed(0),
 };

@@ -15,6 +15,7 @@ const measured = (overrides: Partial<Measured> = {}): Measured => ({
   lost: 0,
   doubled: 0,
   addsUp: true,
+  seal: { intact: 1_200, unsealed: 0, findings: [] },
   ...overrides,
 });
 
@@ -38,6 +39,12 @@ test('a loss is wrong, unless it is documented', () => {
 
 test.each([
   ['counts that do not add up', measured({ addsUp: false }), []],
+  ['a seal that does not catch up', measured({ seal: { intact: 0, unsealed: 1_200, findings: [] } }), []],
+  [
+    'a row that differs from its seal',
+    measured({ seal: { intact: 1_199, unsealed: 0, findings: ['ALTERED event'] } }),
+    [],
+  ],
   ['a load that nobody took', measured({ acknowledged: 0 }), []],
   ['a program that ended by itself', measured(), ['ingest']],
 ])('%s is wrong under every fault', (_, result, crashed) => {
@@ -51,7 +58,7 @@ test('the table has a line for each row, the total adds them', () => {
   ];
   const [heading, killed, skipped] = formatRows(rows).split('\n');
   expect(heading).toMatch(/set-up +fault +sent +2xx/);
-  expect(killed).toMatch(/redis-queue +kill-redis +1,003 +1,000 +1 +0 +0 +1,001 +0 +0 +2\.5 +12 +ok/);
+  expect(killed).toMatch(/redis-queue +kill-redis +1,003 +1,000 +1 +0 +0 +1,001 +0 +0 +1,200 +2\.5 +12 +ok/);
   expect(skipped).toMatch(/clock-jump +skipped: libfaketime is not installed/);
   expect(formatTotal(rows)).toBe(
     '2 rows, 1,003 deliveries sent, 1,001 found, 0 lost, 0 doubled; 0 rows failed',

@@ -4,9 +4,13 @@ import { countRefused } from './ledger.ts';
 import type { Ledger } from './ledger.ts';
 import type { LoadTimes } from './load.ts';
 import type { SetUpName } from './set-up.ts';
+import type { SealVerdict } from './verify-seal.ts';
 
 /** What a fault came to: the sender's counts, times in milliseconds, and what was found. */
-export type Measured = Omit<Ledger, 'obligations'> & LoadTimes & Judgement;
+export interface Measured extends Omit<Ledger, 'obligations'>, LoadTimes, Judgement {
+  /** What the service has sealed of all that it stored. */
+  readonly seal: SealVerdict;
+}
 
 /** What is said of a fault. */
 export interface RowResult {
@@ -40,6 +44,9 @@ export function verdictOver(
     ...crashed.map((program) => `${program} ended by itself`),
   ];
   if (!measured.addsUp) wrongs.push('conservation does not add up');
+  const { unsealed, findings } = measured.seal;
+  if (unsealed > 0) wrongs.push(`${unsealed} events were not sealed in time`);
+  if (findings.length > 0) wrongs.push(`verify found ${findings.join(', ')}`);
   if (measured.acknowledged === 0) wrongs.push('nothing was acknowledged');
   if (wrongs.length > 0) return { verdict: 'FAILED', remark: wrongs.join(', '), measured };
   return counts.lost > 0

@@ -12,6 +12,7 @@ import type { RowResult } from './row.ts';
 import { settle } from './settle.ts';
 import { openSetUp } from './set-up.ts';
 import type { SetUp, SetUpName } from './set-up.ts';
+import { verifySeal } from './verify-seal.ts';
 
 /** What every row is run with. */
 export interface Conditions {
@@ -23,7 +24,10 @@ export interface Conditions {
 /** What is lost on purpose is not waited for as long as what another worker will take over. */
 const HOPELESS_IDLE_MS = 5_000;
 
-/** Runs one fault on a set-up of its own: load, fault, healing, load, the end of the load, and the judgement. */
+/** The seal waits for a quiet moment, at most 40 s while much is stored. */
+const SEAL_MS = 90_000;
+
+/** Runs one fault on a set-up of its own: load, fault, healing, load, the end of the load, the judgement, and the seal. */
 export async function runFault(
   name: SetUpName,
   fault: Fault,
@@ -61,7 +65,9 @@ export async function runFault(
     (count) => (stored = count),
     signal,
   );
-  const result = verdictOver(fault, { ...counts, ...times, ...judgement }, crashedOf(setUp));
+  progress.phase('verifying');
+  const seal = await verifySeal(setUp.postgres.url(), SEAL_MS, signal);
+  const result = verdictOver(fault, { ...counts, ...times, ...judgement, seal }, crashedOf(setUp));
   if (result.verdict === 'FAILED') {
     progress.line(`output of the programs: ${await keepOutput(`${name}-${fault.name}`, setUp)}`);
   }

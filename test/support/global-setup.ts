@@ -6,7 +6,7 @@ import type { TestProject } from 'vitest/node';
 import { migrateQueue } from '../../src/queue/postgres-engine.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { bootstrapUrl, keepCredentials } from '../../src/embedded/credentials.ts';
-import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
+import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
 import { createRoles } from '../../src/store/create-roles.ts';
 import { migrateStore } from '../../src/store/migrate.ts';
 import { maintainPartitions } from '../../src/store/partitions.ts';
@@ -37,7 +37,7 @@ export default async function setUp({ provide, config }: TestProject): Promise<(
   // As root, Postgres runs as a user of its own, who must be able to pass through.
   await chmod(directory, 0o711);
   const configured = process.env['DATABASE_URL'];
-  const embedded = configured === undefined ? await startEmbeddedPostgres(directory) : undefined;
+  const embedded = configured === undefined ? await startWithManyConnections(directory) : undefined;
   const adminUrl = configured ?? bootstrapUrl(await keepCredentials(path.join(directory, 'postgres')));
   await createTemplate(adminUrl);
   provide('adminUrl', adminUrl);
@@ -52,6 +52,19 @@ export default async function setUp({ provide, config }: TestProject): Promise<(
     await embedded?.stop();
     await rm(directory, { recursive: true, force: true });
   };
+}
+
+/** Several test files at a time run whole programs, each with its pools: the 100 connections of a new server are too few. */
+async function startWithManyConnections(directory: string): Promise<EmbeddedPostgres> {
+  const first = await startEmbeddedPostgres(directory);
+  const admin = new Client({
+    connectionString: bootstrapUrl(await keepCredentials(path.join(directory, 'postgres'))),
+  });
+  await admin.connect();
+  await admin.query('alter system set max_connections = 300');
+  await admin.end();
+  await first.stop();
+  return startEmbeddedPostgres(directory);
 }
 
 async function createTemplate(adminUrl: string): Promise<void> {
