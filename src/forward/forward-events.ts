@@ -3,23 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
 import { describeError, OutageError } from '../errors.ts';
-import type { Db } from '../store/database.ts';
-import {
-  checkpoint,
-  readCursors,
-  recordFailure,
-  releaseLease,
-  takeLease,
-  type Cursor,
-  type Lease,
-  type Progress,
-} from '../store/destinations.ts';
-import { readStretch, type Stretch } from '../store/read-events.ts';
-import { openLog, shared, type Log } from '../store/read-log.ts';
-import { ALL_SOURCES } from '../store/scope.ts';
+import type { Holder, Lease, Progress } from '../store/destinations.ts';
+import type { Stretch } from '../store/read-events.ts';
 import { createBackoff } from './backoff.ts';
 import { createBatcher, type BatchLimits } from './batch-events.ts';
 import { messageTypesOf, type DestinationFilter } from './destination-filter.ts';
+import { LEASE_RENEWAL_MS, type ForwardingSource } from './forwarding-source.ts';
 import { sendBisecting } from './send-bisecting.ts';
 import { EndpointRefusedError, RetryLaterError, type Sender, type Format } from './sender.ts';
 import { MAX_REJECTED_IN_ROW, settleBatch } from './settle-batch.ts';
@@ -48,31 +37,8 @@ export interface ForwardObserver {
  */
 const STRETCH_EVENTS = 1_000;
 
-/** If a process dies, another one takes over its destinations within this time. */
-const LEASE_SECONDS = 30;
-const LEASE_RENEWAL_MS = 10_000;
-
 /** Half of the time that the whole program has to stop. */
 const STOP_TIMEOUT_MS = 5_000;
-
-/** How often to look for new events, and for a lease that another process holds. */
-const POLL_MS = 100;
-
-/** Many destinations look at the log and at their cursors together. */
-const SHARED_MS = 50;
-
-/** What the forwarders of a process share: they read the log and the cursors once. */
-export interface ForwardingSource {
-  readonly db: Db;
-  readonly log: Log;
-  readonly cursors: () => Promise<readonly Cursor[]>;
-}
-
-export const openForwardingSource = (db: Db): ForwardingSource => ({
-  db,
-  log: openLog(db, SHARED_MS),
-  cursors: shared(() => readCursors(db), SHARED_MS),
-});
 
 /** Forwarding in progress. */
 interface RunningForwarding {
@@ -92,14 +58,16 @@ export function startForwarding(
   observer?: ForwardObserver,
 ): RunningForwarding {
   const stopping = new AbortController();
-  const holder = randomUUID();
+  const holder = { name: forwarding.name, holder: randomUUID() };
+  const leave = source.events.join();
   const running = forwardUntil(stopping.signal, forwarding, { source, logger, holder, observer });
   return {
     async stop(timeoutMs = STOP_TIMEOUT_MS) {
       stopping.abort();
+      leave();
       await pTimeout(running, { milliseconds: timeoutMs, message: false });
       await forwarding.sender.close();
-      await releaseLease(source.db, forwarding.name, holder);
+      await source.release(holder);
     },
   };
 }
@@ -107,7 +75,7 @@ export function startForwarding(
 interface Context {
   readonly source: ForwardingSource;
   readonly logger: Logger;
-  readonly holder: string;
+  readonly holder: Holder;
   readonly observer: ForwardObserver | undefined;
 }
 
@@ -118,7 +86,7 @@ async function forwardUntil(signal: AbortSignal, forwarding: Forwarding, context
     try {
       const forwarded =
         (await hasWork()) && (await forwardWhileLeased(signal, forwarding, context, () => backoff.reset()));
-      if (!forwarded) await pause(POLL_MS, signal);
+      if (!forwarded) await context.source.nextLook();
     } catch (error) {
       const wait = backoff.afterFailure(error);
       context.observer?.failed(forwarding.name);
@@ -132,14 +100,14 @@ async function forwardUntil(signal: AbortSignal, forwarding: Forwarding, context
  * Creates the check whether there is something to send, as far as can be seen without the lease: looking takes no
  * transaction id. A batch that is not full waits for its time.
  */
-function createWorkCheck({ name, filter, limits }: Forwarding, { log, cursors }: ForwardingSource) {
+function createWorkCheck({ name, filter, limits }: Forwarding, source: ForwardingSource) {
   // With a filter, nobody knows yet how many of the waiting events are for this destination.
   const enough = Object.keys(filter).length === 0 ? limits.events : Infinity;
   let waitsSince: number | undefined;
   return async (): Promise<boolean> => {
-    const cursor = (await cursors()).find((one) => one.name === name);
+    const cursor = await source.cursor(name);
     if (cursor === undefined || cursor.position === null || cursor.state !== 'running') return false;
-    const { first, next } = await log.range();
+    const { first, next } = await source.log.range();
     const waiting = next - Math.max(cursor.position, first);
     if (waiting <= 0) {
       waitsSince = undefined;
@@ -155,7 +123,7 @@ function createWorkCheck({ name, filter, limits }: Forwarding, { log, cursors }:
 async function reportFailure(
   { name }: Forwarding,
   error: unknown,
-  { source: { db }, logger, holder }: Context,
+  { source, logger, holder }: Context,
   { wait, isDown }: { readonly wait: number; readonly isDown: boolean },
 ): Promise<void> {
   const refused = error instanceof EndpointRefusedError;
@@ -174,9 +142,11 @@ async function reportFailure(
       `destination ${name} ${isDown ? 'is down' : 'failed'}, ${retry}: ${describeError(error)}`,
     );
   }
-  await recordFailure(db, name, holder, describeError(error), refused ? 'refused' : 'running').catch(
-    (failure: unknown) => logger.warn({ err: failure }, `can't record the failure of destination ${name}`),
-  );
+  await source
+    .recordFailure(holder, describeError(error), refused ? 'refused' : 'running')
+    .catch((failure: unknown) =>
+      logger.warn({ err: failure }, `can't record the failure of destination ${name}`),
+    );
 }
 
 /** Forwards until no event is left, the lease is lost or an operator intervenes. False if there is nothing to do now. */
@@ -187,13 +157,11 @@ async function forwardWhileLeased(
   onSuccess: () => void,
 ): Promise<boolean> {
   const { source, holder } = context;
-  const { db } = source;
-  const { name } = forwarding;
-  const lease = await takeLease(db, name, holder, LEASE_SECONDS);
+  const lease = await source.lease(holder);
   if (lease === undefined || lease.state !== 'running') return false;
   const renewal = setInterval(() => {
     // If a renewal fails, the next one makes up for it or the next checkpoint notices.
-    if (!signal.aborted) takeLease(db, name, holder, LEASE_SECONDS).catch(() => undefined);
+    if (!signal.aborted) source.renew(holder).catch(() => undefined);
   }, LEASE_RENEWAL_MS);
   try {
     return await forwardFrom(lease, signal, forwarding, { ...context, onSuccess });
@@ -208,16 +176,14 @@ async function forwardFrom(
   forwarding: Forwarding,
   { source, logger, holder, observer, onSuccess }: Context & { readonly onSuccess: () => void },
 ): Promise<boolean> {
-  const { db, log } = source;
   const { name, sender, limits } = forwarding;
-  const guard = { name, holder, generation: lease.generation };
+  const { generation } = lease;
   // Alerts of rules may be for a destination whatever its filter is.
-  const messageTypes = [...new Set([...messageTypesOf(forwarding.filter), 'OTHER' as const])];
-  const wanted = { messageTypes };
+  const messageTypes = new Set([...messageTypesOf(forwarding.filter), 'OTHER' as const]);
   const toBatches = createBatcher(forwarding);
   const stretchEvents = Math.max(STRETCH_EVENTS, limits.events);
   const read = (position: number) => {
-    const stretch = readStretch(log, ALL_SOURCES, position, stretchEvents, wanted);
+    const stretch = source.events.read(position, stretchEvents, messageTypes);
     // A failure is reported when the stretch is awaited. One that nobody awaits any more must not end the program.
     stretch.catch(() => undefined);
     return stretch;
@@ -239,7 +205,7 @@ async function forwardFrom(
       const batch = { start, position, messages };
       const { progress, refusal } = settleBatch(batch, await sendBisecting(sender, messages), rejectedInRow);
       const { sent, rejected } = progress;
-      const saved = await checkpoint(db, guard, progress);
+      const saved = await source.save({ ...holder, generation, ...progress });
       if (messages.length > 0) observer?.sent(name, sent, rejected.length);
       if (saved === undefined) return true;
       logRejected(logger, name, rejected);

@@ -3,7 +3,7 @@ import { describeError } from '../errors.ts';
 import { weighDelivery } from '../queue/delivery-batch.ts';
 import type { ReadDelivery } from '../queue/delivery-batch.ts';
 import type { StoreBatch } from '../queue/delivery-worker.ts';
-import { createGroupCommit } from '../queue/group-commit.ts';
+import { createGroupCommit } from '../group-commit.ts';
 import type { Db } from '../store/database.ts';
 import type { NewDelivery } from '../store/deliveries.ts';
 import { setAsideWhole } from './delivery-to-events.ts';

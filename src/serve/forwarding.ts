@@ -1,7 +1,8 @@
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import { describeError } from '../errors.ts';
-import { openForwardingSource, startForwarding } from '../forward/forward-events.ts';
+import { startForwarding } from '../forward/forward-events.ts';
+import { openForwardingSource } from '../forward/forwarding-source.ts';
 import { checkDatabase, openForwardingDatabase } from '../store/database.ts';
 import { addDestination } from '../store/destinations.ts';
 import { readRange } from '../store/read-log.ts';

@@ -21,36 +21,44 @@ export async function addDestination(db: Db, name: string, start: number): Promi
     values (${name}, ${start}::bigint) on conflict do nothing`.execute(db);
 }
 
-/**
- * Takes or renews the lease of a destination, for so many seconds of the database's clock. Undefined while another
- * process has it: one process forwards, however many run. Undefined also until the log has reached a cursor of before.
- */
-export async function takeLease(
-  db: Db,
-  name: string,
-  holder: string,
-  seconds: number,
-): Promise<Lease | undefined> {
-  const { rows } = await sql<Lease>`
-    update destinations set lease_holder = ${holder}::uuid, lease_until = now() + make_interval(secs => ${seconds})
-    where name = ${name} and (lease_holder is null or lease_holder = ${holder}::uuid or lease_until < now())
-      and cursor_position is not null
-    returning state, cursor_position::float8 as position, generation::text,
-      rejected_in_row as "rejectedInRow"`.execute(db);
-  return rows[0];
-}
-
-/** Releases the lease, so that another process can go on at once. */
-export async function releaseLease(db: Db, name: string, holder: string): Promise<void> {
-  await sql`update destinations set lease_holder = null, lease_until = null
-    where name = ${name} and lease_holder = ${holder}::uuid`.execute(db);
-}
-
-/** The lease under which a checkpoint is written. */
-export interface CheckpointGuard {
+/** Who forwards to a destination: an id that each start of forwarding has anew. */
+export interface Holder {
+  /** Of the destination. */
   readonly name: string;
   readonly holder: string;
-  readonly generation: string;
+}
+
+/**
+ * Takes or renews the leases of destinations, for so many seconds of the database's clock. One is left out while another
+ * process has it: one process forwards to a destination, however many run. It is left out also until the log has reached a
+ * cursor of before.
+ */
+export async function takeLeases(
+  db: Db,
+  holders: readonly Holder[],
+  seconds: number,
+): Promise<ReadonlyMap<string, Lease>> {
+  const names = holders.map(({ name }) => name);
+  const { rows } = await sql<Lease & { readonly name: string }>`
+    update destinations set lease_holder = taking.holder, lease_until = now() + make_interval(secs => ${seconds})
+    from ${lockedInOrder(names)},
+      unnest(${names}::text[], ${holders.map(({ holder }) => holder)}::uuid[]) as taking (name, holder)
+    where destinations.name = locked.name and destinations.name = taking.name
+      and (lease_holder is null or lease_holder = taking.holder or lease_until < now())
+      and cursor_position is not null
+    returning destinations.name, state, cursor_position::float8 as position, generation::text,
+      rejected_in_row as "rejectedInRow"`.execute(db);
+  return new Map(rows.map(({ name, ...lease }) => [name, lease]));
+}
+
+/** Two processes that lock rows in different orders would wait for each other. */
+const lockedInOrder = (names: readonly string[]) =>
+  sql`(select name from destinations where name = any(${names}::text[]) order by name for update) as locked`;
+
+/** Releases the lease, so that another process can go on at once. */
+export async function releaseLease(db: Db, { name, holder }: Holder): Promise<void> {
+  await sql`update destinations set lease_holder = null, lease_until = null
+    where name = ${name} and lease_holder = ${holder}::uuid`.execute(db);
 }
 
 /** What was done before a position of the cursor, since the checkpoint before. */
@@ -63,52 +71,66 @@ export interface Progress {
   readonly rejectedInRow: number;
 }
 
+/** The progress of a destination under a lease. */
+export interface LeasedProgress extends Progress, Holder {
+  /** Of the lease. */
+  readonly generation: string;
+}
+
 /** The state of a destination after a checkpoint. Somebody may have paused or resumed it meanwhile. */
-type Checkpoint = Pick<Lease, 'state' | 'rejectedInRow'>;
+export type Checkpoint = Pick<Lease, 'state' | 'rejectedInRow'>;
 
 /**
- * Moves the cursor past the events that were sent and records the rejected ones, both or neither. Undefined, with
- * nothing written, if the lease was lost or somebody moved the cursor.
+ * Moves the cursors of destinations past the events that were sent and records the rejected ones: all of it or nothing. A
+ * destination is left out, with nothing written of it, if the lease was lost or somebody moved the cursor.
  */
 export async function checkpoint(
   db: Db,
-  guard: CheckpointGuard,
-  progress: Progress,
-): Promise<Checkpoint | undefined> {
-  if (progress.rejected.length === 0) return advance(db, guard, progress);
+  progress: readonly LeasedProgress[],
+): Promise<ReadonlyMap<string, Checkpoint>> {
+  if (progress.every(({ rejected }) => rejected.length === 0)) return advance(db, progress);
   return db.transaction().execute(async (trx) => {
-    const saved = await advance(trx, guard, progress);
-    if (saved === undefined) return undefined;
-    for (const event of progress.rejected) await insertRejected(trx, guard.name, event);
+    const saved = await advance(trx, progress);
+    for (const { name, rejected } of progress) {
+      if (!saved.has(name)) continue;
+      for (const event of rejected) await insertRejected(trx, name, event);
+    }
     return saved;
   });
 }
 
 async function advance(
   db: Db,
-  { name, holder, generation }: CheckpointGuard,
-  { position, sent, rejected, rejectedInRow }: Progress,
-): Promise<Checkpoint | undefined> {
-  const reason = rejectedInRow > 0 ? rejected.at(-1)?.reason : undefined;
-  const error = reason === undefined ? null : `rejected an event: ${reason}`;
-  const { rows } = await sql<Checkpoint>`
+  progress: readonly LeasedProgress[],
+): Promise<ReadonlyMap<string, Checkpoint>> {
+  const names = progress.map(({ name }) => name);
+  const { rows } = await sql<Checkpoint & { readonly name: string }>`
     update destinations set
-      cursor_position = ${position}::bigint, sent_count = sent_count + ${sent}::bigint,
-      last_sent_at = case when ${sent}::bigint > 0 then now() else last_sent_at end,
-      rejected_in_row = ${rejectedInRow}::int + case when ${sent}::bigint > 0 then 0 else rejected_in_row end,
-      last_error = case when ${error}::text is not null then ${error}
-        when ${sent}::bigint > 0 then null else last_error end,
-      last_error_at = case when ${error}::text is not null then now() else last_error_at end
-    where name = ${name} and lease_holder = ${holder}::uuid and generation = ${generation}::bigint
-    returning state, rejected_in_row as "rejectedInRow"`.execute(db);
-  return rows[0];
+      cursor_position = made.position, sent_count = sent_count + made.sent,
+      last_sent_at = case when made.sent > 0 then now() else last_sent_at end,
+      rejected_in_row = made.rejected_in_row + case when made.sent > 0 then 0 else destinations.rejected_in_row end,
+      last_error = case when made.error is not null then made.error when made.sent > 0 then null else last_error end,
+      last_error_at = case when made.error is not null then now() else last_error_at end
+    from ${lockedInOrder(names)}, unnest(
+      ${names}::text[], ${progress.map(({ holder }) => holder)}::uuid[], ${progress.map(({ generation }) => generation)}::bigint[],
+      ${progress.map(({ position }) => position)}::bigint[], ${progress.map(({ sent }) => sent)}::bigint[],
+      ${progress.map(({ rejectedInRow }) => rejectedInRow)}::int[], ${progress.map(errorOf)}::text[]
+    ) as made (name, holder, generation, position, sent, rejected_in_row, error)
+    where destinations.name = locked.name and destinations.name = made.name
+      and lease_holder = made.holder and destinations.generation = made.generation
+    returning destinations.name, state, destinations.rejected_in_row as "rejectedInRow"`.execute(db);
+  return new Map(rows.map(({ name, ...saved }) => [name, saved]));
+}
+
+function errorOf({ rejected, rejectedInRow }: Progress): string | null {
+  const reason = rejectedInRow > 0 ? rejected.at(-1)?.reason : undefined;
+  return reason === undefined ? null : `rejected an event: ${reason}`;
 }
 
 /** Records why sending failed. */
 export async function recordFailure(
   db: Db,
-  name: string,
-  holder: string,
+  { name, holder }: Holder,
   error: string,
   state: 'running' | 'refused',
 ): Promise<void> {
@@ -181,10 +203,11 @@ export async function listDestinations(db: Db): Promise<DestinationStatus[]> {
   return rows;
 }
 
-/** Where the forwarders of all destinations are, for many that ask at once. */
-export interface Cursor {
+/** Where the forwarder of a destination is, for many that ask at once. */
+export interface Cursor extends Omit<Lease, 'position'> {
   readonly name: string;
-  readonly state: DestinationState;
+  /** Of the lease; null when it is free. It may have ended. */
+  readonly holder: string | null;
   /** Null until the log has reached a cursor of before. */
   readonly position: number | null;
 }
@@ -192,7 +215,9 @@ export interface Cursor {
 /** Reads the cursors of all destinations, without a transaction id, as renewing the lease of each would take. */
 export async function readCursors(db: Db): Promise<readonly Cursor[]> {
   const { rows } = await sql<Cursor>`
-    select name, state, cursor_position::float8 as position from destinations`.execute(db);
+    select name, lease_holder as holder, state, cursor_position::float8 as position, generation::text,
+      rejected_in_row as "rejectedInRow"
+    from destinations`.execute(db);
   return rows;
 }
 

@@ -36,17 +36,26 @@ export async function readStretch(
   if (last === undefined) return { events: [], end: undefined, isFull: false };
   const { messageTypes = [], source } = filter;
   const wanted = entries.filter(
-    (entry): entry is StoredEntry =>
-      entry.occurredAt !== null &&
+    (entry) =>
       (messageTypes.length === 0 || messageTypes.includes(entry.messageType)) &&
       (source === undefined || source === entry.source) &&
       isInScope(scope, entry.source),
   );
-  const rows = await Promise.all(
-    familyQueries(scope, filter).map((query) => readRows(log.db, query, wanted, filter)),
-  );
-  const inOrder = rows.flat().toSorted((a, b) => a.position - b.position);
+  const rows = await readRows(log.db, scope, wanted, filter);
+  const inOrder = rows.toSorted((a, b) => a.position - b.position);
   return { events: toEvents(inOrder), end: last.position + 1, isFull: entries.length === limit };
+}
+
+/** Reads the rows of these entries that match the filter, in any order. Those of erased events are left out. */
+export async function readRows(
+  db: Db,
+  scope: Scope,
+  entries: readonly LogEntry[],
+  filter: EventFilter = {},
+): Promise<readonly StoredRow[]> {
+  const stored = entries.filter((entry): entry is StoredEntry => entry.occurredAt !== null);
+  const queries = familyQueries(scope, filter);
+  return (await Promise.all(queries.map((query) => readRowsOf(db, query, stored, filter)))).flat();
 }
 
 /** An entry whose event was not erased. */
@@ -54,7 +63,7 @@ interface StoredEntry extends LogEntry {
   readonly occurredAt: string;
 }
 
-async function readRows(
+async function readRowsOf(
   db: Db,
   query: FamilyQuery,
   entries: readonly StoredEntry[],
@@ -89,8 +98,11 @@ function daysAround(times: readonly string[]): readonly [from: string, to: strin
 }
 
 function* toEvents(rows: readonly StoredRow[]): Generator<LoggedEvent> {
-  for (const row of rows) yield { ...toEvent(row), position: row.position };
+  for (const row of rows) yield toLoggedEvent(row);
 }
+
+/** The event of a row that was read by its position. */
+export const toLoggedEvent = (row: StoredRow): LoggedEvent => ({ ...toEvent(row), position: row.position });
 
 function conditionsOf({ conditions, branches }: FamilyQuery) {
   const anyBranch = sql.join(

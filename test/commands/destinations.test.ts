@@ -11,20 +11,15 @@ import { parseDestinations } from '../../src/forward/parse-destinations.ts';
 import type { Destination } from '../../src/forward/parse-destinations.ts';
 import type { Message, Sender } from '../../src/forward/sender.ts';
 import { createBatchStore } from '../../src/handlers/store-batch.ts';
-import {
-  addDestination,
-  checkpoint,
-  listDestinations,
-  recordFailure,
-  takeLease,
-} from '../../src/store/destinations.ts';
+import { addDestination, checkpoint, listDestinations, recordFailure } from '../../src/store/destinations.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { holderOf, takeLease } from '../support/lease.ts';
 import { untilSeen } from '../support/until-seen.ts';
 
 const START = 0;
-const HOLDER = '00000000-0000-7000-8000-000000000001';
+const UNKNOWN_ID = '00000000-0000-7000-8000-000000000001';
 
 let test: TestDatabase;
 let directory: string;
@@ -73,20 +68,16 @@ const storedEvents = () => test.db.selectFrom('events').selectAll().execute();
 /** Writes down that the destination has refused every stored event. */
 async function rejectAll(name: string): Promise<void> {
   await addDestination(test.db, name, START);
-  const lease = await takeLease(test.db, name, HOLDER, 30);
-  const guard = { name, holder: HOLDER, generation: lease?.generation ?? '' };
+  const lease = await takeLease(test.db, name);
   const rejected = (await storedEvents()).map((event) => ({
     eventId: event.event_id,
     occurredAt: event.occurred_at.toISOString(),
     messageType: event.message_type,
     reason: 'no such field',
   }));
-  await checkpoint(test.db, guard, {
-    position: START,
-    sent: 0,
-    rejected,
-    rejectedInRow: rejected.length,
-  });
+  await checkpoint(test.db, [
+    { ...lease, position: START, sent: 0, rejected, rejectedInRow: rejected.length },
+  ]);
 }
 
 /** The destination with a sender that refuses what the test says. */
@@ -117,8 +108,8 @@ describe('destinations pause and resume', () => {
     await changeState(test.db, [archive], 'archive', 'paused');
     expect(await status('archive')).toMatchObject({ state: 'paused', behind_count: 3 });
     await changeState(test.db, [archive], 'archive', 'running');
-    await takeLease(test.db, 'archive', HOLDER, 30);
-    await recordFailure(test.db, 'archive', HOLDER, '401', 'refused');
+    await takeLease(test.db, 'archive');
+    await recordFailure(test.db, holderOf('archive'), '401', 'refused');
     await changeState(test.db, [archive], 'archive', 'running');
     expect(await status('archive')).toMatchObject({ state: 'running', behind_count: 3 });
   });
@@ -203,7 +194,7 @@ describe('destinations rejected and replay', () => {
 
   it('leave a refused destination so, with its reason', async () => {
     await rejectAll('archive');
-    await recordFailure(test.db, 'archive', HOLDER, '401', 'refused');
+    await recordFailure(test.db, holderOf('archive'), '401', 'refused');
     expect(await resendRejectedEvents(test.db, archive, { ids: [], all: true }, anyTime())).toBe(true);
     expect(await status('archive')).toMatchObject({ state: 'refused', last_error: '401' });
   });
@@ -212,8 +203,8 @@ describe('destinations rejected and replay', () => {
     const replay = (ids: string[], all: boolean) =>
       resendRejectedEvents(test.db, archive, { ids, all }, anyTime());
     await expect(replay([], false)).rejects.toThrow(UsageError);
-    await expect(replay([HOLDER], true)).rejects.toThrow(UsageError);
+    await expect(replay([UNKNOWN_ID], true)).rejects.toThrow(UsageError);
     await expect(replay(['1'], false)).rejects.toThrow('is not an event id');
-    await expect(replay([HOLDER], false)).rejects.toThrow('has no rejected event');
+    await expect(replay([UNKNOWN_ID], false)).rejects.toThrow('has no rejected event');
   });
 });

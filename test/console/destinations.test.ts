@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Destination } from '../../src/forward/parse-destinations.ts';
-import { addDestination, takeLease, recordFailure } from '../../src/store/destinations.ts';
+import { addDestination, recordFailure } from '../../src/store/destinations.ts';
 import {
   fileDestination,
   lastAction,
@@ -17,6 +17,7 @@ import type { RunningAdmin } from '../support/admin.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+import { holderOf, takeLease } from '../support/lease.ts';
 import { untilSeen } from '../support/until-seen.ts';
 
 const START = 0;
@@ -92,9 +93,9 @@ describe('a change', () => {
       subject: 'archive',
       outcome: 'done',
     });
-    await takeLease(test.db, 'archive', '00000000-0000-7000-8000-000000000001', 30);
+    await takeLease(test.db, 'archive');
     await admin.post('/destinations/archive/resume', {});
-    await recordFailure(test.db, 'archive', '00000000-0000-7000-8000-000000000001', '401', 'refused');
+    await recordFailure(test.db, holderOf('archive'), '401', 'refused');
     expect(await stateOf('archive')).toMatchObject({ state: 'refused' });
     expect(await admin.page('/deliveries')).toContain('title="Destinations: archive refused"');
     await admin.post('/destinations/archive/resume', {});

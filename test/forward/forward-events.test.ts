@@ -5,7 +5,8 @@ import { z } from 'zod';
 import { OutageError } from '../../src/errors.ts';
 import type { BatchLimits } from '../../src/forward/batch-events.ts';
 import { destinationFilterSchema } from '../../src/forward/destination-filter.ts';
-import { openForwardingSource, startForwarding } from '../../src/forward/forward-events.ts';
+import { startForwarding } from '../../src/forward/forward-events.ts';
+import { openForwardingSource } from '../../src/forward/forwarding-source.ts';
 import { BatchRefusedError, EndpointRefusedError } from '../../src/forward/sender.ts';
 import type { Message, Sender } from '../../src/forward/sender.ts';
 import { createBatchStore } from '../../src/handlers/store-batch.ts';
@@ -134,14 +135,14 @@ describe('forwarding', () => {
     const { taken, sender } = collector();
     await storeEvents(...range(20));
     await untilSeen(test.db);
-    const { cursors, ...source } = openForwardingSource(test.db);
+    const source = openForwardingSource(test.db);
     let looks = 0;
-    const counted = () => {
+    const counted = (name: string) => {
       looks += 1;
-      return cursors();
+      return source.cursor(name);
     };
     const filter = { families: ['audit'] };
-    forward(sender, filter, { events: 10, seconds: 3_600 }, { ...source, cursors: counted });
+    forward(sender, filter, { events: 10, seconds: 3_600 }, { ...source, cursor: counted });
     // It looks again only when it has finished what it found.
     await waitFor(() => looks >= 3);
     expect(taken).toEqual([]);

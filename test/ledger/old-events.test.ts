@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { FileMigrationProvider, Migrator } from 'kysely/migration';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Db } from '../../src/store/database.ts';
-import { listDestinations, takeLease } from '../../src/store/destinations.ts';
+import { listDestinations, takeLeases } from '../../src/store/destinations.ts';
 import { extendLog, OLD_STEP } from '../../src/store/extend-log.ts';
 import { migrateStore } from '../../src/store/migrate.ts';
 import { readStretch } from '../../src/store/read-events.ts';
@@ -12,10 +12,10 @@ import { openLog, readRange } from '../../src/store/read-log.ts';
 import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { createOwnedDatabase } from '../support/database.ts';
 import type { OwnedDatabase } from '../support/database.ts';
+import { holderOf } from '../support/lease.ts';
 import { untilSeen } from '../support/until-seen.ts';
 
 const OLD_EVENTS = 2 * OLD_STEP + 1_234;
-const HOLDER = '00000000-0000-7000-8000-000000000001';
 
 let owned: OwnedDatabase;
 beforeEach(async () => {
@@ -74,9 +74,11 @@ it(
     await store(db, 'audit_events', 'AUDIT_LOG_ALL', OLD_EVENTS + 1, OLD_EVENTS + 10);
     expect(await extendLog(db)).toMatchObject({ added: 10, addedOld: OLD_STEP });
     // Usable at once, while the others wait.
-    const lease = await takeLease(db, 'few', HOLDER, 30);
-    expect(await readNumbers(db, lease?.position ?? 0)).toEqual(range(OLD_EVENTS - 6, OLD_EVENTS + 10));
-    expect(await takeLease(db, 'many', HOLDER, 30)).toBeUndefined();
+    const leases = await takeLeases(db, [holderOf('few'), holderOf('many')], 30);
+    expect([...leases.keys()]).toEqual(['few']);
+    expect(await readNumbers(db, leases.get('few')?.position ?? 0)).toEqual(
+      range(OLD_EVENTS - 6, OLD_EVENTS + 10),
+    );
 
     await untilSeen(db);
     for (const { name, cursor_position: position, behind_count: behind } of await listDestinations(db)) {

@@ -12,7 +12,8 @@ import type { Destination } from '../../src/forward/parse-destinations.ts';
 import { createBatchStore } from '../../src/handlers/store-batch.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 import type { Db } from '../../src/store/database.ts';
-import { addDestination, checkpoint, takeLease } from '../../src/store/destinations.ts';
+import { addDestination, checkpoint } from '../../src/store/destinations.ts';
+import { takeLease } from './lease.ts';
 import { listActions } from '../../src/store/operator-log.ts';
 import { startAdmin } from './admin.ts';
 import type { RunningAdmin } from './admin.ts';
@@ -49,18 +50,15 @@ export function fileDestination(name: string, directory: string): Destination {
 export const takenBy = (name: string, directory: string) =>
   readFile(path.join(directory, `${name}.jsonl`), 'utf8');
 
-const HOLDER = '00000000-0000-7000-8000-000000000001';
-
 /** Writes down that a destination has refused every stored event. */
 export async function refuseAll(db: Db, name: string): Promise<void> {
   const start = 0;
   await addDestination(db, name, start);
-  const lease = await takeLease(db, name, HOLDER, 30);
+  const lease = await takeLease(db, name);
   const events = await db.selectFrom('events').selectAll().execute();
-  await checkpoint(
-    db,
-    { name, holder: HOLDER, generation: lease?.generation ?? '' },
+  await checkpoint(db, [
     {
+      ...lease,
       position: start,
       sent: 0,
       rejected: events.map((event) => ({
@@ -71,7 +69,7 @@ export async function refuseAll(db: Db, name: string): Promise<void> {
       })),
       rejectedInRow: events.length,
     },
-  );
+  ]);
 }
 
 /** The admin listener with live events, deliveries, quarantine and destinations. */

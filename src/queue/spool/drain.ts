@@ -4,7 +4,7 @@ import { describeError } from '../../errors.ts';
 import type { BatchQueue } from '../batch-queue.ts';
 import { decodeBatch, GROUP_BOUNDS, weighDelivery } from '../delivery-batch.ts';
 import type { QueuedDelivery } from '../delivery-batch.ts';
-import { countOfGroup } from '../group-commit.ts';
+import { countOfGroup } from '../../group-commit.ts';
 import { logOutages } from '../log.ts';
 import { createKeptSegments } from './kept-segments.ts';
 import type { FindStored, Found } from './kept-segments.ts';

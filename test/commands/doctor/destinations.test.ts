@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runChecks } from '../../../src/commands/doctor/check.ts';
 import { destinationChecks } from '../../../src/commands/doctor/destinations.ts';
-import { addDestination, checkpoint, takeLease } from '../../../src/store/destinations.ts';
+import { addDestination, checkpoint } from '../../../src/store/destinations.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import type { TestDatabase } from '../../support/database.ts';
+import { takeLease } from '../../support/lease.ts';
 import { accessTo } from './access-to.ts';
-
-const HOLDER = '00000000-0000-7000-8000-000000000001';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -37,18 +36,14 @@ test('each syslog destination has a line that says what a close can hide, and wh
 test('events that were rejected since the last accepted one are a warning, with the reason', async () => {
   const position = 0;
   await addDestination(database.db, 'web', position);
-  const lease = await takeLease(database.db, 'web', HOLDER, 30);
+  const lease = await takeLease(database.db, 'web');
   const rejected = {
     eventId: '00000000-0000-8000-8000-000000000001',
     occurredAt: '2026-05-04T03:02:01.123Z',
     messageType: 'SMS_LOG_ALL' as const,
     reason: 'no such field',
   };
-  await checkpoint(
-    database.db,
-    { name: 'web', holder: HOLDER, generation: lease?.generation ?? '' },
-    { position, sent: 0, rejected: [rejected], rejectedInRow: 1 },
-  );
+  await checkpoint(database.db, [{ ...lease, position, sent: 0, rejected: [rejected], rejectedInRow: 1 }]);
   const [web] = await findings([{ name: 'web', type: 'https' }]);
   expect(web?.status).toBe('warn');
   expect(web?.message).toBe('running, up to date: rejected an event: no such field');

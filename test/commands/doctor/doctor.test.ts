@@ -10,7 +10,7 @@ import { z } from 'zod';
 import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
 import { createEmulator } from '../../../emulator/emulator.ts';
 import { createBatchStore } from '../../../src/handlers/store-batch.ts';
-import { addDestination, recordFailure, setState, takeLease } from '../../../src/store/destinations.ts';
+import { addDestination, recordFailure, setState } from '../../../src/store/destinations.ts';
 import { freePort } from '../../support/free-port.ts';
 import { readRange } from '../../../src/store/read-log.ts';
 import { fakeClockLibrary, fakeClockSettings, setClock } from '../../faults/clock.ts';
@@ -19,11 +19,11 @@ import { hasOpenssl, makeSignedCertificate } from '../../support/certificates.ts
 import { createTestDatabase, unguarded } from '../../support/database.ts';
 import type { TestDatabase } from '../../support/database.ts';
 import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
+import { holderOf, takeLease } from '../../support/lease.ts';
 import { endOfProgram, SECRET, startProgram, temporaryDirectory } from '../../support/program.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const { username, password } = EMULATOR_LOGINS.administrator;
-const HOLDER = '00000000-0000-7000-8000-000000000001';
 const silent = pino({ level: 'silent' });
 
 const cleanUps: (() => Promise<unknown>)[] = [];
@@ -122,8 +122,8 @@ describe('doctor', () => {
     });
     await unguarded(db, (trx) => sql`delete from quarantine`.execute(trx));
     for (const name of ['siem', 'archive']) await addDestination(db, name, (await readRange(db)).next);
-    await takeLease(db, 'siem', HOLDER, 30);
-    await recordFailure(db, 'siem', HOLDER, 'answered 401', 'refused');
+    await takeLease(db, 'siem');
+    await recordFailure(db, holderOf('siem'), 'answered 401', 'refused');
     await setState(db, 'archive', 'paused');
     const dataDir = path.join(directory, 'wrong');
     await mkdir(path.join(dataDir, 'spool'), { recursive: true });

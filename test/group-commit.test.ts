@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createGroupCommit } from '../../src/queue/group-commit.ts';
-import type { GroupBounds } from '../../src/queue/group-commit.ts';
+import { createGroupCommit } from '../src/group-commit.ts';
+import type { GroupBounds } from '../src/group-commit.ts';
 
 /** A turn of the event loop, and all that it sets off. */
 const turn = async () => {
