@@ -59,7 +59,7 @@ const CHUNK = 32 * TILE_WIDTH;
 const AT_ONCE = 2;
 
 /** Statements are read whole: one of deliveries has up to 256 hashes, 25 kB. */
-const STATEMENTS_CHUNK = TILE_WIDTH;
+const STATEMENTS_CHUNK = 32;
 
 /**
  * Verifies rows against leaves, leaves against the tree, the tree against its checkpoints and the anchors, the counts

@@ -21,7 +21,7 @@ import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import type { QueueLocation } from '../queue/engine.ts';
 import { openFairQueue } from '../queue/fair-queue.ts';
 import { createIdentity } from '../queue/installation.ts';
-import { checkDatabase, openDatabase, openLogDatabase } from '../store/database.ts';
+import { checkDatabase, openDatabase, openSealingDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { continueOnThisServer } from '../store/extend-log.ts';
 import { locateDeliveries } from '../store/wal-position.ts';
@@ -227,7 +227,7 @@ function startOf(role: Role, options: StoringOptions & ForwardingOptions & Sweep
       const watch = await steps.run('start of the worker', () => startStoring(options, started));
       options.observation.followArrivals(() => watch.latest());
       startHistorySweep(options, started);
-      const sealing = openLogDatabase(databaseUrl, logLostConnections(logger));
+      const sealing = openSealingDatabase(databaseUrl, logLostConnections(logger));
       started.defer(closing(logger, 'database of the seal', () => sealing.destroy()));
       startSealing(options, sealing, started);
       startAnchoring(options, sealing, started);

@@ -48,6 +48,7 @@ const CONSOLE_LIMITS: StoringLimits = { ...STORING_LIMITS, lockMs: 2_000 };
 
 /** Connections of each pool. Console requests share theirs, exports included. */
 const STORING_CONNECTIONS = 2;
+const SEALING_CONNECTIONS = 3;
 const FORWARDING_CONNECTIONS = 4;
 const CONSOLE_CONNECTIONS = 6;
 const INSPECTING_CONNECTIONS = 4;
@@ -72,6 +73,11 @@ export function openForwardingDatabase(databaseUrl: string, onError: OnError): D
 /** Opens the database for extending the log: one connection, under the limits of storing. */
 export function openLogDatabase(databaseUrl: string, onError: OnError): Db {
   return openLimited(databaseUrl, onError, 1, STORING_LIMITS);
+}
+
+/** Opens the database for the seal, under the limits of storing. */
+export function openSealingDatabase(databaseUrl: string, onError: OnError): Db {
+  return openLimited(databaseUrl, onError, SEALING_CONNECTIONS, STORING_LIMITS);
 }
 
 /** Opens the database for the reports of a process: one connection, which nothing else waits for. */
