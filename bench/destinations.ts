@@ -32,7 +32,8 @@ const destinationsIn = (directory: string, count: number) =>
     name: `file-${number}`,
     type: 'file',
     path: path.join(directory, `events-${number}.ndjson`),
-    filter: number % 2 === 0 ? { codes: [10_000 + number] } : { message_types: ['AUDIT_LOG_ALL'], codes: [number] },
+    filter:
+      number % 2 === 0 ? { codes: [10_000 + number] } : { message_types: ['AUDIT_LOG_ALL'], codes: [number] },
   }));
 
 interface Figures {

@@ -140,18 +140,19 @@ function nextSteps({ sealed, logged }: SealState): readonly Positions[] {
 
 /** Events whose rows are being hashed. */
 interface HashedStep {
-  /** The last erasure before it: what a later one erases must not be sealed as it was. */
-  readonly lastErasure: number;
   readonly positions: Positions;
   readonly salts: Buffer;
   readonly hashes: Promise<Buffer>;
 }
 
-/** Creates the function that hashes the rows of the first of these steps, and begins with the others. */
+/**
+ * Creates the function that hashes the rows of the first of these steps, and begins with the others. Rows stay as they are
+ * until they are sealed: an erasure waits for that.
+ */
 function createHasher(db: Db) {
   let begun: readonly HashedStep[] = [];
 
-  function hash(positions: Positions, lastErasure: number): HashedStep {
+  function hash(positions: Positions): HashedStep {
     const salts = randomBytes((positions.to - positions.from) * SALT_BYTES);
     const hashes = db.transaction().execute(async (trx) => {
       await printAsSealed(trx);
@@ -161,18 +162,14 @@ function createHasher(db: Db) {
     hashes.catch(() => {
       begun = begun.filter((one) => one.hashes !== hashes);
     });
-    return { positions, lastErasure, salts, hashes };
+    return { positions, salts, hashes };
   }
 
-  return (
-    [first, ...others]: readonly [Positions, ...Positions[]],
-    { lastErasure }: SealState,
-  ): HashedStep => {
-    const isOf =
-      ({ from, to }: Positions) =>
-      (one: HashedStep) =>
-        one.positions.from === from && one.positions.to === to && one.lastErasure === lastErasure;
-    const hashed = (positions: Positions) => begun.find(isOf(positions)) ?? hash(positions, lastErasure);
+  const hashed = (positions: Positions) =>
+    begun.find((one) => one.positions.from === positions.from && one.positions.to === positions.to) ??
+    hash(positions);
+
+  return ([first, ...others]: readonly [Positions, ...Positions[]]): HashedStep => {
     const next = hashed(first);
     // A short step will be longer when its turn comes.
     begun = [next, ...others.filter(({ from, to }) => to - from === STEP).map(hashed)];
@@ -188,7 +185,7 @@ async function sealEvents(
 ): Promise<boolean> {
   const [first, ...others] = nextSteps(state);
   if (first === undefined) return false;
-  const { positions, salts, hashes: hashing } = hasher([first, ...others], state);
+  const { positions, salts, hashes: hashing } = hasher([first, ...others]);
   const hashes = await hashing;
   const count = positions.to - positions.from;
   if (hashes.length !== count * HASH_BYTES) {

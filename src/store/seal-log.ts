@@ -14,8 +14,6 @@ export interface SealState {
   readonly queued: boolean;
   /** There are deliveries that are not sealed. */
   readonly deliveriesQueued: boolean;
-  /** Id of the last erasure; 0 if there was none. */
-  readonly lastErasure: number;
 }
 
 interface StateRow {
@@ -26,7 +24,6 @@ interface StateRow {
   readonly logged_to: number;
   readonly queued: boolean;
   readonly deliveries_queued: boolean;
-  readonly last_erasure: number;
 }
 
 /** Reads how much is sealed. */
@@ -34,8 +31,7 @@ export async function readSealState(db: Db): Promise<SealState> {
   const { rows } = await sql<StateRow>`
     select size::float8, seal.first_position::float8 as sealed_from, seal.next_position::float8 as sealed_to,
       log.first_position::float8 as logged_from, log.next_position::float8 as logged_to,
-      exists (select from log_queue) as queued, exists (select from log_delivery_queue) as deliveries_queued,
-      (select coalesce(max(id), 0)::float8 from erasures) as last_erasure
+      exists (select from log_queue) as queued, exists (select from log_delivery_queue) as deliveries_queued
     from log_seal_state as seal cross join log_state as log`.execute(db);
   const [row] = rows;
   if (row === undefined) throw new TypeError('the table log_seal_state has no row');
@@ -45,7 +41,6 @@ export async function readSealState(db: Db): Promise<SealState> {
     logged: { from: row.logged_from, to: row.logged_to },
     queued: row.queued,
     deliveriesQueued: row.deliveries_queued,
-    lastErasure: row.last_erasure,
   };
 }
 
