@@ -3,7 +3,7 @@ import type { Verification } from './store/verifications.ts';
 import { countOf, formatCount, formatDuration } from './units.ts';
 
 /** `plain`: nothing to judge, because it is not set up, has no data yet, or is unknown. */
-export type Level = 'good' | 'warn' | 'bad' | 'plain';
+type Level = 'good' | 'warn' | 'bad' | 'plain';
 
 /** The state of something: console, API, readiness and doctor show the same one. */
 export interface Status<Word extends string = string> {
@@ -87,8 +87,8 @@ export const factsOfDestination = (status: DestinationStatus): DestinationFacts 
 
 /** How far the log is sealed, and what comparing it with the rows found. */
 export interface SealFacts {
-  /** The time and the leaves of the latest checkpoint; undefined if there is none. */
-  readonly checkpoint: { readonly madeAt: Date; readonly size: number } | undefined;
+  /** The latest checkpoint; undefined if there is none. */
+  readonly checkpoint: { readonly madeAt: Date } | undefined;
   /** Events in the log that have no leaf yet. */
   readonly waiting: number;
   readonly verified: Pick<Verification, 'altered' | 'missing' | 'leaves'> & {
@@ -133,8 +133,8 @@ export function statusOfSeal(
       page,
     };
   }
-  const { madeAt, size } = checkpoint;
-  const sealed = `${countOf(size, 'leaf', 'leaves')} sealed`;
+  const { madeAt } = checkpoint;
+  const sealed = `sealed up to ${madeAt.toISOString()}`;
   if (waiting > 0 && now.getTime() - madeAt.getTime() > SEAL_LATE_MS) {
     const what = `${sealed}, ${countOf(waiting, 'event')} not sealed yet`;
     const remedy = 'Check that a process stores, and its log.';

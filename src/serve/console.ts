@@ -14,11 +14,12 @@ import { quarantineArea } from '../console/quarantine/quarantine-area.ts';
 import { sourcesArea } from '../console/sources/sources-area.ts';
 import { settingsArea } from '../console/settings/settings-area.ts';
 import { subscriptionsArea } from '../console/subscriptions/subscriptions-area.ts';
+import { systemArea } from '../console/system/system-area.ts';
 import { openConsoleDatabase } from '../store/database.ts';
 import { changingSources } from './change-sources.ts';
 import { closing } from './closing.ts';
 import { filteredBy, replayerOf, sendingOf, subscriptionsOf } from './console-actions.ts';
-import { overviewOptions } from './console-overview.ts';
+import { overviewOptions, systemOptions } from './console-overview.ts';
 import type { OverviewParts } from './console-overview.ts';
 import type { LiveSettings } from './live-settings.ts';
 import { logLostConnections } from './open-store.ts';
@@ -45,7 +46,7 @@ export function createConsole(
     db,
     openId: config.openId,
     areas: [
-      overviewArea(overviewOptions(config, db, parts)),
+      overviewArea(overviewOptions(config, db, destinations, parts)),
       eventsArea({ db, isFiltered: filteredBy(destinations) }),
       peopleArea({ db }),
       liveArea({ db }),
@@ -58,6 +59,7 @@ export function createConsole(
       sourcesArea(changingSources(db, live)),
       settingsArea({ db, settings: () => maskConfig(config), reload: live.reload }),
       operatorLogArea({ db }),
+      systemArea(systemOptions(config, db, parts)),
     ],
   };
 }

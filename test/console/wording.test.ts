@@ -23,7 +23,7 @@ import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { settingsForTests, sourcesForTests } from '../support/sources.ts';
 import { temporaryDirectory } from '../support/program.ts';
-import { overviewForTests } from './overview/overview-for-tests.ts';
+import { overviewForTests, systemForTests } from './overview/overview-for-tests.ts';
 import { RANGE, ROAMING_CLIENT, seedEvents, UNPLACED_CLIENT } from './seeded-events.ts';
 
 const range = new URLSearchParams(RANGE).toString();
@@ -60,6 +60,7 @@ const PAGES = [
   '/operator-log',
   '/operator-log?limit=1',
   '/settings',
+  '/system',
   '/sources',
   '/nowhere',
 ];
@@ -167,6 +168,7 @@ function areasOf(db: Db, directory: string) {
     destinationsArea({ db, ...sendingOf(db, () => destinations) }),
     subscriptionsArea({ db, sources: [], missing: [{ setting: 'PUBLIC_URL', purpose: 'the public URL' }] }),
     operatorLogArea({ db }),
+    systemForTests(db),
     sourcesForTests(db),
     settingsForTests(db, { sources: ['default (1 secret)'], publicUrl: undefined, destinations: [] }),
   ];

@@ -3,6 +3,7 @@ import { commandName } from '../../command-name.ts';
 import { compareWithSeen, SEEN_FILE } from '../../ledger/seen-checkpoint.ts';
 import { statusOfSeal, type SealWord } from '../../status.ts';
 import { readSealFacts } from '../../store/verifications.ts';
+import { countOf } from '../../units.ts';
 import { fail, ok, warn, type Finding } from './check.ts';
 import type { DatabaseAccess } from './database-access.ts';
 
@@ -17,7 +18,7 @@ export async function checkSeal(access: DatabaseAccess, dataDir: string): Promis
   const told =
     checkpoint === undefined
       ? what
-      : `${what}; checkpoint of ${checkpoint.madeAt.toISOString()}, signed with ${checkpoint.publicKey}`;
+      : `${what}; ${countOf(checkpoint.size, 'leaf', 'leaves')} signed with ${checkpoint.publicKey}`;
   if (level === 'good') return ok(told);
   return (level === 'bad' ? fail : warn)(told, remedyOf(word));
 }

@@ -25,6 +25,8 @@ const RANGE = `since=2000-01-01&until=${UNTIL}`;
 
 const ARRIVALS = `/api/v1/arrivals?bucket_seconds=3600&since=${new Date(BASE - 86_400_000).toISOString()}&until=${UNTIL}`;
 
+const ACTIVITY = `/api/v1/activity?since=${new Date(BASE - 86_400_000).toISOString()}&until=${UNTIL}`;
+
 const COVERED = `since=${new Date(BASE - 86_400_000).toISOString()}&until=${UNTIL}`;
 
 const filters = (path: string, { source, user, mac, ap, mark }: Known): readonly Question[] =>
@@ -53,7 +55,12 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   'get /api/v1/arrivals': {
     one: ({ source }) => [{ path: `${ARRIVALS}&source=${source}` }],
   },
+  'get /api/v1/activity': {
+    all: [ACTIVITY],
+    one: ({ source }) => [{ path: `${ACTIVITY}&source=${source}` }],
+  },
   'get /api/v1/silences': { all: ['/api/v1/silences'] },
+  'get /api/v1/system': { whole: [{ path: '/api/v1/system' }] },
   'get /api/v1/processes': { whole: [{ path: '/api/v1/processes' }] },
   'get /api/v1/conservation': { all: ['/api/v1/conservation', `/api/v1/conservation?${RANGE}`] },
   'get /api/v1/events': {
@@ -205,6 +212,7 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   '/subscriptions': { all: ['/subscriptions'] },
   '/operator-log': { whole: [{ path: '/operator-log' }] },
   '/sources': { all: ['/sources'] },
+  '/system': { whole: [{ path: '/system' }] },
   '/settings': { whole: [{ path: '/settings' }] },
   '/metrics': { whole: [{ path: '/metrics' }] },
 };

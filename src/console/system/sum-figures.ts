@@ -1,12 +1,12 @@
 import { FAMILIES } from '../../domain.ts';
 import type { ProcessFigures, ReportedProcess } from '../../store/processes.ts';
 import type { PartitionSize, StorageSize } from '../../store/storage-size.ts';
-import type { Overview, ProcessLine, Storage } from './overview-schemas.ts';
+import type { ProcessLine, Storage, System } from './system-schemas.ts';
 
 type Rate = { readonly p50Ms: number; readonly p99Ms: number };
 
 /** The answers of all ingest processes in the last minute; null if there is none. */
-export function sumAnswers(processes: readonly ReportedProcess[]): Overview['answers'] {
+export function sumAnswers(processes: readonly ReportedProcess[]): System['answers'] {
   const answers = figuresOf(processes, ({ answers }) => answers);
   if (answers.length === 0) return null;
   return {
@@ -18,7 +18,7 @@ export function sumAnswers(processes: readonly ReportedProcess[]): Overview['ans
 }
 
 /** The transactions of all worker processes in the last minute; null if there is none. */
-export function sumStoring(processes: readonly ReportedProcess[]): Overview['storing'] {
+export function sumStoring(processes: readonly ReportedProcess[]): System['storing'] {
   const storing = figuresOf(processes, ({ storing }) => storing);
   if (storing.length === 0) return null;
   return {
@@ -29,7 +29,7 @@ export function sumStoring(processes: readonly ReportedProcess[]): Overview['sto
 }
 
 /** The spools of all running processes; null if there is none. A process that stopped may have left one: see its row. */
-export function sumSpools(processes: readonly ReportedProcess[]): Overview['spool'] {
+export function sumSpools(processes: readonly ReportedProcess[]): System['spool'] {
   const spools = figuresOf(processes, ({ spool }) => spool);
   if (spools.length === 0) return null;
   return {
