@@ -6,6 +6,7 @@ import { coverageArea } from '../console/coverage/coverage-area.ts';
 import { deliveriesArea } from '../console/deliveries/deliveries-area.ts';
 import { destinationsArea } from '../console/destinations/destinations-area.ts';
 import { eventsArea } from '../console/events/events-area.ts';
+import { integrityArea } from '../console/integrity/integrity-area.ts';
 import { liveArea } from '../console/live/live-area.ts';
 import { operatorLogArea } from '../console/operator-log/operator-log-area.ts';
 import { overviewArea } from '../console/overview/overview-area.ts';
@@ -22,6 +23,7 @@ import { filteredBy, replayerOf, sendingOf, subscriptionsOf } from './console-ac
 import { overviewOptions, systemOptions } from './console-overview.ts';
 import type { OverviewParts } from './console-overview.ts';
 import type { LiveSettings } from './live-settings.ts';
+import { createVerifyJob, differencesIn } from './verify-job.ts';
 import { logLostConnections } from './open-store.ts';
 
 /** What the console needs of its process. */
@@ -42,6 +44,8 @@ export function createConsole(
   const sources = () => config.sources;
   const db = openConsoleDatabase(databaseUrl, logLostConnections(logger));
   opened.defer(closing(logger, 'database of the console', () => db.destroy()));
+  const verifying = createVerifyJob(db, databaseUrl);
+  opened.defer(closing(logger, 'verification', () => verifying.stop()));
   return {
     db,
     openId: config.openId,
@@ -52,6 +56,7 @@ export function createConsole(
       liveArea({ db }),
       deliveriesArea({ db }),
       coverageArea({ db }),
+      integrityArea({ db, findDifferences: differencesIn(db), ...verifying }),
       certificateArea({ db }),
       quarantineArea({ db, replay: replayerOf(db, config, logger) }),
       destinationsArea({ db, ...sendingOf(db, destinations) }),

@@ -23,6 +23,7 @@ import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { settingsForTests, sourcesForTests } from '../support/sources.ts';
 import { temporaryDirectory } from '../support/program.ts';
+import { integrityForTests } from './integrity/integrity-for-tests.ts';
 import { overviewForTests, systemForTests } from './overview/overview-for-tests.ts';
 import { RANGE, ROAMING_CLIENT, seedEvents, UNPLACED_CLIENT } from './seeded-events.ts';
 
@@ -52,6 +53,8 @@ const PAGES = [
   '/coverage?month=2026-01',
   '/coverage?day=2026-01-31',
   '/certificate?month=2026-01',
+  '/integrity?month=2026-01',
+  '/integrity',
   '/quarantine',
   '/quarantine?state=all',
   '/quarantine?state=discarded',
@@ -164,6 +167,7 @@ function areasOf(db: Db, directory: string) {
     liveArea({ db }),
     deliveriesArea({ db }),
     coverageArea({ db }),
+    integrityForTests(db),
     quarantineArea({ db, replay: async () => [] }),
     destinationsArea({ db, ...sendingOf(db, () => destinations) }),
     subscriptionsArea({ db, sources: [], missing: [{ setting: 'PUBLIC_URL', purpose: 'the public URL' }] }),

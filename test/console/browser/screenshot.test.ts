@@ -22,6 +22,7 @@ import { openBrowser, runsInBrowser } from '../../support/browser.ts';
 import type { OpenBrowser } from '../../support/browser.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import type { TestDatabase } from '../../support/database.ts';
+import { integrityForTests } from '../integrity/integrity-for-tests.ts';
 import { overviewForTests, systemForTests } from '../overview/overview-for-tests.ts';
 
 /** Kept in the repository, for README.md. */
@@ -119,6 +120,7 @@ function areasOf(db: Db) {
     liveArea({ db }),
     deliveriesArea({ db }),
     coverageArea({ db }),
+    integrityForTests(db),
     quarantineArea({ db, replay: async () => [] }),
     destinationsArea({ db, ...sendingOf(db, () => []) }),
     subscriptionsArea({ db, sources: [], missing: [] }),

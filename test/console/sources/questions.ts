@@ -109,6 +109,9 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
     all: [`/api/v1/coverage/quarters?${COVERED}`],
     one: ({ source }) => [{ path: `/api/v1/coverage/quarters?${COVERED}&source=${source}` }],
   },
+  'get /api/v1/integrity': { whole: [{ path: '/api/v1/integrity?month=2026-01' }] },
+  'get /api/v1/integrity/verification': { whole: [{ path: '/api/v1/integrity/verification' }] },
+  'post /api/v1/integrity/verify': { whole: [change('/api/v1/integrity/verify')] },
   'get /api/v1/quarantine': {
     all: ['/api/v1/quarantine?state=all'],
     one: ({ source, mark }) => [
@@ -192,6 +195,7 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   '/coverage': { after: ({ source }) => [{ path: '/coverage' }, { path: `/coverage?source=${source}` }] },
   // It says when it was made: no two answers are the same (test/commands/certificate.test.ts).
   '/certificate': {},
+  '/integrity': { whole: [{ path: '/integrity?month=2026-01' }] },
   '/quarantine': {
     all: ['/quarantine?state=all'],
     one: ({ source, mark }) => [

@@ -29,6 +29,7 @@ import { fileDestination, storeDeliveries, unreadableDelivery } from '../../supp
 import { deliverAndCount } from '../../support/arrivals.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';
 import { SECRETS_KEY, settingsForTests, sourcesForTests } from '../../support/sources.ts';
+import { integrityForTests } from '../integrity/integrity-for-tests.ts';
 import { overviewForTests, systemForTests } from '../overview/overview-for-tests.ts';
 
 const logger = pino({ level: 'silent' });
@@ -187,6 +188,7 @@ export function areasOf(db: Db, directory: string, sources: readonly Names[]): A
     liveArea({ db, hub: createEventHub(db, { intervalMs: 50 }) }),
     deliveriesArea({ db }),
     coverageArea({ db }),
+    integrityForTests(db),
     certificateArea({ db }),
     quarantineArea({ db, replay: replayerOf(db, { maxBodyBytes: 1024 * 1024 }, logger) }),
     destinationsArea({ db, ...sendingOf(db, () => [fileDestination(DESTINATION, directory)]) }),
