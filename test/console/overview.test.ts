@@ -273,7 +273,7 @@ test('each figure is what the search behind it finds', async () => {
   await audit(10001, 'ann "a" berg');
   await audit(40001, null);
   const login = (reply: string, ssid: string, user: string) =>
-    sql`insert into log_events (event_id, delivery_id, source, message_type, occurred_at, received_at, origin, payload, reply, ssid, username)
+    sql`insert into log_entries (event_id, delivery_id, source, message_type, occurred_at, received_at, origin, payload, reply, ssid, username)
       values (gen_random_uuid(), gen_random_uuid(), 'default', 'AUTHENTICATION_LOG_ALL', ${at}, ${at}, 'webhook',
         ${JSON.stringify({ reply })}::jsonb, ${reply}, ${ssid}, ${user})`.execute(db);
   await login('Access-Reject', 'Guests', 'gil');
