@@ -1,6 +1,5 @@
-import { FAMILIES } from '../../domain.ts';
 import type { ProcessFigures, ReportedProcess } from '../../store/processes.ts';
-import type { PartitionSize, StorageSize } from '../../store/storage-size.ts';
+import type { StorageSize } from '../../store/storage-size.ts';
 import type { ProcessLine, Storage, System } from './system-schemas.ts';
 
 type Rate = { readonly p50Ms: number; readonly p99Ms: number };
@@ -80,32 +79,9 @@ function percentiles<T extends Rate>(rates: readonly T[], weightOf: (rate: T) =>
 
 const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
 
-/** The size of the database by family and by partition for the API. */
-export function sumStorage({ databaseBytes, defaultRows, partitions }: StorageSize): Storage {
-  return {
-    database_bytes: databaseBytes,
-    default_rows: defaultRows,
-    families: FAMILIES.map((family) => sumFamily(family, partitions)),
-    partitions: partitions.map(({ family, partition, month, rows, bytes }) => ({
-      family,
-      partition,
-      month,
-      rows,
-      bytes,
-    })),
-  };
-}
-
-function sumFamily(family: string, partitions: readonly PartitionSize[]): Storage['families'][number] {
-  const own = partitions.filter((partition) => partition.family === family);
-  const used = own.filter(({ isUsed }) => isUsed);
-  const months = used.flatMap(({ month }) => month ?? []);
-  const known = used.flatMap(({ rows }) => rows ?? []);
-  return {
-    family,
-    rows: known.length === 0 && used.length > 0 ? null : known.reduce((sum, rows) => sum + rows, 0),
-    bytes: own.reduce((sum, { bytes }) => sum + bytes, 0),
-    oldest_month: months[0] ?? null,
-    newest_month: months.at(-1) ?? null,
-  };
-}
+/** The size of the database, and of its partitions that were ever used, for the API. */
+export const sumStorage = ({ databaseBytes, defaultRows, partitions }: StorageSize): Storage => ({
+  database_bytes: databaseBytes,
+  default_rows: defaultRows,
+  partitions: partitions.filter(({ isUsed }) => isUsed).map(({ isUsed: _isUsed, ...partition }) => partition),
+});

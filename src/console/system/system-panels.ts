@@ -132,7 +132,7 @@ const rateOf = (perSecond: number) => formatCount(Number(perSecond.toPrecision(p
 const latencyOf = ({ p50_ms: p50, p99_ms: p99 }: { readonly p50_ms: number; readonly p99_ms: number }) =>
   `p50 ${formatMilliseconds(p50)}, p99 ${formatMilliseconds(p99)}`;
 
-/** The size of the database by family and month, and the free disk space. */
+/** The size of the database and its partitions, and the free disk space. */
 export function storagePanel(system: System): Content {
   return html`
     <h2>Database and disk</h2>
@@ -144,39 +144,23 @@ export function storagePanel(system: System): Content {
 }
 
 function describeStorage(storage: Storage): Content {
-  const { database_bytes: bytes, default_rows: outside, families, partitions } = storage;
+  const { database_bytes: bytes, default_rows: outside, partitions } = storage;
   return html`
     ${factsOf([
       ['database', formatBytes(bytes)],
       ['default partition', outside === 0 ? 'empty' : outsideOf(outside)],
     ])}
     ${tableOf(
-      'Event tables by family',
+      'Partitions',
       [
         { heading: 'Family', cell: ({ family }) => family },
+        { heading: 'Month', cell: ({ month }) => month ?? 'default' },
+        { heading: 'Partition', cell: ({ partition }) => partition },
         { heading: 'Rows (estimate)', kind: 'number', cell: ({ rows }) => rowsOf(rows) },
         { heading: 'Size', kind: 'number', cell: (line) => formatBytes(line.bytes) },
-        { heading: 'Oldest month', cell: (line) => line.oldest_month ?? 'none' },
-        { heading: 'Newest month', cell: (line) => line.newest_month ?? 'none' },
       ],
-      families,
+      partitions,
     )}
-    <details>
-      <summary>${countOf(partitions.length, 'partition')}</summary>
-      ${tableOf(
-        'Partitions',
-        [
-          { heading: 'Partition', cell: ({ partition }) => partition },
-          {
-            heading: 'Rows (estimate)',
-            kind: 'number',
-            cell: ({ rows }) => rowsOf(rows),
-          },
-          { heading: 'Size', kind: 'number', cell: (line) => formatBytes(line.bytes) },
-        ],
-        partitions,
-      )}
-    </details>
   `;
 }
 

@@ -57,15 +57,6 @@ const storage = z
   .object({
     database_bytes: number,
     default_rows: number.describe('rows in default partitions, counted up to a limit'),
-    families: z.array(
-      z.object({
-        family: text,
-        rows: number.nullable().describe('an estimate; null if there is none yet'),
-        bytes: number,
-        oldest_month: text.nullable(),
-        newest_month: text.nullable(),
-      }),
-    ),
     partitions: z.array(
       z.object({
         family: text,
