@@ -26,7 +26,8 @@ export async function readSealedRanges(
       select number, int8range(first_leaf + greatest(low - first_position, 0),
         first_leaf + least(high - first_position, leaves)) as leaves
       from ranges join log_seals
-        on first_position is not null and first_position < high and first_position + leaves > low
+        on first_position < high and first_position + leaves > low and first_position >= coalesce(
+          (select max(first_position) from log_seals where first_position <= low), low)
     ), sealed as (
       select number, sum(upper(leaves) - lower(leaves)) as sealed,
         sum((select sum(upper(gone * runs.leaves) - lower(gone * runs.leaves))
