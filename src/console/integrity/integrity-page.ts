@@ -19,7 +19,7 @@ interface Shown {
 export function integrityContent({ integrity, status, month, run, mayVerify }: Shown): Content {
   return html`
     <p>
-      ${badge(status.level, status.word)}
+      ${badge(status.level, status.word)}${' '}
       ${status.what}${status.since !== null && html` (since ${timeOf(status.since)} UTC)`}.
       ${status.remedy !== null && ` ${status.remedy}`}
     </p>
@@ -152,16 +152,26 @@ function runOf(run: VerificationRun): Content {
               ? badge('good', 'as it was stored')
               : badge('bad', 'differs')
           }
-          ${' '}${formatCount(result.intact)} intact, ${formatCount(result.altered)} altered,
-          ${formatCount(result.missing)} missing, ${formatCount(result.inserted)} inserted,
-          ${formatCount(result.expired)} expired, ${formatCount(result.erased)} erased,
-          ${formatCount(result.not_sealed_yet)} not sealed yet. The tree agrees with
-          ${countOf(result.checkpoints, 'checkpoint')}.
+          ${' '}${resultOf(result)}
         </p>
       `
     }
     ${findings.length > 0 && findingsOf(findings)}
   `;
+}
+
+function resultOf(result: NonNullable<VerificationRun['result']>): string {
+  const counts = [
+    [result.intact, 'intact'],
+    [result.altered, 'altered'],
+    [result.missing, 'missing'],
+    [result.inserted, 'inserted'],
+    [result.expired, 'expired'],
+    [result.erased, 'erased'],
+    [result.not_sealed_yet, 'not sealed yet'],
+  ] as const;
+  const found = counts.map(([count, word]) => `${formatCount(count)} ${word}`).join(', ');
+  return `${found}. The tree agrees with ${countOf(result.checkpoints, 'checkpoint')}.`;
 }
 
 const iso = (time: Date) => time.toISOString().slice(0, 19).replace('T', ' ');
@@ -252,7 +262,7 @@ function anchorsPanel({ anchors, held_by: held }: Integrity): Content {
             'Destinations',
             held.destinations.map(
               ({ name, holds }) => html`
-                <a href=${destinationAddress(name)}>${name}</a>
+                <a href=${destinationAddress(name)}>${name}</a>${' '}
                 ${holds ? badge('good', 'has it') : badge('warn', 'waiting')}${' '}
               `,
             ),

@@ -46,10 +46,7 @@ export function needsPanel({ at, answers }: Overview): Content {
               (need) => html`
                 <li>
                   ${badge(need.level, need.word)}
-                  <span
-                    >${need.what}
-                    ${need.since !== null && html`<span class="dim">(since ${sinceOf(at, need.since)})</span>`}</span
-                  >
+                  <span>${need.what}${need.since !== null && sinceNote(at, need.since)}</span>
                   <a href=${need.page}>${need.remedy ?? 'Open'}</a>
                 </li>
               `,
@@ -58,3 +55,6 @@ export function needsPanel({ at, answers }: Overview): Content {
     }
   `;
 }
+
+const sinceNote = (at: string, since: string) =>
+  html` <span class="dim">(since ${sinceOf(at, since)})</span>`;
