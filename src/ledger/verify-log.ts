@@ -58,6 +58,9 @@ export interface VerifySummary {
 const CHUNK = 32 * TILE_WIDTH;
 const AT_ONCE = 2;
 
+/** Statements are read whole: one of deliveries has up to 256 hashes, 25 kB. */
+const STATEMENTS_CHUNK = TILE_WIDTH;
+
 /**
  * Verifies rows against leaves, leaves against the tree, the tree against its checkpoints and the anchors, the counts
  * of deliveries against rows, and the operator log, quarantine and gaps against what was sealed of them. Calls back for each finding; memory does not grow with the log.
@@ -176,9 +179,10 @@ export async function* chunksOf(
 }
 
 function* pieces({ leaf, count, of }: Chunk): Generator<Chunk> {
-  for (let done = 0; done < count; done += CHUNK) {
+  const most = of === 'statements' ? STATEMENTS_CHUNK : CHUNK;
+  for (let done = 0; done < count; done += most) {
     const part = typeof of === 'object' ? { position: of.position + done } : of;
-    yield { leaf: leaf + done, count: Math.min(CHUNK, count - done), of: part };
+    yield { leaf: leaf + done, count: Math.min(most, count - done), of: part };
   }
 }
 

@@ -92,8 +92,8 @@ it('reads again what could not be read', async () => {
   const away = openDatabase('postgresql://127.0.0.1:1/none', () => undefined);
   let isDown = true;
   const failing = {
-    range: log.range,
-    read: log.read,
+    range: () => log.range(),
+    read: (position: number, limit: number) => log.read(position, limit),
     get db() {
       return isDown ? away : test.db;
     },
