@@ -8,6 +8,7 @@ export const PERMISSIONS = [
   'destinations.change',
   'destinations.forget',
   'subscriptions.apply',
+  'integrity.verify',
   'operator-log.read',
   'settings.read',
   'settings.reload',
@@ -26,13 +27,21 @@ const VIEWER: readonly Permission[] = ['view', 'metrics.read'];
 /** The permissions of each role. An auditor reads everything and changes nothing; an operator cannot read the trail. */
 export const ROLE_PERMISSIONS: Readonly<Record<AccountRole, ReadonlySet<Permission>>> = {
   viewer: new Set(VIEWER),
-  auditor: new Set([...VIEWER, 'events.export', 'quarantine.content', 'operator-log.read', 'settings.read']),
+  auditor: new Set([
+    ...VIEWER,
+    'events.export',
+    'quarantine.content',
+    'integrity.verify',
+    'operator-log.read',
+    'settings.read',
+  ]),
   operator: new Set([
     ...VIEWER,
     'quarantine.content',
     'quarantine.change',
     'destinations.change',
     'subscriptions.apply',
+    'integrity.verify',
   ]),
   admin: new Set(PERMISSIONS),
 };

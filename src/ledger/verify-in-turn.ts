@@ -35,8 +35,18 @@ export async function verifyNext(db: Db, pace = PACE): Promise<Verification | un
   return found;
 }
 
-async function verifyChunk(db: Db, chunk: number, size: number): Promise<Verification> {
-  const [from, to] = [chunk * CHUNK_LEAVES, Math.min((chunk + 1) * CHUNK_LEAVES, size)];
+/** What differs in the leaves of a chunk now. */
+export async function findDifferences(db: Db, chunk: number): Promise<readonly VerifyFinding[]> {
+  const { size } = await readSealState(db);
+  const { findings } = await compareChunk(db, chunk, size);
+  return findings.filter(({ state }) => state !== 'EXPIRED' && state !== 'ERASED');
+}
+
+const rangeOf = (chunk: number, size: number) =>
+  [chunk * CHUNK_LEAVES, Math.min((chunk + 1) * CHUNK_LEAVES, size)] as const;
+
+async function compareChunk(db: Db, chunk: number, size: number) {
+  const [from, to] = rangeOf(chunk, size);
   const reasons = { dropped: await readDroppedMonths(db), erased: await readErasedLeaves(db) };
   const findings: VerifyFinding[] = [];
   const entries: Pick<VerifiedEvents, 'source' | 'messageType' | 'events'>[] = [];
@@ -49,6 +59,12 @@ async function verifyChunk(db: Db, chunk: number, size: number): Promise<Verific
     }
     known += count;
   }
+  return { findings, entries, known };
+}
+
+async function verifyChunk(db: Db, chunk: number, size: number): Promise<Verification> {
+  const [from, to] = rangeOf(chunk, size);
+  const { findings, entries, known } = await compareChunk(db, chunk, size);
   const count = (state: VerifyFinding['state'], some = findings) =>
     some.filter((finding) => finding.state === state).length;
   const events = [

@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts';
-import type { OverviewOptions, ReadinessReport, SilenceLine } from '../console/overview/read-overview.ts';
+import type { OverviewOptions, SilenceLine } from '../console/overview/read-overview.ts';
+import type { SystemOptions } from '../console/system/system-area.ts';
 import { assessSilences, learnPatterns } from '../observe/assess-silences.ts';
 import { freeBytes } from '../free-bytes.ts';
 import { cached } from '../observe/cached.ts';
@@ -7,12 +8,14 @@ import { describeSilence } from '../observe/silence.ts';
 import type { TypeSilence } from '../observe/silence.ts';
 import type { QueueMeasure } from '../queue/batch-queue.ts';
 import type { Db } from '../store/database.ts';
+import { readLastArrivals, type LastArrival } from '../store/read-arrivals.ts';
+import { ALL_SOURCES } from '../store/scope.ts';
 import { formatDuration } from '../units.ts';
 import { sampleCommand } from './sample-delivery.ts';
 
 /** The figures of this process that the overview shows beside those of the database. */
 export interface OverviewParts {
-  readonly readiness: () => Promise<ReadinessReport>;
+  readonly readiness: OverviewOptions['readiness'];
   readonly queue: () => Promise<QueueMeasure>;
   /** The last findings of this process's silence watch. Undefined in a process without one. */
   readonly watched: (() => readonly TypeSilence[]) | undefined;
@@ -21,15 +24,19 @@ export interface OverviewParts {
 }
 
 /** Gathers the sources of the overview's figures. */
-export function overviewOptions(config: Config, db: Db, parts: OverviewParts): OverviewOptions {
-  const { sources, publicUrl, tls, port, dataDir } = config;
+export function overviewOptions(
+  config: Config,
+  db: Db,
+  destinations: OverviewOptions['destinations'],
+  parts: OverviewParts,
+): OverviewOptions {
+  const { sources, publicUrl, tls, port } = config;
   const findSilences = createSilenceReader(db, parts.watched);
   return {
     db,
     readiness: parts.readiness,
-    queue: parts.queue,
+    destinations,
     silences: async () => (await findSilences()).map(describeLine),
-    freeDisk: () => freeBytes(dataDir),
     firstDelivery: sampleCommand({
       baseUrl: publicUrl ?? `${tls === undefined ? 'http' : 'https'}://localhost:${port}`,
       source: sources[0]?.name ?? '',
@@ -37,6 +44,13 @@ export function overviewOptions(config: Config, db: Db, parts: OverviewParts): O
     }),
   };
 }
+
+/** Gathers the sources of the figures of the page System. */
+export const systemOptions = (
+  { dataDir }: Pick<Config, 'dataDir'>,
+  db: Db,
+  { queue }: OverviewParts,
+): SystemOptions => ({ db, queue, freeDisk: () => freeBytes(dataDir) });
 
 /** What is usual is learnt every hour: it takes a second where much arrives. */
 const PATTERNS_CACHE = { keepMs: 60 * 60 * 1000, timeoutMs: 30_000 };
@@ -49,9 +63,23 @@ function createSilenceReader(
   const patterns = cached(() => learnPatterns(db, new Date()), PATTERNS_CACHE);
   return async () => {
     const found = watched?.() ?? [];
-    if (found.length > 0) return found;
+    if (found.length > 0) return withLatest(found, await readLastArrivals(db, ALL_SOURCES));
     return assessSilences(db, new Date(), { patterns: (await patterns()) ?? new Map() });
   };
+}
+
+/** The watch looks once a minute: what has arrived since has ended its silence. */
+function withLatest(found: readonly TypeSilence[], latest: readonly LastArrival[]): readonly TypeSilence[] {
+  return found.map((silence) => {
+    const { source, messageType } = silence;
+    const { lastReceivedAt } =
+      latest.find((one) => one.source === source && one.messageType === messageType) ?? silence;
+    const isOver = (lastReceivedAt?.getTime() ?? 0) > (silence.lastReceivedAt?.getTime() ?? 0);
+    if (lastReceivedAt === undefined || !isOver) return silence;
+    const silentSeconds = Math.max(0, Math.round((Date.now() - lastReceivedAt.getTime()) / 1000));
+    const state = silence.state === 'unknown' ? 'unknown' : 'usual';
+    return { ...silence, lastReceivedAt, silentSeconds, state };
+  });
 }
 
 function describeLine(silence: TypeSilence): SilenceLine {

@@ -6,6 +6,7 @@ import { coverageArea } from '../console/coverage/coverage-area.ts';
 import { deliveriesArea } from '../console/deliveries/deliveries-area.ts';
 import { destinationsArea } from '../console/destinations/destinations-area.ts';
 import { eventsArea } from '../console/events/events-area.ts';
+import { integrityArea } from '../console/integrity/integrity-area.ts';
 import { liveArea } from '../console/live/live-area.ts';
 import { operatorLogArea } from '../console/operator-log/operator-log-area.ts';
 import { overviewArea } from '../console/overview/overview-area.ts';
@@ -14,13 +15,15 @@ import { quarantineArea } from '../console/quarantine/quarantine-area.ts';
 import { sourcesArea } from '../console/sources/sources-area.ts';
 import { settingsArea } from '../console/settings/settings-area.ts';
 import { subscriptionsArea } from '../console/subscriptions/subscriptions-area.ts';
+import { systemArea } from '../console/system/system-area.ts';
 import { openConsoleDatabase } from '../store/database.ts';
 import { changingSources } from './change-sources.ts';
 import { closing } from './closing.ts';
 import { filteredBy, replayerOf, sendingOf, subscriptionsOf } from './console-actions.ts';
-import { overviewOptions } from './console-overview.ts';
+import { overviewOptions, systemOptions } from './console-overview.ts';
 import type { OverviewParts } from './console-overview.ts';
 import type { LiveSettings } from './live-settings.ts';
+import { createVerifyJob, differencesIn } from './verify-job.ts';
 import { logLostConnections } from './open-store.ts';
 
 /** What the console needs of its process. */
@@ -41,16 +44,19 @@ export function createConsole(
   const sources = () => config.sources;
   const db = openConsoleDatabase(databaseUrl, logLostConnections(logger));
   opened.defer(closing(logger, 'database of the console', () => db.destroy()));
+  const verifying = createVerifyJob(db, databaseUrl);
+  opened.defer(closing(logger, 'verification', () => verifying.stop()));
   return {
     db,
     openId: config.openId,
     areas: [
-      overviewArea(overviewOptions(config, db, parts)),
+      overviewArea(overviewOptions(config, db, destinations, parts)),
       eventsArea({ db, isFiltered: filteredBy(destinations) }),
       peopleArea({ db }),
       liveArea({ db }),
       deliveriesArea({ db }),
       coverageArea({ db }),
+      integrityArea({ db, findDifferences: differencesIn(db), ...verifying }),
       certificateArea({ db }),
       quarantineArea({ db, replay: replayerOf(db, config, logger) }),
       destinationsArea({ db, ...sendingOf(db, destinations) }),
@@ -58,6 +64,7 @@ export function createConsole(
       sourcesArea(changingSources(db, live)),
       settingsArea({ db, settings: () => maskConfig(config), reload: live.reload }),
       operatorLogArea({ db }),
+      systemArea(systemOptions(config, db, parts)),
     ],
   };
 }

@@ -10,6 +10,7 @@ import type { DestinationStatus } from '../store/destinations.ts';
 import { describeWork } from '../store/server-sessions.ts';
 import { findObstacles, findWaits } from '../store/waits.ts';
 import type { Wait } from '../store/waits.ts';
+import { factsOfDestination, statusOfDestination } from '../status.ts';
 import { countOf, formatBytes, formatDuration } from '../units.ts';
 import { describeBlocked } from './maintenance.ts';
 import { forwardsIn, storesIn } from './roles.ts';
@@ -32,9 +33,6 @@ export interface CheckedParts {
     readonly arrivals: () => readonly Arrival[];
   };
 }
-
-/** A destination counts as behind if its oldest unsent event is older than this: polls and retries are over by then. */
-const BEHIND_AFTER_MS = 5 * 60 * 1000;
 
 /**
  * The readiness checks of a process of this role. Forwarding and silence never make it unavailable: deliveries are
@@ -227,13 +225,10 @@ function forwardingCheck({ askDestinations }: CheckedParts['observation']): Chec
   return { ask, isNeeded: false };
 }
 
-function describeDestination(status: DestinationStatus) {
-  const { name, state, behind_count: count, behind_since: since, last_error: error } = status;
-  const lag = since === null ? '' : `${countOf(count, 'event')} to send, oldest: ${since.toISOString()}`;
-  const why = [state === 'running' ? '' : state, lag, error ?? ''].filter((part) => part !== '').join('; ');
-  if (state === 'refused') return { name, state: 'refused' as const, why };
-  const isBehind = state === 'running' && since !== null && Date.now() - since.getTime() > BEHIND_AFTER_MS;
-  return { name, state: isBehind ? ('behind' as const) : ('ok' as const), why };
+function describeDestination(stored: DestinationStatus) {
+  const { word, what } = statusOfDestination(factsOfDestination(stored), new Date());
+  const isProblem = word === 'refused' || word === 'behind';
+  return { name: stored.name, state: isProblem ? word : ('ok' as const), why: what };
 }
 
 function silenceCheck({ arrivals }: CheckedParts['observation']): Check {

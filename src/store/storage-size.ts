@@ -4,7 +4,7 @@ import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
 
 /** One partition of a table of events. */
-export interface PartitionSize {
+interface PartitionSize {
   readonly family: Family;
   readonly partition: string;
   /** The month in which the events occurred, `2026-01`; null for the default partition. */

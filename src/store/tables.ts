@@ -22,6 +22,7 @@ export const OPERATOR_ACTIONS = [
   'events.backfill',
   'events.erase',
   'certificate.make',
+  'integrity.verify',
   'sql.query',
   'timeline.read',
   'quarantine.replay',

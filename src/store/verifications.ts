@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
+import { readAnchors, type AnchorState } from './anchors.ts';
 import type { Db, Trx } from './database.ts';
 import { TILE_ENTRIES } from './extend-log.ts';
+import { latestCheckpoint, readSealState, type StoredCheckpoint } from './seal-log.ts';
 import type { Positions } from './sealed-rows.ts';
 
 /** Leaves that are verified together. */
@@ -111,4 +113,30 @@ export async function readVerified(db: Db): Promise<VerifiedState> {
   );
   const { leaves = 0, altered = 0, missing = 0, since = null } = rows[0] ?? {};
   return { leaves, altered, missing, since: since ?? undefined };
+}
+
+/** How far the log is sealed, what was found, and who keeps checkpoints. */
+export interface StoredSeal {
+  /** The latest one; undefined if there is none. */
+  readonly checkpoint: StoredCheckpoint | undefined;
+  /** Events in the log that have no leaf yet. */
+  readonly waiting: number;
+  readonly verified: VerifiedState;
+  readonly anchors: readonly AnchorState[];
+}
+
+/** Reads how far the log is sealed. */
+export async function readSealFacts(db: Db): Promise<StoredSeal> {
+  const [checkpoint, { sealed, logged }, verified, anchors] = await Promise.all([
+    latestCheckpoint(db),
+    readSealState(db),
+    readVerified(db),
+    readAnchors(db),
+  ]);
+  return {
+    checkpoint,
+    waiting: Math.max(0, logged.to - logged.from - (sealed.to - sealed.from)),
+    verified,
+    anchors,
+  };
 }

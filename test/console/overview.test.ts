@@ -4,11 +4,13 @@ import { z } from 'zod';
 import { MESSAGE_TYPES } from '../../src/domain.ts';
 import { errorBody } from '../../src/console/api/openapi.ts';
 import {
+  activitySchema,
   arrivalsSchema,
   overviewSchema,
-  processSchema,
   silenceSchema,
 } from '../../src/console/overview/overview-schemas.ts';
+import { processSchema, systemSchema } from '../../src/console/system/system-schemas.ts';
+import { eventsArea } from '../../src/console/events/events-area.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import type { Db } from '../../src/store/database.ts';
 import { reportProcess } from '../../src/store/processes.ts';
@@ -18,9 +20,10 @@ import { deliverAndCount } from '../support/arrivals.ts';
 import { createTestDatabase, emptyTables } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { untilSeen } from '../support/until-seen.ts';
-import { overviewForTests } from './overview/overview-for-tests.ts';
+import { overviewForTests, systemForTests } from './overview/overview-for-tests.ts';
 
 const processes = z.object({ items: z.array(processSchema) });
+const found = z.object({ items: z.array(z.unknown()) });
 const silences = z.object({ items: z.array(silenceSchema) });
 
 const MINUTE = 60_000;
@@ -32,7 +35,7 @@ let admin: RunningAdmin;
 beforeAll(async () => {
   database = await createTestDatabase({ logs: true });
   db = database.db;
-  const found = async () => [
+  const quiet = async () => [
     {
       source: 'default',
       messageType: 'SMS_LOG_ALL' as const,
@@ -41,7 +44,7 @@ beforeAll(async () => {
       sentence: 'nothing for 3 h; about 200 arrive in such a time',
     },
   ];
-  admin = await startAdmin([overviewForTests(db, { silences: found })], db);
+  admin = await startAdmin([overviewForTests(db, { silences: quiet }), systemForTests(db)], db);
 });
 beforeEach(async () => {
   await emptyTables(db);
@@ -65,31 +68,6 @@ const FIGURES = {
 };
 
 const IDENTITY = { role: 'all', host: 'collector', pid: 4711, version: '1.2.3', startedAt: new Date() };
-
-test('what arrived in the last hour, day and week is counted by type', async () => {
-  await deliverAndCount(
-    db,
-    { receivedAt: ago(5 * MINUTE), messageType: 'AUDIT_LOG_ALL', count: 2, events: 3 },
-    { receivedAt: ago(5 * HOUR), messageType: 'AUDIT_LOG_ALL' },
-    { receivedAt: ago(50 * HOUR), messageType: 'SMS_LOG_ALL', count: 4, source: 'other' },
-    { receivedAt: ago(200 * HOUR), messageType: 'SMS_LOG_ALL' },
-  );
-  const { arrived, sources } = overviewSchema.parse(await admin.get('/overview'));
-  expect(sources).toEqual(['default', 'other']);
-  expect(arrived).toHaveLength(11);
-  expect(arrived).toContainEqual({
-    message_type: 'AUDIT_LOG_ALL',
-    hour: { deliveries: 2, events: 6 },
-    day: { deliveries: 3, events: 7 },
-    week: { deliveries: 3, events: 7 },
-  });
-  expect(arrived).toContainEqual({
-    message_type: 'SMS_LOG_ALL',
-    hour: { deliveries: 0, events: 0 },
-    day: { deliveries: 0, events: 0 },
-    week: { deliveries: 4, events: 4 },
-  });
-});
 
 test('the chart asks for any stretch, by a width or a number of buckets, and for one source', async () => {
   await deliverAndCount(
@@ -130,15 +108,15 @@ test('processes stand with their figures, the dead ones marked, and only the liv
   await sql`update processes set seen_at = now() - interval '1 hour' where process_id = ${ids[1]}`.execute(
     db,
   );
-  const overview = overviewSchema.parse(await admin.get('/overview'));
-  expect(overview.answers).toMatchObject({ processes: 1, per_second: 12.5, p99_ms: 21 });
-  expect(overview.spool).toEqual({ bytes: 2_500_000, segments: 3, oldest_seconds: 400 });
+  const system = systemSchema.parse(await admin.get('/system'));
+  expect(system.answers).toMatchObject({ processes: 1, per_second: 12.5, p99_ms: 21 });
+  expect(system.spool).toEqual({ bytes: 2_500_000, segments: 3, oldest_seconds: 400 });
   const { items } = processes.parse(await admin.get('/processes'));
   expect(items).toMatchObject([
     { is_alive: true, role: 'all', host: 'collector', version: '1.2.3', memory_bytes: 200_000_000 },
     { is_alive: false },
   ]);
-  const page = await admin.page('/');
+  const page = await admin.page('/system');
   expect(page).toContain('not reporting');
   expect(page).toContain('2.4 MiB in 3 files, oldest 6 min');
 });
@@ -152,16 +130,17 @@ test('destinations say by how much they are behind', async () => {
     select gen_random_uuid(), gen_random_uuid(), 'a', 'AUDIT_LOG_ALL', now(), now() - interval '3 hours', 'webhook', '{}'
     from generate_series(1, 10005)`.execute(db);
   await untilSeen(db);
-  const { destinations } = overviewSchema.parse(await admin.get('/overview'));
-  expect(destinations).toMatchObject([
-    {
-      name: 'siem',
-      state: 'refused',
-      behind_count: 10_005,
-      last_error: 'certificate has expired',
-    },
-  ]);
-  expect(await admin.page('/')).toContain('10,005 events');
+  const destinations = () => [{ name: 'siem', type: 'https', formatName: 'json' }];
+  const siem = await startAdmin([overviewForTests(db, { destinations })], db);
+  const { answers } = overviewSchema.parse(await siem.get('/overview'));
+  expect(answers.forwarded.status).toMatchObject({
+    level: 'bad',
+    word: 'refused',
+    what: 'siem: refused, 10,005 events behind (3 h): certificate has expired',
+    page: '/destinations/siem',
+  });
+  expect(await siem.page('/')).toContain('10,005 events');
+  await siem.close();
 });
 
 test('silences stand with their state as a word and their sentence', async () => {
@@ -177,7 +156,7 @@ test('silences stand with their state as a word and their sentence', async () =>
 test('what does not add up is told at the top, and where to look', async () => {
   await deliverAndCount(db, { receivedAt: ago(MINUTE), messageType: 'AUDIT_LOG_ALL' });
   expect(await admin.get('/conservation')).toMatchObject({ adds_up: true });
-  expect(await admin.page('/')).toContain('Running normally');
+  expect(await admin.page('/')).not.toContain('does not add up');
 
   await deliverAndCount(db, { receivedAt: ago(MINUTE), messageType: 'GDPR_LOG_ALL', lost: 2 });
   expect(await admin.get('/conservation')).toMatchObject({
@@ -190,7 +169,9 @@ test('what does not add up is told at the top, and where to look', async () => {
   const before = `?until=${ago(HOUR).toISOString()}`;
   expect(await admin.get(`/conservation${before}`)).toMatchObject({ adds_up: true, items: [] });
   const page = await admin.page('/');
-  expect(page).toContain('conservation: does not add up');
+  expect(page).toContain(
+    'default GDPR_LOG_ALL: 1 delivery with records that are neither stored nor in quarantine',
+  );
   expect(page).toContain('href="/quarantine"');
 });
 
@@ -245,17 +226,24 @@ test('the page is whole without JavaScript: the numbers of the chart stand in a 
 test('with the database away the page still says how the service is, and why the rest is missing', async () => {
   const away = openDatabase('postgres://nobody@127.0.0.1:1/none', () => undefined);
   const readiness = async () => ({
-    status: 'degraded' as const,
     checks: [{ name: 'database', state: 'away', why: 'connect ECONNREFUSED 127.0.0.1:1' }],
   });
   const token = 'the-admin-token-0123456789';
-  const alone = await startAdmin([overviewForTests(away, { readiness })], away, { token });
+  const alone = await startAdmin([overviewForTests(away, { readiness }), systemForTests(away)], away, {
+    token,
+  });
   try {
     const overview = overviewSchema.parse(await alone.get('/overview'));
-    expect(overview).toMatchObject({ health: { status: 'degraded' }, arrived: null, storage: null });
-    expect(overview.queue).toMatchObject({ waiting: 7 });
-    const page = await alone.page('/');
-    expect(page).toContain('database: away');
+    expect(overview.answers).toMatchObject({
+      arriving: { status: { word: 'unknown' } },
+      stored: { status: { level: 'bad', word: 'database away', page: '/system' } },
+      forwarded: { status: { word: 'unknown' } },
+      proven: { status: { word: 'unknown' } },
+    });
+    const system = systemSchema.parse(await alone.get('/system'));
+    expect(system).toMatchObject({ storage: null, queue: { waiting: 7 } });
+    expect(await alone.page('/')).toContain('database: connect ECONNREFUSED');
+    const page = await alone.page('/system');
     expect(page).toContain('7<span class="unit"> jobs waiting');
     expect(page).toContain('Not available: connect ECONNREFUSED');
   } finally {
@@ -266,10 +254,72 @@ test('with the database away the page still says how the service is, and why the
 
 test('a queue that is away is told in its place', async () => {
   const queue = () => Promise.reject(new Error('the queue did not answer'));
-  const alone = await startAdmin([overviewForTests(db, { queue })], db);
+  const alone = await startAdmin([systemForTests(db, { queue })], db);
   try {
-    expect(await alone.page('/')).toContain('Not available: the queue did not answer');
+    expect(await alone.page('/system')).toContain('Not available: the queue did not answer');
   } finally {
     await alone.close();
   }
+});
+
+test('each figure is what the search behind it finds', async () => {
+  const at = ago(5 * MINUTE);
+  const audit = (code: number | null, user: string | null) =>
+    sql`insert into audit_events (event_id, delivery_id, source, message_type, occurred_at, received_at, origin, payload, code, user_name)
+      values (gen_random_uuid(), gen_random_uuid(), 'default', 'AUDIT_LOG_ALL', ${at}, ${at}, 'webhook', '{}', ${code}::bigint, ${user})`.execute(
+      db,
+    );
+  for (const code of [10001, 10001, 10002, 40001, 50000, null]) await audit(code, 'Ann "A" Berg');
+  await audit(10001, 'ann "a" berg');
+  await audit(40001, null);
+  const login = (reply: string, ssid: string, user: string) =>
+    sql`insert into log_entries (event_id, delivery_id, source, message_type, occurred_at, received_at, origin, payload, reply, ssid, username)
+      values (gen_random_uuid(), gen_random_uuid(), 'default', 'AUTHENTICATION_LOG_ALL', ${at}, ${at}, 'webhook',
+        ${JSON.stringify({ reply })}::jsonb, ${reply}, ${ssid}, ${user})`.execute(db);
+  await login('Access-Reject', 'Guests', 'gil');
+  await login('Access-Reject', 'guests', 'Gil');
+  await login('Access-Accept', 'Guests', 'gil');
+  const range = { since: ago(HOUR).toISOString(), until: ago(-MINUTE).toISOString() };
+  const activity = activitySchema.parse(
+    await admin.get(`/activity?${new URLSearchParams(range).toString()}`),
+  );
+  expect(activity.administrators).toMatchObject([
+    {
+      user: expect.stringMatching(/^ann "a" berg$/i) as unknown,
+      logins: { count: 3 },
+      changes: { count: 2 },
+      keys_created: { count: 1 },
+      keys_deleted: { count: 0 },
+    },
+  ]);
+  expect(activity.keys_created.count).toBe(2);
+  expect(activity.failed_logins).toMatchObject({ count: 2, ssids: [{ count: 2 }], users: [{ count: 2 }] });
+  const [ann] = activity.administrators ?? [];
+  const figures = [
+    activity.events,
+    ...activity.types,
+    activity.keys_created,
+    activity.failed_logins,
+    ...activity.failed_logins.ssids,
+    ...activity.failed_logins.users,
+    ...(ann === undefined ? [] : [ann.logins, ann.changes, ann.keys_created, ann.keys_deleted]),
+  ];
+  expect(figures.length).toBeGreaterThan(10);
+  const searching = await startAdmin([eventsArea({ db, isFiltered: () => false })], db);
+  for (const { q, count } of figures) {
+    const query = new URLSearchParams({ ...range, q, limit: '1000' });
+    const { items } = found.parse(await searching.get(`/events?${query}`));
+    expect({ q, count: items.length }).toEqual({ q, count });
+  }
+  await searching.close();
+  const page = await admin.page(`/?${new URLSearchParams(range).toString()}`);
+  expect(page).toContain('href="/events?q=type%3AAUTHENTICATION_LOG_ALL+%22Access-Reject%22&amp;since=');
+});
+
+test.each([
+  [40 * 24 * HOUR, 'the day of the last arrival'],
+  [5 * MINUTE, 'the last hour'],
+])('the page opens where something is to be seen: %i ms ago, %s', async (age) => {
+  await deliverAndCount(db, { receivedAt: ago(age), messageType: 'SMS_LOG_ALL', count: 77 });
+  expect(await admin.page('/')).toContain('<td class="number">77</td>');
 });

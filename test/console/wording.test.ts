@@ -23,7 +23,8 @@ import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { settingsForTests, sourcesForTests } from '../support/sources.ts';
 import { temporaryDirectory } from '../support/program.ts';
-import { overviewForTests } from './overview/overview-for-tests.ts';
+import { integrityForTests } from './integrity/integrity-for-tests.ts';
+import { overviewForTests, systemForTests } from './overview/overview-for-tests.ts';
 import { RANGE, ROAMING_CLIENT, seedEvents, UNPLACED_CLIENT } from './seeded-events.ts';
 
 const range = new URLSearchParams(RANGE).toString();
@@ -52,6 +53,8 @@ const PAGES = [
   '/coverage?month=2026-01',
   '/coverage?day=2026-01-31',
   '/certificate?month=2026-01',
+  '/integrity?month=2026-01',
+  '/integrity',
   '/quarantine',
   '/quarantine?state=all',
   '/quarantine?state=discarded',
@@ -60,6 +63,7 @@ const PAGES = [
   '/operator-log',
   '/operator-log?limit=1',
   '/settings',
+  '/system',
   '/sources',
   '/nowhere',
 ];
@@ -163,10 +167,12 @@ function areasOf(db: Db, directory: string) {
     liveArea({ db }),
     deliveriesArea({ db }),
     coverageArea({ db }),
+    integrityForTests(db),
     quarantineArea({ db, replay: async () => [] }),
     destinationsArea({ db, ...sendingOf(db, () => destinations) }),
     subscriptionsArea({ db, sources: [], missing: [{ setting: 'PUBLIC_URL', purpose: 'the public URL' }] }),
     operatorLogArea({ db }),
+    systemForTests(db),
     sourcesForTests(db),
     settingsForTests(db, { sources: ['default (1 secret)'], publicUrl: undefined, destinations: [] }),
   ];

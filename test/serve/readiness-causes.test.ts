@@ -6,6 +6,7 @@ import { Client } from 'pg';
 import { pino } from 'pino';
 import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { isProblem } from '../../src/observe/readiness.ts';
 import { createStoringProgress } from '../../src/observe/storing-progress.ts';
 import { createReadiness } from '../../src/observe/readiness.ts';
 import { checksOf } from '../../src/serve/readiness-checks.ts';
@@ -71,13 +72,14 @@ const ready = async ({ url }: Pick<Program, 'url'>) => {
 };
 
 const Overview = z.object({
-  health: z.object({ reasons: z.array(z.object({ what: z.string(), why: z.string() })) }),
+  checks: z.array(z.object({ name: z.string(), state: z.string(), why: z.string() })),
 });
 
 /** What the console says is wrong, one line each. */
 const reasonsOf = async ({ adminUrl }: Pick<Program, 'adminUrl'>) =>
   Overview.parse(await (await fetch(`${adminUrl}/api/v1/overview`)).json())
-    .health.reasons.map(({ what, why }) => `${what}: ${why}`)
+    .checks.filter(isProblem)
+    .map(({ name, state, why }) => `${name}: ${state}: ${why}`)
     .join('\n');
 
 /** Waits until the console says this, in the time that a person is promised. Resolves with the state of the part. */

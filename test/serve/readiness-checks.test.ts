@@ -131,7 +131,7 @@ describe('the health of a process', () => {
     expect((await readinessOf({ destinations: [siem] }).describe()).checks).toContainEqual({
       name: 'forwarding: siem',
       state: 'refused',
-      why: 'refused; answered 401',
+      why: 'refused, up to date: answered 401',
     });
   });
 

@@ -1,12 +1,10 @@
 import { listDestinations, type DestinationStatus } from '../../store/destinations.ts';
 import { commandName } from '../../command-name.ts';
-import { countOf, formatDuration } from '../../units.ts';
+import { factsOfDestination, statusOfDestination, type DestinationWord } from '../../status.ts';
+import { countOf } from '../../units.ts';
 import type { Destination } from '../../forward/parse-destinations.ts';
 import { fail, ok, warn, type Check, type Finding } from './check.ts';
 import type { DatabaseAccess } from './database-access.ts';
-
-/** A destination with a longer lag does not keep up, or is unreachable. */
-const FAR_BEHIND_S = 15 * 60;
 
 /** The checks of the configured destinations. */
 export function destinationChecks(
@@ -35,46 +33,31 @@ async function checkDestination(access: DatabaseAccess, name: string): Promise<F
   return describe(status);
 }
 
-function describe(status: DestinationStatus): Finding {
-  const { name, state, rejected_count: rejected, behind_since: since, last_error: error } = status;
-  const { rejected_in_row: inRow } = status;
-  const behindS = since === null ? 0 : (Date.now() - since.getTime()) / 1_000;
-  const lag = `${state}, ${describeBehind(status, behindS)}`;
-  switch (state) {
-    case 'refused':
-      return fail(
-        `${lag}: ${error ?? 'no reason given'}`,
-        `fix the cause, then run ${commandName()} destinations resume ${name}`,
-      );
-    case 'paused':
-      return warn(lag, `to resume, run ${commandName()} destinations resume ${name}`);
-    case 'running':
-      if (error !== null && inRow > 0)
-        return warn(
-          `${lag}: ${error}`,
-          `${countOf(inRow, 'event')} rejected, none accepted since: run ${commandName()} destinations rejected ${name}`,
-        );
-      if (error !== null)
-        return warn(
-          `${lag}: ${error}`,
-          `it is retried; to test it now, run ${commandName()} destinations test ${name}`,
-        );
-      if (behindS > FAR_BEHIND_S) {
-        return warn(
-          lag,
-          'check that serve is running with the role all or forward, and that the destination keeps up',
-        );
-      }
-      return rejected > 0
-        ? warn(
-            `${lag}, ${countOf(rejected, 'rejected event')}`,
-            `run ${commandName()} destinations rejected ${name}`,
-          )
-        : ok(lag);
-  }
+function describe(stored: DestinationStatus): Finding {
+  const { level, word, what } = statusOfDestination(factsOfDestination(stored), new Date());
+  if (level === 'good') return ok(what);
+  return (level === 'bad' ? fail : warn)(what, remedyOf(stored, word));
 }
 
-function describeBehind({ behind_count: count }: DestinationStatus, seconds: number): string {
-  if (count === 0) return 'up to date';
-  return `${countOf(count, 'event')} behind (${formatDuration(seconds)})`;
+/** What to do, as a command. */
+function remedyOf({ name, rejected_in_row: inRow }: DestinationStatus, word: DestinationWord): string {
+  const command = (action: string) => `run ${commandName()} destinations ${action} ${name}`;
+  switch (word) {
+    case 'refused':
+      return `fix the cause, then ${command('resume')}`;
+    case 'paused':
+      return `to resume, ${command('resume')}`;
+    case 'behind':
+      return 'check that serve is running with the role all or forward, and that the destination keeps up';
+    case 'events rejected':
+      return command('rejected');
+    case 'failing':
+      return inRow > 0
+        ? `${countOf(inRow, 'event')} rejected, none accepted since: ${command('rejected')}`
+        : `it is retried; to test it now, ${command('test')}`;
+    case 'running':
+    case 'not started':
+    case 'not configured':
+      return command('list');
+  }
 }

@@ -125,7 +125,7 @@ function optionsOf(element, arrivals, legend, values, zoom) {
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
     scales: {
       x: { range: [Date.parse(arrivals.since) / 1000 - half, Date.parse(arrivals.until) / 1000 - half] },
-      y: { range: (_plot, _min, max) => [0, Math.max(max * 1.05, 1)] },
+      y: { range: (_plot, _min, max) => [0, Math.max(max * 1.15, 1)] },
     },
     axes: [
       {

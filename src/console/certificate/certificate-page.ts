@@ -50,8 +50,9 @@ function receivedOf({ received, quarantine }: Certificate): Content {
       received,
     )}
     <p>
-      Of the quarantined items, ${formatCount(quarantine.open)} are open, ${formatCount(quarantine.replayed)}
-      were replayed and ${formatCount(quarantine.discarded)} discarded.
+      Of the quarantined items, ${formatCount(quarantine.open)} are open,
+      ${formatCount(quarantine.replayed)}${' '} were replayed and ${formatCount(quarantine.discarded)}
+      discarded.
     </p>
   `;
 }

@@ -6,6 +6,7 @@ import { describeDestinations } from '../../store/destinations.ts';
 import type { ConfiguredDestination, DescribedDestination } from '../../store/destinations.ts';
 import type { Rejected } from '../../store/rejected-events.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
+import { statusOfDestination } from '../../status.ts';
 import { countOf, formatCount, formatDuration } from '../../units.ts';
 import type { Visitor } from '../access/access.ts';
 import { hasAccess } from '../access/rule.ts';
@@ -17,20 +18,10 @@ import { pagerOf, tableOf, type Column } from '../html/table.ts';
 import { badge, factsOf, timeOf, type Fact } from '../html/values.ts';
 import { readRejected } from './rejected-events.ts';
 
-/** The state of a destination. */
-function stateOf({ state, last_error: lastError }: DescribedDestination): VNode {
-  switch (state) {
-    case 'running':
-      // An accepted batch clears the error.
-      return lastError === null ? badge('good', state) : badge('warn', 'running, with errors');
-    case 'paused':
-      return badge('warn', state);
-    case 'refused':
-      return badge('bad', 'refused');
-    case 'not started':
-    case 'not configured':
-      return badge('plain', state);
-  }
+/** The state of a destination, as the overview shows it. */
+function stateOf(described: DescribedDestination): VNode {
+  const { level, word } = statusOfDestination(described, new Date());
+  return badge(level, word);
 }
 
 /** The backlog of a destination: events, and the age of the oldest. */

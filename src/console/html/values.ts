@@ -1,4 +1,5 @@
 import type { VNode } from 'preact';
+import { formatDuration } from '../../units.ts';
 import { html, type Content } from './html.ts';
 
 /** A state: a word, and a colour that says the same. */
@@ -15,6 +16,13 @@ export function timeOf(time: Date | string): VNode {
 export function exactTimeOf(time: Date | string): VNode {
   const iso = new Date(time).toISOString();
   return html`<time datetime=${iso}>${iso.slice(0, -1).replace('T', ' ')}</time>`;
+}
+
+/** A time, and how long before another one it was. */
+export function sinceOf(now: string, time: string | null): Content {
+  if (time === null) return html`<span class="dim">never</span>`;
+  const seconds = Math.max(0, (Date.parse(now) - Date.parse(time)) / 1000);
+  return html`${timeOf(time)} <span class="dim nowrap">${formatDuration(seconds)} ago</span>`;
 }
 
 /** A name and its value. */

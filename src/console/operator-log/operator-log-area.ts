@@ -65,6 +65,7 @@ const WORDS: Readonly<Record<OperatorActionName, string>> = {
   'events.backfill': 'fetched missing events from the cloud',
   'events.erase': 'erased events',
   'certificate.make': 'made a certificate',
+  'integrity.verify': 'verified the stored rows',
   'sql.query': 'ran an SQL statement',
   'timeline.read': 'looked at the timeline of a user or client',
   'quarantine.replay': 'replayed quarantined items',

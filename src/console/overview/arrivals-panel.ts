@@ -1,12 +1,12 @@
 import { MESSAGE_TYPES } from '../../domain.ts';
 import { formatCount, formatDuration } from '../../units.ts';
 import { addressOf, type Query } from '../addresses.ts';
+import { partOf } from '../gather.ts';
 import { html, type Content } from '../html/html.ts';
 import { tableOf } from '../html/table.ts';
 import { timeOf } from '../html/values.ts';
 import { RANGE_NAMES, RANGES, type RangeName } from './arrivals.ts';
 import type { Arrivals, Overview } from './overview-schemas.ts';
-import { partOf } from './part.ts';
 
 /** The time range of the chart. */
 export interface ShownRange {
@@ -37,7 +37,7 @@ export function arrivalsPanel(shown: ShownRange, arrivals: Arrivals | null, over
       ></div>
       <div id="arrivals-legend" class="legend" role="group" aria-label="Message types in the chart"></div>
       <noscript><p class="dim">The chart needs JavaScript. The table has the same numbers.</p></noscript>
-      <div id="arrivals-table" data-live>${partOf(overview, 'arrivals', arrivals, numbersOf)}</div>
+      <div id="arrivals-table" data-live>${partOf(overview.problems, 'arrivals', arrivals, numbersOf)}</div>
     </section>
   `;
 }

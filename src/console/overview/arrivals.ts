@@ -1,10 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import { MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE } from '../../domain.ts';
 import { HttpError } from '../../errors.ts';
 import { readArrivals, type Arrival, type ArrivalRange } from '../../store/read-arrivals.ts';
 import type { Db } from '../../store/database.ts';
 import type { Scope } from '../../store/scope.ts';
-import type { Arrivals, Arrived } from './overview-schemas.ts';
+import type { Arrivals } from './overview-schemas.ts';
 
 const HOUR = 3_600;
 const DAY = 24 * HOUR;
@@ -120,45 +119,4 @@ export async function readAskedArrivals(
       ...counts,
     })),
   };
-}
-
-const MINUTE_MS = 60_000;
-
-/** In seconds; the reader caches narrow buckets only briefly. */
-const RECENT_WIDTH = 300;
-
-/**
- * What arrived in the last hour, day and week, to the minute: one line per message type, and one for UNKNOWN if there
- * is any. The part older than a day is the largest and hardly changes: it may be a minute old.
- */
-export async function readArrived(read: ArrivalsReader, scope: Scope, now: number): Promise<Arrived[]> {
-  const end = Math.ceil((now + 1) / MINUTE_MS) * MINUTE_MS;
-  const before = (seconds: number) => new Date(end - seconds * 1000);
-  const until = new Date(end);
-  const [hour, day, earlier] = await Promise.all([
-    read(scope, { since: before(RANGES.hour), until, bucketSeconds: RECENT_WIDTH }),
-    read(scope, { since: before(RANGES.day), until, bucketSeconds: RECENT_WIDTH }),
-    read(scope, { since: before(RANGES.week), until: before(RANGES.day), bucketSeconds: RANGES.week }),
-  ]);
-  const week = [...earlier, ...day];
-  const hasUnknown = week.some(({ messageType }) => messageType === UNKNOWN_MESSAGE_TYPE);
-  const types: readonly Arrived['message_type'][] = hasUnknown
-    ? [...MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE]
-    : MESSAGE_TYPES;
-  return types.map((type) => ({
-    message_type: type,
-    hour: amountOf(hour, type),
-    day: amountOf(day, type),
-    week: amountOf(week, type),
-  }));
-}
-
-function amountOf(arrivals: readonly Arrival[], type: Arrival['messageType']) {
-  const amount = { deliveries: 0, events: 0 };
-  for (const { messageType, deliveries, events } of arrivals) {
-    if (messageType !== type) continue;
-    amount.deliveries += deliveries;
-    amount.events += events;
-  }
-  return amount;
 }

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { sumArrivals } from '../../store/read-arrivals.ts';
-import { listProcesses } from '../../store/processes.ts';
 import type { Scope } from '../../store/scope.ts';
 import { VIEW } from '../access/rule.ts';
 import { moment } from '../api/moment.ts';
@@ -8,18 +7,18 @@ import { jsonRoute, NOTHING, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
 import { createArrivalsReader, readAskedArrivals } from './arrivals.ts';
+import { createActivityReader } from './count-activity.ts';
 import { renderOverview } from './overview-page.ts';
 import {
+  activitySchema,
   arrivalsSchema,
   conservationSchema,
   overviewSchema,
-  processSchema,
   silenceSchema,
   type Overview,
 } from './overview-schemas.ts';
 import { describeConservation, describeSilence, readOverview, silencesWithin } from './read-overview.ts';
 import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
-import { processLine } from './sum-figures.ts';
 
 /** The state of the service at a glance: the first page. */
 export function overviewArea(options: OverviewOptions): Area {
@@ -30,12 +29,12 @@ export function overviewArea(options: OverviewOptions): Area {
     const key = JSON.stringify(scope);
     const known = readings.get(key);
     if (known !== undefined) return known;
-    const reading = readOverview(options, scope, arrivals).finally(() => readings.delete(key));
+    const reading = readOverview(options, scope).finally(() => readings.delete(key));
     readings.set(key, reading);
     return reading;
   }
 
-  const questions = { overview, arrivals };
+  const questions = { overview, arrivals, activity: createActivityReader(options.db) };
   return {
     navigation: [{ path: '/', label: 'Overview', icon: 'M2 9l6-6 6 6M4 8v6h8V8' }],
     routes: overviewRoutes(options, questions),
@@ -56,10 +55,15 @@ const bucketSeconds = z.coerce
   .multipleOf(60)
   .describe('width of a bucket in seconds, a multiple of 60');
 
+const activityQuery = {
+  since: moment.describe('start of the range: ISO 8601 or relative (24h)'),
+  until: rangeShape.until,
+  source: z.string().optional().describe('source (exact match)'),
+};
+
 const arrivalsQuery = z
   .object({
-    since: moment.describe('start of the range: ISO 8601 or relative (24h)'),
-    until: rangeShape.until,
+    ...activityQuery,
     bucket_seconds: bucketSeconds.optional(),
     points: z.coerce
       .number()
@@ -68,14 +72,13 @@ const arrivalsQuery = z
       .max(2_000)
       .optional()
       .describe('approximate number of buckets, unless bucket_seconds is set'),
-    source: z.string().optional().describe('source (exact match)'),
   })
   .refine(isInOrder, NOT_IN_ORDER);
 
 /** The routes of the overview: all of it in one answer, and its parts. */
 function overviewRoutes(
   { db, silences }: OverviewOptions,
-  { overview, arrivals }: OverviewQuestions,
+  { overview, arrivals, activity }: OverviewQuestions,
 ): ApiRoute[] {
   const tag = 'overview';
   return [
@@ -83,10 +86,10 @@ function overviewRoutes(
       method: 'get',
       path: '/overview',
       tag,
-      summary: 'get the state of the service in one answer',
+      summary: 'get the status of the service: arriving, stored, forwarded, proven',
       description:
-        'Also answers while parts are unavailable: they are null, and `problems` has the reasons. Parts that concern all ' +
-        'sources together are also null for accounts that may not see all sources.',
+        'Also answers while parts are unavailable: they are null, and `problems` has the reasons. Accounts that may not ' +
+        'see all sources get no reasons of checks.',
       ...VIEW,
       asks: NOTHING,
       answer: overviewSchema,
@@ -106,6 +109,19 @@ function overviewRoutes(
     }),
     jsonRoute({
       method: 'get',
+      path: '/activity',
+      tag,
+      summary: 'count events, and what administrators did, in a time range',
+      description:
+        'Each number comes with `q`: the search that lists exactly its events. Numbers may be a minute old.',
+      ...VIEW,
+      asks: z.object({ query: z.object(activityQuery).refine(isInOrder, NOT_IN_ORDER) }),
+      answer: activitySchema,
+      work: ({ query: { since, until = new Date(), source } }, { scope }) =>
+        activity(scope, { since, until, source }),
+    }),
+    jsonRoute({
+      method: 'get',
       path: '/silences',
       tag,
       summary: 'list by source and message type how unusual the current silence is',
@@ -116,17 +132,6 @@ function overviewRoutes(
         items: silencesWithin(scope, await silences()).map(describeSilence),
         next_cursor: null,
       }),
-    }),
-    jsonRoute({
-      method: 'get',
-      data: 'whole',
-      path: '/processes',
-      tag,
-      summary: 'list the processes of the last day, running ones first',
-      needs: 'view',
-      asks: NOTHING,
-      answer: z.object({ items: z.array(processSchema), next_cursor: z.null() }),
-      work: async () => ({ items: (await listProcesses(db)).map(processLine), next_cursor: null }),
     }),
     jsonRoute({
       method: 'get',

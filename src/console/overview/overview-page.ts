@@ -1,19 +1,27 @@
 import type { Request } from 'express';
 import { z } from 'zod';
-import { sumArrivals } from '../../store/read-arrivals.ts';
-import type { Db } from '../../store/database.ts';
-import { ALL_SOURCES, type Scope } from '../../store/scope.ts';
+import type { Scope } from '../../store/scope.ts';
+import { formatDuration } from '../../units.ts';
 import { readAsked } from '../api/route.ts';
 import { isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
+import { partOf } from '../gather.ts';
+import { startGathering } from '../gather.ts';
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { badge } from '../html/values.ts';
+import { timeOf } from '../html/values.ts';
+import {
+  administratorsPanel,
+  alertsPanel,
+  eventsPanel,
+  failedLoginsPanel,
+  silencesPanel,
+} from './activity-panels.ts';
 import { arrivalsPanel, type ShownRange } from './arrivals-panel.ts';
-import { RANGE_NAMES, RANGES, readAskedArrivals, shortestRange, type RangeName } from './arrivals.ts';
-import { arrivedPanel, conservationPanel, destinationsPanel, silencesPanel } from './event-panels.ts';
-import type { Arrivals, Health, Overview } from './overview-schemas.ts';
-import { startGathering, type OverviewOptions, type OverviewQuestions } from './read-overview.ts';
-import { answersPanel, processesPanel, queuePanel, storagePanel, storingPanel } from './system-panels.ts';
+import { RANGE_NAMES, RANGES, readAskedArrivals, shortestRange } from './arrivals.ts';
+import type { CountedRange } from './count-activity.ts';
+import type { Activity, Arrivals, Overview } from './overview-schemas.ts';
+import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
+import { answersPanel, needsPanel } from './status-panels.ts';
 
 const asks = z.object({
   query: z
@@ -29,110 +37,121 @@ const asks = z.object({
 export async function renderOverview(
   request: Request,
   scope: Scope,
-  { db, firstDelivery }: Pick<OverviewOptions, 'db' | 'firstDelivery'>,
+  { firstDelivery }: Pick<OverviewOptions, 'firstDelivery'>,
   questions: OverviewQuestions,
 ): Promise<Page> {
   const { query } = readAsked(asks, request);
-  const { read } = startGathering();
-  const reading = questions.overview(scope);
-  const range = query.range ?? (await read('range', () => defaultRange(db, scope, query.source))) ?? 'day';
-  const shown = shownRange({ ...query, range }, Date.now());
-  const [overview, arrivals] = await Promise.all([
-    reading,
-    read('chart', () => readAskedArrivals(questions.arrivals, scope, shown)),
+  const { read, problems } = startGathering();
+  const overview = await questions.overview(scope);
+  const shown = shownRange(query, lastArrivalOf(overview, query.source), Date.parse(overview.at));
+  const counted = countedRange(shown);
+  const [arrivals, activity] = await Promise.all([
+    read('arrivals', () => readAskedArrivals(questions.arrivals, scope, shown)),
+    read('activity', () => questions.activity(scope, counted)),
   ]);
+  const all = [...overview.problems, ...problems];
   return {
     title: 'Overview',
     modules: ['overview.js', 'arrivals-chart.js'],
-    content: layOutPanels({ overview, seesAll: scope === ALL_SOURCES, shown, arrivals, firstDelivery }),
+    content: layOutPanels({
+      overview: { ...overview, problems: all },
+      shown,
+      counted,
+      arrivals,
+      activity,
+      firstDelivery: scope === 'all' ? firstDelivery : undefined,
+    }),
   };
 }
 
-/** The shortest range in which anything arrived from the source, or from any. */
-async function defaultRange(db: Db, scope: Scope, source: string | undefined): Promise<RangeName> {
-  const sums = await sumArrivals(db, scope);
-  const times = sums
-    .filter((sum) => source === undefined || sum.source === source)
-    .map(({ lastReceivedAt }) => lastReceivedAt.getTime());
-  return shortestRange(times.length === 0 ? undefined : new Date(Math.max(...times)), Date.now());
+/** When the last delivery of the source arrived, or of any; undefined if none did. */
+function lastArrivalOf({ conservation }: Overview, source: string | undefined): number | undefined {
+  const times = (conservation?.items ?? [])
+    .filter((item) => source === undefined || item.source === source)
+    .map(({ last_received_at: at }) => Date.parse(at));
+  return times.length === 0 ? undefined : Math.max(...times);
 }
 
+const DAY_MS = RANGES.day * 1000;
+
+/** The range of the address; else the shortest in which anything arrived, or the day of the last arrival. */
 function shownRange(
-  { range, since, until, source }: z.output<typeof asks>['query'] & { readonly range: RangeName },
+  { range, since, until, source }: z.output<typeof asks>['query'],
+  lastArrival: number | undefined,
   now: number,
 ): ShownRange {
+  const isZoomed = since !== undefined || until !== undefined;
+  const isLongAgo = lastArrival !== undefined && lastArrival < now - RANGES.week * 1000;
+  if (range === undefined && !isZoomed && isLongAgo) {
+    const end = new Date(Math.ceil(lastArrival / MINUTE_MS + 1) * MINUTE_MS);
+    return { range: 'day', isZoomed: true, since: new Date(end.getTime() - DAY_MS), until: end, source };
+  }
+  const name = range ?? shortestRange(lastArrival === undefined ? undefined : new Date(lastArrival), now);
   const end = until ?? new Date(now);
   return {
-    range,
-    isZoomed: since !== undefined || until !== undefined,
-    since: since ?? new Date(end.getTime() - RANGES[range] * 1000),
+    range: name,
+    isZoomed,
+    since: since ?? new Date(end.getTime() - RANGES[name] * 1000),
     until: end,
     source,
   };
 }
 
-interface Shown {
-  readonly overview: Overview;
-  /** Panels about all sources together are left out for people who may not see all sources. */
-  readonly seesAll: boolean;
-  readonly shown: ShownRange;
-  readonly arrivals: Arrivals | null;
-  readonly firstDelivery: string;
+const MINUTE_MS = 60_000;
+
+/** What the figures count: the range of the chart, but at least a day, unless a person has chosen a part. */
+function countedRange({ since, until, source, isZoomed }: ShownRange): CountedRange {
+  if (isZoomed) return { since, until, source };
+  // Whole minutes, so that those who look within a minute share the answer.
+  const end = Math.floor(until.getTime() / MINUTE_MS) * MINUTE_MS;
+  const length = Math.max(DAY_MS, until.getTime() - since.getTime());
+  return { since: new Date(end - length), until: new Date(end), source };
 }
 
-function layOutPanels({ overview, seesAll, shown, arrivals, firstDelivery }: Shown): Content {
+interface Shown {
+  readonly overview: Overview;
+  readonly shown: ShownRange;
+  readonly counted: CountedRange;
+  readonly arrivals: Arrivals | null;
+  readonly activity: Activity | null;
+  /** Undefined for people who may not see all sources. */
+  readonly firstDelivery: string | undefined;
+}
+
+function layOutPanels({ overview, shown, counted, arrivals, activity, firstDelivery }: Shown): Content {
+  const { problems } = overview;
+  const figures = (id: string, draw: (activity: Activity) => Content) =>
+    live(id, partOf(problems, 'activity', activity, draw), 'panel');
   return html`
-    <div class="row apart">
-      ${live('health', healthSection(overview.health))}
-      <p id="freshness" class="dim" role="status">As of ${overview.at.slice(11, 19)} UTC</p>
+    <p id="freshness" class="dim" role="status">As of ${overview.at.slice(11, 19)} UTC</p>
+    ${live('service', answersPanel(overview), 'panels four')}
+    ${live('start', firstDelivery !== undefined && overview.has_arrived === false && firstDeliveryNote(firstDelivery))}
+    <div class="panels chart-and-needs">
+      ${arrivalsPanel(shown, arrivals, overview)} ${live('needs', needsPanel(overview), 'panel')}
     </div>
-    ${live('start', seesAll && overview.has_arrived === false && firstDeliveryNote(firstDelivery))}
-    ${arrivalsPanel(shown, arrivals, overview)}
-    <div class="panels overview">
-      ${
-        seesAll && [
-          live('answers', answersPanel(overview), 'panel'),
-          live('queue', queuePanel(overview), 'panel'),
-          live('storing', storingPanel(overview), 'panel'),
-        ]
-      }
-      ${live('conservation', conservationPanel(overview), 'panel')}
-    </div>
+    ${live('counted', countedNote(counted), 'dim')}
     <div class="panels broad">
-      ${live('arrived', arrivedPanel(overview), 'panel')}
-      ${seesAll && live('storage', storagePanel(overview), 'panel')}
-      ${live('silences', silencesPanel(overview), 'panel wide')}
-      ${
-        seesAll && [
-          live('destinations', destinationsPanel(overview), 'panel wide'),
-          live('processes', processesPanel(overview), 'panel wide'),
-        ]
-      }
+      ${figures('administrators', administratorsPanel)} ${figures('events', eventsPanel)}
+      ${figures('failed-logins', failedLoginsPanel)} ${figures('alerts', alertsPanel)}
+      ${live(
+        'silences',
+        partOf(problems, 'silences', overview.silences, (silences) => silencesPanel(overview, silences)),
+        'panel wide',
+      )}
     </div>
   `;
 }
+
+const countedNote = ({ since, until, source }: CountedRange): Content => html`
+  <p>
+    The figures below count ${formatDuration((until.getTime() - since.getTime()) / 1000)}:${' '}
+    ${timeOf(since)} to ${timeOf(until)} UTC${source !== undefined && `, source ${source}`}.
+  </p>
+`;
 
 /** A part of the page that is refreshed. */
 const live = (id: string, content: Content, kind = '') =>
   html`<section id=${id} class=${kind} data-live>${content}</section>`;
-
-const KINDS = { ok: 'good', degraded: 'warn', unavailable: 'bad' } as const;
-
-/** The state of the service in one sentence, and each problem with the page that helps to fix it. */
-function healthSection({ status, sentence, reasons }: Health): Content {
-  return html`
-    <p class="health">${badge(KINDS[status], status)} ${sentence}</p>
-    ${
-      reasons.length > 0 &&
-      html`<ul class="reasons">
-        ${reasons.map(
-          ({ what, why, page }) =>
-            html`<li><a href=${page}>${what}</a>${why !== '' && html`<span> (${why})</span>`}</li>`,
-        )}
-      </ul>`
-    }
-  `;
-}
 
 /** The first steps of a new installation. */
 function firstDeliveryNote(line: string): Content {

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE } from '../../domain.ts';
+import { QUESTIONS } from '../../service-status.ts';
+import { partProblem } from '../gather.ts';
 
 const messageType = z.enum([...MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE]);
 const time = z.string().describe('ISO 8601, UTC');
@@ -10,86 +12,23 @@ const check = z
   .object({ name: text, state: text, why: text })
   .meta({ id: 'Check', description: 'The state of a part of the service: ok, unknown, or a problem' });
 
-const health = z
+const status = z
   .object({
-    status: z.enum(['ok', 'degraded', 'unavailable']),
-    sentence: text,
-    reasons: z.array(
-      z.object({
-        what: text,
-        why: text,
-        page: text.describe('path of the page that helps to fix it'),
-      }),
-    ),
-    checks: z.array(check),
+    level: z.enum(['good', 'warn', 'bad', 'plain']).describe('plain: nothing to judge'),
+    word: text,
+    what: text,
+    since: time.nullable().describe('since when it needs attention'),
+    remedy: text.nullable().describe('what to do; null if nothing is to be done'),
+    page: text.describe('path of the page about it'),
   })
-  .meta({ id: 'Health' });
+  .meta({ id: 'Status' });
 
-const amount = z.object({ deliveries: number, events: number });
+const answer = z
+  .object({ status, needs: z.array(status).describe('all that needs attention, the worst first') })
+  .meta({ id: 'Answer' });
 
-const arrived = z
-  .object({ message_type: messageType, hour: amount, day: amount, week: amount })
-  .meta({ id: 'Arrived', description: 'Deliveries and events of the last hour, day and week' });
-
-const answers = z
-  .object({
-    processes: number,
-    per_second: number,
-    refused_per_second: number,
-    p50_ms: number.describe('of all processes, weighted by their rates'),
-    p99_ms: number.describe('of the slowest process'),
-  })
-  .meta({ id: 'Answers', description: 'Answers of the ingest processes in the last minute' });
-
-const storing = z
-  .object({ processes: number, events_per_second: number, p50_ms: number, p99_ms: number })
-  .meta({ id: 'Storing', description: 'Transactions of the worker processes in the last minute' });
-
-const queue = z
-  .object({
-    waiting: number,
-    active: number,
-    delayed: number,
-    failed: number,
-    oldest_waiting_seconds: number.nullable(),
-  })
-  .meta({ id: 'Queue', description: 'Jobs by state' });
-
-const spool = z
-  .object({ bytes: number, segments: number, oldest_seconds: number })
-  .meta({ id: 'Spool', description: 'Deliveries on the disks of all ingest processes' });
-
-/** A process as it reports itself. */
-export const processSchema = z
-  .object({
-    process_id: text,
-    role: text,
-    host: text,
-    pid: number,
-    version: text,
-    started_at: time,
-    seen_at: time,
-    is_alive: z.boolean(),
-    memory_bytes: number.nullable(),
-    event_loop_delay_p99_ms: number.nullable(),
-    cpu_percent: number.nullable(),
-  })
-  .meta({
-    id: 'Process',
-    description: 'A process that reported in the last day; figures are null if it reports none',
-  });
-
-const destination = z
-  .object({
-    name: text,
-    state: z.enum(['running', 'paused', 'refused']),
-    behind_count: number.describe('backlog in events'),
-    behind_since: time.nullable(),
-    rejected_count: number,
-    last_sent_at: time.nullable(),
-    last_error: text.nullable(),
-  })
-  .meta({ id: 'DestinationLag' });
+/** Whether deliveries arrive, and events are stored, forwarded and proven. */
+const answers = z.record(z.enum(QUESTIONS), answer);
 
 /** Whether a silence is unusual. */
 export const silenceSchema = z
@@ -125,66 +64,55 @@ export const conservationSchema = z
   })
   .meta({ id: 'Conservation', description: 'expected = events + duplicates + quarantined' });
 
-const quarantine = z
-  .object({ open_count: number, is_more: z.boolean(), oldest_received_at: time.nullable() })
-  .meta({ id: 'OpenQuarantine' });
-
-const storage = z
-  .object({
-    database_bytes: number,
-    default_rows: number.describe('rows in default partitions, counted up to a limit'),
-    families: z.array(
-      z.object({
-        family: text,
-        rows: number.nullable().describe('an estimate; null if there is none yet'),
-        bytes: number,
-        oldest_month: text.nullable(),
-        newest_month: text.nullable(),
-      }),
-    ),
-    partitions: z.array(
-      z.object({
-        family: text,
-        partition: text,
-        month: text.nullable(),
-        rows: number.nullable().describe('an estimate; null if there is none yet'),
-        bytes: number,
-      }),
-    ),
-  })
-  .meta({ id: 'Storage' });
-
-/** The overview without the chart. A part that could not be read is null and listed in `problems`. */
+/** The overview without figures. A part that could not be read is null and listed in `problems`. */
 export const overviewSchema = z
   .object({
     at: time,
-    health,
+    answers,
+    checks: z.array(check),
     has_arrived: z.boolean().nullable(),
     sources: z.array(text),
-    arrived: z.array(arrived).nullable(),
-    answers: answers.nullable(),
-    storing: storing.nullable(),
-    queue: queue.nullable(),
-    spool: spool.nullable(),
-    processes: z.array(processSchema).nullable(),
-    destinations: z.array(destination).nullable(),
     silences: z.array(silenceSchema).nullable(),
     conservation: conservationSchema.nullable(),
-    quarantine: quarantine.nullable(),
-    storage: storage.nullable(),
-    free_disk_bytes: number.nullable(),
-    problems: z.array(z.object({ part: text, why: text })),
+    problems: z.array(partProblem),
   })
   .meta({ id: 'Overview' });
 
-/** The overview. */
+const figure = z
+  .object({
+    count: number.nullable().describe('null: counting took longer than two seconds'),
+    q: text.describe('the search that finds these events'),
+  })
+  .meta({ id: 'Figure' });
+
+const namedFigure = figure.extend({ name: text });
+
+/** What happened in a time range, each number with the search that lists exactly its events. */
+export const activitySchema = z
+  .object({
+    since: time,
+    until: time,
+    events: figure,
+    types: z.array(namedFigure),
+    administrators: z
+      .array(
+        z.object({ user: text, logins: figure, changes: figure, keys_created: figure, keys_deleted: figure }),
+      )
+      .nullable()
+      .describe('the most active first, at most 10; null: counting took longer than two seconds'),
+    keys_created: figure,
+    failed_logins: figure.extend({ ssids: z.array(namedFigure), users: z.array(namedFigure) }),
+    alerts: z.array(namedFigure),
+  })
+  .meta({ id: 'Activity' });
+
 export type Overview = z.input<typeof overviewSchema>;
-export type ProcessLine = z.input<typeof processSchema>;
+export type Activity = z.input<typeof activitySchema>;
+export type Figure = z.input<typeof figure>;
+export type NamedFigure = z.input<typeof namedFigure>;
 export type Silence = z.input<typeof silenceSchema>;
 export type Conservation = z.input<typeof conservationSchema>;
-export type Storage = z.input<typeof storage>;
-export type Health = z.input<typeof health>;
-export type Arrived = z.input<typeof arrived>;
+export type StatusLine = z.input<typeof status>;
 
 /** Arrivals by time and message type; empty buckets are left out. */
 export const arrivalsSchema = z

@@ -1,13 +1,11 @@
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import { recordAction } from '../../store/operator-log.ts';
-import { latestCheckpoint, type StoredCheckpoint } from '../../store/seal-log.ts';
-import { countOf } from '../../units.ts';
 import { hasAccess } from '../access/rule.ts';
 import { jsonRoute, NOTHING } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { html, type Content } from '../html/html.ts';
-import { factsOf, factsPanel, timeOf, type Fact } from '../html/values.ts';
+import { factsOf, type Fact } from '../html/values.ts';
 
 /** What pages and routes of settings need. */
 interface SettingsOptions {
@@ -96,25 +94,12 @@ export function settingsArea({ db, settings, reload }: SettingsOptions): Area {
               Object.entries(settings()).map(([name, value]): Fact => [name, show(value)]),
               'panel',
             )}
-            ${sealOf(await latestCheckpoint(db))}
           `,
         }),
       },
     ],
   };
 }
-
-/** The latest checkpoint of the log, and the key that those need who check it. */
-const sealOf = (latest: StoredCheckpoint | undefined) =>
-  factsPanel(
-    'Seal of the log',
-    latest === undefined
-      ? [['Checkpoint', 'none yet']]
-      : [
-          ['Public key', html`<code>${latest.publicKey}</code>`],
-          ['Checkpoint', html`${timeOf(latest.madeAt)}, ${countOf(latest.size, 'leaf', 'leaves')}`],
-        ],
-  );
 
 const RELOAD = { needs: 'settings.reload', data: 'whole' } as const;
 

@@ -144,6 +144,7 @@ describe('the pages of a viewer', () => {
     ['/destinations', /data-action/, 'operator'],
     ['/quarantine?state=all', /type="checkbox"|name="replay"/, 'operator'],
     ['/events', /data-export/, 'auditor'],
+    ['/integrity', /data-action="\/integrity\/verify"/, 'auditor'],
     ['/subscriptions', /data-may-apply="yes"/, 'operator'],
   ] as const)('%s has no button that the visitor may not press', async (address, button, other) => {
     await seedSource(test.db, namesOf(`again-${address.replaceAll(/\W/g, '')}`, 'b'));

@@ -22,7 +22,8 @@ import { openBrowser, runsInBrowser } from '../../support/browser.ts';
 import type { OpenBrowser } from '../../support/browser.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import type { TestDatabase } from '../../support/database.ts';
-import { overviewForTests } from '../overview/overview-for-tests.ts';
+import { integrityForTests } from '../integrity/integrity-for-tests.ts';
+import { overviewForTests, systemForTests } from '../overview/overview-for-tests.ts';
 
 /** Kept in the repository, for README.md. */
 const FILE = path.resolve(import.meta.dirname, '../../../docs/console.png');
@@ -66,7 +67,7 @@ describe.skipIf(!runsInBrowser())(
       const page = await browser.context.newPage();
       await page.goto(admin.url);
       await page.locator('#arrivals-chart canvas').waitFor();
-      await page.getByText('Running normally.').waitFor();
+      await page.getByText('Nothing needs attention.').waitFor();
       expect(await page.getByRole('link', { name: 'hour', exact: true }).getAttribute('aria-current')).toBe(
         'true',
       );
@@ -112,12 +113,14 @@ async function seed(db: Db): Promise<void> {
 function areasOf(db: Db) {
   const settled = { waiting: 0, active: 1, delayed: 0, failed: 0, oldestWaitingSeconds: undefined };
   return [
-    overviewForTests(db, { queue: async () => settled }),
+    overviewForTests(db),
+    systemForTests(db, { queue: async () => settled }),
     eventsArea({ db, isFiltered: () => false }),
     peopleArea({ db }),
     liveArea({ db }),
     deliveriesArea({ db }),
     coverageArea({ db }),
+    integrityForTests(db),
     quarantineArea({ db, replay: async () => [] }),
     destinationsArea({ db, ...sendingOf(db, () => []) }),
     subscriptionsArea({ db, sources: [], missing: [] }),

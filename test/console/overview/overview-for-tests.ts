@@ -1,18 +1,28 @@
 import type { Area } from '../../../src/console/area.ts';
 import { overviewArea } from '../../../src/console/overview/overview-area.ts';
 import type { OverviewOptions } from '../../../src/console/overview/read-overview.ts';
+import { systemArea, type SystemOptions } from '../../../src/console/system/system-area.ts';
 import type { Db } from '../../../src/store/database.ts';
 
 /** The overview of a process that is well, but for what is said otherwise. */
 export function overviewForTests(db: Db, options: Partial<OverviewOptions> = {}): Area {
   return overviewArea({
     db,
-    readiness: async () => ({ status: 'ok', checks: [{ name: 'queue', state: 'ok', why: '' }] }),
-    queue: async () => ({ waiting: 7, active: 2, delayed: 1, failed: 0, oldestWaitingSeconds: 90 }),
+    readiness: async () => ({ checks: [{ name: 'queue', state: 'ok', why: '' }] }),
     silences: async () => [],
-    freeDisk: async () => 5_000_000_000,
+    destinations: () => [],
     firstDelivery:
       'curl -H "Authorization: Bearer $(cat data/webhook-secret)" http://localhost:8080/ingest/default',
+    ...options,
+  });
+}
+
+/** The page System of a process that is well, but for what is said otherwise. */
+export function systemForTests(db: Db, options: Partial<SystemOptions> = {}): Area {
+  return systemArea({
+    db,
+    queue: async () => ({ waiting: 7, active: 2, delayed: 1, failed: 0, oldestWaitingSeconds: 90 }),
+    freeDisk: async () => 5_000_000_000,
     ...options,
   });
 }

@@ -25,6 +25,8 @@ const RANGE = `since=2000-01-01&until=${UNTIL}`;
 
 const ARRIVALS = `/api/v1/arrivals?bucket_seconds=3600&since=${new Date(BASE - 86_400_000).toISOString()}&until=${UNTIL}`;
 
+const ACTIVITY = `/api/v1/activity?since=${new Date(BASE - 86_400_000).toISOString()}&until=${UNTIL}`;
+
 const COVERED = `since=${new Date(BASE - 86_400_000).toISOString()}&until=${UNTIL}`;
 
 const filters = (path: string, { source, user, mac, ap, mark }: Known): readonly Question[] =>
@@ -53,7 +55,12 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   'get /api/v1/arrivals': {
     one: ({ source }) => [{ path: `${ARRIVALS}&source=${source}` }],
   },
+  'get /api/v1/activity': {
+    all: [ACTIVITY],
+    one: ({ source }) => [{ path: `${ACTIVITY}&source=${source}` }],
+  },
   'get /api/v1/silences': { all: ['/api/v1/silences'] },
+  'get /api/v1/system': { whole: [{ path: '/api/v1/system' }] },
   'get /api/v1/processes': { whole: [{ path: '/api/v1/processes' }] },
   'get /api/v1/conservation': { all: ['/api/v1/conservation', `/api/v1/conservation?${RANGE}`] },
   'get /api/v1/events': {
@@ -102,6 +109,9 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
     all: [`/api/v1/coverage/quarters?${COVERED}`],
     one: ({ source }) => [{ path: `/api/v1/coverage/quarters?${COVERED}&source=${source}` }],
   },
+  'get /api/v1/integrity': { whole: [{ path: '/api/v1/integrity?month=2026-01' }] },
+  'get /api/v1/integrity/verification': { whole: [{ path: '/api/v1/integrity/verification' }] },
+  'post /api/v1/integrity/verify': { whole: [change('/api/v1/integrity/verify')] },
   'get /api/v1/quarantine': {
     all: ['/api/v1/quarantine?state=all'],
     one: ({ source, mark }) => [
@@ -185,6 +195,7 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   '/coverage': { after: ({ source }) => [{ path: '/coverage' }, { path: `/coverage?source=${source}` }] },
   // It says when it was made: no two answers are the same (test/commands/certificate.test.ts).
   '/certificate': {},
+  '/integrity': { whole: [{ path: '/integrity?month=2026-01' }] },
   '/quarantine': {
     all: ['/quarantine?state=all'],
     one: ({ source, mark }) => [
@@ -205,6 +216,7 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   '/subscriptions': { all: ['/subscriptions'] },
   '/operator-log': { whole: [{ path: '/operator-log' }] },
   '/sources': { all: ['/sources'] },
+  '/system': { whole: [{ path: '/system' }] },
   '/settings': { whole: [{ path: '/settings' }] },
   '/metrics': { whole: [{ path: '/metrics' }] },
 };

@@ -29,7 +29,8 @@ import { fileDestination, storeDeliveries, unreadableDelivery } from '../../supp
 import { deliverAndCount } from '../../support/arrivals.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';
 import { SECRETS_KEY, settingsForTests, sourcesForTests } from '../../support/sources.ts';
-import { overviewForTests } from '../overview/overview-for-tests.ts';
+import { integrityForTests } from '../integrity/integrity-for-tests.ts';
+import { overviewForTests, systemForTests } from '../overview/overview-for-tests.ts';
 
 const logger = pino({ level: 'silent' });
 const never = new AbortController().signal;
@@ -174,7 +175,6 @@ export function areasOf(db: Db, directory: string, sources: readonly Names[]): A
     overviewForTests(db, {
       silences: async () => sources.map(silence),
       readiness: async () => ({
-        status: sources.length > 1 ? 'degraded' : 'ok',
         checks: [
           { name: 'queue', state: 'ok', why: '' },
           { name: 'forwarding', state: 'behind', why: WHOLE },
@@ -188,11 +188,13 @@ export function areasOf(db: Db, directory: string, sources: readonly Names[]): A
     liveArea({ db, hub: createEventHub(db, { intervalMs: 50 }) }),
     deliveriesArea({ db }),
     coverageArea({ db }),
+    integrityForTests(db),
     certificateArea({ db }),
     quarantineArea({ db, replay: replayerOf(db, { maxBodyBytes: 1024 * 1024 }, logger) }),
     destinationsArea({ db, ...sendingOf(db, () => [fileDestination(DESTINATION, directory)]) }),
     subscriptionsArea({ db, sources: sources.map(subscriptionsOf), missing: [] }),
     operatorLogArea({ db }),
+    systemForTests(db),
     sourcesForTests(db, { SECRETS_KEY, WEBHOOK_SECRET: `${WHOLE}-0123456789` }),
     settingsForTests(db, { sources: [WHOLE, ...sources.map(({ source }) => source)] }),
   ];

@@ -1,12 +1,11 @@
-import { FAMILIES } from '../../domain.ts';
 import type { ProcessFigures, ReportedProcess } from '../../store/processes.ts';
-import type { PartitionSize, StorageSize } from '../../store/storage-size.ts';
-import type { Overview, ProcessLine, Storage } from './overview-schemas.ts';
+import type { StorageSize } from '../../store/storage-size.ts';
+import type { ProcessLine, Storage, System } from './system-schemas.ts';
 
 type Rate = { readonly p50Ms: number; readonly p99Ms: number };
 
 /** The answers of all ingest processes in the last minute; null if there is none. */
-export function sumAnswers(processes: readonly ReportedProcess[]): Overview['answers'] {
+export function sumAnswers(processes: readonly ReportedProcess[]): System['answers'] {
   const answers = figuresOf(processes, ({ answers }) => answers);
   if (answers.length === 0) return null;
   return {
@@ -18,7 +17,7 @@ export function sumAnswers(processes: readonly ReportedProcess[]): Overview['ans
 }
 
 /** The transactions of all worker processes in the last minute; null if there is none. */
-export function sumStoring(processes: readonly ReportedProcess[]): Overview['storing'] {
+export function sumStoring(processes: readonly ReportedProcess[]): System['storing'] {
   const storing = figuresOf(processes, ({ storing }) => storing);
   if (storing.length === 0) return null;
   return {
@@ -29,7 +28,7 @@ export function sumStoring(processes: readonly ReportedProcess[]): Overview['sto
 }
 
 /** The spools of all running processes; null if there is none. A process that stopped may have left one: see its row. */
-export function sumSpools(processes: readonly ReportedProcess[]): Overview['spool'] {
+export function sumSpools(processes: readonly ReportedProcess[]): System['spool'] {
   const spools = figuresOf(processes, ({ spool }) => spool);
   if (spools.length === 0) return null;
   return {
@@ -80,32 +79,9 @@ function percentiles<T extends Rate>(rates: readonly T[], weightOf: (rate: T) =>
 
 const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
 
-/** The size of the database by family and by partition for the API. */
-export function sumStorage({ databaseBytes, defaultRows, partitions }: StorageSize): Storage {
-  return {
-    database_bytes: databaseBytes,
-    default_rows: defaultRows,
-    families: FAMILIES.map((family) => sumFamily(family, partitions)),
-    partitions: partitions.map(({ family, partition, month, rows, bytes }) => ({
-      family,
-      partition,
-      month,
-      rows,
-      bytes,
-    })),
-  };
-}
-
-function sumFamily(family: string, partitions: readonly PartitionSize[]): Storage['families'][number] {
-  const own = partitions.filter((partition) => partition.family === family);
-  const used = own.filter(({ isUsed }) => isUsed);
-  const months = used.flatMap(({ month }) => month ?? []);
-  const known = used.flatMap(({ rows }) => rows ?? []);
-  return {
-    family,
-    rows: known.length === 0 && used.length > 0 ? null : known.reduce((sum, rows) => sum + rows, 0),
-    bytes: own.reduce((sum, { bytes }) => sum + bytes, 0),
-    oldest_month: months[0] ?? null,
-    newest_month: months.at(-1) ?? null,
-  };
-}
+/** The size of the database, and of its partitions that were ever used, for the API. */
+export const sumStorage = ({ databaseBytes, defaultRows, partitions }: StorageSize): Storage => ({
+  database_bytes: databaseBytes,
+  default_rows: defaultRows,
+  partitions: partitions.filter(({ isUsed }) => isUsed).map(({ isUsed: _isUsed, ...partition }) => partition),
+});

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { startGathering } from '../../../src/console/overview/read-overview.ts';
-import { HttpError } from '../../../src/errors.ts';
+import { startGathering } from '../../src/console/gather.ts';
+import { HttpError } from '../../src/errors.ts';
 
 test('a part that fails, and one that never answers, leave the others, and say why', async () => {
   const { read, problems } = startGathering(20);

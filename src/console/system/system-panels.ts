@@ -2,18 +2,18 @@ import { MAX_DEFAULT_COUNT } from '../../store/storage-size.ts';
 import { countOf, formatBytes, formatCount, formatDuration, formatMilliseconds } from '../../units.ts';
 import { html, type Content } from '../html/html.ts';
 import { tableOf, type Column } from '../html/table.ts';
-import { badge, factsOf, timeOf } from '../html/values.ts';
-import type { Overview, ProcessLine, Storage } from './overview-schemas.ts';
-import { partOf, sinceOf } from './part.ts';
+import { badge, factsOf, sinceOf, timeOf } from '../html/values.ts';
+import { partOf } from '../gather.ts';
+import type { ProcessLine, Storage, System } from './system-schemas.ts';
 
 /** The rate and latency of answers to deliveries. */
-export function answersPanel(overview: Overview): Content {
+export function answersPanel(system: System): Content {
   return html`
     <h2>Ingest</h2>
     ${partOf(
-      overview,
+      system.problems,
       'processes',
-      overview.answers,
+      system.answers,
       (answers) => html`
         <p class="figure">${rateOf(answers.per_second)}<span class="unit"> deliveries/s</span></p>
         ${factsOf([
@@ -28,13 +28,13 @@ export function answersPanel(overview: Overview): Content {
 }
 
 /** The jobs in the queue, and the deliveries in the spool. */
-export function queuePanel(overview: Overview): Content {
+export function queuePanel(system: System): Content {
   return html`
     <h2>Queue and spool</h2>
     ${partOf(
-      overview,
+      system.problems,
       'queue',
-      overview.queue,
+      system.queue,
       (queue) => html`
         <p class="figure">${formatCount(queue.waiting)}<span class="unit"> jobs waiting</span></p>
         ${factsOf([
@@ -50,9 +50,9 @@ export function queuePanel(overview: Overview): Content {
       `,
     )}
     ${partOf(
-      overview,
+      system.problems,
       'processes',
-      overview.spool,
+      system.spool,
       ({ bytes, segments, oldest_seconds: oldest }) =>
         factsOf([
           [
@@ -68,13 +68,13 @@ export function queuePanel(overview: Overview): Content {
 }
 
 /** The rate and latency of storing events. */
-export function storingPanel(overview: Overview): Content {
+export function storingPanel(system: System): Content {
   return html`
     <h2>Storing</h2>
     ${partOf(
-      overview,
+      system.problems,
       'processes',
-      overview.storing,
+      system.storing,
       (storing) => html`
         <p class="figure">${rateOf(storing.events_per_second)}<span class="unit"> events/s</span></p>
         ${factsOf([
@@ -88,7 +88,7 @@ export function storingPanel(overview: Overview): Content {
 }
 
 /** The processes of the last day. */
-export function processesPanel(overview: Overview): Content {
+export function processesPanel(system: System): Content {
   const columns: Column<ProcessLine>[] = [
     {
       heading: 'Process',
@@ -112,11 +112,11 @@ export function processesPanel(overview: Overview): Content {
       cell: (line) => known(line.event_loop_delay_p99_ms, formatMilliseconds),
     },
     { heading: 'Started (UTC)', cell: (line) => timeOf(line.started_at) },
-    { heading: 'Last report (UTC)', cell: (line) => sinceOf(overview, line.seen_at) },
+    { heading: 'Last report (UTC)', cell: (line) => sinceOf(system.at, line.seen_at) },
   ];
   return html`
     <h2>Processes</h2>
-    ${partOf(overview, 'processes', overview.processes, (processes) =>
+    ${partOf(system.problems, 'processes', system.processes, (processes) =>
       processes.length === 0
         ? html`<p class="dim">No process has reported in the last day.</p>`
         : tableOf('Processes of the last day', columns, processes),
@@ -132,51 +132,35 @@ const rateOf = (perSecond: number) => formatCount(Number(perSecond.toPrecision(p
 const latencyOf = ({ p50_ms: p50, p99_ms: p99 }: { readonly p50_ms: number; readonly p99_ms: number }) =>
   `p50 ${formatMilliseconds(p50)}, p99 ${formatMilliseconds(p99)}`;
 
-/** The size of the database by family and month, and the free disk space. */
-export function storagePanel(overview: Overview): Content {
+/** The size of the database and its partitions, and the free disk space. */
+export function storagePanel(system: System): Content {
   return html`
     <h2>Database and disk</h2>
-    ${partOf(overview, 'disk', overview.free_disk_bytes, (free) =>
+    ${partOf(system.problems, 'disk', system.free_disk_bytes, (free) =>
       factsOf([['free disk space', formatBytes(free)]]),
     )}
-    ${partOf(overview, 'storage', overview.storage, describeStorage)}
+    ${partOf(system.problems, 'storage', system.storage, describeStorage)}
   `;
 }
 
 function describeStorage(storage: Storage): Content {
-  const { database_bytes: bytes, default_rows: outside, families, partitions } = storage;
+  const { database_bytes: bytes, default_rows: outside, partitions } = storage;
   return html`
     ${factsOf([
       ['database', formatBytes(bytes)],
       ['default partition', outside === 0 ? 'empty' : outsideOf(outside)],
     ])}
     ${tableOf(
-      'Event tables by family',
+      'Partitions',
       [
         { heading: 'Family', cell: ({ family }) => family },
+        { heading: 'Month', cell: ({ month }) => month ?? 'default' },
+        { heading: 'Partition', cell: ({ partition }) => partition },
         { heading: 'Rows (estimate)', kind: 'number', cell: ({ rows }) => rowsOf(rows) },
         { heading: 'Size', kind: 'number', cell: (line) => formatBytes(line.bytes) },
-        { heading: 'Oldest month', cell: (line) => line.oldest_month ?? 'none' },
-        { heading: 'Newest month', cell: (line) => line.newest_month ?? 'none' },
       ],
-      families,
+      partitions,
     )}
-    <details>
-      <summary>${countOf(partitions.length, 'partition')}</summary>
-      ${tableOf(
-        'Partitions',
-        [
-          { heading: 'Partition', cell: ({ partition }) => partition },
-          {
-            heading: 'Rows (estimate)',
-            kind: 'number',
-            cell: ({ rows }) => rowsOf(rows),
-          },
-          { heading: 'Size', kind: 'number', cell: (line) => formatBytes(line.bytes) },
-        ],
-        partitions,
-      )}
-    </details>
   `;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sumAnswers, sumSpools, sumStoring } from '../../../src/console/overview/sum-figures.ts';
+import { sumAnswers, sumSpools, sumStoring } from '../../../src/console/system/sum-figures.ts';
 import type { ProcessFigures, ReportedProcess } from '../../../src/store/processes.ts';
 
 const IDLE: ProcessFigures = {

@@ -1,0 +1,32 @@
+// Follows the verification that runs: shows its progress, and reloads the page when it has ended.
+
+import { request } from './api.js';
+import { notify } from './page.js';
+
+const INTERVAL_MS = 1_000;
+
+const numbers = new Intl.NumberFormat('en');
+const place = document.querySelector('[data-running]');
+if (place !== null) void follow(place);
+
+/** @param {Element} place */
+async function follow(place) {
+  try {
+    const { verification } = await request('/integrity/verification');
+    if (verification?.state !== 'running') {
+      location.reload();
+      return;
+    }
+    const { leaves, leaves_done: done } = verification;
+    const progress = place.querySelector('progress');
+    const status = place.querySelector('[role="status"]');
+    if (progress !== null) progress.value = done;
+    if (status !== null) {
+      status.textContent = `${numbers.format(done)} of ${numbers.format(leaves)} leaves verified`;
+    }
+  } catch (error) {
+    notify(error instanceof Error ? error.message : String(error), 'bad');
+    return;
+  }
+  setTimeout(() => void follow(place), INTERVAL_MS);
+}

@@ -1,0 +1,274 @@
+import type { Status } from '../../status.ts';
+import { countOf, formatCount } from '../../units.ts';
+import { addressOf, destinationAddress, eventAddress } from '../addresses.ts';
+import { html, type Content } from '../html/html.ts';
+import { tableOf, type Column } from '../html/table.ts';
+import { badge, factsOf, factsPanel, timeOf } from '../html/values.ts';
+import type { Day, Finding, Integrity, VerificationRun } from './integrity-schemas.ts';
+
+interface Shown {
+  readonly integrity: Integrity;
+  readonly status: Status;
+  /** Such as 2026-03. */
+  readonly month: string;
+  readonly run: VerificationRun | undefined;
+  readonly mayVerify: boolean;
+}
+
+/** The page Integrity: its status, the calendar, what differs, the verification, the checkpoint and who keeps it. */
+export function integrityContent({ integrity, status, month, run, mayVerify }: Shown): Content {
+  return html`
+    <p>
+      ${badge(status.level, status.word)}${' '}
+      ${status.what}${status.since !== null && html` (since ${timeOf(status.since)} UTC)`}.
+      ${status.remedy !== null && ` ${status.remedy}`}
+    </p>
+    <section class="panel" aria-label="Calendar">
+      <div class="row apart">
+        <h2>${month}</h2>
+        <form class="row" action="/integrity" aria-label="Month">
+          <label>Month <input type="month" name="month" value=${month} required /></label>
+          <button class="quiet">Show</button>
+          <a class="button quiet" href=${addressOf('/certificate', { month })}>Certificate</a>
+        </form>
+      </div>
+      ${calendarOf(integrity.days, month)}
+    </section>
+    ${
+      integrity.differences.length > 0 &&
+      html`<section class="panel">
+        <h2>Altered and missing</h2>
+        ${findingsOf(integrity.differences)}
+      </section>`
+    }
+    <section class="panel" id="verification">
+      <h2>Verify now</h2>
+      ${mayVerify && run?.state !== 'running' && verifyForm} ${run && runOf(run)}
+    </section>
+    <div class="panels broad">
+      ${verifiedPanel(integrity)} ${checkpointPanel(integrity)} ${anchorsPanel(integrity)}
+    </div>
+  `;
+}
+
+const LEVELS = {
+  missing: 'bad',
+  altered: 'bad',
+  'not sealed yet': 'warn',
+  'not compared yet': 'plain',
+  expired: 'warn',
+  erased: 'warn',
+  intact: 'good',
+} as const satisfies Record<NonNullable<Day['word']>, string>;
+
+const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
+
+/** A month as weeks from Monday on. Each day has its state as a word and leads to its deliveries. */
+function calendarOf(days: readonly Day[], month: string): Content {
+  if (days.length === 0) return html`<p class="empty">This month has not begun.</p>`;
+  const before = (new Date(`${month}-01T00:00:00Z`).getUTCDay() + 6) % 7;
+  return html`
+    <p class="dim">
+      Days in UTC, by time of arrival. A day has the worst state of its events. Expired: retention dropped the
+      month. Erased: deleted lawfully.
+    </p>
+    <div class="calendar">
+      ${WEEKDAYS.map((name) => html`<span class="dim" aria-hidden="true">${name}</span>`)}
+      ${Array.from({ length: before }, () => html`<span></span>`)} ${days.map(dayOf)}
+    </div>
+  `;
+}
+
+function dayOf({ day, events, word, count }: Day): Content {
+  if (word === null)
+    return html`<span class="day"><b>${Number(day.slice(8))}</b> <span class="dim">no events</span></span>`;
+  const until = new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10);
+  const text = word === 'intact' ? word : `${word} ${formatCount(count ?? 0)}`;
+  return html`
+    <a class="day" href=${addressOf('/deliveries', { since: day, until })}>
+      <b>${Number(day.slice(8))}</b> ${badge(LEVELS[word], text)}
+      <span class="dim">${countOf(events, 'event')}</span>
+    </a>
+  `;
+}
+
+const FINDING_COLUMNS: readonly Column<Finding>[] = [
+  { heading: 'State', cell: ({ state }) => badge('bad', state.toLowerCase()) },
+  {
+    heading: 'Row',
+    cell: ({ subject, event_id: id, occurred_at: at, key }) =>
+      id === null || at === null
+        ? `${subject} ${key ?? ''}`
+        : html`<a href=${eventAddress({ eventId: id, occurredAt: at.toISOString() })}>${subject} ${id}</a>`,
+  },
+  { heading: 'Source', cell: ({ source }) => source },
+  { heading: 'Type', cell: ({ message_type: type }) => type },
+  { heading: 'Details', kind: 'wrap', cell: ({ detail }) => detail },
+];
+
+const findingsOf = (findings: readonly Finding[]) =>
+  tableOf('Rows that differ from the seal', FINDING_COLUMNS, findings);
+
+const verifyForm = html`
+  <p>
+    Compare everything at once, as <code>xiq-sink verify</code> does: rows with leaves, leaves with the tree,
+    the tree with its checkpoints. A range limits the events and deliveries.
+  </p>
+  <form class="row" data-action="/integrity/verify" data-done="The verification has begun.">
+    <label>Received since (UTC) <input name="since" placeholder="7d, 2026-01-31" autocomplete="off" /></label>
+    <label>Until (UTC) <input name="until" placeholder="now" autocomplete="off" /></label>
+    <label>Source <input name="source" placeholder="all" autocomplete="off" /></label>
+    <button>Verify now</button>
+  </form>
+`;
+
+/** The verification that runs, which browser/integrity.js follows, or the last one. */
+function runOf(run: VerificationRun): Content {
+  const { state, leaves, leaves_done: done, operator, result, error, findings } = run;
+  const range = [run.since && `since ${iso(run.since)}`, run.until && `until ${iso(run.until)}`, run.source]
+    .filter((part) => part !== null && part !== '')
+    .join(', ');
+  return html`
+    <p class="dim">
+      Started by ${operator} at ${timeOf(run.started_at)} UTC${range !== '' && ` (${range})`} in this process,
+      which forgets it when it ends. The operator log keeps the result.
+    </p>
+    ${
+      state === 'running' &&
+      html`
+        <p data-running>
+          <progress max=${Math.max(1, leaves)} value=${done} aria-label="Verified leaves"></progress>
+          <span role="status">${formatCount(done)} of ${countOf(leaves, 'leaf', 'leaves')} verified</span>
+        </p>
+      `
+    }
+    ${error !== null && html`<p class="note bad">It failed: ${error}</p>`}
+    ${
+      result &&
+      html`
+        <p>
+          ${
+            result.altered + result.missing + result.inserted === 0
+              ? badge('good', 'as it was stored')
+              : badge('bad', 'differs')
+          }
+          ${' '}${resultOf(result)}
+        </p>
+      `
+    }
+    ${findings.length > 0 && findingsOf(findings)}
+  `;
+}
+
+function resultOf(result: NonNullable<VerificationRun['result']>): string {
+  const counts = [
+    [result.intact, 'intact'],
+    [result.altered, 'altered'],
+    [result.missing, 'missing'],
+    [result.inserted, 'inserted'],
+    [result.expired, 'expired'],
+    [result.erased, 'erased'],
+    [result.not_sealed_yet, 'not sealed yet'],
+  ] as const;
+  const found = counts.map(([count, word]) => `${formatCount(count)} ${word}`).join(', ');
+  return `${found}. The tree agrees with ${countOf(result.checkpoints, 'checkpoint')}.`;
+}
+
+const iso = (time: Date) => time.toISOString().slice(0, 19).replace('T', ' ');
+
+/** What the service finds by itself. */
+function verifiedPanel({ verified, checkpoint, not_sealed_yet: waiting }: Integrity): Content {
+  const { leaves, since } = verified;
+  const size = Math.max(leaves, checkpoint?.size ?? 0);
+  return factsPanel(
+    'Verified all the time',
+    [
+      ['Compared since', since === null ? undefined : timeOf(since)],
+      [
+        'Round',
+        html`
+          <progress max=${Math.max(1, size)} value=${leaves} aria-label="Compared leaves"></progress>
+          ${formatCount(leaves)} of ${countOf(size, 'leaf', 'leaves')}
+        `,
+      ],
+      ['Altered', formatCount(verified.altered)],
+      ['Missing', formatCount(verified.missing)],
+      ['Not sealed yet', countOf(waiting, 'event')],
+    ],
+    html`<p class="dim">
+      The service compares 8,192 rows with their leaves every 5 s, and then begins again.
+    </p>`,
+  );
+}
+
+function checkpointPanel({ checkpoint }: Integrity): Content {
+  if (checkpoint === null) return factsPanel('Latest checkpoint', [['Checkpoint', 'none yet']]);
+  return factsPanel(
+    'Latest checkpoint',
+    [
+      ['Sealed up to (UTC)', timeOf(checkpoint.made_at)],
+      ['Leaves', formatCount(checkpoint.size)],
+      ['Public key', html`<code class="wrap">${checkpoint.public_key}</code>`],
+    ],
+    html`<pre class="wrap">${checkpoint.note}</pre>`,
+  );
+}
+
+/** The places that keep checkpoints, and the destinations that have that of the last hour. */
+function anchorsPanel({ anchors, held_by: held }: Integrity): Content {
+  return html`
+    <section class="panel wide">
+      <h2>Kept elsewhere</h2>
+      ${
+        anchors.length === 0
+          ? html`<p class="dim">
+              Nothing outside of the database keeps checkpoints. Set <code>ANCHOR_FILE</code>,${' '}
+              <code>ANCHOR_URL</code>, <code>TIMESTAMP_URL</code> or <code>WITNESSES</code>, or forward
+              events.
+            </p>`
+          : tableOf(
+              'Places that keep checkpoints',
+              [
+                { heading: 'Place', cell: ({ name }) => name },
+                {
+                  heading: 'State',
+                  cell: ({ error, anchored_at: at }) =>
+                    error !== null
+                      ? badge('warn', 'failing')
+                      : at === null
+                        ? badge('plain', 'none yet')
+                        : badge('good', 'kept'),
+                },
+                { heading: 'Leaves', kind: 'number', cell: ({ size }) => formatCount(size) },
+                {
+                  heading: 'Last (UTC)',
+                  cell: ({ anchored_at: at }) => (at === null ? 'never' : timeOf(at)),
+                },
+                { heading: 'Last error', kind: 'wrap', cell: ({ error }) => error },
+              ],
+              anchors,
+            )
+      }
+      ${
+        held &&
+        factsOf([
+          [
+            'Checkpoint event',
+            html`<a href=${eventAddress({ eventId: held.event_id, occurredAt: held.occurred_at })}
+              >${timeOf(held.occurred_at)}</a
+            >`,
+          ],
+          [
+            'Destinations',
+            held.destinations.map(
+              ({ name, holds }) => html`
+                <a href=${destinationAddress(name)}>${name}</a>${' '}
+                ${holds ? badge('good', 'has it') : badge('warn', 'waiting')}${' '}
+              `,
+            ),
+          ],
+        ])
+      }
+    </section>
+  `;
+}

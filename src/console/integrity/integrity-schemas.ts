@@ -1,0 +1,95 @@
+import { z } from 'zod';
+import { isoTime } from '../api/moment.ts';
+
+const number = z.number();
+const text = z.string();
+
+const finding = z
+  .object({
+    state: z.enum(['ALTERED', 'MISSING', 'INSERTED', 'EXPIRED', 'ERASED']),
+    subject: text,
+    detail: text,
+    event_id: text.nullable(),
+    occurred_at: isoTime.nullable(),
+    source: text.nullable(),
+    message_type: text.nullable(),
+    key: text.nullable().describe('id of a row that is no event'),
+  })
+  .meta({ id: 'Finding', description: 'A row, or what else differs from the seal' });
+
+/** A verification that this process runs, or the last one that it ran. */
+export const verificationSchema = z
+  .object({
+    state: z.enum(['running', 'done', 'failed']),
+    operator: text,
+    since: isoTime.nullable(),
+    until: isoTime.nullable(),
+    source: text.nullable(),
+    started_at: isoTime,
+    ended_at: isoTime.nullable(),
+    leaves: number.describe('leaves of the tree, all of which are compared with it'),
+    leaves_done: number,
+    findings: z.array(finding).describe('what is altered, missing or inserted; at most 100'),
+    result: z
+      .object({
+        intact: number,
+        expired: number,
+        erased: number,
+        altered: number,
+        missing: number,
+        inserted: number,
+        not_sealed_yet: number,
+        checkpoints: number,
+      })
+      .nullable(),
+    error: text.nullable(),
+  })
+  .meta({ id: 'VerificationRun' });
+
+const DAY_WORDS = [
+  'missing',
+  'altered',
+  'not sealed yet',
+  'not compared yet',
+  'expired',
+  'erased',
+  'intact',
+] as const;
+
+const day = z.object({
+  day: z.iso.date(),
+  events: number.describe('events that were received on this day and are in the log'),
+  word: z.enum(DAY_WORDS).nullable().describe('null: no events'),
+  count: number.nullable().describe('how many events the word is about'),
+  compared_since: isoTime.nullable(),
+});
+
+/** The seal, who keeps its checkpoints, and how the rows of each day of a month compare with it. */
+export const integritySchema = z
+  .object({
+    checkpoint: z
+      .object({ made_at: isoTime, size: number, public_key: text, note: text })
+      .nullable()
+      .describe('the latest; null: there is none'),
+    not_sealed_yet: number,
+    verified: z.object({ leaves: number, altered: number, missing: number, since: isoTime.nullable() }),
+    anchors: z.array(
+      z.object({ name: text, size: number, anchored_at: isoTime.nullable(), error: text.nullable() }),
+    ),
+    held_by: z
+      .object({
+        event_id: text,
+        occurred_at: text,
+        destinations: z.array(z.object({ name: text, holds: z.boolean() })),
+      })
+      .nullable()
+      .describe('the checkpoint of the last hour, as it is forwarded; null: there is none'),
+    days: z.array(day),
+    differences: z.array(finding).describe('what is altered or missing now; at most 100'),
+  })
+  .meta({ id: 'Integrity' });
+
+export type VerificationRun = z.input<typeof verificationSchema>;
+export type Finding = z.input<typeof finding>;
+export type Integrity = z.input<typeof integritySchema>;
+export type Day = z.input<typeof day>;

@@ -1,0 +1,135 @@
+import { parseSearch } from '../../search-query.ts';
+import type { MonthRange } from '../../parse-time.ts';
+import type { Db } from '../../store/database.ts';
+import { OWN_TYPES } from '../../domain.ts';
+import { readArrivals, type Arrival } from '../../store/read-arrivals.ts';
+import { positionSince } from '../../store/read-log.ts';
+import { readDroppedMonths, type DroppedMonth } from '../../store/read-seals.ts';
+import { forwardingOf } from '../../store/rejected-events.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
+import { chunksWithDifferences, readSealedRanges, type SealedRange } from '../../store/sealed-days.ts';
+import { searchEvents } from '../../store/search-events.ts';
+import { ownTypeOf } from '../../store/stored-event.ts';
+import { readSealFacts } from '../../store/verifications.ts';
+import type { Day, Finding, Integrity } from './integrity-schemas.ts';
+
+/** What differs in a chunk of leaves; an event has its position in the log. */
+export type FindDifferences = (
+  chunk: number,
+) => Promise<readonly (Finding & { readonly position: number | null })[]>;
+
+const DAY_MS = 86_400_000;
+
+/** Chunks that are compared again to name the rows; a person looks at more of them with `verify`. */
+const CHUNKS = 10;
+const FINDINGS = 100;
+
+/** Reads the seal, and the days of a month. */
+export async function readIntegrity(db: Db, month: MonthRange, find: FindDifferences): Promise<Integrity> {
+  const { checkpoint, waiting, verified, anchors } = await readSealFacts(db);
+  const differences: Awaited<ReturnType<FindDifferences>>[number][] = [];
+  for (const chunk of await chunksWithDifferences(db, CHUNKS)) differences.push(...(await find(chunk)));
+  return {
+    checkpoint:
+      checkpoint === undefined
+        ? null
+        : {
+            made_at: checkpoint.madeAt,
+            size: checkpoint.size,
+            public_key: checkpoint.publicKey,
+            note: checkpoint.note,
+          },
+    not_sealed_yet: waiting,
+    verified: { ...verified, since: verified.since ?? null },
+    anchors: anchors.map(({ anchor, size, anchoredAt, error }) => ({
+      name: anchor,
+      size,
+      anchored_at: anchoredAt,
+      error,
+    })),
+    held_by: await readHolders(db),
+    days: await readDays(db, month, differences),
+    differences: differences.slice(0, FINDINGS),
+  };
+}
+
+/** Which destinations have the latest checkpoint that was stored as an event. */
+async function readHolders(db: Db): Promise<Integrity['held_by']> {
+  const { terms } = parseSearch('type:OTHER origin:xiq-sink');
+  const own = await searchEvents(db, ALL_SOURCES, { terms }, { limit: 100 });
+  const event = own.find((one) => ownTypeOf(one) === OWN_TYPES.checkpoint);
+  if (event === undefined) return null;
+  const destinations = (await forwardingOf(db, event)).map(({ destination, hasPassed, rejectedAt }) => ({
+    name: destination,
+    holds: hasPassed && rejectedAt === null,
+  }));
+  return { event_id: event.eventId, occurred_at: event.occurredAt, destinations };
+}
+
+/** The days of a month, up to today. */
+async function readDays(
+  db: Db,
+  { since, until }: MonthRange,
+  differences: readonly { readonly state: string; readonly position: number | null }[],
+): Promise<Day[]> {
+  const last = Math.min(until.getTime(), Date.now());
+  const starts: Date[] = [];
+  for (let at = since.getTime(); at < last; at += DAY_MS) starts.push(new Date(at));
+  if (starts.length === 0) return [];
+  const bounds: number[] = [];
+  for (const at of [...starts, new Date(since.getTime() + starts.length * DAY_MS)])
+    bounds.push(await positionSince(db, at));
+  const ranges = await readSealedRanges(
+    db,
+    starts.map((_, index) => ({ from: bounds[index] ?? 0, to: bounds[index + 1] ?? 0 })),
+  );
+  const dropped = await readDroppedMonths(db);
+  const arrived = await readArrivals(db, ALL_SOURCES, { since, until, bucketSeconds: DAY_MS / 1000 });
+  return ranges.map((range, index) => {
+    const start = starts[index] ?? since;
+    const ofDay = differences.filter(
+      ({ position }) => position !== null && position >= range.from && position < range.to,
+    );
+    const count = (state: string) => ofDay.filter((one) => one.state === state).length;
+    return describeDay(start, range, {
+      expired: expiredOn(start, arrived, dropped),
+      altered: count('ALTERED'),
+      missing: count('MISSING'),
+    });
+  });
+}
+
+/** Events of a day whose month retention has dropped, by the counts of arrivals. */
+function expiredOn(day: Date, arrived: readonly Arrival[], dropped: readonly DroppedMonth[]): number {
+  return arrived
+    .filter(
+      ({ bucket, messageType }) =>
+        bucket.getTime() === day.getTime() &&
+        dropped.some((one) => one.messageType === messageType && one.from <= day && day < one.to),
+    )
+    .reduce((sum, { events }) => sum + events, 0);
+}
+
+/** The day with the worst of its states. */
+export function describeDay(
+  start: Date,
+  { from, to, sealed, erased, compared, comparedSince }: SealedRange,
+  {
+    expired,
+    altered,
+    missing,
+  }: { readonly expired: number; readonly altered: number; readonly missing: number },
+): Day {
+  const events = to - from;
+  const states = [
+    ['missing', missing],
+    ['altered', altered],
+    ['not sealed yet', events - sealed],
+    ['not compared yet', sealed - compared],
+    ['expired', expired],
+    ['erased', erased],
+    ['intact', events],
+  ] as const;
+  const [word, count] = states.find((state) => state[1] > 0) ?? [null, null];
+  return { day: start.toISOString().slice(0, 10), events, word, count, compared_since: comparedSince };
+}

@@ -1,0 +1,145 @@
+import { formatCount } from '../../units.ts';
+import { searchAddress, userAddress } from '../addresses.ts';
+import { html, type Content } from '../html/html.ts';
+import { tableOf, type Column } from '../html/table.ts';
+import { badge, sinceOf } from '../html/values.ts';
+import type { Activity, Figure, NamedFigure, Overview, Silence } from './overview-schemas.ts';
+
+type Range = Pick<Activity, 'since' | 'until'>;
+
+/** A number as a link to the search that lists exactly its events. */
+function figureOf({ since, until }: Range, { q, count }: Figure): Content {
+  if (count === 0) return html`<span class="dim">0</span>`;
+  const text = count === null ? 'search' : formatCount(count);
+  return html`<a href=${searchAddress({ q, since, until })}>${text}</a>`;
+}
+
+/** The number of events, in all and by type. */
+export const eventsPanel = (activity: Activity): Content => html`
+  <h2>Events</h2>
+  <p class="figure">${figureOf(activity, activity.events)}</p>
+  ${figureList(activity, activity.types)}
+`;
+
+const figureList = (range: Range, figures: readonly NamedFigure[]): Content =>
+  figures.length > 0 &&
+  html`
+    <ul class="plain figures">
+      ${figures.map((one) => html`<li><span>${one.name}</span> ${figureOf(range, one)}</li>`)}
+    </ul>
+  `;
+
+type Administrator = NonNullable<Activity['administrators']>[number];
+
+/** What each administrator did. */
+export function administratorsPanel(activity: Activity): Content {
+  const { administrators, keys_created: keys } = activity;
+  const number = (heading: string, of: (one: Administrator) => Figure): Column<Administrator> => ({
+    heading,
+    kind: 'number',
+    cell: (one) => figureOf(activity, of(one)),
+  });
+  return html`
+    <h2>Administrators</h2>
+    ${
+      administrators === null
+        ? html`<p class="dim">Counting takes too long. Choose a shorter range.</p>`
+        : administrators.length === 0
+          ? html`<p class="dim">No audit events in this range.</p>`
+          : tableOf(
+              'What administrators did',
+              [
+                {
+                  heading: 'Administrator',
+                  cell: ({ user }) =>
+                    html`<a href=${userAddress(user, { since: activity.since, until: activity.until })}
+                      >${user}</a
+                    >`,
+                },
+                number('Logins', ({ logins }) => logins),
+                number('Changes', ({ changes }) => changes),
+                number('Keys created', ({ keys_created: created }) => created),
+                number('Keys deleted', ({ keys_deleted: deleted }) => deleted),
+              ],
+              administrators,
+            )
+    }
+    <p>Private keys created by anyone: ${figureOf(activity, keys)}</p>
+  `;
+}
+
+/** Network logins that were rejected, by SSID and by user. */
+export function failedLoginsPanel(activity: Activity): Content {
+  const { ssids, users, ...all } = activity.failed_logins;
+  return html`
+    <h2>Failed network logins</h2>
+    <p class="figure">${figureOf(activity, all)}</p>
+    ${figureList(activity, [...ssids, ...users])}
+  `;
+}
+
+/** Alerts of the rules and of the cloud. */
+export const alertsPanel = (activity: Activity): Content => html`
+  <h2>Alerts</h2>
+  ${
+    activity.alerts.length === 0
+      ? html`<p class="dim">No alerts in this range.</p>`
+      : figureList(activity, activity.alerts)
+  }
+`;
+
+/** The unusual silences, and how many others there are. Each leads to the last events before it. */
+export function silencesPanel({ at, sources }: Overview, silences: readonly Silence[]): Content {
+  const unusual = silences.filter(({ state }) => state === 'unusual');
+  const others = silences.filter(({ state }) => state !== 'unusual');
+  const nameOf = ({ source, message_type: type }: Silence) =>
+    sources.length > 1 ? `${type} from ${source}` : type;
+  const line = (one: Silence) => html`
+    <li>
+      <span>
+        ${
+          one.last_received_at === null
+            ? nameOf(one)
+            : html`<a href=${lastEventsOf(one, one.last_received_at)}>${nameOf(one)}</a>`
+        }
+        ${' '}${badge(one.state === 'unusual' ? 'warn' : 'plain', one.state)}
+      </span>
+      <span>${sinceOf(at, one.last_received_at)}</span>
+      <span class="dim">${one.sentence}</span>
+    </li>
+  `;
+  return html`
+    <h2>Silences</h2>
+    ${
+      unusual.length === 0
+        ? html`<p>
+            ${silences.length === 0 ? 'No message type has been received yet.' : 'No silence is unusual.'}
+          </p>`
+        : html`<ul class="plain silences">
+            ${unusual.map(line)}
+          </ul>`
+    }
+    ${
+      others.length > 0 &&
+      html`<details>
+        <summary>${formatCount(others.length)} others</summary>
+        <ul class="plain silences">
+          ${others.map(line)}
+        </ul>
+      </details>`
+    }
+  `;
+}
+
+const HOUR_MS = 3_600_000;
+
+/** The events of the hour before a silence began. */
+function lastEventsOf({ source, message_type: type }: Silence, lastReceivedAt: string): string {
+  const last = Date.parse(lastReceivedAt);
+  return searchAddress({
+    q: `type:${type}`,
+    source,
+    since: new Date(last - HOUR_MS).toISOString(),
+    until: new Date(last + 1000).toISOString(),
+  });
+}

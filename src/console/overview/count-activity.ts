@@ -1,0 +1,136 @@
+import { LRUCache } from 'lru-cache';
+import { parseSearch, printSearch, type SearchKey } from '../../search-query.ts';
+import { countAdministrators, countLogins, countRuleAlerts } from '../../store/activity.ts';
+import type { AdministratorActivity, LoginCount } from '../../store/activity.ts';
+import type { Db } from '../../store/database.ts';
+import type { RangeFilter } from '../../store/event-histogram.ts';
+import { countFacet } from '../../store/facets.ts';
+import type { Scope } from '../../store/scope.ts';
+import type { Activity, Figure, NamedFigure } from './overview-schemas.ts';
+
+/** The searches behind the figures. Each figure counts what its search finds. */
+const AUDIT = 'type:AUDIT_LOG_ALL';
+const LOGINS = `${AUDIT} code:10001`;
+const KEYS_CREATED = `${AUDIT} code:40001`;
+const KEYS_DELETED = `${AUDIT} code:40003`;
+const CHANGES = `${AUDIT} -code:10001,10002,40001,40003`;
+const FAILED_LOGINS = 'type:AUTHENTICATION_LOG_ALL "Access-Reject"';
+const RULE_ALERTS = 'type:OTHER origin:xiq-sink';
+
+/** Administrators, SSIDs and users that are listed. */
+const LISTED = 10;
+const LISTED_VALUES = 3;
+
+/** The events of which sources in which time are counted. */
+export interface CountedRange {
+  readonly since: Date;
+  readonly until: Date;
+  readonly source: string | undefined;
+}
+
+/** Counts what happened in a range. */
+export type ActivityReader = (scope: Scope, range: CountedRange) => Promise<Activity>;
+
+const KEPT_MS = 60_000;
+const MAX_KEPT = 100;
+
+/** Counts are kept for a minute for those with the same scope and range: pages refresh every few seconds. */
+export function createActivityReader(db: Db): ActivityReader {
+  const kept = new LRUCache<string, Promise<Activity>>({ max: MAX_KEPT, ttl: KEPT_MS });
+  return (scope, range) => {
+    const key = JSON.stringify([scope, range]);
+    const known = kept.get(key);
+    if (known !== undefined) return known;
+    const answer = countActivity(db, scope, range);
+    kept.set(key, answer);
+    answer.catch(() => kept.delete(key));
+    return answer;
+  };
+}
+
+async function countActivity(db: Db, scope: Scope, { source, ...range }: CountedRange): Promise<Activity> {
+  const within = source === undefined ? '' : ` ${term('source', source)}`;
+  const filter = (search: string): RangeFilter => ({ ...range, terms: parseSearch(search + within).terms });
+  const figure = (search: string, count: number | null): Figure => ({ q: (search + within).trim(), count });
+  const named = (name: string, search: string, count: number): NamedFigure => ({
+    name,
+    ...figure(search, count),
+  });
+  const [types, administrators, failed, rules] = await Promise.all([
+    countFacet(db, scope, filter(''), 'type', 100),
+    countAdministrators(db, scope, filter(AUDIT), MOST_ADMINISTRATORS),
+    countLogins(db, scope, filter(FAILED_LOGINS)),
+    countRuleAlerts(db, scope, filter(RULE_ALERTS)),
+  ]);
+  const ofType = (type: string) => types.values.find(({ value }) => value === type)?.count ?? 0;
+  const top = (key: 'ssid' | 'user') =>
+    topOf(failed ?? [], key).map(([name, count]) =>
+      named(name, `${FAILED_LOGINS} ${term(key, name)}`, count),
+    );
+  return {
+    since: range.since.toISOString(),
+    until: range.until.toISOString(),
+    events: figure('', types.isComplete ? sum(types.values.map(({ count }) => count)) : null),
+    types: types.values.map(({ value, count }) => named(value, `type:${value}`, count)),
+    administrators:
+      administrators?.slice(0, LISTED).flatMap(({ user, ...one }) => {
+        if (user === null) return [];
+        const by = (search: string, count: number) => figure(`${search} ${term('user', user)}`, count);
+        return [
+          {
+            user,
+            logins: by(LOGINS, one.logins),
+            changes: by(CHANGES, one.others),
+            keys_created: by(KEYS_CREATED, one.created),
+            keys_deleted: by(KEYS_DELETED, one.deleted),
+          },
+        ];
+      }) ?? null,
+    keys_created: figure(
+      KEYS_CREATED,
+      totalOf(administrators, ({ created }) => created),
+    ),
+    failed_logins: {
+      ...figure(
+        FAILED_LOGINS,
+        totalOf(failed, ({ count }) => count),
+      ),
+      ssids: top('ssid'),
+      users: top('user'),
+    },
+    alerts: [
+      ...(rules ?? []).map(({ rule, count }) =>
+        named(`rule ${rule}`, `${RULE_ALERTS} ${term('text', `"rule": "${rule}"`)}`, count),
+      ),
+      ...(ofType('ALERT') > 0 ? [named('of the cloud', 'type:ALERT', ofType('ALERT'))] : []),
+    ],
+  };
+}
+
+/** More than an account has; all of them make the sum. */
+const MOST_ADMINISTRATORS = 10_000;
+
+const term = (key: SearchKey, text: string) =>
+  printSearch([{ key, values: [{ text, isPrefix: false }], isExcluded: false }]);
+
+const sum = (counts: readonly number[]) => counts.reduce((all, count) => all + count, 0);
+
+const totalOf = <One extends AdministratorActivity | LoginCount>(
+  ones: readonly One[] | undefined,
+  count: (one: One) => number,
+) => (ones === undefined ? null : sum(ones.map(count)));
+
+/** The most frequent values, in any case. */
+function topOf(counts: readonly LoginCount[], key: 'ssid' | 'user'): [name: string, count: number][] {
+  const sums = new Map<string, { name: string; count: number }>();
+  for (const one of counts) {
+    const name = one[key];
+    if (name === null || name === '') continue;
+    const known = sums.get(name.toLowerCase());
+    sums.set(name.toLowerCase(), { name: known?.name ?? name, count: (known?.count ?? 0) + one.count });
+  }
+  return [...sums.values()]
+    .toSorted((a, b) => b.count - a.count)
+    .slice(0, LISTED_VALUES)
+    .map(({ name, count }) => [name, count]);
+}

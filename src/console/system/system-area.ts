@@ -1,0 +1,126 @@
+import { z } from 'zod';
+import type { Db } from '../../store/database.ts';
+import { listProcesses } from '../../store/processes.ts';
+import { measureStorage } from '../../store/storage-size.ts';
+import { jsonRoute, NOTHING } from '../api/route.ts';
+import type { Area } from '../area.ts';
+import { startGathering } from '../gather.ts';
+import { html, type Content } from '../html/html.ts';
+import { processLine, sumAnswers, sumSpools, sumStorage, sumStoring } from './sum-figures.ts';
+import { answersPanel, processesPanel, queuePanel, storagePanel, storingPanel } from './system-panels.ts';
+import { processSchema, systemSchema, type System } from './system-schemas.ts';
+
+/** The jobs of the queue by state. */
+interface QueueFigures {
+  readonly waiting: number;
+  readonly active: number;
+  readonly delayed: number;
+  readonly failed: number;
+  /** The age of the oldest waiting job; undefined if none is waiting. */
+  readonly oldestWaitingSeconds: number | undefined;
+}
+
+/** What the page System needs. */
+export interface SystemOptions {
+  readonly db: Db;
+  /** Throws if the queue does not answer. */
+  readonly queue: () => Promise<QueueFigures>;
+  /** Free bytes on the disk of the data directory. */
+  readonly freeDisk: () => Promise<number>;
+}
+
+/** It concerns all sources together. */
+const WHOLE = { needs: 'view', data: 'whole' } as const;
+
+/** Processes, queue, database and disk. */
+export function systemArea(options: SystemOptions): Area {
+  return {
+    navigation: [
+      {
+        path: '/system',
+        label: 'System',
+        group: 'Administer',
+        icon: 'M2 3h12v4H2zM2 9h12v4H2zM4.5 5h.01M4.5 11h.01',
+      },
+    ],
+    routes: [
+      jsonRoute({
+        method: 'get',
+        path: '/system',
+        tag: 'system',
+        summary: 'get the figures of processes, queue, database and disk',
+        description:
+          'Also answers while parts are unavailable: they are null, and `problems` has the reasons.',
+        ...WHOLE,
+        asks: NOTHING,
+        answer: systemSchema,
+        work: () => readSystem(options),
+      }),
+      jsonRoute({
+        method: 'get',
+        path: '/processes',
+        tag: 'system',
+        summary: 'list the processes of the last day, running ones first',
+        ...WHOLE,
+        asks: NOTHING,
+        answer: z.object({ items: z.array(processSchema), next_cursor: z.null() }),
+        work: async () => ({ items: (await listProcesses(options.db)).map(processLine), next_cursor: null }),
+      }),
+    ],
+    pages: [
+      {
+        path: '/system',
+        ...WHOLE,
+        render: async () => ({
+          title: 'System',
+          modules: ['overview.js'],
+          content: layOut(await readSystem(options)),
+        }),
+      },
+    ],
+  };
+}
+
+async function readSystem({ db, ...options }: SystemOptions): Promise<System> {
+  const at = new Date().toISOString();
+  const { read, problems } = startGathering();
+  const [queue, free, processes, storage] = await Promise.all([
+    read('queue', options.queue),
+    read('disk', options.freeDisk),
+    read('processes', () => listProcesses(db)),
+    read('storage', () => measureStorage(db)),
+  ]);
+  return {
+    at,
+    answers: processes && sumAnswers(processes),
+    storing: processes && sumStoring(processes),
+    queue: queue && describeQueue(queue),
+    spool: processes && sumSpools(processes),
+    processes: processes && processes.map(processLine),
+    storage: storage && sumStorage(storage),
+    free_disk_bytes: free,
+    problems: [...problems],
+  };
+}
+
+function describeQueue({ oldestWaitingSeconds, ...counts }: QueueFigures): System['queue'] {
+  const { waiting, active, delayed, failed } = counts;
+  return { waiting, active, delayed, failed, oldest_waiting_seconds: oldestWaitingSeconds ?? null };
+}
+
+/** browser/overview.js refreshes the parts with `data-live`. */
+function layOut(system: System): Content {
+  const live = (id: string, content: Content, kind = 'panel') =>
+    html`<section id=${id} class=${kind} data-live>${content}</section>`;
+  return html`
+    <p id="freshness" class="dim" role="status">As of ${system.at.slice(11, 19)} UTC</p>
+    <div class="panels overview">
+      ${live('answers', answersPanel(system))} ${live('queue', queuePanel(system))}
+      ${live('storing', storingPanel(system))}
+    </div>
+    <div class="panels broad">
+      ${live('processes', processesPanel(system), 'panel wide')}
+      ${live('storage', storagePanel(system), 'panel wide')}
+    </div>
+  `;
+}

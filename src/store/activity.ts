@@ -1,0 +1,113 @@
+import { sql, type RawBuilder } from 'kysely';
+import type { Family } from '../domain.ts';
+import { TABLE_OF } from '../message-types.ts';
+import { allOf } from './condition.ts';
+import { withinTime, type Db } from './database.ts';
+import { familyQueries, timeConditions } from './event-filter.ts';
+import type { RangeFilter } from './event-histogram.ts';
+import type { Scope } from './scope.ts';
+
+/** Counting that takes longer is given up: a page shows the rest. */
+const TIMEOUT_MS = 2_000;
+
+/** What an administrator did, by the audit codes of logins and keys; `others` are all further audit events. */
+export interface AdministratorActivity {
+  /** Null: the events have no user. */
+  readonly user: string | null;
+  readonly logins: number;
+  readonly created: number;
+  readonly deleted: number;
+  readonly others: number;
+}
+
+/** Audit codes: login, logout, private key created, private key deleted. */
+const CODES = [10001, 10002, 40001, 40003] as const;
+
+/**
+ * Counts the matching audit events by administrator, the most active first. Spellings of a name that differ only in case
+ * count together, as in a search. Undefined if counting takes longer than two seconds.
+ */
+export function countAdministrators(
+  db: Db,
+  scope: Scope,
+  filter: RangeFilter,
+  limit: number,
+): Promise<readonly AdministratorActivity[] | undefined> {
+  const [login, logout, created, deleted] = CODES;
+  const count = (code: number) => sql`(count(*) filter (where code = ${sql.lit(code)}))::float8`;
+  return readFamily<AdministratorActivity>(
+    db,
+    scope,
+    filter,
+    'audit',
+    (events) => sql`
+      select min(user_name) as user, ${count(login)} as logins, ${count(created)} as created,
+        ${count(deleted)} as deleted,
+        (count(*) filter (where (code in (${sql.join([login, logout, created, deleted].map((code) => sql.lit(code)))})) is not true))::float8
+          as others
+      from ${events} group by lower(user_name) order by count(*) desc, 1 limit ${limit}`,
+  );
+}
+
+/** The number of events with the same network name and user. */
+export interface LoginCount {
+  readonly ssid: string | null;
+  readonly user: string | null;
+  readonly count: number;
+}
+
+/** Counts the matching log events by SSID and user, the most frequent first. Undefined after two seconds. */
+export function countLogins(
+  db: Db,
+  scope: Scope,
+  filter: RangeFilter,
+): Promise<readonly LoginCount[] | undefined> {
+  return readFamily<LoginCount>(
+    db,
+    scope,
+    filter,
+    'log',
+    (events) => sql`
+      select min(left(ssid, 64)) as ssid, min(username) as user, count(*)::float8 as count
+      from ${events} group by lower(left(ssid, 64)), lower(username) order by 3 desc`,
+  );
+}
+
+/** Counts the matching events that are alerts of rules, by rule. Undefined after two seconds. */
+export function countRuleAlerts(
+  db: Db,
+  scope: Scope,
+  filter: RangeFilter,
+): Promise<readonly { readonly rule: string; readonly count: number }[] | undefined> {
+  return readFamily(
+    db,
+    scope,
+    filter,
+    'other',
+    (events) => sql`
+      select payload ->> 'rule' as rule, count(*)::float8 as count
+      from ${events} where payload ? 'rule' group by 1 order by 2 desc, 1`,
+  );
+}
+
+/** Reads from the matching events of one family, which are passed as a subquery. */
+async function readFamily<Row>(
+  db: Db,
+  scope: Scope,
+  filter: RangeFilter,
+  family: Family,
+  read: (events: RawBuilder<unknown>) => RawBuilder<unknown>,
+): Promise<readonly Row[] | undefined> {
+  const query = familyQueries(scope, filter).find((one) => one.family === family);
+  if (query === undefined) return [];
+  const { conditions, branches } = query;
+  const rows = branches.map(
+    ({ condition }) => sql`
+      select * from ${sql.table(TABLE_OF[family])}
+      where ${allOf([...conditions, ...timeConditions(filter), condition])}`,
+  );
+  return withinTime(db, TIMEOUT_MS, async (trx) => {
+    const found = await sql<Row>`${read(sql`(${sql.join(rows, sql` union all `)}) as events`)}`.execute(trx);
+    return found.rows;
+  });
+}

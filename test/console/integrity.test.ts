@@ -1,0 +1,198 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import * as fc from 'fast-check';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { z } from 'zod';
+import { describeDay } from '../../src/console/integrity/read-integrity.ts';
+import { createSealer } from '../../src/ledger/sealer.ts';
+import { verifyNext } from '../../src/ledger/verify-in-turn.ts';
+import { keepLogKey } from '../../src/serve/log-key.ts';
+import { openDatabase, type Db } from '../../src/store/database.ts';
+import { eraseRows, findEventsById } from '../../src/store/erase.ts';
+import { readInstallation } from '../../src/store/installation.ts';
+import { startAdmin, type RunningAdmin } from '../support/admin.ts';
+import { countAll } from '../support/arrivals.ts';
+import { createTestDatabase, emptyTables, type TestDatabase } from '../support/database.ts';
+import { freely } from '../support/tamper.ts';
+import { untilSeen } from '../support/until-seen.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { STORED, storeVariedEvents } from '../store/varied-events.ts';
+import { integrityForTests } from './integrity/integrity-for-tests.ts';
+
+/** At once, everything again. */
+const NOW = { intervalSeconds: 0, restSeconds: 0 };
+
+const integrity = z.object({
+  checkpoint: z.object({ public_key: z.string(), note: z.string() }).nullable(),
+  days: z.array(
+    z.object({
+      day: z.string(),
+      events: z.number(),
+      word: z.string().nullable(),
+      count: z.number().nullable(),
+    }),
+  ),
+  differences: z.array(z.object({ state: z.string(), subject: z.string(), event_id: z.string().nullable() })),
+});
+
+const verification = z.object({
+  verification: z.object({
+    state: z.string(),
+    operator: z.string(),
+    leaves: z.number(),
+    leaves_done: z.number(),
+    findings: z.array(z.object({ state: z.string(), event_id: z.string().nullable() })),
+    result: z.object({ intact: z.number(), altered: z.number(), missing: z.number() }).nullable(),
+    error: z.string().nullable(),
+  }),
+});
+
+let test: TestDatabase;
+let service: Db;
+let directory: string;
+let admin: RunningAdmin;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  service = openDatabase(test.databaseUrl, () => undefined);
+  directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-integrity-'));
+  admin = await startAdmin([integrityForTests(service, test.databaseUrl)], service);
+});
+beforeEach(async () => {
+  await emptyTables(test.db);
+  await storeVariedEvents(test.db);
+  await countAll(service);
+});
+afterAll(async () => {
+  await admin.close();
+  await service.destroy();
+  await test.drop();
+  await rm(directory, { recursive: true });
+});
+
+async function seal(): Promise<void> {
+  await untilSeen(test.db);
+  const key = await keepLogKey(path.join(directory, 'log-key'), (await readInstallation(service)).id);
+  const sealer = createSealer(service, key);
+  while ((await sealer.seal()) === 'more');
+  await sealer.checkpoint();
+}
+
+/** The month in which the events were received. */
+async function month(): Promise<string> {
+  const { rows } = await sql<{ month: string }>`
+    select to_char(max(received_at) at time zone 'UTC', 'YYYY-MM') as month from events`.execute(test.db);
+  return rows[0]?.month ?? '';
+}
+
+const read = async () => integrity.parse(await admin.get(`/integrity?month=${await month()}`));
+
+async function words(): Promise<Record<string, number>> {
+  const { days } = await read();
+  expect(days.reduce((sum, { events }) => sum + events, 0)).toBe(STORED);
+  return Object.fromEntries(days.flatMap(({ word, count }) => (word === null ? [] : [[word, count ?? 0]])));
+}
+
+it('says of a day in order: not sealed yet, not compared yet, intact, erased, altered, missing', async () => {
+  await untilSeen(test.db);
+  expect(await words()).toEqual({ 'not sealed yet': STORED });
+  await seal();
+  expect(await words()).toEqual({ 'not compared yet': STORED });
+  await verifyNext(service, NOW);
+  expect(await words()).toEqual({ intact: STORED });
+  const { rows } = await sql<{ id: string; at: Date }>`
+    select event_id as id, occurred_at as at from audit_events order by id limit 2`.execute(test.db);
+  const [first, second] = rows;
+  if (first === undefined || second === undefined) throw new Error('there are no audit events');
+  await freely(test.db, (trx) =>
+    sql`update audit_events set description = 'changed' where event_id = ${second.id}`.execute(trx),
+  );
+  await verifyNext(service, NOW);
+  expect(await words()).toEqual({ altered: 1 });
+  expect((await read()).differences).toMatchObject([
+    { state: 'ALTERED', subject: 'event', event_id: second.id },
+  ]);
+  await freely(test.db, (trx) => sql`delete from audit_events where event_id = ${second.id}`.execute(trx));
+  await verifyNext(service, NOW);
+  expect(await words()).toEqual({ missing: 1 });
+  const page = await admin.page(`/integrity?month=${await month()}`);
+  expect(page).toContain('missing 1');
+  expect(page).toContain('href="/deliveries?since=');
+});
+
+it('counts what was erased lawfully, by day', async () => {
+  await seal();
+  const { rows } = await sql<{ id: string }>`
+    select event_id::text as id from audit_events order by event_id limit 3`.execute(service);
+  const ids = rows.map(({ id }) => id);
+  const events = await findEventsById(service, ids);
+  await eraseRows(service, { operator: 'jane', reason: 'x' }, { events, quarantine: [], operations: [] });
+  await verifyNext(service, NOW);
+  expect(await words()).toEqual({ erased: events.length });
+});
+
+it('shows the key, the checkpoint and the places that keep it', async () => {
+  await seal();
+  await sql`insert into log_anchors (anchor, size, tried_at, anchored_at, error)
+    values ('file', 1, now(), now(), null), ('url', 0, now(), null, 'answered 500')`.execute(test.db);
+  const { checkpoint } = await read();
+  const page = await admin.page('/integrity');
+  for (const text of [checkpoint?.public_key, 'answered 500', 'not anchored']) {
+    expect(page).toContain(text);
+  }
+});
+
+it('verifies now, with its progress, and names what differs', async () => {
+  await seal();
+  const { rows } = await sql<{ id: string }>`select event_id as id from audit_events limit 1`.execute(
+    test.db,
+  );
+  await freely(test.db, (trx) =>
+    sql`update audit_events set description = 'changed' where event_id = ${rows[0]?.id ?? ''}`.execute(trx),
+  );
+  await admin.post('/integrity/verify', {});
+  const latest = async () => verification.parse(await admin.get('/integrity/verification')).verification;
+  await waitFor(async () => (await latest()).state !== 'running');
+  const run = await latest();
+  expect(run).toMatchObject({
+    state: 'done',
+    error: null,
+    findings: [{ state: 'ALTERED', event_id: rows[0]?.id }],
+    result: { altered: 1, missing: 0 },
+  });
+  expect(run.leaves_done).toBeGreaterThanOrEqual(STORED);
+  const logged = await sql`select action, outcome from operator_log`.execute(test.db);
+  expect(logged.rows).toEqual([{ action: 'integrity.verify', outcome: 'done' }]);
+  expect(await admin.page('/integrity')).toMatch(/1 altered,\s+0 missing/);
+});
+
+it('gives a day the worst of its states, with its number', () => {
+  const count = fc.nat({ max: 1_000 });
+  fc.assert(
+    fc.property(
+      count,
+      count,
+      count,
+      count,
+      count,
+      count,
+      (from, intact, unsealed, erased, altered, missing) => {
+        const sealed = intact + erased + altered + missing;
+        const range = {
+          from,
+          to: from + sealed + unsealed,
+          sealed,
+          erased,
+          compared: sealed,
+          comparedSince: null,
+        };
+        const { events, word } = describeDay(new Date(0), range, { expired: 0, altered, missing });
+        expect(events).toBe(sealed + unsealed);
+        const states = { missing, altered, 'not sealed yet': unsealed, erased, intact };
+        const worst = Object.entries(states).find(([, number]) => number > 0)?.[0] ?? null;
+        expect(word).toBe(worst);
+      },
+    ),
+  );
+});
