@@ -72,6 +72,7 @@ export function createEvaluator(
   const readValue = createValueReader(rule);
   const readFirst = rule.first_seen?.of.map((column) => createReader(column, rule.time_zone));
   const within = rule.within ?? 0;
+  const longest = Math.max(within, rule.first_seen?.within ?? 0);
   const remembers = within > 0 || rule.first_seen !== undefined;
   const groups = new Map<string, GroupState>(saved);
   const changed = new Set<string>();
@@ -153,15 +154,20 @@ export function createEvaluator(
       .slice(-Math.max(MOST_PLACES, 2 * rule.count));
   }
 
+  /** The state of a group. After twice the longest time without an event, it is one that nothing is known of. */
+  function stateOf(group: string, at: number): GroupState {
+    const state = groups.get(group);
+    return state === undefined || at - lastOf(state) > 2 * longest ? { causes: [] } : state;
+  }
+
+  /** Forgets what `stateOf` would not return any more, also for an event that arrives late. */
   function forgetOldGroups(): void {
-    const longest = Math.max(within, rule.first_seen?.within ?? 0);
     // Looking at all groups costs as much as some events for each of them.
     if (newest - sweptAt < Math.max(longest / 4, 60_000)) return;
-    const horizon = newest - 2 * longest;
+    const horizon = newest - 3 * longest;
     sweptAt = newest;
-    for (const [group, { causes, quietUntil = 0, seen = {} }] of groups) {
-      const last = Math.max(quietUntil, causes.at(-1)?.at ?? 0, ...Object.values(seen));
-      if (last >= horizon) continue;
+    for (const [group, state] of groups) {
+      if (lastOf(state) >= horizon) continue;
       groups.delete(group);
       changed.add(group);
     }
@@ -180,7 +186,7 @@ export function createEvaluator(
       const at = Date.parse(event.occurredAt);
       newest = Math.max(newest, at);
       const group = JSON.stringify([event.source, ...values]);
-      const state = groups.get(group) ?? { causes: [] };
+      const state = stateOf(group, at);
       const cause = { at, id: event.eventId, ...(value !== undefined && { value }) };
       const causes = isFirst(state, event, at) && canRaise ? complete(state, cause) : undefined;
       if (remembers) {
@@ -209,6 +215,10 @@ function createValueReader({
   return ({ columns: { lat, lng } }) =>
     typeof lat === 'string' && typeof lng === 'string' ? `${lat} ${lng}` : null;
 }
+
+/** The time of the last event that a group remembers, or until when it is quiet. */
+const lastOf = ({ causes, quietUntil = 0, seen = {} }: GroupState): number =>
+  Math.max(quietUntil, causes.at(-1)?.at ?? 0, ...Object.values(seen));
 
 /** Removes causes of before a time. */
 const prune = (causes: readonly Cause[], before: number): Cause[] => causes.filter(({ at }) => at > before);

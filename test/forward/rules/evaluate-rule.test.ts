@@ -241,7 +241,7 @@ describe('evaluation', () => {
         }
         expect(found).toEqual(whole);
       }),
-      { numRuns: 300 },
+      { numRuns: 2_000 },
     );
   });
 
