@@ -94,6 +94,14 @@ function createDraw(seed: number) {
   };
 }
 
+/** Three at least, and one for each minute of sealing. */
+async function countCheckpoints(): Promise<number> {
+  const { rows } = await sql<{ count: string }>`select count(*) from log_checkpoints`.execute(test.db);
+  const count = Number(rows[0]?.count);
+  expect(count).toBeGreaterThanOrEqual(3);
+  return count;
+}
+
 async function verifyAll() {
   const findings: VerifyFinding[] = [];
   const summary = await verifyLog(
@@ -112,11 +120,10 @@ interface Row {
 
 /** Draws this many rows, each once. */
 async function drawRows(count: number): Promise<Row[]> {
-  const { rows } = await sql<Row>`select event_id, delivery_id from audit_events order by event_id`.execute(
-    test.db,
-  );
-  const draw = createDraw(SEED);
-  return Array.from({ length: count }, () => rows.splice(draw(rows.length), 1)).flat();
+  const { rows } = await sql<Row>`
+    select event_id, delivery_id from audit_events
+    order by md5(event_id::text || ${String(SEED)}) limit ${count}`.execute(test.db);
+  return rows;
 }
 
 const COLUMNS = [
@@ -305,7 +312,7 @@ describe('a superuser who switches all triggers off', () => {
     expect(named('ALTERED', 'delivery')).toEqual(sorted(expected.deliveries));
     // Leaves, tiles, checkpoints and anchors are as they were.
     expect(findings.filter(({ subject }) => subject !== 'event' && subject !== 'delivery')).toEqual([]);
-    expect(summary).toMatchObject({ checkpoints: 5, anchors: 2 });
+    expect(summary).toMatchObject({ checkpoints: await countCheckpoints(), anchors: 2 });
   });
 });
 
@@ -365,7 +372,7 @@ describe('a superuser who also has the signing key', () => {
     await forge([leaf]);
     const { summary, findings } = await verifyAll();
     expect(findings).toMatchObject([{ state: 'ALTERED', subject: 'anchor', leaves: [first, second] }]);
-    expect(summary).toMatchObject({ checkpoints: 3, anchors: 1, anchoredSize: first });
+    expect(summary).toMatchObject({ checkpoints: await countCheckpoints(), anchors: 1, anchoredSize: first });
   });
 
   it('changes what no anchor has yet, which is said not to be anchored', async () => {
