@@ -155,6 +155,16 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   'post /api/v1/subscriptions/{source}/apply': {
     one: ({ source }) => [change(`/api/v1/subscriptions/${source}/apply`)],
   },
+  ...Object.fromEntries(
+    ['administration', 'logins', 'changes', 'keys'].map((name) => [
+      `get /api/v1/reports/${name}`,
+      { after: () => [{ path: `/api/v1/reports/${name}?month=2026-01` }] },
+    ]),
+  ),
+  'get /api/v1/reports/access': {
+    one: ({ user }) => [{ path: `/api/v1/reports/access?month=2026-01&user=${user}` }],
+  },
+  'get /api/v1/reports/disclosures': { whole: [{ path: '/api/v1/reports/disclosures?month=2026-01' }] },
   'get /api/v1/operator-log': { whole: [{ path: '/api/v1/operator-log' }] },
   'get /api/v1/sources': { all: ['/api/v1/sources'] },
   'post /api/v1/sources': { whole: [change('/api/v1/sources', { name: 'spruce' })] },
@@ -195,6 +205,10 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   '/coverage': { after: ({ source }) => [{ path: '/coverage' }, { path: `/coverage?source=${source}` }] },
   // It says when it was made: no two answers are the same (test/commands/certificate.test.ts).
   '/certificate': {},
+  '/reports': {
+    all: ['/reports?month=2026-01'],
+    after: () => [{ path: '/reports?name=logins&month=2026-01' }],
+  },
   '/integrity': { whole: [{ path: '/integrity?month=2026-01' }] },
   '/quarantine': {
     all: ['/quarantine?state=all'],
