@@ -27,6 +27,7 @@ const ARRIVALS = `/api/v1/arrivals?bucket_seconds=3600&since=${new Date(BASE - 8
 
 const ACTIVITY = `/api/v1/activity?since=${new Date(BASE - 86_400_000).toISOString()}&until=${UNTIL}`;
 
+const MONTH = new Date(BASE).toISOString().slice(0, 'YYYY-MM'.length);
 const COVERED = `since=${new Date(BASE - 86_400_000).toISOString()}&until=${UNTIL}`;
 
 const filters = (path: string, { source, user, mac, ap, mark }: Known): readonly Question[] =>
@@ -158,13 +159,13 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   ...Object.fromEntries(
     ['administration', 'logins', 'changes', 'keys'].map((name) => [
       `get /api/v1/reports/${name}`,
-      { after: () => [{ path: `/api/v1/reports/${name}?month=2026-01` }] },
+      { after: () => [{ path: `/api/v1/reports/${name}?month=${MONTH}` }] },
     ]),
   ),
   'get /api/v1/reports/access': {
-    one: ({ user }) => [{ path: `/api/v1/reports/access?month=2026-01&user=${user}` }],
+    one: ({ user }) => [{ path: `/api/v1/reports/access?month=${MONTH}&user=${user}` }],
   },
-  'get /api/v1/reports/disclosures': { whole: [{ path: '/api/v1/reports/disclosures?month=2026-01' }] },
+  'get /api/v1/reports/disclosures': { whole: [{ path: `/api/v1/reports/disclosures?month=${MONTH}` }] },
   'get /api/v1/operator-log': { whole: [{ path: '/api/v1/operator-log' }] },
   'get /api/v1/sources': { all: ['/api/v1/sources'] },
   'post /api/v1/sources': { whole: [change('/api/v1/sources', { name: 'spruce' })] },
@@ -206,8 +207,8 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   // It says when it was made: no two answers are the same (test/commands/certificate.test.ts).
   '/certificate': {},
   '/reports': {
-    all: ['/reports?month=2026-01'],
-    after: () => [{ path: '/reports?name=logins&month=2026-01' }],
+    all: [`/reports?month=${MONTH}`],
+    after: () => [{ path: `/reports?name=logins&month=${MONTH}` }],
   },
   '/integrity': { whole: [{ path: '/integrity?month=2026-01' }] },
   '/quarantine': {
