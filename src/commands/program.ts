@@ -19,6 +19,7 @@ import { defineMigrate } from './migrate.ts';
 import { defineMoveTo } from './move-to/command.ts';
 import { defineProve } from './prove/command.ts';
 import { defineQuarantine } from './quarantine/command.ts';
+import { defineReport } from './report/command.ts';
 import { defineServe } from './serve/command.ts';
 import { examples } from './shared/options.ts';
 import { WRONG_USAGE } from './shared/process.ts';
@@ -86,6 +87,7 @@ export function defineProgram(env: Environment, reread: () => Environment = () =
   defineEvents(program, settings);
   defineCoverage(program, settings);
   defineCertificate(program, settings);
+  defineReport(program, settings);
   defineSql(program, settings);
   defineVerify(program, settings);
   defineProve(program, settings);

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { maskConfig } from '../config.ts';
 import type { ConsoleOptions } from '../console/admin-app.ts';
 import { certificateArea } from '../console/certificate/certificate-area.ts';
+import { reportsArea } from '../console/reports/reports-area.ts';
 import { coverageArea } from '../console/coverage/coverage-area.ts';
 import { deliveriesArea } from '../console/deliveries/deliveries-area.ts';
 import { destinationsArea } from '../console/destinations/destinations-area.ts';
@@ -53,6 +54,7 @@ export function createConsole(
       overviewArea(overviewOptions(config, db, destinations, parts)),
       eventsArea({ db, isFiltered: filteredBy(destinations) }),
       peopleArea({ db }),
+      reportsArea({ db }),
       liveArea({ db }),
       deliveriesArea({ db }),
       coverageArea({ db }),

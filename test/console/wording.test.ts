@@ -53,6 +53,8 @@ const PAGES = [
   '/coverage?month=2026-01',
   '/coverage?day=2026-01-31',
   '/certificate?month=2026-01',
+  '/reports?month=2026-01',
+  '/reports?name=access&month=2026-01&user=ann',
   '/integrity?month=2026-01',
   '/integrity',
   '/quarantine',

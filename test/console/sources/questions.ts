@@ -27,6 +27,7 @@ const ARRIVALS = `/api/v1/arrivals?bucket_seconds=3600&since=${new Date(BASE - 8
 
 const ACTIVITY = `/api/v1/activity?since=${new Date(BASE - 86_400_000).toISOString()}&until=${UNTIL}`;
 
+const MONTH = new Date(BASE).toISOString().slice(0, 'YYYY-MM'.length);
 const COVERED = `since=${new Date(BASE - 86_400_000).toISOString()}&until=${UNTIL}`;
 
 const filters = (path: string, { source, user, mac, ap, mark }: Known): readonly Question[] =>
@@ -155,6 +156,16 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   'post /api/v1/subscriptions/{source}/apply': {
     one: ({ source }) => [change(`/api/v1/subscriptions/${source}/apply`)],
   },
+  ...Object.fromEntries(
+    ['administration', 'logins', 'changes', 'keys'].map((name) => [
+      `get /api/v1/reports/${name}`,
+      { after: () => [{ path: `/api/v1/reports/${name}?month=${MONTH}` }] },
+    ]),
+  ),
+  'get /api/v1/reports/access': {
+    one: ({ user }) => [{ path: `/api/v1/reports/access?month=${MONTH}&user=${user}` }],
+  },
+  'get /api/v1/reports/disclosures': { whole: [{ path: `/api/v1/reports/disclosures?month=${MONTH}` }] },
   'get /api/v1/operator-log': { whole: [{ path: '/api/v1/operator-log' }] },
   'get /api/v1/sources': { all: ['/api/v1/sources'] },
   'post /api/v1/sources': { whole: [change('/api/v1/sources', { name: 'spruce' })] },
@@ -195,6 +206,10 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   '/coverage': { after: ({ source }) => [{ path: '/coverage' }, { path: `/coverage?source=${source}` }] },
   // It says when it was made: no two answers are the same (test/commands/certificate.test.ts).
   '/certificate': {},
+  '/reports': {
+    all: [`/reports?month=${MONTH}`],
+    after: () => [{ path: `/reports?name=logins&month=${MONTH}` }],
+  },
   '/integrity': { whole: [{ path: '/integrity?month=2026-01' }] },
   '/quarantine': {
     all: ['/quarantine?state=all'],

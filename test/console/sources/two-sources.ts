@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import type { Area } from '../../../src/console/area.ts';
 import { certificateArea } from '../../../src/console/certificate/certificate-area.ts';
+import { reportsArea } from '../../../src/console/reports/reports-area.ts';
 import { coverageArea } from '../../../src/console/coverage/coverage-area.ts';
 import { deliveriesArea } from '../../../src/console/deliveries/deliveries-area.ts';
 import { destinationsArea } from '../../../src/console/destinations/destinations-area.ts';
@@ -190,6 +191,7 @@ export function areasOf(db: Db, directory: string, sources: readonly Names[]): A
     coverageArea({ db }),
     integrityForTests(db),
     certificateArea({ db }),
+    reportsArea({ db }),
     quarantineArea({ db, replay: replayerOf(db, { maxBodyBytes: 1024 * 1024 }, logger) }),
     destinationsArea({ db, ...sendingOf(db, () => [fileDestination(DESTINATION, directory)]) }),
     subscriptionsArea({ db, sources: sources.map(subscriptionsOf), missing: [] }),

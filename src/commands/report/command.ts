@@ -1,0 +1,48 @@
+import { Argument, Option, type Command } from '@commander-js/extra-typings';
+import { UsageError } from '../../errors.ts';
+import { REPORT_NAMES } from '../../report-names.ts';
+import { monthRange } from '../../parse-time.ts';
+import { defineCommand, sourceOption, time, TIME_FORMS, withRange, zoneOption } from '../shared/options.ts';
+import { runOnStore, type Settings } from '../shared/run-on-store.ts';
+
+/** The command `report`. */
+export function defineReport(program: Command, settings: Settings): void {
+  defineCommand(
+    program,
+    'report',
+    'answer a question of auditors: who administered what, who logged in when',
+    [
+      'xiq-sink report',
+      'xiq-sink report logins --month 2026-03 --tz Europe/Berlin',
+      'xiq-sink report access --user ann@example.com --since 7d --csv > ann.csv',
+      'xiq-sink report keys --since 2026-01-01 --sql',
+    ],
+  )
+    .addArgument(
+      new Argument('[name]', 'the report; without it, the reports are listed').choices(REPORT_NAMES),
+    )
+    .addOption(new Option('--month <month>', 'a month: 2026-03').conflicts(['since', 'until']))
+    .option('--since <time>', `start of the range: ${TIME_FORMS} (default: 30 days ago)`, time)
+    .option('--until <time>', 'end of the range, exclusive (default: now)', time)
+    .option('--user <name>', 'the person of the report "access"')
+    .addOption(sourceOption())
+    .addOption(zoneOption())
+    .addOption(new Option('--csv', 'print CSV').conflicts(['json', 'sql']))
+    .addOption(new Option('--json', 'print a JSON array of objects').conflicts('sql'))
+    .option('--sql', 'print the SQL statement of the report, and do not run it')
+    .addHelpText('after', '\nDocumentation: docs/reports.md.')
+    .action(async (name, { month, user, source, csv, json, sql, ...written }) => {
+      const { listReports, runReport } = await import('./report.ts');
+      if (name === undefined) return listReports();
+      const range = month === undefined ? withRange(written) : inMonth(month);
+      const asked = { ...range, user, source, zone: written.tz };
+      const format = sql === true ? 'sql' : csv === true ? 'csv' : json === true ? 'json' : 'table';
+      await runOnStore(settings, (store) => runReport(store, name, asked, format));
+    });
+}
+
+function inMonth(text: string) {
+  const range = monthRange(text);
+  if (range === undefined) throw new UsageError(`--month: "${text}" is not a month such as 2026-03`);
+  return range;
+}

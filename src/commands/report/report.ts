@@ -1,0 +1,59 @@
+import { UsageError } from '../../errors.ts';
+import type { ReportName } from '../../report-names.ts';
+import type { CommandStore } from '../../serve/open-store.ts';
+import { recordAction, recordEnded } from '../../store/operator-log.ts';
+import { describeReader, readOnlyQuery } from '../../store/read-only-query.ts';
+import { reportOf, REPORTS } from '../../store/reports.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
+import { print, printTable } from '../shared/output.ts';
+import { commandOperator } from '../shared/process.ts';
+import { printResult } from '../sql/print-result.ts';
+
+/** What to report on; without a beginning, the 30 days before the end. */
+interface Asked {
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
+  readonly zone: string;
+  readonly user: string | undefined;
+  readonly source: string | undefined;
+}
+
+const USUAL_DAYS = 30;
+const DAY_MS = 86_400_000;
+
+/** Lists the reports. */
+export const listReports = () =>
+  printTable(
+    ['name', 'answers'],
+    REPORTS.map(({ name, answers }) => [name, answers]),
+  );
+
+/** Prints a report, or its SQL statement. The operator log has each report that was read. */
+export async function runReport(
+  { db, databaseUrl, readerUrl }: Pick<CommandStore, 'db' | 'databaseUrl' | 'readerUrl'>,
+  name: ReportName,
+  { until = new Date(), since = new Date(until.getTime() - USUAL_DAYS * DAY_MS), zone, user, source }: Asked,
+  format: 'table' | 'csv' | 'json' | 'sql',
+): Promise<void> {
+  const report = reportOf(name);
+  if (report.isOfPerson === true && user === undefined) {
+    throw new UsageError(`The report "${name}" is about one person: name them with --user.`);
+  }
+  const scope = source === undefined ? ALL_SOURCES : [source];
+  const statement = report.statement({ since, until, zone, scope, user }).trim();
+  if (format === 'sql') return print(statement);
+  if (readerUrl === undefined) throw new UsageError(describeReader(databaseUrl));
+  const operator = commandOperator();
+  if (user !== undefined) {
+    const details = { since, until, report: name };
+    await recordEnded(db, { operator, action: 'timeline.read', subject: user, details });
+  }
+  const action = {
+    operator,
+    action: 'sql.query',
+    subject: `report ${name}`,
+    details: { statement },
+  } as const;
+  const query = () => readOnlyQuery(readerUrl, statement);
+  await printResult(await recordAction(db, action, query, ({ rows }) => ({ rows: rows.length })), format);
+}
