@@ -31,7 +31,7 @@ async function run(...words: string[]) {
     DATA_DIR: directory,
   };
   const { code, stdout, stderr } = await endOfProgram(settings, ...words);
-  return { code, out: stdout.toString(), complaint: stderr.toString() };
+  return { code, out: stdout.toString(), complaint: stderr };
 }
 
 it('lists the reports', async () => {
