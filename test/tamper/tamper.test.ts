@@ -81,6 +81,7 @@ async function storeEvents(part: number): Promise<void> {
       return queuedDelivery('AUDIT_LOG_ALL', records, { source: `source-${number % 3}` });
     });
     await store({ deliveries: batch });
+    if (at % 5_000 === 0) await untilSeen(test.db);
   }
   await untilSeen(test.db);
 }
