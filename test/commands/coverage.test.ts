@@ -60,7 +60,7 @@ describe('the command coverage', () => {
   it('reads one source', async () => {
     const { code, stdout, stderr } = await coverage('--until', PROVEN.toISOString(), '--source', 'other');
     expect(stdout.toString()).not.toContain('branch');
-    expect(stderr).toContain('no source was known in this range');
+    expect(stderr).toContain('No source was known in this range yet');
     expect(code).toBe(0);
   });
 });

@@ -59,6 +59,7 @@ describe('the demo', () => {
     const forwarded = path.join(directory, 'demo', 'forwarded.jsonl');
     await waitFor(async () => (await readFile(forwarded, 'utf8').catch(() => '')).includes('AUDIT_LOG_ALL'));
 
+    expect(demo.output(), 'the log would push the screen away').not.toContain('batch stored');
     await demo.endWell();
     const conservation = await runProgram(
       demoSettings,

@@ -33,7 +33,11 @@ export async function printCoverage(db: Db, filter: CoverageFilter, asJson: bool
   const days = await readCoverageByDay(db, ALL_SOURCES, filter);
   const gaps = await listGaps(db, ALL_SOURCES, filter);
   await printRows(days, DAY_COLUMNS, asJson);
-  if (days.length === 0) note('no source was known in this range');
+  if (days.length === 0) {
+    note(
+      'No source was known in this range yet. A quarter of an hour is judged about 8 hours after its end (--until).',
+    );
+  }
   if (gaps.length > 0 && !asJson) print('\nTimes in which events may have been missed:');
   await printRows(gaps, GAP_COLUMNS, asJson);
   return days.every(({ pending, unrecoverable }) => pending + unrecoverable === 0);

@@ -9,8 +9,8 @@ export function defineDemo(program: Command, env: Readonly<Record<string, string
     'PORT=9000 xiq-sink demo',
   ]).action(async () => {
     const signal = stopSignal();
-    const { runDemo } = await import('./demo.ts');
+    const { LOG_LEVEL_OF_DEMO, runDemo } = await import('./demo.ts');
     const { createLogger } = await import('../../logger.ts');
-    await runDemo(env, createLogger('error'), signal);
+    await runDemo(env, createLogger(LOG_LEVEL_OF_DEMO), signal);
   });
 }

@@ -22,6 +22,9 @@ const RATE = 20;
 const TERMINAL_INTERVAL_MS = 500;
 const PIPE_INTERVAL_MS = 5_000;
 
+/** A line for each batch would push the screen away within a second. */
+export const LOG_LEVEL_OF_DEMO = 'error';
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
@@ -64,6 +67,7 @@ function demoSettings(env: Environment, dataDir: string, cloudUrl: string): Serv
     PUBLIC_URL: `http://127.0.0.1:${port}`,
     SUBSCRIBE: 'auto',
     FORWARD_TO: pathToFileURL(forwardFile(dataDir)).href,
+    LOG_LEVEL: LOG_LEVEL_OF_DEMO,
   });
 }
 
