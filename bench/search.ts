@@ -118,7 +118,7 @@ async function runExport(
   let bytes = 0;
   const started = performance.now();
   const count = (more: number) => void (rows += more);
-  for await (const text of exportLines(db, ALL_SOURCES, { since }, format, signal, count)) {
+  for await (const text of exportLines(db, ALL_SOURCES, { since }, { format }, signal, count)) {
     bytes += Buffer.byteLength(text);
     if (rows >= EXPORTED_ROWS) break;
   }

@@ -64,6 +64,15 @@ function fromLocal(local: number, zone: string): number {
   return instant ?? local - before;
 }
 
+/** A time as ISO 8601 with milliseconds and the offset of a zone: 2026-01-31T08:00:00.000+01:00; Z in UTC. */
+export function isoIn(zone: string, time: Date): string {
+  if (zone === 'UTC') return time.toISOString();
+  const offset = offsetAt(time.getTime(), zone);
+  const local = new Date(time.getTime() + offset).toISOString().slice(0, -1);
+  const length = new Date(Math.abs(offset)).toISOString().slice(11, 16);
+  return `${local}${offset < 0 ? '-' : '+'}${length}`;
+}
+
 /** How far the clocks of a zone are ahead of UTC at an instant, in milliseconds. */
 function offsetAt(time: number, zone: string): number {
   const parts = formatterOf(zone).formatToParts(time);
@@ -83,7 +92,7 @@ function formatterOf(timeZone: string): Intl.DateTimeFormat {
   return formatter;
 }
 
-/** A month in UTC. */
+/** A month. */
 export interface MonthRange {
   /** As YYYY-MM. */
   readonly month: string;
@@ -92,9 +101,14 @@ export interface MonthRange {
   readonly until: Date;
 }
 
-/** The range of a month, such as 2026-03; undefined if it is none. */
-export function monthRange(month: string): MonthRange | undefined {
-  const since = new Date(`${month}-01T00:00:00Z`);
-  if (!/^\d{4}-\d\d$/.test(month) || Number.isNaN(since.getTime())) return undefined;
-  return { month, since, until: new Date(Date.UTC(since.getUTCFullYear(), since.getUTCMonth() + 1, 1)) };
+/** The range of a month, such as 2026-03, in a time zone; undefined if it is none. */
+export function monthRange(month: string, zone = 'UTC'): MonthRange | undefined {
+  const first = new Date(`${month}-01T00:00:00Z`);
+  if (!/^\d{4}-\d\d$/.test(month) || Number.isNaN(first.getTime())) return undefined;
+  const next = Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + 1, 1);
+  return {
+    month,
+    since: new Date(fromLocal(first.getTime(), zone)),
+    until: new Date(fromLocal(next, zone)),
+  };
 }

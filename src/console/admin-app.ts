@@ -19,6 +19,7 @@ import type { Area } from './area.ts';
 import { IMPORT_MAP_HASH, serveAssets } from './assets.ts';
 import { renderDocument } from './html/html.ts';
 import { layOut } from './html/layout.ts';
+import { absoluteAddress, zoneOf } from './html/time-zone.ts';
 import { createSchemaGate } from './schema-gate.ts';
 
 /** What the admin listener needs. */
@@ -156,11 +157,17 @@ function servePages(app: Express, areas: readonly Area[]): void {
   for (const page of areas.flatMap((area) => area.pages)) {
     app.get(page.path, requireAccess(page), async (request, response) => {
       const visitor = visitorOf(request);
+      const zone = zoneOf(request);
+      const absolute = absoluteAddress(request.originalUrl, zone);
+      if (absolute !== undefined) {
+        response.redirect(absolute);
+        return;
+      }
       const [rendered, navigation] = await Promise.all([
         page.render(request, visitor),
         navigationOf(areas, visitor),
       ]);
-      response.send(renderDocument(layOut(rendered, navigation, request.path, visitor)));
+      response.send(renderDocument(layOut(rendered, navigation, request.path, visitor, zone)));
     });
   }
 }

@@ -24,6 +24,7 @@ import type { Area } from './area.ts';
 import { html, renderDocument } from './html/html.ts';
 import type { Content } from './html/html.ts';
 import { headOf, layOut } from './html/layout.ts';
+import { zoneOf } from './html/time-zone.ts';
 
 /**
  * Answers every error: programs get the cloud's error body (specification, "Error body"), browsers a page. Details are
@@ -64,7 +65,13 @@ export function answerErrors(
     const document =
       visitor === undefined
         ? bare(title, content)
-        : layOut({ title, content }, await navigationOf(areas, visitor), request.path, visitor);
+        : layOut(
+            { title, content },
+            await navigationOf(areas, visitor),
+            request.path,
+            visitor,
+            zoneOf(request),
+          );
     response.send(renderDocument(document));
   };
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Db } from './database.ts';
 import { familyQueries, type EventFilter } from './event-filter.ts';
-import { createFormat, type ExportFormat } from './export-format.ts';
+import { createFormat, type ExportForm } from './export-format.ts';
 import { rowsByTime } from './rows-by-time.ts';
 import type { Scope } from './scope.ts';
 
@@ -22,7 +22,7 @@ export async function* exportLines(
   db: Db,
   scope: Scope,
   filter: EventFilter,
-  as: ExportFormat,
+  as: ExportForm,
   signal?: AbortSignal,
   onRows?: (rows: number) => void,
 ): AsyncGenerator<string> {

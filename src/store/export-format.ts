@@ -1,12 +1,20 @@
 import { csvLine, guardFormula } from '../csv.ts';
 import { FAMILY_OF, type MessageType } from '../domain.ts';
 import { escapeHiddenInJson } from '../hidden-characters.ts';
+import { isoIn } from '../parse-time.ts';
 import { FIELDS } from '../message-types.ts';
 import { columnsOfRow, type StoredRow } from './event-rows.ts';
 import { viewColumns, type StoredEvent } from './stored-event.ts';
 
 /** The format of an export: CSV (RFC 4180), or one JSON object per line. */
 export type ExportFormat = 'csv' | 'ndjson';
+
+/** How an export is written. */
+export interface ExportForm {
+  readonly format: ExportFormat;
+  /** The IANA time zone in which CSV has its times, with their offset; UTC unless set. */
+  readonly zone?: string;
+}
 
 /** Turns rows into text. */
 interface RowFormat {
@@ -24,9 +32,14 @@ interface RowFormat {
  * empty text is "", and a list is a JSON array. Hidden characters are escaped: JSON parses to the text as it is stored,
  * in NDJSON and in the payload of CSV; other cells of CSV show the escape.
  */
-export function createFormat(format: ExportFormat, messageType: MessageType | undefined): RowFormat {
+export function createFormat(
+  { format, zone = 'UTC' }: ExportForm,
+  messageType: MessageType | undefined,
+): RowFormat {
   if (format === 'ndjson') return { header: '', needs: VIEW_NEEDS, line: toJsonLine };
-  return messageType === undefined ? csvOf(VIEW_COLUMNS, viewOf) : csvOf(columnsOf(messageType), typedOf);
+  return messageType === undefined
+    ? csvOf(VIEW_COLUMNS, viewOf, zone)
+    : csvOf(columnsOf(messageType), typedOf, zone);
 }
 
 type Columns = StoredEvent['columns'];
@@ -86,12 +99,23 @@ function columnsOf(messageType: MessageType): readonly CsvColumn[] {
 
 const typedOf = (row: StoredRow): Columns => ({ ...viewOf(row), ...columnsOfRow(row) });
 
-function csvOf(columns: readonly CsvColumn[], valuesOf: (row: StoredRow) => Columns): RowFormat {
+function csvOf(
+  columns: readonly CsvColumn[],
+  valuesOf: (row: StoredRow) => Columns,
+  zone: string,
+): RowFormat {
   return {
     header: csvLine([...columns.map(({ name }) => name), 'payload']),
     needs: new Set([...VIEW_NEEDS, ...columns.map(({ name }) => name)]),
     line(row) {
-      const values = valuesOf(row);
+      const values =
+        zone === 'UTC'
+          ? valuesOf(row)
+          : {
+              ...valuesOf(row),
+              occurred_at: isoIn(zone, new Date(row.occurredAt)),
+              received_at: isoIn(zone, new Date(row.receivedAt)),
+            };
       const cells = columns.map(({ name, isText }) => toCell(values[name] ?? null, isText));
       return csvLine([...cells, row.payload]);
     },

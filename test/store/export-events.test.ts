@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => test.drop());
 
 async function exportText(filter: EventFilter, format: ExportFormat): Promise<string> {
-  return (await Array.fromAsync(exportLines(test.db, ALL_SOURCES, filter, format))).join('');
+  return (await Array.fromAsync(exportLines(test.db, ALL_SOURCES, filter, { format }))).join('');
 }
 
 const toLines = (text: string) => text.split('\n').slice(0, -1);
@@ -90,7 +90,7 @@ describe('an export', () => {
   });
 
   it('shows the moment in which it began', async () => {
-    const lines = exportLines(test.db, ALL_SOURCES, { messageTypes: ['SMS_LOG_ALL'] }, 'csv');
+    const lines = exportLines(test.db, ALL_SOURCES, { messageTypes: ['SMS_LOG_ALL'] }, { format: 'csv' });
     await lines.next();
     await insertMany(1, 'late');
     const rest = (await Array.fromAsync(lines)).join('');
@@ -100,7 +100,7 @@ describe('an export', () => {
 
   it('ends with the reason of its signal', async () => {
     const stop = new AbortController();
-    const lines = exportLines(test.db, ALL_SOURCES, {}, 'csv', stop.signal);
+    const lines = exportLines(test.db, ALL_SOURCES, {}, { format: 'csv' }, stop.signal);
     await lines.next();
     stop.abort(new Error('enough'));
     await expect(Array.fromAsync(lines)).rejects.toThrow('enough');
@@ -116,7 +116,7 @@ describe('an export', () => {
         return result;
       },
     });
-    const lines = exportLines(db, ALL_SOURCES, { source: 'many' }, 'ndjson');
+    const lines = exportLines(db, ALL_SOURCES, { source: 'many' }, { format: 'ndjson' });
     await lines.next();
     await waitFor(() => rowsRead >= 2_000);
     // By the time of these answers the next rows would be asked for, and the ones behind them.

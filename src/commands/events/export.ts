@@ -67,7 +67,7 @@ async function writeEvents(
   const progress = createProgress('exported', counted === MOST_COUNTED ? undefined : counted);
   let events = 0;
   const digest = createHash('sha256');
-  const lines = exportLines(db, ALL_SOURCES, filter, format, signal, (rows) => {
+  const lines = exportLines(db, ALL_SOURCES, filter, { format }, signal, (rows) => {
     events += rows;
     progress.show(events);
   });

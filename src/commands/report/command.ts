@@ -34,15 +34,15 @@ export function defineReport(program: Command, settings: Settings): void {
     .action(async (name, { month, user, source, csv, json, sql, ...written }) => {
       const { listReports, runReport } = await import('./report.ts');
       if (name === undefined) return listReports();
-      const range = month === undefined ? withRange(written) : inMonth(month);
+      const range = month === undefined ? withRange(written) : inMonth(month, written.tz);
       const asked = { ...range, user, source, zone: written.tz };
       const format = sql === true ? 'sql' : csv === true ? 'csv' : json === true ? 'json' : 'table';
       await runOnStore(settings, (store) => runReport(store, name, asked, format));
     });
 }
 
-function inMonth(text: string) {
-  const range = monthRange(text);
+function inMonth(text: string, zone: string) {
+  const range = monthRange(text, zone);
   if (range === undefined) throw new UsageError(`--month: "${text}" is not a month such as 2026-03`);
   return range;
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseTime } from '../../parse-time.ts';
+import { isTimeZone, parseTime } from '../../parse-time.ts';
 
 const MESSAGE = 'must be a time such as 2026-01-31 08:00, or how long ago: 90m, 12h, 7d';
 
@@ -13,6 +13,9 @@ export const moment = z
     return z.NEVER;
   })
   .describe('ISO 8601, in UTC unless an offset is given; or how long ago: 90m, 12h, 7d');
+
+/** The name of a time zone. */
+export const timeZone = z.string().refine(isTimeZone, 'must be an IANA time zone such as Europe/Berlin');
 
 /** A point in time in an answer: ISO 8601 in UTC. */
 export const isoTime = z

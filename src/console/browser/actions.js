@@ -4,6 +4,8 @@
 
 import { request } from './api.js';
 import { notify } from './page.js';
+import { instantOf } from './local-time.js';
+import { zone } from './time-zone.js';
 
 document.addEventListener('submit', (event) => {
   const form = event.target;
@@ -45,6 +47,10 @@ function bodyOf(form) {
   for (const name of new Set(data.keys())) {
     if (name.endsWith('[]')) body[name.slice(0, -2)] = data.getAll(name);
     else if (data.get(name) !== '') body[name] = data.get(name);
+  }
+  for (const field of form.querySelectorAll('input[data-time]')) {
+    if (!(field instanceof HTMLInputElement) || field.value === '') continue;
+    body[field.name] = instantOf(field.value, zone);
   }
   return body;
 }

@@ -5,6 +5,8 @@ import uPlot from 'uplot';
 import { request } from './api.js';
 import { notify } from './page.js';
 import { stack } from './stack.js';
+import { localText } from './local-time.js';
+import { zone } from './time-zone.js';
 
 /** @typedef {import('./stack.js').Arrivals} Arrivals */
 
@@ -122,7 +124,7 @@ function optionsOf(element, arrivals, legend, values, zoom) {
     height: HEIGHT,
     legend: { show: false },
     cursor: { drag: { x: true, y: false, setScale: false }, points: { show: false }, y: false },
-    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
+    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), zone),
     scales: {
       x: { range: [Date.parse(arrivals.since) / 1000 - half, Date.parse(arrivals.until) / 1000 - half] },
       y: { range: (_plot, _min, max) => [0, Math.max(max * 1.15, 1)] },
@@ -157,8 +159,8 @@ const numbers = new Intl.NumberFormat('en', { notation: 'compact' });
  * @param {boolean} isLong whether the range is longer than the labels without a date can tell apart
  */
 function timeOf(seconds, isLong) {
-  const iso = new Date(seconds * 1000).toISOString();
-  return isLong ? `${iso.slice(5, 10)} ${iso.slice(11, 16)}` : iso.slice(11, 16);
+  const text = localText(seconds * 1000, zone);
+  return text.slice(isLong ? 5 : 11, 16);
 }
 
 const bars = uPlot.paths.bars?.({ size: [0.9, 60] });
@@ -210,7 +212,8 @@ export function createLegend(element, types, onToggle) {
         return count;
       });
       const time = index === undefined ? undefined : times[index];
-      const when = time === undefined ? 'in total' : `from ${momentOf(time)} UTC`;
+      const when =
+        time === undefined ? 'in total' : `from ${localText(time * 1000, zone).slice(0, 16)} ${zone}`;
       moment.textContent = `${counts.format(sumOf(shown))} ${when}`;
     },
   };
@@ -235,6 +238,3 @@ function createEntry(type, index) {
 
 /** @param {readonly number[]} counts */
 const sumOf = (counts) => counts.reduce((sum, one) => sum + one, 0);
-
-/** @param {number} seconds */
-const momentOf = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 16).replace('T', ' ');

@@ -3,6 +3,8 @@ import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { request } from './api.js';
 import { notify } from './page.js';
+import { exactText } from './local-time.js';
+import { zone } from './time-zone.js';
 
 // The list of a search opens an event beside it. J and K move on, Enter opens, Escape closes, / goes to the search line,
 // and ? lists the keys. On a phone, and for clicks that open a tab, an event is a page of its own.
@@ -168,7 +170,7 @@ function Event({ event, delivery, forwarding, title, sentence }) {
   );
   const sent = forwarding.filter(({ outcome }) => outcome === 'sent' || outcome === 'resent');
   return html`
-    <p class="mono dim">${event.occurred_at.replace('T', ' ').replace('Z', '')} UTC</p>
+    <p class="mono dim">${exactText(event.occurred_at, zone)} ${zone}</p>
     <h2>${sentence}</h2>
     ${
       forwarding.length > 0 &&
@@ -185,7 +187,7 @@ function Event({ event, delivery, forwarding, title, sentence }) {
       <${Value} name="source" value=${event.source} />
       <${Value} name="origin" value=${event.origin} />
       ${event.org_id !== null && html`<${Value} name="organization" value=${event.org_id} />`}
-      <${Value} name="received" value=${event.received_at} />
+      <${Value} name="received" value=${exactText(event.received_at, zone)} />
       ${
         delivery !== null &&
         html`<dt>delivery</dt>

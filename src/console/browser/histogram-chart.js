@@ -1,4 +1,6 @@
 import uPlot from 'uplot';
+import { localText } from './local-time.js';
+import { zone } from './time-zone.js';
 
 /**
  * @typedef {{ since: string, until: string, bucket_seconds: number, is_complete: boolean,
@@ -28,7 +30,7 @@ function coloursOf(place) {
 }
 
 /**
- * Labels of the time axis in UTC, with the date where it changes.
+ * Labels of the time axis in the reader's time zone, with the date where it changes.
  *
  * @param {unknown} _plot
  * @param {number[]} splits
@@ -39,7 +41,7 @@ function coloursOf(place) {
 function timeLabels(_plot, splits, _axis, _space, step) {
   let shown = '';
   return splits.map((seconds) => {
-    const [date = '', time = ''] = new Date(seconds * 1000).toISOString().split('T');
+    const [date = '', time = ''] = localText(seconds * 1000, zone).split(' ');
     if (step >= 86_400) return date;
     const clock = time.slice(0, step < 60 ? 8 : 5);
     if (date === shown) return clock;
@@ -49,7 +51,7 @@ function timeLabels(_plot, splits, _axis, _space, step) {
 }
 
 /**
- * Draws the bars in UTC, stacked by family. Calls `chosen` with the range during a drag and at its end.
+ * Draws the bars, stacked by family. Calls `chosen` with the range during a drag and at its end.
  *
  * @param {HTMLElement} place
  * @param {Histogram} histogram
@@ -84,8 +86,8 @@ export function drawBars(place, { bars, bucket_seconds: width }, chosen) {
     {
       width: Math.max(place.clientWidth, 200),
       height: HEIGHT,
-      // Ticks are at whole hours and days in UTC.
-      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
+      // Ticks are at whole hours and days of the reader's time zone.
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), zone),
       scales: { x: { range: () => [first, end] }, y: { range: (_plot, _min, max) => [0, Math.max(max, 1)] } },
       legend: { show: false },
       cursor: { x: false, y: false, points: { show: false }, drag: { x: false, y: false, setScale: false } },
@@ -117,13 +119,13 @@ export function drawBars(place, { bars, bucket_seconds: width }, chosen) {
     const start = starts[index] ?? 0;
     const told = Object.entries(counted[index] ?? {}).filter(([, count]) => count > 0);
     const counts = told.map(([family, count]) => `${family} ${Math.round(count)}`).join(', ');
-    return `${clock(start)} – ${clock(start + width)} UTC: ${counts === '' ? 'no events' : counts}`;
+    return `${clock(start)} – ${clock(start + width)} ${zone}: ${counts === '' ? 'no events' : counts}`;
   });
   return { select };
 }
 
 /** @param {number} seconds */
-const clock = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 19).replace('T', ' ');
+const clock = (seconds) => localText(seconds * 1000, zone);
 
 /**
  * Shows a text about the place under the pointer.

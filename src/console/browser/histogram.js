@@ -1,5 +1,7 @@
 import { request } from './api.js';
 import { drawBars, FAMILIES, familyCounts } from './histogram-chart.js';
+import { localText } from './local-time.js';
+import { zone } from './time-zone.js';
 
 // The histogram of a search: bars by family. A range is selected by dragging, or by two sliders and a button, for
 // keyboards and screen readers. The range is then searched.
@@ -178,4 +180,4 @@ function slider(name, min, max, value) {
 }
 
 /** @param {Date | undefined} time */
-const timeText = (time) => time?.toISOString().slice(0, 19).replace('T', ' ') ?? '';
+const timeText = (time) => (time === undefined ? '' : localText(time, zone));

@@ -1,6 +1,7 @@
 // The list of live events. The server renders it too, so this module must not access the page.
 
 import { html } from 'htm/preact';
+import { localText, zoneWord } from './local-time.js';
 
 /**
  * An event in one line, as in the stream.
@@ -19,9 +20,9 @@ import { html } from 'htm/preact';
 /**
  * Newest first. Screen readers do not announce rows by themselves: there can be hundreds per second.
  *
- * @param {{ events: readonly LiveEvent[] }} props
+ * @param {{ events: readonly LiveEvent[], zone: string }} props
  */
-export function LiveList({ events }) {
+export function LiveList({ events, zone }) {
   return html`
     <div class="scroll live" tabindex="0" role="region" aria-label="Live events" aria-live="off">
       <table>
@@ -30,7 +31,7 @@ export function LiveList({ events }) {
         </caption>
         <thead>
           <tr>
-            <th scope="col">Time (UTC)</th>
+            <th scope="col">Time (${zoneWord(zone)})</th>
             <th scope="col">Type</th>
             <th scope="col">User</th>
             <th scope="col">Client</th>
@@ -40,21 +41,21 @@ export function LiveList({ events }) {
           </tr>
         </thead>
         <tbody>
-          ${events.map((event) => html`<${Row} key=${event.event_id} event=${event} />`)}
+          ${events.map((event) => html`<${Row} key=${event.event_id} event=${event} zone=${zone} />`)}
         </tbody>
       </table>
     </div>
   `;
 }
 
-/** @param {{ event: LiveEvent }} props */
-function Row({ event }) {
+/** @param {{ event: LiveEvent, zone: string }} props */
+function Row({ event, zone }) {
   const { event_id: id, occurred_at: time, message_type: type, user, client_mac: client, ap_mac: ap } = event;
   return html`
     <tr>
       <td>
         <a href=${`/events/${id}?at=${encodeURIComponent(time)}`}>
-          <time datetime=${time}>${time.slice(0, 19).replace('T', ' ')}</time>
+          <time datetime=${time}>${localText(time, zone)}</time>
         </a>
       </td>
       <td>${type}</td>

@@ -2,6 +2,8 @@
 
 import { html, render } from 'htm/preact';
 import { LiveList } from './live-list.js';
+import { localText } from './local-time.js';
+import { zone } from './time-zone.js';
 
 /** @typedef {import('./live-list.js').LiveEvent} LiveEvent */
 
@@ -109,7 +111,7 @@ function watch(place, address) {
     const listening = isPaused ? 'Paused' : 'Live';
     const counted = seen === 0 ? 'no events yet' : `${seen} ${seen === 1 ? 'event' : 'events'}`;
     const problem = trouble === undefined ? '' : ` The database does not answer: ${trouble}.`;
-    return `${listening} since ${(since ?? '').slice(11, 19)} UTC, ${counted}.${problem}`;
+    return `${listening} since ${since === undefined ? 'now' : localText(since, zone).slice(11)}, ${counted}.${problem}`;
   }
 
   function announce() {
@@ -138,7 +140,7 @@ function watch(place, address) {
       }
       ${
         shown.length > 0
-          ? html`<${LiveList} events=${shown} />`
+          ? html`<${LiveList} events=${shown} zone=${zone} />`
           : html`<p class="empty">
               ${isPaused ? 'No events in the list.' : 'Waiting for events.'} New events appear here within a
               second. <a href="/events">Search events</a> for older ones.

@@ -1,4 +1,7 @@
-// What every page runs: the sidebar scrolls to the current entry, times show the local time, notices appear.
+// What every page runs: the sidebar scrolls to the current entry, times show more on hovering, notices appear.
+
+import { localText } from './local-time.js';
+import { zone } from './time-zone.js';
 
 function showHere() {
   document.querySelector('#pages [aria-current]')?.scrollIntoView({ block: 'nearest' });
@@ -7,12 +10,29 @@ function showHere() {
 showHere();
 addEventListener('resize', showHere);
 
-const format = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' });
+const format = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long', timeZone: zone });
+const ago = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
 
 document.addEventListener('pointerover', (event) => {
   if (!(event.target instanceof HTMLTimeElement) || event.target.title !== '') return;
-  event.target.title = format.format(new Date(event.target.dateTime));
+  const time = new Date(event.target.dateTime);
+  event.target.title = `${format.format(time)}\n${localText(time, 'UTC')} UTC, ${relativeText(time)}`;
 });
+
+/** @type {readonly (readonly [Intl.RelativeTimeFormatUnit, number])[]} */
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
+];
+
+/** @param {Date} time */
+function relativeText(time) {
+  const seconds = (time.getTime() - Date.now()) / 1000;
+  const [unit, length] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1];
+  return ago.format(Math.round(seconds / length), unit);
+}
 
 /**
  * Shows a message, which screen readers announce too. Good news disappears after a few seconds.

@@ -3,7 +3,8 @@ import type { Certificate } from '../../store/certificate.ts';
 import { countOf, formatCount } from '../../units.ts';
 import { html, renderDocument, type Content } from '../html/html.ts';
 import { tableOf } from '../html/table.ts';
-import { badge, exactTimeOf, factsOf } from '../html/values.ts';
+import { exactTimeOf } from '../html/time-zone.ts';
+import { badge, factsOf } from '../html/values.ts';
 
 /** What is certified of a month, for a page and for a document of its own. */
 export function certificateContent(certificate: Certificate): Content {

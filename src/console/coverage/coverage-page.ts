@@ -15,7 +15,7 @@ import { addressOf, type Query } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { tableOf, type Column } from '../html/table.ts';
-import { timeOf } from '../html/values.ts';
+import { timeOf, timeHeading } from '../html/time-zone.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -49,7 +49,7 @@ export async function renderCoverage(db: Db, scope: Scope, shown: Shown): Promis
     content: html`
       <p>
         Each quarter of an hour is compared with the history of the cloud. Events that were missed are
-        fetched. Times are in UTC.
+        fetched. Days and quarters of an hour are in UTC.
       </p>
       ${legend} ${stepsOf(since, until, shown)}
       <h2>${day ?? month}</h2>
@@ -156,8 +156,11 @@ function tablesOf(cells: readonly Cell[], shown: Shown): Content[] {
 }
 
 const GAPS: readonly Column<Gap>[] = [
-  { heading: 'From (UTC)', cell: ({ began_at: began }) => timeOf(began) },
-  { heading: 'To (UTC)', cell: ({ ended_at: ended }) => (ended === null ? 'persists' : timeOf(ended)) },
+  { heading: timeHeading('From'), cell: ({ began_at: began }) => timeOf(began) },
+  {
+    heading: timeHeading('To'),
+    cell: ({ ended_at: ended }) => (ended === null ? 'persists' : timeOf(ended)),
+  },
   { heading: 'Source', cell: ({ source }) => source ?? 'all' },
   { heading: 'Type', cell: ({ message_type: type }) => type ?? 'all' },
   { heading: 'Reason', kind: 'nowrap', cell: ({ reason }) => reason },

@@ -13,7 +13,8 @@ import { fieldOf, filterForm, rangeFields, selectOf, typeSelect } from '../html/
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { pagerOf, tableOf, type Column } from '../html/table.ts';
-import { factsOf, timeOf } from '../html/values.ts';
+import { timeOf, timeHeading } from '../html/time-zone.ts';
+import { factsOf } from '../html/values.ts';
 import { quarantineTable } from '../quarantine/quarantine-pages.ts';
 import { deliveryQuery, filterOf } from './delivery-schemas.ts';
 import { MOST_OF_EACH, readDeliveries } from './read-deliveries.ts';
@@ -60,7 +61,7 @@ function sumsOf(sums: DeliverySums | undefined): Content {
 
 const COLUMNS: readonly Column<Delivery>[] = [
   {
-    heading: 'Received (UTC)',
+    heading: timeHeading('Received'),
     cell: (row) => html`<a href=${deliveryAddress(row.delivery_id)}>${timeOf(row.received_at)}</a>`,
   },
   { heading: 'Type', cell: (row) => row.message_type },
@@ -115,8 +116,8 @@ function deliveryFacts({ delivery, replayOf }: DescribedDelivery): Content {
   return factsOf(
     [
       ['Delivery ID', html`<code>${delivery.delivery_id}</code>`],
-      ['Received (UTC)', timeOf(delivery.received_at)],
-      ['Stored (UTC)', html`${timeOf(delivery.stored_at)}, ${formatElapsed(seconds)} later`],
+      [timeHeading('Received'), timeOf(delivery.received_at)],
+      [timeHeading('Stored'), html`${timeOf(delivery.stored_at)}, ${formatElapsed(seconds)} later`],
       ['Source', delivery.source],
       ['Type', delivery.message_type],
       delivery.sent_type !== null && ['Sent as', delivery.sent_type],

@@ -15,7 +15,8 @@ import type { PageOf } from '../api/paging.ts';
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { pagerOf, tableOf, type Column } from '../html/table.ts';
-import { badge, factsOf, timeOf, type Fact } from '../html/values.ts';
+import { timeOf, timeHeading } from '../html/time-zone.ts';
+import { badge, factsOf, type Fact } from '../html/values.ts';
 import { readRejected } from './rejected-events.ts';
 
 /** The state of a destination, as the overview shows it. */
@@ -142,7 +143,7 @@ const LIST_COLUMNS: readonly Column<DescribedDestination>[] = [
   ...NAME_COLUMNS,
   { heading: 'Backlog', cell: behindOf },
   { heading: 'Sent', kind: 'number', cell: sentOf },
-  { heading: 'Last sent (UTC)', cell: lastSentOf },
+  { heading: timeHeading('Last sent'), cell: lastSentOf },
   REJECTED_COLUMN,
   { heading: 'Last error', kind: 'wrap', cell: lastErrorOf },
 ];
@@ -219,7 +220,7 @@ function destinationFacts(described: DescribedDestination, seesAll: boolean): Co
   const ofAllSources: readonly Fact[] = [
     ['Backlog', behindOf(described)],
     ['Sent', sentOf(described)],
-    ['Last sent (UTC)', lastSentOf(described)],
+    [timeHeading('Last sent'), lastSentOf(described)],
     ['Last error', lastErrorOf(described)],
   ];
   return factsOf([['State', stateOf(described)], ['Type', type], ...(seesAll ? ofAllSources : [])], 'panel');
@@ -250,7 +251,9 @@ function rewindForms({ name }: DescribedDestination): Content {
         <button class="quiet">Move</button>
       </form>
       <form class="row" data-action=${action} data-confirm=${question} data-done="The position is moved.">
-        <label>Received since (UTC) <input type="datetime-local" name="to" required /></label>
+        <label
+          >${timeHeading('Received since')} <input type="datetime-local" name="to" data-time required
+        /></label>
         <button class="quiet">Move</button>
       </form>
     </div>
@@ -267,7 +270,7 @@ const REJECTED_COLUMNS: readonly Column<Rejected>[] = [
     `,
   },
   { heading: 'Type', cell: (one) => one.message_type },
-  { heading: 'Rejected (UTC)', cell: (one) => timeOf(one.rejected_at) },
+  { heading: timeHeading('Rejected'), cell: (one) => timeOf(one.rejected_at) },
   { heading: 'Reason', kind: 'wrap', cell: (one) => one.reason },
 ];
 

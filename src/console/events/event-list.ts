@@ -4,7 +4,7 @@ import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
 import { addressOf, eventAddress, searchAddress } from '../addresses.ts';
 import { type Written } from '../api/query.ts';
 import { html } from '../html/html.ts';
-import { timeOf } from '../html/values.ts';
+import { timeOf, timeHeading } from '../html/time-zone.ts';
 import { searchWith } from './search-line.ts';
 
 /** Events in lines of one height, each with a link to its page; on a phone as cards of two lines. */
@@ -22,7 +22,7 @@ export function eventList(events: readonly StoredEvent[], written: Written): VNo
             <a
               href=${addressOf('/events', turned)}
               title=${isOldest ? 'Show newest first' : 'Show oldest first'}
-              >Time (UTC) <span aria-hidden="true">${isOldest ? '↑' : '↓'}</span></a
+              >${timeHeading('Time')} <span aria-hidden="true">${isOldest ? '↑' : '↓'}</span></a
             >
           </th>
           <th scope="col" class="title">What happened</th>

@@ -9,7 +9,8 @@ import { readAsked } from '../api/route.ts';
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { tableOf } from '../html/table.ts';
-import { badge, exactTimeOf, factsOf, factsPanel, timeOf, type Fact } from '../html/values.ts';
+import { exactTimeOf, timeOf, timeHeading } from '../html/time-zone.ts';
+import { badge, factsOf, factsPanel, type Fact } from '../html/values.ts';
 import { describeEvent, outcomeOf, type EventOutcome, type IsFiltered } from './describe-event.ts';
 import { oneEvent } from './event-schemas.ts';
 import { cellOf } from './event-table.ts';
@@ -76,8 +77,8 @@ function relatedLinks(event: StoredEvent): Content {
 }
 
 const envelopeOf = (event: StoredEvent): readonly Fact[] => [
-  ['Occurred (UTC)', exactTimeOf(event.occurredAt)],
-  ['Received (UTC)', exactTimeOf(event.receivedAt)],
+  [timeHeading('Occurred'), exactTimeOf(event.occurredAt)],
+  [timeHeading('Received'), exactTimeOf(event.receivedAt)],
   ['Type', event.messageType],
   ['Source', event.source],
   ['Event ID', html`<code>${event.eventId}</code>`],
@@ -109,8 +110,8 @@ function deliveryPanel({ deliveryId }: StoredEvent, delivery: Delivery | undefin
   const quarantined = formatCount(delivery.quarantined_count);
   const facts: readonly Fact[] = [
     id,
-    ['Received (UTC)', exactTimeOf(delivery.received_at)],
-    ['Stored (UTC)', exactTimeOf(delivery.stored_at)],
+    [timeHeading('Received'), exactTimeOf(delivery.received_at)],
+    [timeHeading('Stored'), exactTimeOf(delivery.stored_at)],
     ['Size', formatBytes(delivery.body_bytes)],
     ['Secret sent as', delivery.secret_form],
     ['Origin', delivery.origin],
@@ -148,8 +149,8 @@ function forwardingTable(forwarding: readonly EventOutcome[]): Content {
         { heading: 'This event', cell: outcomeBadge },
         { heading: 'Destination state', cell: ({ state }) => state },
         { heading: 'Reason', kind: 'wrap', cell: ({ reason }) => reason },
-        { heading: 'Rejected (UTC)', cell: ({ rejectedAt }) => rejectedAt && timeOf(rejectedAt) },
-        { heading: 'Resent (UTC)', cell: ({ replayedAt }) => replayedAt && timeOf(replayedAt) },
+        { heading: timeHeading('Rejected'), cell: ({ rejectedAt }) => rejectedAt && timeOf(rejectedAt) },
+        { heading: timeHeading('Resent'), cell: ({ replayedAt }) => replayedAt && timeOf(replayedAt) },
       ],
       forwarding,
     ),

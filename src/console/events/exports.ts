@@ -8,9 +8,10 @@ import { HttpError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
 import { countEventsUpTo } from '../../store/search-events.ts';
 import { exportLines } from '../../store/export-events.ts';
-import type { ExportFormat } from '../../store/export-format.ts';
+import type { ExportForm, ExportFormat } from '../../store/export-format.ts';
 import { recordAction, type Operator } from '../../store/operator-log.ts';
 import { covers, type Scope } from '../../store/scope.ts';
+import { timeZone } from '../api/moment.ts';
 import { jsonRoute, streamRoute, type ApiRoute } from '../api/route.ts';
 import { conditionShape, filterOf, isInOrder, NOT_IN_ORDER, queryOfConditions } from './conditions.ts';
 import type { Conditions } from './conditions.ts';
@@ -41,6 +42,7 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
           .object({
             ...conditionShape,
             format: z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv'),
+            tz: timeZone.describe('time zone of the times in CSV').optional(),
             export_id: exportId.optional(),
           })
           .refine(isInOrder, NOT_IN_ORDER),
@@ -49,12 +51,16 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
         'text/csv': 'the columns of the view events (for one message type, its own columns) and the payload',
         'application/x-ndjson': 'the columns of the view events and the payload, one JSON object per line',
       },
-      async work({ query: { format, export_id: id, ...conditions } }, { operator, scope, signal }, response) {
+      async work(
+        { query: { format, tz: zone, export_id: id, ...conditions } },
+        { operator, scope, signal },
+        response,
+      ) {
         const watched = id === undefined ? { progress: unwatched(), signal } : exports.begin(id, scope);
         await exportTo(response, db, {
           operator,
           scope,
-          format,
+          form: { format, ...(zone !== undefined && { zone }) },
           conditions,
           progress: watched.progress,
           signal: AbortSignal.any([signal, watched.signal]),
@@ -156,7 +162,7 @@ const MAX_EXPECTED = 1_000_000;
 interface Export {
   readonly operator: Operator;
   readonly scope: Scope;
-  readonly format: ExportFormat;
+  readonly form: ExportForm;
   readonly conditions: Conditions;
   readonly progress: ExportProgress;
   /** Fires if the client disconnects or cancels. */
@@ -174,8 +180,9 @@ const MEDIA_TYPE: Readonly<Record<ExportFormat, string>> = {
  * unless the client disconnected.
  */
 async function exportTo(response: Response, db: Db, asked: Export): Promise<void> {
-  const { operator, format, conditions, progress, signal } = asked;
-  const details = { format, ...queryOfConditions(conditions) };
+  const { operator, form, conditions, progress, signal } = asked;
+  const { format } = form;
+  const details = { ...form, ...queryOfConditions(conditions) };
   const digest = createHash('sha256');
   response.set({
     'Content-Type': MEDIA_TYPE[format],
@@ -197,12 +204,14 @@ async function exportTo(response: Response, db: Db, asked: Export): Promise<void
 }
 
 async function write(response: Response, db: Db, asked: Export, digest: Hash): Promise<void> {
-  const { scope, format, conditions, progress, signal } = asked;
+  const { scope, form, conditions, progress, signal } = asked;
   const filter = filterOf(conditions);
   void expect(db, asked);
-  const lines = exportLines(db, scope, filter, format, signal, (rows) => {
+  const lines = exportLines(db, scope, filter, form, signal, (rows) => {
     progress.rows += rows;
   });
+  // With those of the listener, the pipeline makes 11 that wait for its end; Node.js would warn of a leak.
+  response.setMaxListeners(20);
   try {
     await pipeline(Readable.from(countBytes(lines, progress, digest)), response, { signal });
   } catch (error) {

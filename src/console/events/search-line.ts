@@ -1,9 +1,12 @@
 import type { VNode } from 'preact';
+import { monthRange } from '../../parse-time.ts';
 import { parseSearch, printSearch, type SearchKey, type SearchTerm } from '../../search-query.ts';
 import { addressOf, searchAddress, type Query } from '../addresses.ts';
 import { textOf, type Problems, type Written } from '../api/query.ts';
 import { rangeFields } from '../html/form.ts';
+import { localText } from '../browser/local-time.js';
 import { html, type Content } from '../html/html.ts';
+import { inZone, writtenIn } from '../html/time-zone.ts';
 
 /** The query with the parts of its search line joined: the terms that are set, and those that are entered. */
 export const joinSearchLine = (written: Written): Written =>
@@ -47,7 +50,7 @@ export function searchLine(written: Written, problems: Problems): VNode {
         />
         <datalist id="suggestions"></datalist>
       </div>
-      ${timePicker(written, problems)}
+      ${inZone((zone) => timePicker(written, problems, zone))}
       <button>Search</button>
       ${problem !== undefined && html`<p class="problem" id="search-problem">${problem}.</p>`}
     </form>
@@ -90,7 +93,7 @@ const RANGES = [
 const MONTHS = 3;
 
 /** The present range, which opens the choice of another: relative, a month, or two times. */
-function timePicker(written: Written, problems: Problems): VNode {
+function timePicker(written: Written, problems: Problems, zone: string): VNode {
   const isNamed = (since: string) => written['since'] === since && written['until'] === undefined;
   const isWrong = problems.has('since') || problems.has('until');
   const choice = (label: string, since: string, until?: string): Content => html`
@@ -102,9 +105,9 @@ function timePicker(written: Written, problems: Problems): VNode {
       >
     </li>
   `;
-  const months = monthsBefore(new Date());
+  const months = monthsBefore(new Date(), zone);
   const month = months.find(({ since, until }) => written['since'] === since && written['until'] === until);
-  const label = RANGES.find(([since]) => isNamed(since))?.[1] ?? month?.label ?? rangeText(written);
+  const label = RANGES.find(([since]) => isNamed(since))?.[1] ?? month?.label ?? rangeText(written, zone);
   return html`
     <details class="picker" open=${isWrong}>
       <summary class="button quiet">${label}</summary>
@@ -119,21 +122,20 @@ function timePicker(written: Written, problems: Problems): VNode {
   `;
 }
 
-const rangeText = (written: Written) =>
-  [textOf(written, 'since') ?? 'start', textOf(written, 'until') ?? 'now']
-    .map((time) => time.replace(/:\d\d(?:\.\d+)?Z$/, '').replace('T', ' '))
+const rangeText = (written: Written, zone: string) =>
+  ['since', 'until']
+    .map((name, index) => writtenIn(zone, textOf(written, name) ?? (index === 0 ? 'start' : 'now')))
     .join(' – ');
 
 /** This month and those before it. */
-function monthsBefore(now: Date) {
-  return Array.from({ length: MONTHS }, (_, back) => {
-    const start = (months: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months));
-    return {
-      label: start(back).toLocaleDateString('en', { month: 'long', year: 'numeric', timeZone: 'UTC' }),
-      since: start(back).toISOString().slice(0, 10),
-      until: start(back - 1)
-        .toISOString()
-        .slice(0, 10),
-    };
+function monthsBefore(now: Date, zone: string) {
+  const [year = 0, month = 0] = localText(now, zone).split('-').map(Number);
+  return Array.from({ length: MONTHS }).flatMap((_, back) => {
+    const first = new Date(Date.UTC(year, month - 1 - back));
+    const range = monthRange(first.toISOString().slice(0, 'YYYY-MM'.length), zone);
+    const label = first.toLocaleDateString('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
+    return range === undefined
+      ? []
+      : [{ label, since: range.since.toISOString(), until: range.until.toISOString() }];
   });
 }

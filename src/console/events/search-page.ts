@@ -5,7 +5,8 @@ import type { Visitor } from '../access/access.ts';
 import { hasAccess } from '../access/rule.ts';
 import { addressOf, type Query } from '../addresses.ts';
 import { queryOf, readQuery, withBeginning, type Written } from '../api/query.ts';
-import { html, type Content } from '../html/html.ts';
+import type { VNode } from 'preact';
+import { html } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { pagerOf } from '../html/table.ts';
 import {
@@ -20,6 +21,7 @@ import {
 } from './conditions.ts';
 import { eventList } from './event-list.ts';
 import { joinSearchLine, searchLine } from './search-line.ts';
+import { inZone } from '../html/time-zone.ts';
 
 const EVENTS_PER_PAGE = 50;
 
@@ -97,15 +99,21 @@ const nothingFound = (written: Written) => html`
 `;
 
 /** Plain download links; browser/export.js shows the progress. */
-const exportLinks = (exactly: Query): Content => html`
-  <div class="row exports">
-    <span class="dim">Export:</span>
-    ${(['csv', 'ndjson'] as const).map(
-      (format) => html`
-        <a class="button quiet" data-export href=${addressOf('/api/v1/events/export', { ...exactly, format })}
-          >${format.toUpperCase()}</a
-        >
-      `,
-    )}
-  </div>
-`;
+const exportLinks = (exactly: Query): VNode =>
+  inZone(
+    (tz) => html`
+      <div class="row exports">
+        <span class="dim">Export:</span>
+        ${(['csv', 'ndjson'] as const).map(
+          (format) => html`
+            <a
+              class="button quiet"
+              data-export
+              href=${addressOf('/api/v1/events/export', { ...exactly, format, tz })}
+              >${format.toUpperCase()}</a
+            >
+          `,
+        )}
+      </div>
+    `,
+  );

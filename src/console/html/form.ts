@@ -2,7 +2,9 @@ import type { VNode } from 'preact';
 import { MESSAGE_TYPES } from '../../domain.ts';
 import { addressOf } from '../addresses.ts';
 import { textOf, type Problems, type Written } from '../api/query.ts';
+import { zoneWord } from '../browser/local-time.js';
 import { html, type Content } from './html.ts';
+import { inZone, writtenIn } from './time-zone.ts';
 
 const NO_PROBLEMS: Problems = new Map();
 
@@ -87,10 +89,14 @@ export function typesField(chosen: readonly string[], problem?: string): VNode {
 }
 
 /** The two fields of a time range. */
-export const rangeFields = (written: Written, problems?: Problems): Content => [
-  fieldOf(written, 'since', 'From (UTC)', '24h, 2026-01-31 08:00', problems),
-  fieldOf(written, 'until', 'To (UTC)', 'now', problems),
-];
+export const rangeFields = (written: Written, problems?: Problems): VNode =>
+  inZone((zone) => {
+    const field = (name: string, label: string, placeholder: string) => {
+      const text = writtenIn(zone, textOf(written, name) ?? '');
+      return fieldOf({ [name]: text }, name, `${label} (${zoneWord(zone)})`, placeholder, problems);
+    };
+    return [field('since', 'From', '24h, 2026-01-31 08:00'), field('until', 'To', 'now')];
+  });
 
 /** The form above a list that filters it. `fields` are its conditions. */
 export const filterForm = (path: string, label: string, fields: Content): VNode => html`

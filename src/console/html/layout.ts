@@ -2,6 +2,7 @@ import type { VNode } from 'preact';
 import type { Visitor } from '../access/access.ts';
 import { ASSETS, IMPORT_MAP } from '../assets.ts';
 import { html, type Content } from './html.ts';
+import { withZone } from './time-zone.ts';
 import { navigation, type ShownEntry } from './navigation.ts';
 
 /** The head of every document. */
@@ -27,38 +28,42 @@ export interface Page {
   readonly modules?: readonly string[];
 }
 
-/** The document around a page: navigation, user name, content. */
+/** The document around a page: navigation, user name, content. Its times are in the zone. */
 export function layOut(
   { title, content, kind, modules = [] }: Page,
   entries: readonly ShownEntry[],
   path: string,
   visitor: Visitor,
+  zone: string,
 ): VNode {
-  return html`
-    <html lang="en">
-      ${headOf(
-        title,
-        html`
-          <link rel="icon" href=${ASSETS.icon} />
-          <link rel="stylesheet" href=${ASSETS.uplotStyle} />
-          <link rel="stylesheet" href=${ASSETS.style} />
-          <link rel="stylesheet" href=${ASSETS.frameStyle} />
-          ${kind === 'dense' && html`<link rel="stylesheet" href=${ASSETS.eventsStyle} />`}
-          <script type="importmap" dangerouslySetInnerHTML=${{ __html: IMPORT_MAP }}></script>
-          ${['page.js', 'actions.js', ...modules].map(
-            (module) => html`<script type="module" src=${`${ASSETS.modules}/${module}`}></script>`,
-          )}
-        `,
-      )}
-      <body>
-        <a class="skip" href="#content">Skip to content</a>
-        ${navigation(entries, path, visitor)}
-        <main id="content" class=${kind} tabindex="-1">
-          <h1 class=${kind && 'visually-hidden'}>${title}</h1>
-          ${content}
-        </main>
-        <div id="notices" role="status" aria-live="polite"></div>
-      </body>
-    </html>
-  `;
+  return withZone(
+    zone,
+    html`
+      <html lang="en" data-time-zone=${zone}>
+        ${headOf(
+          title,
+          html`
+            <link rel="icon" href=${ASSETS.icon} />
+            <link rel="stylesheet" href=${ASSETS.uplotStyle} />
+            <link rel="stylesheet" href=${ASSETS.style} />
+            <link rel="stylesheet" href=${ASSETS.frameStyle} />
+            ${kind === 'dense' && html`<link rel="stylesheet" href=${ASSETS.eventsStyle} />`}
+            <script type="importmap" dangerouslySetInnerHTML=${{ __html: IMPORT_MAP }}></script>
+            ${['page.js', 'time-zone.js', 'actions.js', ...modules].map(
+              (module) => html`<script type="module" src=${`${ASSETS.modules}/${module}`}></script>`,
+            )}
+          `,
+        )}
+        <body>
+          <a class="skip" href="#content">Skip to content</a>
+          ${navigation(entries, path, visitor)}
+          <main id="content" class=${kind} tabindex="-1">
+            <h1 class=${kind && 'visually-hidden'}>${title}</h1>
+            ${content}
+          </main>
+          <div id="notices" role="status" aria-live="polite"></div>
+        </body>
+      </html>
+    `,
+  );
 }

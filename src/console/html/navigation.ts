@@ -1,6 +1,7 @@
 import type { VNode } from 'preact';
 import type { Visitor } from '../access/access.ts';
 import { html, type Content } from './html.ts';
+import { inZone } from './time-zone.ts';
 import { badge } from './values.ts';
 
 /** The groups of the navigation, in order. The overview stands above them. */
@@ -43,7 +44,7 @@ export function navigation(entries: readonly ShownEntry[], path: string, visitor
           ${entries.filter(({ group }) => group === undefined).map(link)}
         </ul>
         ${GROUPS.map((group) => groupOf(group, entries.filter((entry) => entry.group === group).map(link)))}
-        ${visitor.session && logOut(visitor)}
+        ${zoneSelect} ${visitor.session && logOut(visitor)}
       </nav>
       <nav class="bottom" aria-label="Most used pages">
         <ul>
@@ -87,6 +88,18 @@ function linkOf({ path, label, icon, notice }: ShownEntry, current: string): VNo
 const iconOf = (path: string): VNode => html`
   <svg viewBox="0 0 16 16" aria-hidden="true"><path d=${path} /></svg>
 `;
+
+/** time-zone.js adds the other zones, and keeps the choice. */
+const zoneSelect = inZone(
+  (zone) => html`
+    <label class="time-zone">
+      Time zone
+      <select data-time-zones>
+        <option value=${zone}>${zone}</option>
+      </select>
+    </label>
+  `,
+);
 
 const logOut = ({ operator, role }: Visitor) => html`
   <form class="log-out" method="post" action="/logout">

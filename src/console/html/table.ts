@@ -4,7 +4,7 @@ import { html, type Content } from './html.ts';
 
 /** A column of a table. */
 export interface Column<Row> {
-  readonly heading: string;
+  readonly heading: Content;
   readonly cell: (row: Row) => Content;
   readonly kind?: 'number' | 'wrap' | 'nowrap' | 'mark';
 }

@@ -1,22 +1,11 @@
 import type { VNode } from 'preact';
 import { formatDuration } from '../../units.ts';
 import { html, type Content } from './html.ts';
+import { timeOf } from './time-zone.ts';
 
 /** A state: a word, and a colour that says the same. */
 export const badge = (kind: 'good' | 'warn' | 'bad' | 'plain', word: string): VNode =>
   html`<span class=${`badge ${kind}`}>${word}</span>`;
-
-/** A time in UTC, to the second. */
-export function timeOf(time: Date | string): VNode {
-  const iso = new Date(time).toISOString();
-  return html`<time datetime=${iso}>${iso.slice(0, 19).replace('T', ' ')}</time>`;
-}
-
-/** A time in UTC, to the millisecond. */
-export function exactTimeOf(time: Date | string): VNode {
-  const iso = new Date(time).toISOString();
-  return html`<time datetime=${iso}>${iso.slice(0, -1).replace('T', ' ')}</time>`;
-}
 
 /** A time, and how long before another one it was. */
 export function sinceOf(now: string, time: string | null): Content {

@@ -3,7 +3,8 @@ import { countOf, formatCount } from '../../units.ts';
 import { addressOf, destinationAddress, eventAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
 import { tableOf, type Column } from '../html/table.ts';
-import { badge, factsOf, factsPanel, timeOf } from '../html/values.ts';
+import { timeOf, timeHeading, zoneName } from '../html/time-zone.ts';
+import { badge, factsOf, factsPanel } from '../html/values.ts';
 import type { Day, Finding, Integrity, VerificationRun } from './integrity-schemas.ts';
 
 interface Shown {
@@ -20,7 +21,7 @@ export function integrityContent({ integrity, status, month, run, mayVerify }: S
   return html`
     <p>
       ${badge(status.level, status.word)}${' '}
-      ${status.what}${status.since !== null && html` (since ${timeOf(status.since)} UTC)`}.
+      ${status.what}${status.since !== null && html` (since ${timeOf(status.since)} ${zoneName()})`}.
       ${status.remedy !== null && ` ${status.remedy}`}
     </p>
     <section class="panel" aria-label="Calendar">
@@ -115,8 +116,13 @@ const verifyForm = html`
     the tree with its checkpoints. A range limits the events and deliveries.
   </p>
   <form class="row" data-action="/integrity/verify" data-done="The verification has begun.">
-    <label>Received since (UTC) <input name="since" placeholder="7d, 2026-01-31" autocomplete="off" /></label>
-    <label>Until (UTC) <input name="until" placeholder="now" autocomplete="off" /></label>
+    <label
+      >${timeHeading('Received since')}
+      <input name="since" data-time placeholder="7d, 2026-01-31" autocomplete="off"
+    /></label>
+    <label
+      >${timeHeading('Until')} <input name="until" data-time placeholder="now" autocomplete="off"
+    /></label>
     <label>Source <input name="source" placeholder="all" autocomplete="off" /></label>
     <button>Verify now</button>
   </form>
@@ -130,8 +136,8 @@ function runOf(run: VerificationRun): Content {
     .join(', ');
   return html`
     <p class="dim">
-      Started by ${operator} at ${timeOf(run.started_at)} UTC${range !== '' && ` (${range})`} in this process,
-      which forgets it when it ends. The operator log keeps the result.
+      Started by ${operator} at ${timeOf(run.started_at)} ${zoneName()}${range !== '' && ` (${range})`} in
+      this process, which forgets it when it ends. The operator log keeps the result.
     </p>
     ${
       state === 'running' &&
@@ -206,7 +212,7 @@ function checkpointPanel({ checkpoint }: Integrity): Content {
   return factsPanel(
     'Latest checkpoint',
     [
-      ['Sealed up to (UTC)', timeOf(checkpoint.made_at)],
+      [timeHeading('Sealed up to'), timeOf(checkpoint.made_at)],
       ['Leaves', formatCount(checkpoint.size)],
       ['Public key', html`<code class="wrap">${checkpoint.public_key}</code>`],
     ],
@@ -241,7 +247,7 @@ function anchorsPanel({ anchors, held_by: held }: Integrity): Content {
                 },
                 { heading: 'Leaves', kind: 'number', cell: ({ size }) => formatCount(size) },
                 {
-                  heading: 'Last (UTC)',
+                  heading: timeHeading('Last'),
                   cell: ({ anchored_at: at }) => (at === null ? 'never' : timeOf(at)),
                 },
                 { heading: 'Last error', kind: 'wrap', cell: ({ error }) => error },

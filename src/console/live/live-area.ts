@@ -7,6 +7,7 @@ import { only, queryOf } from '../api/query.ts';
 import { readAsked, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { LiveList } from '../browser/live-list.js';
+import { inZone } from '../html/time-zone.ts';
 import { conditionShape } from '../events/conditions.ts';
 import { fieldOf, typesField } from '../html/form.ts';
 import { html } from '../html/html.ts';
@@ -98,7 +99,7 @@ function renderLive(request: Request): Page {
             This page needs JavaScript. On the command line, use xiq-sink events tail.
           </p></noscript
         >
-        <${LiveList} events=${[]} />
+        ${inZone((zone) => html`<${LiveList} events=${[]} zone=${zone} />`)}
       </div>
     `,
   };

@@ -10,7 +10,8 @@ import type { Area } from '../area.ts';
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { pagerOf, tableOf, type Column } from '../html/table.ts';
-import { badge, timeOf } from '../html/values.ts';
+import { timeOf, timeHeading } from '../html/time-zone.ts';
+import { badge } from '../html/values.ts';
 import { actionSchema, askedPage, readActions } from './operator-log-entries.ts';
 
 const asks = z.object({ query: askedPage });
@@ -127,7 +128,7 @@ const emptyNote = (hasNewer: boolean) =>
       </p>`;
 
 const COLUMNS: readonly Column<LoggedAction>[] = [
-  { heading: 'Time (UTC)', cell: ({ began_at: began }) => timeOf(began) },
+  { heading: timeHeading('Time'), cell: ({ began_at: began }) => timeOf(began) },
   {
     heading: 'Operator',
     kind: 'nowrap',

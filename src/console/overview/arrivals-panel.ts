@@ -4,7 +4,7 @@ import { addressOf, type Query } from '../addresses.ts';
 import { partOf } from '../gather.ts';
 import { html, type Content } from '../html/html.ts';
 import { tableOf } from '../html/table.ts';
-import { timeOf } from '../html/values.ts';
+import { timeOf, timeHeading, zoneName } from '../html/time-zone.ts';
 import { RANGE_NAMES, RANGES, type RangeName } from './arrivals.ts';
 import type { Arrivals, Overview } from './overview-schemas.ts';
 
@@ -100,7 +100,7 @@ function numbersOf({ since, until, bucket_seconds: width, items }: Arrivals): Co
   return html`
     <details>
       <summary>
-        Show as table: ${timeOf(since)} to ${timeOf(until)} UTC, every ${formatDuration(width)}
+        Show as table: ${timeOf(since)} to ${timeOf(until)} ${zoneName()}, every ${formatDuration(width)}
       </summary>
       ${
         lines.length === 0
@@ -108,7 +108,7 @@ function numbersOf({ since, until, bucket_seconds: width, items }: Arrivals): Co
           : tableOf(
               'Events received, by time and message type',
               [
-                { heading: 'From (UTC)', cell: ({ bucket }) => timeOf(bucket) },
+                { heading: timeHeading('From'), cell: ({ bucket }) => timeOf(bucket) },
                 ...MESSAGE_TYPES.map((type) => ({
                   heading: type,
                   kind: 'number' as const,

@@ -8,7 +8,7 @@ import { partOf } from '../gather.ts';
 import { startGathering } from '../gather.ts';
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { timeOf } from '../html/values.ts';
+import { timeOf, clockOf, zoneName } from '../html/time-zone.ts';
 import {
   administratorsPanel,
   alertsPanel,
@@ -123,7 +123,7 @@ function layOutPanels({ overview, shown, counted, arrivals, activity, firstDeliv
   const figures = (id: string, draw: (activity: Activity) => Content) =>
     live(id, partOf(problems, 'activity', activity, draw), 'panel');
   return html`
-    <p id="freshness" class="dim" role="status">As of ${overview.at.slice(11, 19)} UTC</p>
+    <p id="freshness" class="dim" role="status">As of ${clockOf(overview.at)} ${zoneName()}</p>
     ${live('service', answersPanel(overview), 'panels four')}
     ${live('start', firstDelivery !== undefined && overview.has_arrived === false && firstDeliveryNote(firstDelivery))}
     <div class="panels chart-and-needs">
@@ -145,7 +145,7 @@ function layOutPanels({ overview, shown, counted, arrivals, activity, firstDeliv
 const countedNote = ({ since, until, source }: CountedRange): Content => html`
   <p>
     The figures below count ${formatDuration((until.getTime() - since.getTime()) / 1000)}:${' '}
-    ${timeOf(since)} to ${timeOf(until)} UTC${source !== undefined && `, source ${source}`}.
+    ${timeOf(since)} to ${timeOf(until)} ${zoneName()}${source !== undefined && `, source ${source}`}.
   </p>
 `;
 

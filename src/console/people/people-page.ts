@@ -12,7 +12,7 @@ import { userName } from '../events/conditions.ts';
 import { fieldOf } from '../html/form.ts';
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { timeOf } from '../html/values.ts';
+import { timeOf } from '../html/time-zone.ts';
 
 /** The range of the search, in days. */
 const DAYS = 30;

@@ -18,7 +18,8 @@ import { rangeFields, rangeLinks, typeSelect } from '../html/form.ts';
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { pagerOf, tableOf, type Column } from '../html/table.ts';
-import { factsOf, timeOf } from '../html/values.ts';
+import { timeOf, timeHeading } from '../html/time-zone.ts';
+import { factsOf } from '../html/values.ts';
 import { recordLook } from './looks.ts';
 import { clientQuery, userQuery, USUAL_DAYS, wholeRange } from './people-schemas.ts';
 import { accessPointName, readPlaces, whereaboutsOf } from './whereabouts.ts';
@@ -149,7 +150,7 @@ function timelineForm({ path, parameter }: Subject, written: Written, problems?:
 
 const COLUMNS: readonly Column<StoredEvent>[] = [
   {
-    heading: 'Time (UTC)',
+    heading: timeHeading('Time'),
     cell: (event) => html`
       <a href=${eventAddress(event)}>
         <time datetime=${event.occurredAt}>${event.occurredAt.slice(11, 19)}</time>

@@ -16,7 +16,8 @@ import { fieldOf, filterForm, rangeFields, selectOf, typeSelect } from '../html/
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { pagerOf, tableOf, type Column } from '../html/table.ts';
-import { badge, factsOf, timeOf, type Fact } from '../html/values.ts';
+import { timeOf, timeHeading } from '../html/time-zone.ts';
+import { badge, factsOf, type Fact } from '../html/values.ts';
 import { conditionsShape, quarantineQuery } from './quarantine-schemas.ts';
 import { readQuarantine, type DescribedQuarantined, type PageOfQuarantine } from './read-quarantine.ts';
 
@@ -141,7 +142,7 @@ function quarantinedFacts({ item, replayOf, account }: DescribedQuarantined): Co
     [
       ['State', html`${stateBadge(item)} ${resolvedAt !== null && timeOf(resolvedAt)}`],
       ['Reason', item.reason],
-      ['Received (UTC)', timeOf(item.received_at)],
+      [timeHeading('Received'), timeOf(item.received_at)],
       ['Source', item.source],
       ['Type', item.message_type],
       ['Size', `${formatBytes(item.bytes)}${item.encoding === null ? '' : `, encoded as ${item.encoding}`}`],
@@ -218,7 +219,7 @@ function stateBadge({ resolution }: Pick<Quarantined, 'resolution'>): VNode {
 
 const COLUMNS: readonly Column<Quarantined>[] = [
   {
-    heading: 'Received (UTC)',
+    heading: timeHeading('Received'),
     cell: (item) => html`<a href=${quarantinedAddress(item.quarantine_id)}>${timeOf(item.received_at)}</a>`,
   },
   { heading: 'State', cell: stateBadge },

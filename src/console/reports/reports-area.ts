@@ -1,31 +1,28 @@
 import { z } from 'zod';
-import { monthRange, isTimeZone } from '../../parse-time.ts';
+import { monthRange } from '../../parse-time.ts';
 import { REPORT_NAMES, type ReportName } from '../../report-names.ts';
 import type { Db } from '../../store/database.ts';
 import type { Operator } from '../../store/operator-log.ts';
 import { readReport, reportOf, REPORTS, type Report, type ReportRange } from '../../store/reports.ts';
 import type { Scope } from '../../store/scope.ts';
+import { HttpError } from '../../errors.ts';
 import { hasAccess, VIEW } from '../access/rule.ts';
+import { timeZone } from '../api/moment.ts';
 import { jsonRoute, readAsked } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { recordLook } from '../people/looks.ts';
+import { zoneOf } from '../html/time-zone.ts';
 import { reportPage } from './reports-page.ts';
 
 /** More rows than a person reads; the command prints all. */
 const MOST_ROWS = 1_000;
 
-const MONTH = z
-  .string()
-  .default(() => new Date().toISOString().slice(0, 'YYYY-MM'.length))
-  .transform((text, context) => {
-    const range = monthRange(text);
-    if (range === undefined) context.addIssue({ code: 'custom', message: 'must be a month such as 2026-03' });
-    return range ?? z.NEVER;
-  });
-
 const query = z.object({
-  month: MONTH,
-  tz: z.string().refine(isTimeZone, 'must be an IANA time zone such as Europe/Berlin').default('UTC'),
+  month: z
+    .string()
+    .default(() => new Date().toISOString().slice(0, 'YYYY-MM'.length))
+    .describe('a month such as 2026-03'),
+  tz: timeZone.optional().describe('time zone of the month and of working hours; UTC unless given'),
   user: z.string().optional(),
 });
 
@@ -51,8 +48,11 @@ const OPERATORS = { needs: 'operator-log.read', data: 'whole' } as const;
 /** Questions that auditors ask each month. */
 export function reportsArea({ db }: { readonly db: Db }): Area {
   async function answer(report: Report, asked: Asked, scope: Scope, operator: Operator) {
-    const { since, until } = asked.month;
-    const range: ReportRange = { since, until, zone: asked.tz, scope, user: asked.user };
+    const zone = asked.tz ?? 'UTC';
+    const month = monthRange(asked.month, zone);
+    if (month === undefined) throw new HttpError(400, 'BAD_REQUEST', 'month must be one such as 2026-03');
+    const { since, until } = month;
+    const range: ReportRange = { since, until, zone, scope, user: asked.user };
     const isAnswerable = report.isOfPerson !== true || asked.user !== undefined;
     if (report.isOfPerson === true && asked.user !== undefined) {
       await recordLook(db, operator, asked.user, { since, until });
@@ -98,8 +98,9 @@ export function reportsArea({ db }: { readonly db: Db }): Area {
             ({ isOfOperators }) => isOfOperators !== true || hasAccess(visitor, OPERATORS),
           );
           const report = shown.find(({ name }) => name === asked.name) ?? reportOf('administration');
-          const { rows, statement, range } = await answer(report, asked, visitor.scope, visitor.operator);
-          const { month } = asked.month;
+          const inZone = { ...asked, tz: asked.tz ?? zoneOf(request) };
+          const { rows, statement, range } = await answer(report, inZone, visitor.scope, visitor.operator);
+          const { month } = asked;
           return reportPage({ report, all: shown, month, range, rows, statement, mostRows: MOST_ROWS });
         },
       },

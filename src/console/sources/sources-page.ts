@@ -6,7 +6,8 @@ import type { Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { tableOf } from '../html/table.ts';
 import type { Column } from '../html/table.ts';
-import { badge, timeOf } from '../html/values.ts';
+import { timeOf } from '../html/time-zone.ts';
+import { badge } from '../html/values.ts';
 import { limitsOf } from './source-schema.ts';
 import type { SourceLine } from './source-schema.ts';
 

@@ -9,6 +9,7 @@ import { html, type Content } from '../html/html.ts';
 import { processLine, sumAnswers, sumSpools, sumStorage, sumStoring } from './sum-figures.ts';
 import { answersPanel, processesPanel, queuePanel, storagePanel, storingPanel } from './system-panels.ts';
 import { processSchema, systemSchema, type System } from './system-schemas.ts';
+import { clockOf, zoneName } from '../html/time-zone.ts';
 
 /** The jobs of the queue by state. */
 interface QueueFigures {
@@ -113,7 +114,7 @@ function layOut(system: System): Content {
   const live = (id: string, content: Content, kind = 'panel') =>
     html`<section id=${id} class=${kind} data-live>${content}</section>`;
   return html`
-    <p id="freshness" class="dim" role="status">As of ${system.at.slice(11, 19)} UTC</p>
+    <p id="freshness" class="dim" role="status">As of ${clockOf(system.at)} ${zoneName()}</p>
     <div class="panels overview">
       ${live('answers', answersPanel(system))} ${live('queue', queuePanel(system))}
       ${live('storing', storingPanel(system))}

@@ -181,7 +181,7 @@ describe.skipIf(!runsInBrowser())(
       await page.getByText('1 resent.').waitFor();
       expect(await takenBy('archive', directory)).toContain('"description":"replayed"');
       expect(await lastAction(test.db)).toMatchObject({ action: 'destination.replay' });
-      await page.getByRole('combobox').selectOption('7d');
+      await page.getByRole('main').getByRole('combobox').selectOption('7d');
       await button('Move').first().click();
       await page.getByRole('dialog').getByRole('button', { name: 'Move' }).click();
       await page.getByText('The position is moved.').waitFor();
