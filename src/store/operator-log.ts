@@ -124,12 +124,29 @@ export async function lastEnded(
 /** One entry of the operator log. */
 export type LoggedAction = Selectable<Tables['operator_log']>;
 
-/** The recorded actions, newest first; those before the entry with the id `before`, if given. */
+/** Which entries of the operator log: all conditions that are set. */
+interface ActionFilter {
+  readonly limit: number;
+  /** Only entries before the one with this id. */
+  readonly before?: string | undefined;
+  readonly operator?: string | undefined;
+  readonly action?: OperatorActionName | undefined;
+  /** When the action began. */
+  readonly since?: Date | undefined;
+  /** Exclusive. */
+  readonly until?: Date | undefined;
+}
+
+/** The recorded actions that match, newest first. */
 export async function listActions(
   db: Db,
-  page: { readonly limit: number; readonly before?: string | undefined },
+  { limit, before, operator, action, since, until }: ActionFilter,
 ): Promise<LoggedAction[]> {
-  let query = db.selectFrom('operator_log').selectAll().orderBy('id', 'desc').limit(page.limit);
-  if (page.before !== undefined) query = query.where('id', '<', page.before);
+  let query = db.selectFrom('operator_log').selectAll().orderBy('id', 'desc').limit(limit);
+  if (before !== undefined) query = query.where('id', '<', before);
+  if (operator !== undefined) query = query.where('operator', '=', operator);
+  if (action !== undefined) query = query.where('action', '=', action);
+  if (since !== undefined) query = query.where('began_at', '>=', since);
+  if (until !== undefined) query = query.where('began_at', '<', until);
   return query.execute();
 }

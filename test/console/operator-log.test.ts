@@ -26,6 +26,8 @@ afterAll(async () => {
   await database.drop();
 });
 
+type Entry = z.output<typeof actionSchema>;
+
 test('before anybody did anything the page says what will stand there', async () => {
   expect(await admin.get('/operator-log')).toEqual({ items: [], next_cursor: null });
   expect(await admin.page('/operator-log')).toContain('No entries yet');
@@ -111,4 +113,19 @@ test('the page leads to what is older, and back to the newest', async () => {
 test('a cursor that was never given out is refused', async () => {
   const answer = await fetch(`${admin.url}/api/v1/operator-log?cursor=1;drop`);
   expect(answer.status).toBe(400);
+});
+
+test.each([
+  ['operator=dora', ({ operator }: Entry) => operator === 'dora'],
+  ['action=events.export', ({ action }: Entry) => action === 'events.export'],
+  ['operator=dora&action=events.export', () => false],
+  ['until=1970-01-02', () => false],
+  ['since=1h', () => true],
+])('entries are found by %s', async (query, matches) => {
+  const all = page.parse(await admin.get('/operator-log?limit=500')).items;
+  const found = page.parse(await admin.get(`/operator-log?limit=500&${query}`)).items;
+  expect(found).toEqual(all.filter(matches));
+  expect(await admin.page(`/operator-log?${query}`)).toContain(
+    found.length > 0 ? '<table>' : 'No entries match.',
+  );
 });

@@ -220,7 +220,7 @@ test('the page is whole without JavaScript: the numbers of the chart stand in a 
     `/?range=hour&since=${ago(50 * MINUTE).toISOString()}&until=${ago(-10 * MINUTE).toISOString()}`,
   );
   for (const type of MESSAGE_TYPES) expect(page).toContain(`<th scope="col" class="number">${type}</th>`);
-  expect(page).toContain('<td class="number">1,234</td>');
+  expect(page).toMatch(/<td class="number"[^>]*>1,234<\/td>/);
 });
 
 test('with the database away the page still says how the service is, and why the rest is missing', async () => {
@@ -321,5 +321,5 @@ test.each([
   [5 * MINUTE, 'the last hour'],
 ])('the page opens where something is to be seen: %i ms ago, %s', async (age) => {
   await deliverAndCount(db, { receivedAt: ago(age), messageType: 'SMS_LOG_ALL', count: 77 });
-  expect(await admin.page('/')).toContain('<td class="number">77</td>');
+  expect(await admin.page('/')).toMatch(/<td class="number"[^>]*>77<\/td>/);
 });

@@ -15,7 +15,7 @@ import { addressOf, type Query } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { tableOf, type Column } from '../html/table.ts';
-import { timeOf, timeHeading } from '../html/time-zone.ts';
+import { timeOf } from '../html/time-zone.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -156,9 +156,9 @@ function tablesOf(cells: readonly Cell[], shown: Shown): Content[] {
 }
 
 const GAPS: readonly Column<Gap>[] = [
-  { heading: timeHeading('From'), cell: ({ began_at: began }) => timeOf(began) },
+  { heading: { time: 'From' }, cell: ({ began_at: began }) => timeOf(began) },
   {
-    heading: timeHeading('To'),
+    heading: { time: 'To' },
     cell: ({ ended_at: ended }) => (ended === null ? 'persists' : timeOf(ended)),
   },
   { heading: 'Source', cell: ({ source }) => source ?? 'all' },

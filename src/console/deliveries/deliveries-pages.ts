@@ -61,7 +61,7 @@ function sumsOf(sums: DeliverySums | undefined): Content {
 
 const COLUMNS: readonly Column<Delivery>[] = [
   {
-    heading: timeHeading('Received'),
+    heading: { time: 'Received' },
     cell: (row) => html`<a href=${deliveryAddress(row.delivery_id)}>${timeOf(row.received_at)}</a>`,
   },
   { heading: 'Type', cell: (row) => row.message_type },

@@ -143,7 +143,7 @@ const LIST_COLUMNS: readonly Column<DescribedDestination>[] = [
   ...NAME_COLUMNS,
   { heading: 'Backlog', cell: behindOf },
   { heading: 'Sent', kind: 'number', cell: sentOf },
-  { heading: timeHeading('Last sent'), cell: lastSentOf },
+  { heading: { time: 'Last sent' }, cell: lastSentOf },
   REJECTED_COLUMN,
   { heading: 'Last error', kind: 'wrap', cell: lastErrorOf },
 ];
@@ -270,7 +270,7 @@ const REJECTED_COLUMNS: readonly Column<Rejected>[] = [
     `,
   },
   { heading: 'Type', cell: (one) => one.message_type },
-  { heading: timeHeading('Rejected'), cell: (one) => timeOf(one.rejected_at) },
+  { heading: { time: 'Rejected' }, cell: (one) => timeOf(one.rejected_at) },
   { heading: 'Reason', kind: 'wrap', cell: (one) => one.reason },
 ];
 

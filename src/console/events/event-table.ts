@@ -5,7 +5,7 @@ import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
 import { clientAddress, eventAddress, searchAddress, userAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
 import { tableOf, type Column } from '../html/table.ts';
-import { timeOf, timeHeading } from '../html/time-zone.ts';
+import { timeOf } from '../html/time-zone.ts';
 
 type Value = StoredEvent['columns'][string] | undefined;
 
@@ -67,7 +67,7 @@ const LEADING_COLUMNS: Readonly<Record<MessageType, readonly string[]>> = {
 };
 
 const TIME: Column<StoredEvent> = {
-  heading: timeHeading('Time'),
+  heading: { time: 'Time' },
   cell: (event) => html`<a href=${eventAddress(event)}>${timeOf(event.occurredAt)}</a>`,
 };
 

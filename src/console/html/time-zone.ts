@@ -23,8 +23,12 @@ export const withZone = (zone: string, content: VNode): VNode =>
 /** Content that depends on the time zone of the reader. */
 export const inZone = (content: (zone: string) => Content): VNode => html`<${Zone.Consumer}>${content}<//>`;
 
-/** The heading of a column or fact of times: the name, and the time zone. */
+/** The name of a fact that is a time: the name, and the time zone. */
 export const timeHeading = (name: string): VNode => inZone((zone) => `${name} (${zoneWord(zone)})`);
+
+/** A sentence with its instants in ISO 8601 as times of the reader. */
+export const withTimes = (text: string): Content =>
+  text.split(/(\d{4}-\d\d-\d\dT[\d:.]+Z)/).map((part, index) => (index % 2 === 0 ? part : timeOf(part)));
 
 /** The name of the time zone, to put after times. */
 export const zoneName = (): VNode => inZone((zone) => zone);

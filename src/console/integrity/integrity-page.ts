@@ -3,7 +3,7 @@ import { countOf, formatCount } from '../../units.ts';
 import { addressOf, destinationAddress, eventAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
 import { tableOf, type Column } from '../html/table.ts';
-import { timeOf, timeHeading, zoneName } from '../html/time-zone.ts';
+import { timeOf, timeHeading, withTimes, zoneName } from '../html/time-zone.ts';
 import { badge, factsOf, factsPanel } from '../html/values.ts';
 import type { Day, Finding, Integrity, VerificationRun } from './integrity-schemas.ts';
 
@@ -21,7 +21,7 @@ export function integrityContent({ integrity, status, month, run, mayVerify }: S
   return html`
     <p>
       ${badge(status.level, status.word)}${' '}
-      ${status.what}${status.since !== null && html` (since ${timeOf(status.since)} ${zoneName()})`}.
+      ${withTimes(status.what)}${status.since !== null && html` (since ${timeOf(status.since)} ${zoneName()})`}.
       ${status.remedy !== null && ` ${status.remedy}`}
     </p>
     <section class="panel" aria-label="Calendar">
@@ -247,7 +247,7 @@ function anchorsPanel({ anchors, held_by: held }: Integrity): Content {
                 },
                 { heading: 'Leaves', kind: 'number', cell: ({ size }) => formatCount(size) },
                 {
-                  heading: timeHeading('Last'),
+                  heading: { time: 'Last' },
                   cell: ({ anchored_at: at }) => (at === null ? 'never' : timeOf(at)),
                 },
                 { heading: 'Last error', kind: 'wrap', cell: ({ error }) => error },

@@ -7,10 +7,11 @@ import type { PageOf } from '../api/paging.ts';
 import { queryOf, type Written } from '../api/query.ts';
 import { jsonRoute, readAsked } from '../api/route.ts';
 import type { Area } from '../area.ts';
+import { fieldOf, filterForm, rangeFields, selectOf } from '../html/form.ts';
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { pagerOf, tableOf, type Column } from '../html/table.ts';
-import { timeOf, timeHeading } from '../html/time-zone.ts';
+import { timeOf } from '../html/time-zone.ts';
 import { badge } from '../html/values.ts';
 import { actionSchema, askedPage, readActions } from './operator-log-entries.ts';
 
@@ -108,19 +109,24 @@ function operatorLogPage({ items, next }: PageOf<LoggedAction>, written: Written
         Changes, exports, SQL statements, looks at timelines and logins, by console, API or command line, and
         what the service did by itself: starts and retention. Entries are never changed.
       </p>
-      ${
-        items.length === 0
-          ? emptyNote(written['cursor'] !== undefined)
-          : tableOf('Operator actions, newest first', COLUMNS, items)
-      }
+      ${filterForm('/operator-log', 'Operator log', [
+        rangeFields(written),
+        fieldOf(written, 'operator', 'Operator', 'ada'),
+        selectOf(written, 'action', 'Action', ACTIONS),
+      ])}
+      ${items.length === 0 ? emptyNote(written) : tableOf('Operator actions, newest first', COLUMNS, items)}
       ${pagerOf('/operator-log', written, next)}
     `,
   };
 }
 
-const emptyNote = (hasNewer: boolean) =>
-  hasNewer
-    ? html`<p class="empty">No older entries.</p>`
+const ACTIONS = [['', 'all actions'], ...Object.entries(WORDS)] as const;
+
+const emptyNote = (written: Written) =>
+  Object.keys(written).length > 0
+    ? html`<p class="empty">
+        ${written['cursor'] === undefined ? 'No entries match.' : 'No older entries.'}
+      </p>`
     : html`<p class="empty">
         No entries yet. Actions on <a href="/quarantine">Quarantine</a>,${' '}
         <a href="/destinations">Destinations</a> and <a href="/subscriptions">Subscriptions</a>, log-ins and
@@ -128,7 +134,7 @@ const emptyNote = (hasNewer: boolean) =>
       </p>`;
 
 const COLUMNS: readonly Column<LoggedAction>[] = [
-  { heading: timeHeading('Time'), cell: ({ began_at: began }) => timeOf(began) },
+  { heading: { time: 'Time' }, cell: ({ began_at: began }) => timeOf(began) },
   {
     heading: 'Operator',
     kind: 'nowrap',
@@ -140,9 +146,12 @@ const COLUMNS: readonly Column<LoggedAction>[] = [
     cell: ({ action }) => html`${WORDS[action]}<br /><code class="dim">${action}</code>`,
   },
   { heading: 'Object', cell: ({ subject }) => subject },
-  { heading: 'Details', kind: 'wrap', cell: ({ details }) => listOf(details) },
   { heading: 'Outcome', kind: 'nowrap', cell: outcomeOf },
-  { heading: 'Result', kind: 'wrap', cell: ({ result }) => listOf(result ?? {}) },
+  {
+    heading: 'Details',
+    kind: 'wrap',
+    cell: ({ details, result }) => [listOf(details), listOf(result ?? {})],
+  },
 ];
 
 function outcomeOf({ outcome, began_at: began, ended_at: ended }: LoggedAction): Content {
@@ -154,16 +163,27 @@ function outcomeOf({ outcome, began_at: began, ended_at: ended }: LoggedAction):
   return html`${word} <span class="dim nowrap">in ${formatElapsed(seconds)}</span>`;
 }
 
-/** Names and values, one per line. */
+/** Names and values, one per line; values with parts are folded. */
 function listOf(values: Readonly<Record<string, unknown>>): Content {
   return html`
     <ul class="plain">
       ${Object.entries(values).map(
-        ([name, value]) =>
-          html`<li><span class="dim">${name.replaceAll('_', ' ')}:</span> ${show(value)}</li>`,
+        ([name, value]) => html`<li>${valueOf(name.replaceAll('_', ' '), value)}</li>`,
       )}
     </ul>
   `;
 }
 
-const show = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+function valueOf(name: string, value: unknown): Content {
+  const parts = z.record(z.string(), z.unknown()).safeParse(value);
+  if (!parts.success) {
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    return html`<span class="dim">${name}:</span> ${text}`;
+  }
+  return html`
+    <details>
+      <summary>${name} (${Object.keys(parts.data).length})</summary>
+      ${listOf(parts.data)}
+    </details>
+  `;
+}

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import { listActions, type LoggedAction } from '../../store/operator-log.ts';
 import { OPERATOR_ACTIONS } from '../../store/tables.ts';
-import { isoTime } from '../api/moment.ts';
+import { isoTime, moment } from '../api/moment.ts';
 import { cursorParameter, pageOf, type PageOf } from '../api/paging.ts';
 import { limit } from '../api/query.ts';
 
@@ -31,6 +31,10 @@ export const actionSchema = z
 
 /** The query of a page of entries. */
 export const askedPage = z.object({
+  operator: z.string().optional().describe('exactly this operator'),
+  action: z.enum(OPERATOR_ACTIONS).optional(),
+  since: moment.optional(),
+  until: moment.optional(),
   limit: limit(50, 500),
   cursor: cursorParameter((text) => (/^\d{1,18}$/.test(text) ? text : undefined)),
 });
@@ -38,8 +42,8 @@ export const askedPage = z.object({
 /** Reads one page of entries, newest first. */
 export async function readActions(
   db: Db,
-  { limit, cursor }: z.output<typeof askedPage>,
+  { limit, cursor, ...conditions }: z.output<typeof askedPage>,
 ): Promise<PageOf<LoggedAction>> {
-  const found = await listActions(db, { limit: limit + 1, before: cursor });
+  const found = await listActions(db, { ...conditions, limit: limit + 1, before: cursor });
   return pageOf(found, limit, ({ id }) => id);
 }

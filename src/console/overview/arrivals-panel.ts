@@ -4,7 +4,7 @@ import { addressOf, type Query } from '../addresses.ts';
 import { partOf } from '../gather.ts';
 import { html, type Content } from '../html/html.ts';
 import { tableOf } from '../html/table.ts';
-import { timeOf, timeHeading, zoneName } from '../html/time-zone.ts';
+import { timeOf, zoneName } from '../html/time-zone.ts';
 import { RANGE_NAMES, RANGES, type RangeName } from './arrivals.ts';
 import type { Arrivals, Overview } from './overview-schemas.ts';
 
@@ -108,7 +108,7 @@ function numbersOf({ since, until, bucket_seconds: width, items }: Arrivals): Co
           : tableOf(
               'Events received, by time and message type',
               [
-                { heading: timeHeading('From'), cell: ({ bucket }) => timeOf(bucket) },
+                { heading: { time: 'From' }, cell: ({ bucket }) => timeOf(bucket) },
                 ...MESSAGE_TYPES.map((type) => ({
                   heading: type,
                   kind: 'number' as const,

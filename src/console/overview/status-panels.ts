@@ -1,5 +1,6 @@
 import { QUESTIONS, type Question } from '../../service-status.ts';
 import { html, type Content } from '../html/html.ts';
+import { withTimes } from '../html/time-zone.ts';
 import { badge, sinceOf } from '../html/values.ts';
 import type { Overview, StatusLine } from './overview-schemas.ts';
 
@@ -20,7 +21,7 @@ export function answersPanel({ at, answers }: Overview): Content {
           <h2><a href=${status.page}>${TITLES[question]}</a></h2>
           ${badge(status.level, status.word)}
         </div>
-        <p>${status.what}</p>
+        <p>${withTimes(status.what)}</p>
         ${statusFacts(at, status)}
         ${needs.length > 1 && html`<p class="dim"><a href="#needs">${needs.length - 1} more</a></p>`}
       </section>
@@ -46,7 +47,7 @@ export function needsPanel({ at, answers }: Overview): Content {
               (need) => html`
                 <li>
                   ${badge(need.level, need.word)}
-                  <span>${need.what}${need.since !== null && sinceNote(at, need.since)}</span>
+                  <span>${withTimes(need.what)}${need.since !== null && sinceNote(at, need.since)}</span>
                   <a href=${need.page}>${need.remedy ?? 'Open'}</a>
                 </li>
               `,

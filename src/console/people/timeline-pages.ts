@@ -18,7 +18,7 @@ import { rangeFields, rangeLinks, typeSelect } from '../html/form.ts';
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { pagerOf, tableOf, type Column } from '../html/table.ts';
-import { timeOf, timeHeading } from '../html/time-zone.ts';
+import { timeOf } from '../html/time-zone.ts';
 import { factsOf } from '../html/values.ts';
 import { recordLook } from './looks.ts';
 import { clientQuery, userQuery, USUAL_DAYS, wholeRange } from './people-schemas.ts';
@@ -150,7 +150,7 @@ function timelineForm({ path, parameter }: Subject, written: Written, problems?:
 
 const COLUMNS: readonly Column<StoredEvent>[] = [
   {
-    heading: timeHeading('Time'),
+    heading: { time: 'Time' },
     cell: (event) => html`
       <a href=${eventAddress(event)}>
         <time datetime=${event.occurredAt}>${event.occurredAt.slice(11, 19)}</time>

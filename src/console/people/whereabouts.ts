@@ -7,7 +7,7 @@ import { formatCount } from '../../units.ts';
 import { searchAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
 import { tableOf } from '../html/table.ts';
-import { timeOf, timeHeading } from '../html/time-zone.ts';
+import { timeOf } from '../html/time-zone.ts';
 import type { WholeRange } from './people-schemas.ts';
 
 /** Where a client was: on a map if the records contain positions, else as a list of access points. */
@@ -45,7 +45,7 @@ export function whereaboutsOf(mac: string, clientPlaces: ClientPlaces, limit: nu
         ${tableOf(
           'Positions of the client, newest first',
           [
-            { heading: timeHeading('Time'), cell: ({ occurredAt }) => timeOf(occurredAt) },
+            { heading: { time: 'Time' }, cell: ({ occurredAt }) => timeOf(occurredAt) },
             { heading: 'x', kind: 'number', cell: ({ x }) => x.toFixed(1) },
             { heading: 'y', kind: 'number', cell: ({ y }) => y.toFixed(1) },
             { heading: 'Uncertainty', kind: 'number', cell: ({ unc }) => unc },
@@ -68,8 +68,8 @@ const staysTable = ({ positions, names }: ClientPlaces) =>
     'Strongest access points over time, newest first',
     [
       { heading: 'Access point', cell: ({ apMac }) => accessPointName(apMac, names) },
-      { heading: timeHeading('From'), cell: ({ from }) => timeOf(from) },
-      { heading: timeHeading('To'), cell: ({ to }) => timeOf(to) },
+      { heading: { time: 'From' }, cell: ({ from }) => timeOf(from) },
+      { heading: { time: 'To' }, cell: ({ to }) => timeOf(to) },
       { heading: 'Observations', kind: 'number', cell: ({ observations }) => formatCount(observations) },
     ],
     staysOf(positions),

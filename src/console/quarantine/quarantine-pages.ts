@@ -219,7 +219,7 @@ function stateBadge({ resolution }: Pick<Quarantined, 'resolution'>): VNode {
 
 const COLUMNS: readonly Column<Quarantined>[] = [
   {
-    heading: timeHeading('Received'),
+    heading: { time: 'Received' },
     cell: (item) => html`<a href=${quarantinedAddress(item.quarantine_id)}>${timeOf(item.received_at)}</a>`,
   },
   { heading: 'State', cell: stateBadge },

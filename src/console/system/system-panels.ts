@@ -2,7 +2,7 @@ import { MAX_DEFAULT_COUNT } from '../../store/storage-size.ts';
 import { countOf, formatBytes, formatCount, formatDuration, formatMilliseconds } from '../../units.ts';
 import { html, type Content } from '../html/html.ts';
 import { tableOf, type Column } from '../html/table.ts';
-import { timeOf, timeHeading } from '../html/time-zone.ts';
+import { timeOf } from '../html/time-zone.ts';
 import { badge, factsOf, sinceOf } from '../html/values.ts';
 import { partOf } from '../gather.ts';
 import type { ProcessLine, Storage, System } from './system-schemas.ts';
@@ -112,8 +112,8 @@ export function processesPanel(system: System): Content {
       kind: 'number',
       cell: (line) => known(line.event_loop_delay_p99_ms, formatMilliseconds),
     },
-    { heading: timeHeading('Started'), cell: (line) => timeOf(line.started_at) },
-    { heading: timeHeading('Last report'), cell: (line) => sinceOf(system.at, line.seen_at) },
+    { heading: { time: 'Started' }, cell: (line) => timeOf(line.started_at) },
+    { heading: { time: 'Last report' }, cell: (line) => sinceOf(system.at, line.seen_at) },
   ];
   return html`
     <h2>Processes</h2>
