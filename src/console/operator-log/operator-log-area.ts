@@ -165,6 +165,7 @@ function outcomeOf({ outcome, began_at: began, ended_at: ended }: LoggedAction):
 
 /** Names and values, one per line; values with parts are folded. */
 function listOf(values: Readonly<Record<string, unknown>>): Content {
+  if (Object.keys(values).length === 0) return undefined;
   return html`
     <ul class="plain">
       ${Object.entries(values).map(
