@@ -6,8 +6,8 @@ import { notify } from './page.js';
 import { exactText } from './local-time.js';
 import { zone } from './time-zone.js';
 
-// The list of a search opens an event beside it. J and K move on, Enter opens, Escape closes, / goes to the search line,
-// and ? lists the keys. On a phone, and for clicks that open a tab, an event is a page of its own.
+// The list of a search opens an event beside it. J and K move on, Enter opens, Escape closes (keys.js lists all keys).
+// On a phone, and for clicks that open a tab, an event is a page of its own.
 
 /** @typedef {{ event: any, delivery: any, forwarding: any[], title: string, sentence: string }} Detail */
 
@@ -29,14 +29,6 @@ const KEY_OF = new Map([
 ]);
 
 const PHONE_PX = 560;
-
-const KEYS = [
-  ['/', 'go to the search line'],
-  ['j, k', 'next event, previous event'],
-  ['Enter', 'open the event'],
-  ['Esc', 'close the event'],
-  ['?', 'list the keys'],
-];
 
 const list = document.querySelector('table.events tbody');
 const place = document.createElement('div');
@@ -107,38 +99,10 @@ document.addEventListener('keydown', (event) => {
     case 'Enter':
       if (event.target !== document.body) return undefined;
       return open(current);
-    case '/': {
-      event.preventDefault();
-      const line = document.querySelector('#search-line');
-      return line instanceof HTMLElement ? line.focus() : undefined;
-    }
-    case '?':
-      return showKeys();
     default:
       return undefined;
   }
 });
-
-function showKeys() {
-  const dialog = document.createElement('dialog');
-  dialog.addEventListener('close', () => dialog.remove());
-  render(
-    html`
-      <h2>Keys</h2>
-      <dl class="facts">
-        ${KEYS.map(
-          ([key, text]) =>
-            html`<dt><kbd>${key}</kbd></dt>
-              <dd>${text}</dd>`,
-        )}
-      </dl>
-      <form method="dialog"><button>Close</button></form>
-    `,
-    dialog,
-  );
-  document.body.append(dialog);
-  dialog.showModal();
-}
 
 /** @param {{ address: URL }} props */
 function Drawer({ address }) {

@@ -49,7 +49,7 @@ export function layOut(
             <link rel="stylesheet" href=${ASSETS.frameStyle} />
             ${kind === 'dense' && html`<link rel="stylesheet" href=${ASSETS.eventsStyle} />`}
             <script type="importmap" dangerouslySetInnerHTML=${{ __html: IMPORT_MAP }}></script>
-            ${['page.js', 'time-zone.js', 'actions.js', ...modules].map(
+            ${['page.js', 'time-zone.js', 'keys.js', 'actions.js', ...modules].map(
               (module) => html`<script type="module" src=${`${ASSETS.modules}/${module}`}></script>`,
             )}
           `,

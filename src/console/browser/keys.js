@@ -1,0 +1,66 @@
+import { html } from 'htm/preact';
+import { render } from 'preact';
+import { openPalette } from './palette.js';
+
+// Keys of every page. The list of events has more of its own (event-drawer.js).
+
+const KEYS = [
+  ['Ctrl K', 'go to a page, person, client, event or search'],
+  ['/', 'go to the search line; where there is none, as Ctrl K'],
+  ['j, k', 'next row, previous row'],
+  ['Enter', 'open the row'],
+  ['Esc', 'close what is open'],
+  ['?', 'list the keys'],
+];
+
+document.addEventListener('keydown', (event) => {
+  if (event.key === 'k' && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    openPalette();
+    return;
+  }
+  const isTyping = event.target instanceof Element && event.target.matches('input, select, textarea');
+  if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === '/') {
+    event.preventDefault();
+    const line = document.querySelector('#search-line');
+    if (line instanceof HTMLElement) line.focus();
+    else openPalette();
+  } else if (event.key === '?') showKeys();
+  else if (event.key === 'j') move(1);
+  else if (event.key === 'k') move(-1);
+});
+
+/**
+ * Focuses the link of another row of the lists on the page.
+ *
+ * @param {number} step
+ */
+function move(step) {
+  const rows = [...document.querySelectorAll('.scroll tbody tr')].filter((row) => row.querySelector('a'));
+  const here = rows.findIndex((row) => row.contains(document.activeElement));
+  const next = here === -1 ? 0 : Math.max(0, Math.min(rows.length - 1, here + step));
+  rows[next]?.querySelector('a')?.focus();
+}
+
+function showKeys() {
+  const dialog = document.createElement('dialog');
+  dialog.setAttribute('aria-label', 'Keys');
+  dialog.addEventListener('close', () => dialog.remove());
+  render(
+    html`
+      <h2>Keys</h2>
+      <dl class="facts">
+        ${KEYS.map(
+          ([key, text]) =>
+            html`<dt><kbd>${key}</kbd></dt>
+              <dd>${text}</dd>`,
+        )}
+      </dl>
+      <form method="dialog"><button>Close</button></form>
+    `,
+    dialog,
+  );
+  document.body.append(dialog);
+  dialog.showModal();
+}
