@@ -1,3 +1,4 @@
+import type { MessageType } from './domain.ts';
 import { outcomeOf, recordKind, type RecordKind } from './record-kind.ts';
 import { summarizeEvent } from './event-summary.ts';
 import { viewEvent, type StoredEvent } from './store/stored-event.ts';
@@ -24,6 +25,21 @@ const TITLES: Readonly<Record<RecordKind, string>> = {
   alert: 'Alert',
   ruleAlert: 'Alert of a rule',
   other: 'Other event',
+};
+
+/** Each message type in words. */
+export const TYPE_TITLES: Readonly<Record<MessageType, string>> = {
+  LOCATION_AP_CENTRIC: 'Clients by access point',
+  LOCATION_CLIENT_CENTRIC: 'Access points by client',
+  AUDIT_LOG_ALL: 'Audit',
+  GDPR_LOG_ALL: 'Personal data',
+  CREDENTIAL_LOG_ALL: 'Credentials',
+  ACCOUNTING_LOG_ALL: 'Sessions',
+  AUTHENTICATION_LOG_ALL: 'Network logins',
+  EMAIL_LOG_ALL: 'E-mail',
+  SMS_LOG_ALL: 'SMS',
+  ALERT: 'Alerts',
+  OTHER: 'Other',
 };
 
 /** What happened, in a few words: `Login`, `Network login rejected`. */

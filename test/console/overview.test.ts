@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
-import { MESSAGE_TYPES } from '../../src/domain.ts';
+import { TYPE_TITLES } from '../../src/event-words.ts';
 import { errorBody } from '../../src/console/api/openapi.ts';
 import {
   activitySchema,
@@ -219,7 +219,9 @@ test('the page is whole without JavaScript: the numbers of the chart stand in a 
   const page = await admin.page(
     `/?range=hour&since=${ago(50 * MINUTE).toISOString()}&until=${ago(-10 * MINUTE).toISOString()}`,
   );
-  for (const type of MESSAGE_TYPES) expect(page).toContain(`<th scope="col" class="number">${type}</th>`);
+  for (const title of Object.values(TYPE_TITLES)) {
+    expect(page).toContain(`<th scope="col" class="number">${title}</th>`);
+  }
   expect(page).toMatch(/<td class="number"[^>]*>1,234<\/td>/);
 });
 

@@ -31,13 +31,15 @@ if (element instanceof HTMLElement) void start(element);
 /** @param {HTMLElement} element */
 async function start(element) {
   // From the bottom up; the order decides the colours.
-  const types = (element.dataset['types'] ?? '').split(' ');
+  /** @type {Readonly<Record<string, string>>} */
+  const titles = JSON.parse(element.dataset['types'] ?? '{}');
+  const types = Object.keys(titles);
   /** @type {Arrivals | undefined} */
   let arrivals;
   /** @type {uPlot | undefined} */
   let plot;
   let asked = 0;
-  const legend = createLegend(document.querySelector('#arrivals-legend'), types, draw);
+  const legend = createLegend(document.querySelector('#arrivals-legend'), titles, draw);
 
   async function load() {
     const number = ++asked;
@@ -183,16 +185,16 @@ const counts = new Intl.NumberFormat('en');
  * pointer. A button hides or shows its type.
  *
  * @param {Element | null} element
- * @param {readonly string[]} types
+ * @param {Readonly<Record<string, string>>} titles of the types
  * @param {() => void} onToggle
  * @returns {Legend}
  */
-export function createLegend(element, types, onToggle) {
+export function createLegend(element, titles, onToggle) {
   /** @type {Set<string>} */
   const hidden = new Set();
   const moment = document.createElement('span');
   moment.className = 'moment';
-  const entries = types.map((type, index) => createEntry(type, index));
+  const entries = Object.entries(titles).map(([type, title], index) => createEntry(type, title, index));
   for (const { button, type } of entries) {
     button.addEventListener('click', () => {
       if (!hidden.delete(type)) hidden.add(type);
@@ -221,18 +223,20 @@ export function createLegend(element, types, onToggle) {
 
 /**
  * @param {string} type
+ * @param {string} title
  * @param {number} index
  */
-function createEntry(type, index) {
+function createEntry(type, title, index) {
   const button = document.createElement('button');
   const swatch = document.createElement('span');
   const value = document.createElement('span');
   button.type = 'button';
+  button.title = type;
   button.className = 'quiet';
   button.setAttribute('aria-pressed', 'true');
   swatch.className = `swatch type-${index + 1}`;
   value.className = 'value';
-  button.append(swatch, type, ' ', value);
+  button.append(swatch, title, ' ', value);
   return { type, button, swatch, value };
 }
 

@@ -23,19 +23,28 @@ const numbers = new Intl.NumberFormat('en');
 const place = document.querySelector('[data-facets]');
 if (place instanceof HTMLElement) {
   const path = place.dataset['facets'] ?? '';
+  /** @type {Readonly<Record<string, string>>} */
+  const types = JSON.parse(place.dataset['types'] ?? '{}');
   const rail = place.closest('details');
   // Beside the list where there is room for it, else behind a button.
   if (rail !== null && innerWidth < 900) rail.open = false;
   render(
     FACETS.map(
-      ([facet, label]) => html`<${Facet} key=${facet} path=${path} facet=${facet} label=${label} />`,
+      ([facet, label]) =>
+        html`<${Facet}
+          key=${facet}
+          path=${path}
+          facet=${facet}
+          label=${label}
+          titles=${facet === 'type' ? types : {}}
+        />`,
     ),
     place,
   );
 }
 
-/** @param {{ path: string, facet: string, label: string }} props */
-function Facet({ path, facet, label }) {
+/** @param {{ path: string, facet: string, label: string, titles: Readonly<Record<string, string>> }} props */
+function Facet({ path, facet, label, titles }) {
   const [counted, setCounted] = useState(/** @type {Counted | string | undefined} */ (undefined));
   const [limit, setLimit] = useState(10);
   useEffect(() => {
@@ -68,7 +77,7 @@ function Facet({ path, facet, label }) {
                 event.preventDefault();
                 location.assign(addressWith(facet, value, true));
               }}
-              >${value}</a
+              >${titles[value] ?? value}</a
             >
             <span>${numbers.format(count)}</span>
           </li>

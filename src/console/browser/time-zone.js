@@ -30,7 +30,10 @@ for (const select of document.querySelectorAll('select[data-time-zones]')) {
     ...near.map((name) => optionOf(name, name === local ? `${name} (this browser)` : name)),
   );
   select.value = zone;
-  select.addEventListener('focus', () => select.append(...othersOf(near)), { once: true });
+  const addOthers = () => select.append(...othersOf(near));
+  // It may have the focus already, before this module ran.
+  if (document.activeElement === select) addOthers();
+  else select.addEventListener('focus', addOthers, { once: true });
   select.addEventListener('change', () => choose(select.value));
 }
 

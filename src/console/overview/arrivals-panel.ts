@@ -1,4 +1,5 @@
 import { MESSAGE_TYPES } from '../../domain.ts';
+import { TYPE_TITLES } from '../../event-words.ts';
 import { formatCount, formatDuration } from '../../units.ts';
 import { addressOf, type Query } from '../addresses.ts';
 import { partOf } from '../gather.ts';
@@ -30,7 +31,7 @@ export function arrivalsPanel(shown: ShownRange, arrivals: Arrivals | null, over
         id="arrivals-chart"
         class="chart"
         role="img"
-        data-types=${MESSAGE_TYPES.join(' ')}
+        data-types=${JSON.stringify(TYPE_TITLES)}
         data-ranges=${JSON.stringify(RANGES)}
         data-range=${shown.range}
         aria-label="Events received, by time and message type; the table below has the same numbers"
@@ -110,7 +111,7 @@ function numbersOf({ since, until, bucket_seconds: width, items }: Arrivals): Co
               [
                 { heading: { time: 'From' }, cell: ({ bucket }) => timeOf(bucket) },
                 ...MESSAGE_TYPES.map((type) => ({
-                  heading: type,
+                  heading: TYPE_TITLES[type],
                   kind: 'number' as const,
                   cell: ({ events }: Line) => formatCount(events.get(type) ?? 0),
                 })),

@@ -131,7 +131,7 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     await page.keyboard.press('Escape');
     await drawer.waitFor({ state: 'detached' });
     await page.keyboard.press('?');
-    await page.getByRole('dialog').getByText('next event, previous event').waitFor();
+    await page.getByRole('dialog').getByText('next row, previous row').waitFor();
     await page.keyboard.press('Escape');
     await page.keyboard.press('/');
     expect(await page.locator('#search-line').evaluate((line) => line === document.activeElement)).toBe(true);

@@ -87,7 +87,7 @@ describe.skipIf(!runsInBrowser())('the overview in a browser (npm run test:conso
   test('a type is taken out of the chart and put back by keyboard', async () => {
     const { page } = await open();
     await expect.poll(async () => (await coloursOf(page)).shown).toBe(3);
-    const button = page.getByRole('button', { name: /^AUDIT_LOG_ALL/ });
+    const button = page.getByRole('button', { name: /^Audit/ });
     await button.focus();
     await page.keyboard.press('Enter');
     expect(await button.getAttribute('aria-pressed')).toBe('false');
@@ -103,7 +103,7 @@ describe.skipIf(!runsInBrowser())('the overview in a browser (npm run test:conso
     await page.locator('#arrivals-table summary').click();
     const link = page.getByRole('link', { name: 'week' });
     await link.focus();
-    const value = page.locator('#arrivals-legend button', { hasText: 'GDPR_LOG_ALL' }).locator('.value');
+    const value = page.locator('#arrivals-legend button', { hasText: 'Personal data' }).locator('.value');
     expect(await value.textContent()).toBe('0');
     const table = page.locator('#arrivals-table');
     expect(await table.locator('td', { hasText: /^41$/ }).count()).toBe(0);

@@ -129,7 +129,7 @@ const normalized = (text: string) =>
   text
     .replaceAll(/"error_id":"[^"]*"/g, '"error_id":""')
     .replaceAll(/"at":"[^"]*"/g, '"at":""')
-    .replaceAll(/As of [\d:]+ UTC/g, 'As of now')
+    .replaceAll(/As of <time datetime=\\?"[^"]*">[\d:]+<\/time> UTC/g, 'As of now')
     .replaceAll(/>[^<>]* ago</g, '>ago<');
 
 /** An answer without the names that the question contains, so that answers about two sources can be compared. */
