@@ -1,5 +1,5 @@
 import type { MessageType } from './domain.ts';
-import { outcomeOf, recordKind, type RecordKind } from './record-kind.ts';
+import { outcomeOf, RECORD_KINDS, recordKind, type RecordKind } from './record-kind.ts';
 import { summarizeEvent } from './event-summary.ts';
 import { viewEvent, type StoredEvent } from './store/stored-event.ts';
 
@@ -26,6 +26,16 @@ const TITLES: Readonly<Record<RecordKind, string>> = {
   ruleAlert: 'Alert of a rule',
   other: 'Other event',
 };
+
+/** The action of each kind, as searches name it: `private-key-created`. */
+export const ACTION_OF_KIND: ReadonlyMap<RecordKind, string> = new Map(
+  RECORD_KINDS.map((kind) => [kind, TITLES[kind].toLowerCase().replaceAll(' ', '-')]),
+);
+
+/** The title of each action. */
+export const ACTION_TITLES: Readonly<Record<string, string>> = Object.fromEntries(
+  RECORD_KINDS.map((kind) => [ACTION_OF_KIND.get(kind), TITLES[kind]]),
+);
 
 /** Each message type in words. */
 export const TYPE_TITLES: Readonly<Record<MessageType, string>> = {

@@ -201,7 +201,7 @@ function gdprKind({ category }: StoredEvent['columns']): RecordKind {
 }
 
 /** Longer than any category or status. */
-const MAX_WORDS_LENGTH = 64;
+export const MAX_WORDS_LENGTH = 64;
 
 const wordsOf = (value: StoredEvent['columns'][string] | undefined): string[] =>
   typeof value === 'string' && value.length <= MAX_WORDS_LENGTH

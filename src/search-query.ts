@@ -1,6 +1,8 @@
 import { closestName } from './closest-name.ts';
 import { FAMILIES, FAMILY_OF, MESSAGE_TYPES, ORIGINS, type MessageType } from './domain.ts';
+import { ACTION_OF_KIND } from './event-words.ts';
 import { parseMacAddress } from './mac-address.ts';
+import type { RecordKind } from './record-kind.ts';
 
 /** The keys of a search. docs/searching.md describes the grammar. */
 const KEYS = [
@@ -15,6 +17,8 @@ const KEYS = [
   'org',
   'source',
   'origin',
+  'action',
+  'outcome',
   'text',
 ] as const;
 
@@ -109,11 +113,20 @@ function problemOf(key: SearchKey, { text, isPrefix }: SearchValue): string | un
   if (key === 'type' && typesNamed(text, isPrefix).length === 0) {
     return `"${about}" is not a message type or family; known are ${FAMILIES.join(', ')}, ${MESSAGE_TYPES.join(', ')}`;
   }
+  if (key === 'action' && kindsNamed(text, isPrefix).length === 0) {
+    return `"${about}" is not an action; known are ${[...ACTION_OF_KIND.values()].join(', ')}`;
+  }
+  if (key === 'outcome' && (isPrefix || !OUTCOMES.includes(text.toLowerCase()))) {
+    return `"${about}" is not an outcome; known are ${OUTCOMES.join(', ')}`;
+  }
   if (key === 'origin' && (isPrefix || !ORIGINS.some((origin) => origin === text))) {
     return `"${about}" is not an origin; known are ${ORIGINS.join(', ')}`;
   }
   return undefined;
 }
+
+/** The outcomes that a search can ask for. */
+const OUTCOMES: readonly string[] = ['success', 'failure'];
 
 const isInt64 = (text: string) =>
   /^-?\d{1,19}$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text);
@@ -144,6 +157,14 @@ export function typesNamed(text: string, isPrefix: boolean): readonly MessageTyp
     const known = type.toLowerCase();
     return matches(known) || known.startsWith(`${name}_`) || matches(FAMILY_OF[type]);
   });
+}
+
+/** The kinds of record that a value of `action` means: an action in words or with hyphens, or its beginning. */
+export function kindsNamed(text: string, isPrefix: boolean): readonly RecordKind[] {
+  const name = text.toLowerCase().replaceAll(/[-_ ]+/g, '-');
+  return [...ACTION_OF_KIND].flatMap(([kind, action]) =>
+    action === name || (isPrefix && action.startsWith(name)) ? [kind] : [],
+  );
 }
 
 /** The text of a search, which parses to the same terms. */

@@ -29,6 +29,8 @@ const VALUES = {
   org: exact(number),
   source: named,
   origin: exact(fc.constantFrom('webhook', 'backfill')),
+  action: exact(fc.constantFrom('login', 'private-key-created', 'Client seen')),
+  outcome: exact(fc.constantFrom('success', 'Failure')),
   text: exact(text),
 } satisfies Record<SearchKey, fc.Arbitrary<SearchTerm['values'][number]>>;
 
@@ -45,6 +47,8 @@ const term = fc
     'org',
     'source',
     'origin',
+    'action',
+    'outcome',
     'text',
   )
   .chain((key) =>

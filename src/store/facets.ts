@@ -1,14 +1,27 @@
 import { sql } from 'kysely';
 import type { Family } from '../domain.ts';
+import { ACTION_OF_KIND } from '../event-words.ts';
 import { TABLE_OF } from '../message-types.ts';
 import { allOf, type Condition } from './condition.ts';
 import { withinTime, type Db } from './database.ts';
+import { outcomeOfRow, kindOfRow } from './event-kinds.ts';
 import { familyQueries, timeConditions } from './event-filter.ts';
 import type { RangeFilter } from './event-histogram.ts';
 import type { Scope } from './scope.ts';
 
 /** What the events of a search can be counted by. */
-export const FACETS = ['type', 'user', 'code', 'ap', 'client', 'ssid', 'source', 'origin'] as const;
+export const FACETS = [
+  'type',
+  'action',
+  'outcome',
+  'user',
+  'code',
+  'ap',
+  'client',
+  'ssid',
+  'source',
+  'origin',
+] as const;
 
 export type Facet = (typeof FACETS)[number];
 
@@ -53,8 +66,13 @@ export async function countFacet(
       group by value order by 2 desc, 1 limit ${limit}`.execute(trx);
     return found.rows;
   });
-  return { values: rows ?? [], isComplete: rows !== undefined };
+  const values = (rows ?? []).map(({ value, count }) => ({ value: wordOf(facet, value), count }));
+  return { values, isComplete: rows !== undefined };
 }
+
+/** The value as a search names it. */
+const wordOf = (facet: Facet, value: string) =>
+  (facet === 'action' ? new Map<string, string>(ACTION_OF_KIND).get(value) : undefined) ?? value;
 
 /** The column of a facet as text; undefined if the family has none. */
 function columnOf(family: Family, facet: Facet): Condition | undefined {
@@ -62,6 +80,10 @@ function columnOf(family: Family, facet: Facet): Condition | undefined {
   switch (facet) {
     case 'type':
       return sql`message_type`;
+    case 'action':
+      return kindOfRow(family);
+    case 'outcome':
+      return outcomeOfRow(family);
     case 'user':
       if (family === 'audit') return sql`user_name`;
       return family === 'log' ? sql`username` : undefined;

@@ -1,13 +1,16 @@
 import { sql } from 'kysely';
-import { MESSAGE_TYPES, type Family, type MessageType } from '../domain.ts';
+import { FAMILY_OF, MESSAGE_TYPES, type Family, type MessageType } from '../domain.ts';
+import { canBe, codesOf } from '../record-kind.ts';
 import {
   addressRange,
+  kindsNamed,
   typesNamed,
   type SearchKey,
   type SearchTerm,
   type SearchValue,
 } from '../search-query.ts';
 import { contains, type Condition } from './condition.ts';
+import { kindOfRow, outcomeOfRow } from './event-kinds.ts';
 
 /** The message types that the terms allow. */
 export const typesOfTerms = (terms: readonly SearchTerm[]): readonly MessageType[] =>
@@ -67,9 +70,25 @@ function matchesOf(
       return [textMatches(sql`source`, value)];
     case 'origin':
       return [sql`origin = ${value.text}`];
+    case 'action':
+      return actionMatches(family, value);
+    case 'outcome': {
+      const outcome = outcomeOfRow(family);
+      return outcome === undefined ? [] : [sql`${outcome} = ${value.text.toLowerCase()}`];
+    }
     case 'text':
       return [contains(value.text)];
   }
+}
+
+/** By code where the codes decide, so that their index serves it. */
+function actionMatches(family: Family, { text, isPrefix }: SearchValue): readonly Condition[] {
+  const kinds = kindsNamed(text, isPrefix);
+  const types = MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === family && canBe(type, kinds));
+  if (types.length === 0) return [];
+  const codes = codesOf(kinds);
+  if (codes !== undefined) return [sql`code in (${sql.join(codes.map((code) => sql`${code}::bigint`))})`];
+  return [sql`message_type in (${sql.join(types)}) and ${kindOfRow(family)} in (${sql.join(kinds)})`];
 }
 
 function deviceMatches(family: Family, value: SearchValue): readonly Condition[] {

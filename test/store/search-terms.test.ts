@@ -1,6 +1,8 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { FAMILY_OF } from '../../src/domain.ts';
+import { ACTION_OF_KIND } from '../../src/event-words.ts';
+import { outcomeOf, recordKind } from '../../src/record-kind.ts';
 import { parseSearch, type SearchTerm } from '../../src/search-query.ts';
 import { searchEvents } from '../../src/store/search-events.ts';
 import { viewEvent, type StoredEvent } from '../../src/store/stored-event.ts';
@@ -47,6 +49,10 @@ function valuesOf(key: SearchTerm['key'], event: StoredEvent): readonly (string 
       return [event.source];
     case 'origin':
       return [event.origin];
+    case 'action':
+      return [ACTION_OF_KIND.get(recordKind(event)) ?? null];
+    case 'outcome':
+      return [outcomeOf(recordKind(event), event)];
     case 'text':
       return [JSON.stringify(event.payload)];
   }
@@ -84,6 +90,13 @@ const TERMS = [
   'source:BRA*',
   'origin:webhook',
   'origin:backfill',
+  'action:login',
+  'action:log*',
+  'action:Configuration-changed,client-seen',
+  'action:session-started',
+  'action:session-*,personal-data-deleted',
+  'outcome:success',
+  'outcome:Failure',
   'brown_',
   'text:quick,50%',
 ];

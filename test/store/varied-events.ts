@@ -66,11 +66,25 @@ function toRecord(type: MessageType, seed: number): Record<string, unknown> {
         deviceIds: seed % 3 === 0 ? null : [17],
       };
     case 'GDPR_LOG_ALL':
-      return { ...members, mac: client, id: seed };
+      return {
+        ...members,
+        mac: client,
+        id: seed,
+        category: pick(['Delete client data', 'gdpr_download', 'DELETION', 'delete or download', null], 1),
+        status: pick(['Completed', ' failed', 'in progress'], 2),
+      };
     case 'ACCOUNTING_LOG_ALL':
     case 'AUTHENTICATION_LOG_ALL': {
       const stations = { callingStationId: client, calledStationId: ap === null ? null : `${ap}:guest` };
-      return { ...members, id: seed, ...stations, deviceSerialNumber: pick(POOL.devices, 2) };
+      const result =
+        type === 'AUTHENTICATION_LOG_ALL'
+          ? { reply: pick(['Access-Accept ', 'ACCESS-REJECT', null], 1), rejectReason: pick(['', 'late'], 5) }
+          : {
+              acctSessionTime: pick([0, 60, null], 1),
+              acctInputOctets: pick([0, 5, null], 2),
+              acctTerminateCause: pick([null, '', 'User-Request'], 4),
+            };
+      return { ...members, id: seed, ...stations, deviceSerialNumber: pick(POOL.devices, 2), ...result };
     }
     case 'CREDENTIAL_LOG_ALL':
     case 'EMAIL_LOG_ALL':

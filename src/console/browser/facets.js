@@ -10,6 +10,8 @@ import { request } from './api.js';
 
 const FACETS = [
   ['type', 'Type'],
+  ['action', 'Action'],
+  ['outcome', 'Outcome'],
   ['user', 'Person'],
   ['code', 'Code'],
   ['ap', 'Access point'],
@@ -23,8 +25,8 @@ const numbers = new Intl.NumberFormat('en');
 const place = document.querySelector('[data-facets]');
 if (place instanceof HTMLElement) {
   const path = place.dataset['facets'] ?? '';
-  /** @type {Readonly<Record<string, string>>} */
-  const types = JSON.parse(place.dataset['types'] ?? '{}');
+  /** @type {Readonly<Record<string, Readonly<Record<string, string>>>>} */
+  const titles = JSON.parse(place.dataset['titles'] ?? '{}');
   const rail = place.closest('details');
   // Beside the list where there is room for it, else behind a button.
   if (rail !== null && innerWidth < 900) rail.open = false;
@@ -36,7 +38,7 @@ if (place instanceof HTMLElement) {
           path=${path}
           facet=${facet}
           label=${label}
-          titles=${facet === 'type' ? types : {}}
+          titles=${titles[facet] ?? {}}
         />`,
     ),
     place,

@@ -4,7 +4,18 @@ import { request } from './api.js';
 // is typed.
 
 /** The keys whose values are suggested. */
-const SUGGESTED = new Set(['type', 'user', 'client', 'ap', 'ssid', 'source', 'origin', 'code']);
+const SUGGESTED = new Set([
+  'type',
+  'action',
+  'outcome',
+  'user',
+  'client',
+  'ap',
+  'ssid',
+  'source',
+  'origin',
+  'code',
+]);
 
 const DELAY_MS = 150;
 
@@ -36,7 +47,7 @@ if (input instanceof HTMLInputElement) {
     asked = text;
     const address = new URL(path, location.origin);
     const before = address.searchParams.get('q') ?? '';
-    const isExact = key === 'code' || key === 'origin';
+    const isExact = key === 'code' || key === 'origin' || key === 'outcome' || key === 'action';
     address.searchParams.set('q', isExact ? before : `${before} ${key}:"${prefix}"*`.trim());
     address.searchParams.set('facet', key);
     // A value that is incomplete may be invalid: there is nothing to suggest yet.

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import type { Visitor } from '../access/access.ts';
 import { hasAccess } from '../access/rule.ts';
-import { TYPE_TITLES } from '../../event-words.ts';
+import { ACTION_TITLES, TYPE_TITLES } from '../../event-words.ts';
 import { addressOf, type Query } from '../addresses.ts';
 import { queryOf, readQuery, withBeginning, type Written } from '../api/query.ts';
 import type { VNode } from 'preact';
@@ -63,7 +63,7 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
             <summary>Filters</summary>
             <div
               data-facets=${addressOf('/events/facets', exactly)}
-              data-types=${JSON.stringify(TYPE_TITLES)}
+              data-titles=${JSON.stringify({ type: TYPE_TITLES, action: ACTION_TITLES })}
             ></div>
           </details>
           <div>
