@@ -18,9 +18,17 @@ export interface EventProof {
   readonly leaf: number;
   /** Leaves of the tree that the checkpoint signs. */
   readonly size: number;
+  /** When the checkpoint was signed. */
+  readonly signedAt: Date;
   /** In the format of C2SP tlog-proof. The extra data is the entry: 16 bytes of salt, then the row's sealed form. */
   readonly text: string;
 }
+
+/** Whether an event can be proven: `waiting` for its seal or a checkpoint, or `altered` since it was sealed. */
+export type Seal =
+  | { readonly state: 'waiting' }
+  | { readonly state: 'altered'; readonly leaf: number }
+  | { readonly state: 'proven'; readonly proof: EventProof };
 
 /** Why an event cannot be proven. */
 class NotProvableError extends Error {
@@ -29,26 +37,39 @@ class NotProvableError extends Error {
 
 /** Proves that an event is in the tree of the latest checkpoint. Throws a NotProvableError with the reason if it is not. */
 export async function proveEvent(db: Db, event: EventToProve): Promise<EventProof> {
+  const seal = await sealOf(db, event);
+  switch (seal.state) {
+    case 'proven':
+      return seal.proof;
+    case 'waiting':
+      throw new NotProvableError(
+        `event ${event.eventId} is in no checkpoint yet; one is signed within a minute while serve runs`,
+      );
+    case 'altered':
+      throw new NotProvableError(
+        `event ${event.eventId} is not what was sealed, or its seal was changed: see verify`,
+      );
+  }
+}
+
+/** Compares the row of an event with the tree of the latest checkpoint. */
+export async function sealOf(db: Db, event: EventToProve): Promise<Seal> {
   const position = await positionOf(db, event);
   const leaf = position === undefined ? undefined : await leafOf(db, position);
   const latest = await latestCheckpoint(db);
   const [checkpoint] = latest === undefined ? [] : parseCheckpoints(latest.note);
-  if (position === undefined || leaf === undefined || checkpoint === undefined || leaf >= checkpoint.size) {
-    throw new NotProvableError(
-      `event ${event.eventId} is in no checkpoint yet; one is signed within a minute while serve runs`,
-    );
+  if (position === undefined || leaf === undefined || latest === undefined || checkpoint === undefined) {
+    return { state: 'waiting' };
   }
+  const { size, root, note } = checkpoint;
+  if (leaf >= size) return { state: 'waiting' };
   const entry = await readEntry(db, position, leaf);
   const nodes = nodesOfTiles((level, number) => readTile(db, level, number));
-  const path = await inclusionProof(nodes, leaf, checkpoint.size);
-  if (!rootOfPath(leafHash(entry), leaf, checkpoint.size, path).equals(checkpoint.root)) {
-    throw new NotProvableError(
-      `event ${event.eventId} is not what was sealed, or its seal was changed: see verify`,
-    );
-  }
+  const path = await inclusionProof(nodes, leaf, size);
+  if (!rootOfPath(leafHash(entry), leaf, size, path).equals(root)) return { state: 'altered', leaf };
   const hashes = path.map((hash) => `${hash.toString('base64')}\n`).join('');
-  const text = `c2sp.org/tlog-proof@v1\nextra ${entry.toString('base64')}\nindex ${leaf}\n${hashes}\n${checkpoint.note}`;
-  return { leaf, size: checkpoint.size, text };
+  const text = `c2sp.org/tlog-proof@v1\nextra ${entry.toString('base64')}\nindex ${leaf}\n${hashes}\n${note}`;
+  return { state: 'proven', proof: { leaf, size, signedAt: latest.madeAt, text } };
 }
 
 /** The entry of the tree: the salt, then the row's sealed form. */

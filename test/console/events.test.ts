@@ -183,6 +183,7 @@ describe('one event', () => {
         { destination: 'choosy', outcome: 'filtered' },
         { destination: 'picky', outcome: 'rejected', reason: 'too odd' },
       ],
+      seal: { state: 'waiting', leaf: null },
     });
   });
 

@@ -5,7 +5,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseCheckpoints } from '../../src/ledger/checkpoint.ts';
 import type { VerifyFinding } from '../../src/ledger/finding.ts';
-import { proveEvent } from '../../src/ledger/prove-event.ts';
+import { proveEvent, sealOf } from '../../src/ledger/prove-event.ts';
 import { createSealer } from '../../src/ledger/sealer.ts';
 import { isSignedBy, parseVerifier, type LogKey } from '../../src/ledger/signed-note.ts';
 import { verifyLog, type VerifyOptions } from '../../src/ledger/verify-log.ts';
@@ -268,6 +268,11 @@ describe('prove', () => {
   it('proves an event, and says so of one that was changed', async () => {
     const events = await searchEvents(service, ALL_SOURCES, {}, { limit: 30 });
     for (const event of events) expect((await proveEvent(service, event)).size).toBe(STORED);
+    const [first] = events;
+    if (first === undefined) throw new Error('there is none');
+    expect(await sealOf(service, { ...first, receivedAt: '2000-01-01T00:00:00.000Z' })).toEqual({
+      state: 'waiting',
+    });
     const { rows } = await sql<{ id: string }>`select ${oneAudit} as id`.execute(test.db);
     const audit = await searchEvents(
       service,

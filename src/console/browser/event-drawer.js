@@ -9,7 +9,8 @@ import { zone } from './time-zone.js';
 // The list of a search opens an event beside it. J and K move on, Enter opens, Escape closes (keys.js lists all keys).
 // On a phone, and for clicks that open a tab, an event is a page of its own.
 
-/** @typedef {{ event: any, delivery: any, forwarding: any[], title: string, sentence: string }} Detail */
+/** @typedef {{ state: 'waiting' | 'proven' | 'altered', leaf: number | null, signed_at: string | null }} Seal */
+/** @typedef {{ event: any, delivery: any, forwarding: any[], seal: Seal, title: string, sentence: string }} Detail */
 
 /** Columns that the search line has a key for. */
 const KEY_OF = new Map([
@@ -69,11 +70,18 @@ function open(row) {
     return;
   }
   choose(row);
+  // The address of the page leads back to the open event.
+  history.replaceState(null, '', `#${idOf(link)}`);
   render(html`<${Drawer} key=${link.href} address=${new URL(link.href)} />`, place);
 }
 
+/** @param {HTMLAnchorElement} link */
+const idOf = ({ pathname }) => pathname.slice(pathname.lastIndexOf('/') + 1);
+
 function close() {
+  if (place.firstElementChild === null) return;
   render(null, place);
+  history.replaceState(null, '', location.pathname + location.search);
   linkOf(current)?.focus();
 }
 
@@ -90,6 +98,11 @@ document.addEventListener('keydown', (event) => {
   const isTyping = event.target instanceof Element && event.target.matches('input, select, textarea');
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
   switch (event.key) {
+    case 'ArrowDown':
+    case 'ArrowUp':
+      if (place.firstElementChild === null) return undefined;
+      event.preventDefault();
+      return move(event.key === 'ArrowDown' ? 1 : -1);
     case 'j':
       return move(1);
     case 'k':
@@ -103,6 +116,12 @@ document.addEventListener('keydown', (event) => {
       return undefined;
   }
 });
+
+const opened = rows().find((row) => {
+  const link = linkOf(row);
+  return link !== undefined && location.hash === `#${idOf(link)}`;
+});
+if (opened !== undefined && innerWidth > PHONE_PX) open(opened);
 
 /** @param {{ address: URL }} props */
 function Drawer({ address }) {
@@ -128,7 +147,7 @@ function Drawer({ address }) {
 }
 
 /** @param {Detail} props */
-function Event({ event, delivery, forwarding, title, sentence }) {
+function Event({ event, delivery, forwarding, seal, title, sentence }) {
   const columns = Object.entries(event.columns).flatMap(([name, value]) =>
     [value ?? []].flat().map((one) => [name, one]),
   );
@@ -136,14 +155,15 @@ function Event({ event, delivery, forwarding, title, sentence }) {
   return html`
     <p class="mono dim">${exactText(event.occurred_at, zone)} ${zone}</p>
     <h2>${sentence}</h2>
-    ${
-      forwarding.length > 0 &&
-      html`<p>
-        <span class=${`badge ${sent.length === forwarding.length ? 'good' : 'warn'}`}
-          >forwarded to ${sent.length} of ${forwarding.length}</span
-        >
-      </p>`
-    }
+    <p class="row">
+      ${
+        forwarding.length > 0 &&
+        html`<a class=${`badge ${sent.length === forwarding.length ? 'good' : 'warn'}`} href="/destinations"
+          >forwarded to ${sent.length} of ${forwarding.length}</a
+        >`
+      }
+      <${SealBadge} ...${seal} />
+    </p>
     <dl>
       <${Value} name="what happened" value=${title} />
       <${Value} name="type" value=${event.message_type} />
@@ -157,13 +177,36 @@ function Event({ event, delivery, forwarding, title, sentence }) {
         html`<dt>delivery</dt>
           <dd><a href=${`/deliveries/${event.delivery_id}`}>${event.delivery_id}</a></dd>`
       }
-      ${forwarding.map(({ destination, outcome }) => html`<${Value} name=${destination} value=${outcome} />`)}
+      ${forwarding.map(
+        ({ destination, outcome, reason }) =>
+          html`<${Value}
+            name=${`to ${destination}`}
+            value=${reason === null ? outcome : `${outcome}: ${reason}`}
+          />`,
+      )}
+      ${seal.leaf !== null && html`<${Value} name="leaf of the seal" value=${String(seal.leaf)} />`}
+      ${
+        seal.signed_at !== null &&
+        html`<${Value} name="in the checkpoint of" value=${exactText(seal.signed_at, zone)} />`
+      }
     </dl>
     <details>
       <summary>Payload as received, ${Object.keys(event.payload).length} members</summary>
       <pre tabindex="0" aria-label="Payload">${JSON.stringify(event.payload, null, 2)}</pre>
     </details>
   `;
+}
+
+/** @param {Seal} props */
+function SealBadge({ state }) {
+  /** @type {readonly [kind: string, text: string]} */
+  const [kind, text] =
+    state === 'waiting'
+      ? ['plain', 'not sealed yet']
+      : state === 'proven'
+        ? ['good', 'sealed, unchanged']
+        : ['bad', 'altered since it was sealed'];
+  return html`<a class=${`badge ${kind}`} href="/integrity">${text}</a>`;
 }
 
 /** @param {{ name: string, value: string }} props */
@@ -174,6 +217,7 @@ function Value({ name, value }) {
     const url = new URL(location.href);
     url.searchParams.append('q', `${sign}${key}:"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"`);
     url.searchParams.delete('cursor');
+    url.hash = '';
     return url.href;
   };
   const copy = () =>

@@ -38,7 +38,7 @@ if (place instanceof HTMLElement) {
           path=${path}
           facet=${facet}
           label=${label}
-          titles=${titles[facet] ?? {}}
+          titles=${titles[String(facet)] ?? {}}
         />`,
     ),
     place,
@@ -104,5 +104,6 @@ function addressWith(facet, value, isExcluded) {
   const quoted = `"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
   address.searchParams.append('q', `${isExcluded ? '-' : ''}${facet}:${quoted}`);
   address.searchParams.delete('cursor');
+  address.hash = '';
   return address.href;
 }

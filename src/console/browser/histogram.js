@@ -77,6 +77,7 @@ function search(edges, { from, to }) {
   address.searchParams.set('since', since.toISOString());
   address.searchParams.set('until', until.toISOString());
   address.searchParams.delete('cursor');
+  address.hash = '';
   location.assign(address);
 }
 

@@ -1,8 +1,9 @@
+import { keep } from './cookie.js';
+
 // The time zone that pages are drawn in, and the choice of another one. The server knows it by a cookie, so that the
 // first paint is right; the first visit takes the time zone of the browser.
 
 const COOKIE = 'xiq_time_zone';
-const A_YEAR_S = 31_536_000;
 
 /** The time zone of this page. */
 export const zone = document.documentElement.dataset['timeZone'] ?? 'UTC';
@@ -15,10 +16,8 @@ const local = Intl.DateTimeFormat().resolvedOptions().timeZone;
  * @param {string} chosen
  */
 function choose(chosen) {
-  const secure = location.protocol === 'https:' ? '; secure' : '';
-  document.cookie = `${COOKIE}=${encodeURIComponent(chosen)}; path=/; max-age=${A_YEAR_S}; samesite=lax${secure}`;
   // Without cookies the page would be the same again.
-  if (chosen !== zone && document.cookie.includes(`${COOKIE}=`)) location.reload();
+  if (keep(COOKIE, chosen) && chosen !== zone) location.reload();
 }
 
 if (!document.cookie.includes(`${COOKIE}=`)) choose(local);

@@ -1,13 +1,19 @@
 import type { z } from 'zod';
 import { HttpError } from '../../errors.ts';
 import { sentenceOfEvent, titleOfEvent } from '../../event-words.ts';
+import { sealOf, type Seal } from '../../ledger/prove-event.ts';
 import type { Db } from '../../store/database.ts';
 import { forwardingOf, type EventForwarding } from '../../store/rejected-events.ts';
 import { findDelivery, type Delivery } from '../../store/search-deliveries.ts';
 import { findEvent } from '../../store/search-events.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
 import type { Scope } from '../../store/scope.ts';
-import { toEventAnswer, type eventDetailSchema, type forwardingSchema } from './event-schemas.ts';
+import {
+  toEventAnswer,
+  type eventDetailSchema,
+  type forwardingSchema,
+  type sealSchema,
+} from './event-schemas.ts';
 
 /** Whether the filter of a configured destination leaves an event out. */
 export type IsFiltered = (destination: string, event: StoredEvent) => boolean;
@@ -20,6 +26,7 @@ export interface EventDetail {
   readonly event: StoredEvent;
   readonly delivery: Delivery | undefined;
   readonly forwarding: readonly EventOutcome[];
+  readonly seal: Seal;
 }
 
 /** Reads one event with its delivery and its forwarding. Throws HttpError 404 if it is not stored. */
@@ -38,14 +45,16 @@ export async function describeEvent(
         : `is not stored at ${occurredAt.toISOString()}; retention may have dropped it`;
     throw new HttpError(404, 'NOT_FOUND', `event ${eventId} ${hint}`);
   }
-  const [delivery, forwarding] = await Promise.all([
+  const [delivery, forwarding, seal] = await Promise.all([
     findDelivery(db, scope, event.deliveryId),
     forwardingOf(db, event),
+    sealOf(db, event),
   ]);
   return {
     event,
     delivery,
     forwarding: forwarding.map((one) => ({ ...one, isFiltered: isFiltered(one.destination, event) })),
+    seal,
   };
 }
 
@@ -60,7 +69,7 @@ export function outcomeOf({ hasPassed, rejectedAt, replayedAt, isFiltered }: Eve
 
 /** The detail of an event for the API. */
 export function toDetailAnswer(detail: EventDetail): z.input<typeof eventDetailSchema> {
-  const { event, delivery, forwarding } = detail;
+  const { event, delivery, forwarding, seal } = detail;
   return {
     title: titleOfEvent(event),
     sentence: sentenceOfEvent(event),
@@ -74,5 +83,20 @@ export function toDetailAnswer(detail: EventDetail): z.input<typeof eventDetailS
       rejected_at: one.rejectedAt,
       replayed_at: one.replayedAt,
     })),
+    seal: toSealAnswer(seal),
   };
+}
+
+function toSealAnswer(seal: Seal): z.input<typeof sealSchema> {
+  const { state } = seal;
+  switch (state) {
+    case 'waiting':
+      return { state, leaf: null, checkpoint_size: null, signed_at: null };
+    case 'altered':
+      return { state, leaf: seal.leaf, checkpoint_size: null, signed_at: null };
+    case 'proven': {
+      const { leaf, size, signedAt } = seal.proof;
+      return { state, leaf, checkpoint_size: size, signed_at: signedAt };
+    }
+  }
 }

@@ -1,5 +1,9 @@
+import { parseCookie } from 'cookie';
+import type { Request } from 'express';
 import type { VNode } from 'preact';
-import { sentenceOfEvent, titleOfEvent } from '../../event-words.ts';
+import { sentenceOfEvent, titleOfEvent, TYPE_TITLES } from '../../event-words.ts';
+import { outcomeOf, recordKind } from '../../record-kind.ts';
+import type { SearchKey } from '../../search-query.ts';
 import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
 import { addressOf, eventAddress, searchAddress } from '../addresses.ts';
 import { type Written } from '../api/query.ts';
@@ -7,8 +11,78 @@ import { html } from '../html/html.ts';
 import { timeOf, timeHeading } from '../html/time-zone.ts';
 import { searchWith } from './search-line.ts';
 
+/** A column of the list that a reader can choose. */
+interface ListColumn {
+  readonly heading: string;
+  readonly cell: (event: StoredEvent, written: Written) => VNode;
+}
+
+/** Columns that a phone shows, too, have styles of their own. */
+const COLUMNS = {
+  title: { heading: 'What happened', cell: titleCell },
+  person: { heading: 'Who', cell: personCell },
+  details: { heading: 'Details', cell: detailsCell },
+  source: { heading: 'Source', cell: (event) => plainCell('source', event.source) },
+  type: { heading: 'Type', cell: (event) => plainCell('more', TYPE_TITLES[event.messageType]) },
+  user: { heading: 'User', cell: (event, written) => filterCell(written, 'user', viewEvent(event).user) },
+  client: {
+    heading: 'Client',
+    cell: (event, written) => filterCell(written, 'client', viewEvent(event).clientMac),
+  },
+  ap: {
+    heading: 'Access point',
+    cell: (event, written) => filterCell(written, 'ap', viewEvent(event).apMac),
+  },
+  ssid: { heading: 'SSID', cell: (event, written) => filterCell(written, 'ssid', textIn(event, 'ssid')) },
+  device: {
+    heading: 'Device',
+    cell: (event, written) =>
+      filterCell(
+        written,
+        'device',
+        DEVICE_COLUMNS.map((column) => textIn(event, column)).find((name) => name !== null) ?? null,
+      ),
+  },
+  code: { heading: 'Code', cell: (event, written) => filterCell(written, 'code', viewEvent(event).code) },
+  outcome: { heading: 'Outcome', cell: (event) => plainCell('more', outcomeOf(recordKind(event), event)) },
+  origin: { heading: 'Origin', cell: (event) => plainCell('more', event.origin) },
+  received: {
+    heading: 'Received',
+    cell: ({ receivedAt }) => html`<td class="more">${timeOf(receivedAt)}</td>`,
+  },
+} as const satisfies Readonly<Record<string, ListColumn>>;
+
+type ColumnName = keyof typeof COLUMNS;
+
+const isColumn = (name: string): name is ColumnName => name in COLUMNS;
+
+/** The cookie with the columns that a reader chose, in order; columns.js writes it. */
+const COLUMNS_COOKIE = 'xiq_event_columns';
+
+const USUAL_COLUMNS: readonly ColumnName[] = ['title', 'person', 'details', 'source'];
+
+/** The columns that a reader chose, in order; the usual ones if there is no valid choice. */
+export function columnsOf({ headers }: Request): readonly ColumnName[] {
+  const { [COLUMNS_COOKIE]: written = '' } = parseCookie(headers.cookie ?? '');
+  const chosen = written.split('.').filter(isColumn);
+  return chosen.length === 0 ? USUAL_COLUMNS : [...new Set(chosen)];
+}
+
+/** columns.js draws the choice of columns here. */
+export const columnChoice = (chosen: readonly ColumnName[]): VNode => html`
+  <div
+    data-columns=${JSON.stringify(Object.entries(COLUMNS).map(([name, { heading }]) => [name, heading]))}
+    data-chosen=${JSON.stringify(chosen)}
+    data-usual=${JSON.stringify(USUAL_COLUMNS)}
+  ></div>
+`;
+
 /** Events in lines of one height, each with a link to its page; on a phone as cards of two lines. */
-export function eventList(events: readonly StoredEvent[], written: Written): VNode {
+export function eventList(
+  events: readonly StoredEvent[],
+  written: Written,
+  columns: readonly ColumnName[],
+): VNode {
   const isOldest = written['order'] === 'oldest';
   const turned = { ...written, order: isOldest ? undefined : 'oldest', cursor: undefined };
   return html`
@@ -25,43 +99,66 @@ export function eventList(events: readonly StoredEvent[], written: Written): VNo
               >${timeHeading('Time')} <span aria-hidden="true">${isOldest ? '↑' : '↓'}</span></a
             >
           </th>
-          <th scope="col" class="title">What happened</th>
-          <th scope="col" class="person">Who</th>
-          <th scope="col" class="details">Details</th>
-          <th scope="col" class="source">Source</th>
+          ${columns.map((name) => html`<th scope="col" class=${name}>${COLUMNS[name].heading}</th>`)}
         </tr>
       </thead>
       <tbody>
-        ${events.map((event) => lineOf(event, written))}
+        ${events.map(
+          (event) => html`
+            <tr>
+              <td class="time"><a href=${eventAddress(event)}>${timeOf(event.occurredAt)}</a></td>
+              ${columns.map((name) => COLUMNS[name].cell(event, written))}
+            </tr>
+          `,
+        )}
       </tbody>
     </table>
   `;
 }
 
+function titleCell(event: StoredEvent): VNode {
+  const { code } = viewEvent(event);
+  return html`
+    <td class="title" title=${event.messageType}>
+      <span class=${`swatch ${event.family}`}></span>${titleOfEvent(event)}
+      ${code !== null && html`<span class="dim">${code}</span>`}
+    </td>
+  `;
+}
+
+function personCell(event: StoredEvent, written: Written): VNode {
+  const { user, clientMac } = viewEvent(event);
+  return linkCell('person', written, user === null ? 'client' : 'user', user ?? clientMac);
+}
+
 /** Longer sentences are shown in full on the page of the event. */
 const LONGEST = 300;
 
-function lineOf(event: StoredEvent, written: Written): VNode {
-  const { user, clientMac, code } = viewEvent(event);
-  const person = user ?? clientMac;
-  const only = user === null ? 'client' : 'user';
+function detailsCell(event: StoredEvent): VNode {
   const sentence = sentenceOfEvent(event).slice(0, LONGEST);
-  return html`
-    <tr>
-      <td class="time"><a href=${eventAddress(event)}>${timeOf(event.occurredAt)}</a></td>
-      <td class="title" title=${event.messageType}>
-        <span class=${`swatch ${event.family}`}></span>${titleOfEvent(event)}
-        ${code !== null && html`<span class="dim">${code}</span>`}
-      </td>
-      <td class="person" title=${person}>
-        ${
-          person === null
-            ? html`<span class="dim">–</span>`
-            : html`<a href=${searchAddress(searchWith(written, only, person))}>${person}</a>`
-        }
-      </td>
-      <td class="details" title=${sentence}>${sentence}</td>
-      <td class="source">${event.source}</td>
-    </tr>
-  `;
+  return html`<td class="details" title=${sentence}>${sentence}</td>`;
+}
+
+const plainCell = (kind: string, text: string): VNode => html`<td class=${kind}>${text}</td>`;
+
+const filterCell = (written: Written, key: SearchKey, value: string | null): VNode =>
+  linkCell('more', written, key, value);
+
+/** A value that leads to the events with it. */
+const linkCell = (kind: string, written: Written, key: SearchKey, value: string | null): VNode => html`
+  <td class=${kind} title=${value}>
+    ${
+      value === null
+        ? html`<span class="dim">–</span>`
+        : html`<a href=${searchAddress(searchWith(written, key, value))}>${value}</a>`
+    }
+  </td>
+`;
+
+const DEVICE_COLUMNS = ['host_names', 'device_serial_number', 'alert_source_name'];
+
+/** The text of a typed column, the first one of a list. */
+function textIn({ columns }: StoredEvent, column: string): string | null {
+  const value = columns[column];
+  return (typeof value === 'string' ? value : value?.[0]) ?? null;
 }

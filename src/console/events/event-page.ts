@@ -1,6 +1,7 @@
 import type { Request } from 'express';
 import type { Db } from '../../store/database.ts';
 import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
+import type { Seal } from '../../ledger/prove-event.ts';
 import type { Delivery } from '../../store/search-deliveries.ts';
 import type { Scope } from '../../store/scope.ts';
 import { countOf, formatBytes, formatCount } from '../../units.ts';
@@ -24,7 +25,13 @@ export async function renderEvent(
   isFiltered: IsFiltered,
 ): Promise<Page> {
   const { path, query } = readAsked(oneEvent, request);
-  const { event, delivery, forwarding } = await describeEvent(db, scope, path.event_id, query.at, isFiltered);
+  const { event, delivery, forwarding, seal } = await describeEvent(
+    db,
+    scope,
+    path.event_id,
+    query.at,
+    isFiltered,
+  );
   return {
     title: `Event of ${event.occurredAt.slice(0, 19).replace('T', ' ')}`,
     content: [
@@ -36,7 +43,7 @@ export async function renderEvent(
       html`
         <div class="panels">
           ${factsPanel('Event', envelopeOf(event))} ${factsPanel('Columns', columnsOf(event))}
-          ${deliveryPanel(event, delivery)}
+          ${deliveryPanel(event, delivery)} ${sealPanel(event, seal)}
         </div>
         <h2>Forwarding</h2>
         ${forwardingTable(forwarding)}
@@ -134,6 +141,27 @@ function deliveryPanel({ deliveryId }: StoredEvent, delivery: Delivery | undefin
     ])}
   `;
   return factsPanel('Delivery', facts, receipt);
+}
+
+/** Whether the row is what was sealed, and how to prove it to someone else. */
+function sealPanel({ eventId }: StoredEvent, seal: Seal): Content {
+  switch (seal.state) {
+    case 'waiting':
+      return factsPanel('Seal', [['State', 'not sealed yet: within a minute while serve runs']]);
+    case 'altered':
+      return factsPanel('Seal', [
+        ['State', badge('bad', 'altered')],
+        ['Leaf', formatCount(seal.leaf)],
+        ['What to do', html`The row is not what was sealed. See <a href="/integrity">Integrity</a>.`],
+      ]);
+    case 'proven':
+      return factsPanel('Seal', [
+        ['State', badge('good', 'proven unchanged')],
+        ['Leaf', formatCount(seal.proof.leaf)],
+        [timeHeading('Checkpoint of'), exactTimeOf(seal.proof.signedAt)],
+        ['Prove to others', html`<code>xiq-sink prove ${eventId}</code>`],
+      ]);
+  }
 }
 
 /** Whether each destination received an event. */

@@ -107,13 +107,28 @@ export const forwardingSchema = z
   })
   .meta({ id: 'EventForwarding' });
 
-/** One event with its delivery and its forwarding. */
+/** An event compared with the seal. */
+export const sealSchema = z
+  .object({
+    state: z
+      .enum(['waiting', 'proven', 'altered'])
+      .describe(
+        'waiting: sealed and signed within a minute; proven: the row is what the latest checkpoint signs; altered: it is not, see verify',
+      ),
+    leaf: z.number().nullable().describe('number of its leaf in the tree'),
+    checkpoint_size: z.number().nullable().describe('leaves that the latest checkpoint signs'),
+    signed_at: isoTime.nullable().describe('when that was signed'),
+  })
+  .meta({ id: 'EventSeal' });
+
+/** One event with its delivery, its forwarding and its seal. */
 export const eventDetailSchema = z.object({
   title: z.string().describe('what happened, in a few words'),
   sentence: z.string().describe('what happened, in a sentence'),
   event: eventSchema,
   delivery: deliverySchema.nullable().describe('null if retention has dropped it'),
   forwarding: z.array(forwardingSchema),
+  seal: sealSchema,
 });
 
 /** The progress of an export. */

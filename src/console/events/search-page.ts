@@ -1,6 +1,7 @@
 import type { Request } from 'express';
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
+import type { StoredEvent } from '../../store/stored-event.ts';
 import type { Visitor } from '../access/access.ts';
 import { hasAccess } from '../access/rule.ts';
 import { ACTION_TITLES, TYPE_TITLES } from '../../event-words.ts';
@@ -16,11 +17,12 @@ import {
   eventOrder,
   filterOf,
   isInOrder,
+  type Conditions,
   NOT_IN_ORDER,
   queryOfConditions,
   readEvents,
 } from './conditions.ts';
-import { eventList } from './event-list.ts';
+import { columnChoice, columnsOf, eventList } from './event-list.ts';
 import { joinSearchLine, searchLine } from './search-line.ts';
 import { inZone } from '../html/time-zone.ts';
 
@@ -50,11 +52,20 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
     order,
   });
   const exactly = queryOfConditions({ ...conditions, until: conditions.until ?? new Date() });
+  const columns = columnsOf(request);
   const mayExport = hasAccess(visitor, { needs: 'events.export', data: 'by source' });
   return {
     title: 'Events',
     kind: 'dense',
-    modules: ['search-line.js', 'facets.js', 'event-drawer.js', 'histogram.js', 'export.js'],
+    modules: [
+      'columns.js',
+      'newer.js',
+      'search-line.js',
+      'facets.js',
+      'event-drawer.js',
+      'histogram.js',
+      'export.js',
+    ],
     content: [
       searchLine(written, new Map()),
       html`
@@ -70,15 +81,27 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
             ${histogramFigure(exactly)}
             <div class="row apart tools">
               <a href=${addressOf('/events', exactly)}>Permanent link to this range</a>
-              ${mayExport && exportLinks(exactly)}
+              <div class="row">${columnChoice(columns)} ${mayExport && exportLinks(exactly)}</div>
             </div>
-            ${page.items.length === 0 ? nothingFound(written) : eventList(page.items, written)}
+            ${followsNow(asked) && newerPlace(conditions, page.items[0])}
+            ${page.items.length === 0 ? nothingFound(written) : eventList(page.items, written, columns)}
             ${pagerOf('/events', written, page.next)}
           </div>
         </div>
       `,
     ],
   };
+}
+
+/** Whether new events belong on top of this page. */
+const followsNow = ({ until, cursor: after, order }: z.output<typeof search>) =>
+  until === undefined && after === undefined && order === 'newest';
+
+/** browser/newer.js tells here how many events there are since the newest one of the list. */
+function newerPlace(asked: Conditions, newest: StoredEvent | undefined): VNode {
+  const since = newest === undefined ? new Date() : new Date(Date.parse(newest.occurredAt) + 1);
+  const address = addressOf('/events/histogram', { ...queryOfConditions({ ...asked, since }), bars: '2' });
+  return html`<div class="newer" role="status" data-newer=${address}></div>`;
 }
 
 /** browser/histogram.js draws into this section. */

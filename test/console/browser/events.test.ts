@@ -1,9 +1,12 @@
 import { readFile } from 'node:fs/promises';
+import { pino } from 'pino';
 import type { Page } from 'playwright-core';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventsArea } from '../../../src/console/events/events-area.ts';
 import { peopleArea } from '../../../src/console/people/people-area.ts';
+import { createBatchStore } from '../../../src/handlers/store-batch.ts';
+import { auditRecord, queuedDelivery } from '../../support/deliveries.ts';
 import { startAdmin } from '../../support/admin.ts';
 import type { RunningAdmin } from '../../support/admin.ts';
 import { runsInBrowser, openBrowser, watchPage } from '../../support/browser.ts';
@@ -139,6 +142,54 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     await drawer.getByRole('link', { name: 'Filter out ann' }).click();
     await page.waitForURL(/-user/);
     expect(await page.locator('.person a').first().textContent()).toBe('bob');
+  });
+
+  it('stay open in the address of the page', async () => {
+    await openSearch(`${range}&q=type:audit`);
+    const drawer = page.getByRole('complementary', { name: 'Event' });
+    await rows().nth(1).locator('.details').click();
+    await drawer.getByText('not sealed yet').waitFor();
+    const said = await drawer.getByRole('heading').textContent();
+    await page.goto('about:blank');
+    await page.goBack();
+    await drawer.getByRole('heading', { name: said ?? '' }).waitFor();
+    await page.keyboard.press('ArrowUp');
+    await drawer.getByRole('heading', { name: 'bob logged out' }).waitFor();
+    await page.keyboard.press('Escape');
+    expect(new URL(page.url()).hash).toBe('');
+  });
+
+  it('are shown with the columns that were chosen, in their order, from then on', async () => {
+    await openSearch(`${range}&q=type:authentication`);
+    await page.getByText('Columns', { exact: true }).click();
+    await page.getByRole('checkbox', { name: 'Access point' }).check();
+    await page.getByRole('checkbox', { name: 'Details' }).uncheck();
+    await page.getByRole('button', { name: 'Move Access point to the left' }).click();
+    expect(await problemsOf(page, 'events-columns')).toEqual([]);
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await page.getByRole('button', { name: 'Apply' }).click();
+    await page.locator('th.ap').waitFor();
+    await openSearch(range);
+    const headings = await page.locator('.events th').allTextContents();
+    expect(headings.slice(1)).toEqual(['What happened', 'Who', 'Access point', 'Source']);
+    await page.getByText('Columns', { exact: true }).click();
+    await page.getByRole('button', { name: 'Usual columns' }).click();
+    await page.locator('th.details').waitFor();
+  });
+
+  it('that are new are announced, and the list stays until they are asked for', async () => {
+    await page.clock.install();
+    await openSearch('since=1h');
+    const before = await rows().count();
+    const store = createBatchStore(test.db, pino({ level: 'silent' }), new AbortController().signal);
+    await store({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ timeStamp: Date.now() })])] });
+    await page.clock.runFor(10_000);
+    const news = page.getByRole('button', { name: '1 new' });
+    await news.waitFor();
+    expect(await rows().count()).toBe(before);
+    await news.click();
+    await expect.poll(() => rows().count()).toBe(before + 1);
+    await page.clock.resume();
   });
 
   it('are listed oldest first on request', async () => {
