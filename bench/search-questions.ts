@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
+import { parseSearch, type SearchKey, type SearchTerm } from '../src/search-query.ts';
 import type { Db } from '../src/store/database.ts';
 import type { EventFilter } from '../src/store/event-filter.ts';
-import { eventHistogram } from '../src/store/event-histogram.ts';
+import { eventHistogram, type RangeFilter } from '../src/store/event-histogram.ts';
+import { countFacet, FACETS, type Facet } from '../src/store/facets.ts';
 import type { EventPosition } from '../src/store/event-pages.ts';
 import { searchEvents } from '../src/store/search-events.ts';
 import { summarizeClient, summarizeUser } from '../src/store/timeline.ts';
@@ -19,8 +21,13 @@ export interface Question {
 const PAGE = 50;
 const FAR_PAGE = 20;
 const BARS = 120;
+const FACET_VALUES = 10;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
+
+/** A search for the beginning of a value. */
+const prefix = (key: SearchKey, text: string): readonly SearchTerm[] =>
+  parseSearch(`${key}:"${text}"*`).terms ?? [];
 
 /** Words that occur in many of the events. */
 const COMMON = ['samsung', 'ACCESS-ACCEPT', 'emil.adler', 'user-request', 'guest'];
@@ -41,6 +48,7 @@ export async function createQuestions(db: Db, seeded: Seeded, times: number): Pr
     users: await draw(db, 'username', 'log_entries', seeded.events, times),
     codes: await draw(db, 'code', 'audit_events', seeded.events, times),
     clients: await draw(db, 'client_mac', 'location_observations', seeded.events, times),
+    networks: await draw(db, 'ssid', 'location_observations', seeded.events, times),
     accessPoints: await draw(db, 'ap_mac', 'location_observations', seeded.events, times),
     sessions: await drawSessions(db, seeded.events, times),
   };
@@ -63,6 +71,13 @@ export async function createQuestions(db: Db, seeded: Seeded, times: number): Pr
     firstPage('text in a day, common', (time) => ({ ...day(), text: COMMON[time % COMMON.length] })),
     firstPage('text in a day, once', (time) => drawn.sessions[time] ?? {}),
     firstPage('text in a day, nowhere', () => ({ ...day(), text: randomBytes(8).toString('hex') })),
+    firstPage('a prefix of users', (time) => ({ terms: prefix('user', user(time).slice(0, 3)) })),
+    firstPage('a prefix of networks', (time) => ({
+      terms: prefix('ssid', drawn.networks[time]?.slice(0, 3) ?? ''),
+    })),
+    firstPage('a prefix of clients', (time) => ({ terms: prefix('client', client(time).slice(0, 8)) })),
+    firstPage('a prefix without a match', () => ({ terms: prefix('user', randomBytes(4).toString('hex')) })),
+    ...FACETS.map((one) => facet(one, day)),
     farPage('time range', () => range(30 * DAY_MS)),
     farPage('code', (time) => ({ code: drawn.codes[time] })),
     histogram('up to a day', () => range(DAY_MS)),
@@ -104,6 +119,14 @@ export async function createQuestions(db: Db, seeded: Seeded, times: number): Pr
           async () => (await searchEvents(db, ALL_SOURCES, asked, { limit: PAGE, after })).length > 0,
         );
       },
+    };
+  }
+
+  function facet(name: Facet, filter: () => RangeFilter): Question {
+    return {
+      name: `facet of a day: ${name}`,
+      ask: () =>
+        timed(async () => (await countFacet(db, ALL_SOURCES, filter(), name, FACET_VALUES)).isComplete),
     };
   }
 
