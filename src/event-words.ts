@@ -29,12 +29,12 @@ const TITLES: Readonly<Record<RecordKind, string>> = {
 
 /** The action of each kind, as searches name it: `private-key-created`. */
 export const ACTION_OF_KIND: ReadonlyMap<RecordKind, string> = new Map(
-  RECORD_KINDS.map((kind) => [kind, TITLES[kind].toLowerCase().replaceAll(' ', '-')]),
+  RECORD_KINDS.map((kind) => [kind, actionOf(kind)]),
 );
 
 /** The title of each action. */
 export const ACTION_TITLES: Readonly<Record<string, string>> = Object.fromEntries(
-  RECORD_KINDS.map((kind) => [ACTION_OF_KIND.get(kind), TITLES[kind]]),
+  RECORD_KINDS.map((kind): [string, string] => [actionOf(kind), TITLES[kind]]),
 );
 
 /** Each message type in words. */
@@ -121,4 +121,8 @@ export function sentenceOfEvent(event: StoredEvent): string {
     case 'other':
       return summarizeEvent(event) || titleOfEvent(event);
   }
+}
+
+function actionOf(kind: RecordKind): string {
+  return TITLES[kind].toLowerCase().replaceAll(' ', '-');
 }

@@ -30,7 +30,9 @@ export async function findErasable(db: Db, { person, eventIds }: Chosen): Promis
   const missing = eventIds.find((id) => !events.some(({ eventId }) => eventId === id));
   if (missing !== undefined) throw new UsageError(`There is no event ${missing}.`);
   const others =
-    pattern === undefined ? { quarantine: [], operations: [] } : await findOtherTraces(db, pattern);
+    pattern === undefined
+      ? { quarantine: [], operations: [], searches: [] }
+      : await findOtherTraces(db, pattern);
   return { events, ...others };
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { FAMILIES, FAMILY_OF, MESSAGE_TYPES, type MessageType } from '../domain.ts';
 import { isRuleAlert, type StoredEvent } from '../store/stored-event.ts';
 
-const identifiers = z.array(z.union([z.int(), z.string().regex(/^\d{1,19}$/)]).transform(String)).min(1);
+const identifiers = z.array(z.union([z.int(), z.string().regex(/^-?\d{1,19}$/)]).transform(String)).min(1);
 
 /** Which events a destination receives: those that match one value of every condition that is set. */
 export const destinationFilterSchema = z.strictObject({

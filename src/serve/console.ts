@@ -6,6 +6,7 @@ import { reportsArea } from '../console/reports/reports-area.ts';
 import { coverageArea } from '../console/coverage/coverage-area.ts';
 import { deliveriesArea } from '../console/deliveries/deliveries-area.ts';
 import { destinationsArea } from '../console/destinations/destinations-area.ts';
+import { ruleOfSearch } from '../forward/rules/rule-of-search.ts';
 import { eventsArea } from '../console/events/events-area.ts';
 import { integrityArea } from '../console/integrity/integrity-area.ts';
 import { liveArea } from '../console/live/live-area.ts';
@@ -52,7 +53,7 @@ export function createConsole(
     openId: config.openId,
     areas: [
       overviewArea(overviewOptions(config, db, destinations, parts)),
-      eventsArea({ db, isFiltered: filteredBy(destinations) }),
+      eventsArea({ db, isFiltered: filteredBy(destinations), ruleOf: ruleOfSearch }),
       peopleArea({ db }),
       reportsArea({ db }),
       liveArea({ db }),

@@ -35,9 +35,11 @@ export interface OtherTraces {
   readonly quarantine: readonly string[];
   /** Ids of entries of the operator log. */
   readonly operations: readonly string[];
+  /** Ids of saved searches. */
+  readonly searches: readonly string[];
 }
 
-/** Finds quarantined items and entries of the operator log by a pattern. Compressed content is not searched. */
+/** Finds quarantined items, entries of the operator log and saved searches by a pattern. Compressed content is not searched. */
 export async function findOtherTraces(db: Db, pattern: string): Promise<OtherTraces> {
   const items = await sql<{ id: string }>`
     select quarantine_id::text as id from quarantine
@@ -49,7 +51,12 @@ export async function findOtherTraces(db: Db, pattern: string): Promise<OtherTra
     where concat_ws(' ', subject, details::text, result::text) ~* ${pattern} order by operator_log.id`.execute(
     db,
   );
-  return { quarantine: items.rows.map(({ id }) => id), operations: entries.rows.map(({ id }) => id) };
+  const searches = await sql<{ id: string }>`
+    select id::text from saved_searches where concat_ws(' ', name, line) ~* ${pattern} order by saved_searches.id`.execute(
+    db,
+  );
+  const idsOf = ({ rows }: typeof items) => rows.map(({ id }) => id);
+  return { quarantine: idsOf(items), operations: idsOf(entries), searches: idsOf(searches) };
 }
 
 /** Names the destinations that have passed a position of the log. */
@@ -108,24 +115,27 @@ export interface Erasable extends OtherTraces {
 }
 
 /**
- * Deletes events, the content of quarantined items, and what entries of the operator log say, with their salts and every
+ * Deletes events, the content of quarantined items, what entries of the operator log say, and saved searches, with their salts and every
  * trace of their ids, in one transaction. Returns the id of the erasure. Undefined, with nothing deleted, if one of the events
  * is not sealed yet.
  */
 export async function eraseRows(
   db: Db,
   { operator, reason }: ErasureGrounds,
-  { events, quarantine, operations }: Erasable,
+  { events, quarantine, operations, searches }: Erasable,
 ): Promise<string | undefined> {
   const ids = arrayLiteral(events.map(({ eventId }) => eventId));
   const times = arrayLiteral(events.map(({ occurredAt }) => occurredAt));
   try {
-    const { rows } = await sql<{ erasure: string }>`
-      select erase_rows(${operator}, ${reason}, ${ids}::uuid[], ${times}::timestamptz[],
-        ${arrayLiteral(quarantine)}::uuid[], ${arrayLiteral(operations)}::bigint[])::text as erasure`.execute(
-      db,
-    );
-    return rows[0]?.erasure;
+    return await db.transaction().execute(async (trx) => {
+      await sql`delete from saved_searches where id = any(${arrayLiteral(searches)}::bigint[])`.execute(trx);
+      const { rows } = await sql<{ erasure: string }>`
+        select erase_rows(${operator}, ${reason}, ${ids}::uuid[], ${times}::timestamptz[],
+          ${arrayLiteral(quarantine)}::uuid[], ${arrayLiteral(operations)}::bigint[])::text as erasure`.execute(
+        trx,
+      );
+      return rows[0]?.erasure;
+    });
   } catch (error) {
     if (error instanceof DatabaseError && error.code === NOT_SEALED) return undefined;
     throw error;

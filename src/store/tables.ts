@@ -25,6 +25,8 @@ export const OPERATOR_ACTIONS = [
   'integrity.verify',
   'sql.query',
   'timeline.read',
+  'search.save',
+  'search.delete',
   'quarantine.replay',
   'quarantine.discard',
   'destination.test',

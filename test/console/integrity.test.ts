@@ -127,7 +127,11 @@ it('counts what was erased lawfully, by day', async () => {
     select event_id::text as id from audit_events order by event_id limit 3`.execute(service);
   const ids = rows.map(({ id }) => id);
   const events = await findEventsById(service, ids);
-  await eraseRows(service, { operator: 'jane', reason: 'x' }, { events, quarantine: [], operations: [] });
+  await eraseRows(
+    service,
+    { operator: 'jane', reason: 'x' },
+    { events, quarantine: [], operations: [], searches: [] },
+  );
   await verifyNext(service, NOW);
   expect(await words()).toEqual({ erased: events.length });
 });

@@ -16,7 +16,10 @@ let person: Client;
 beforeAll(async () => {
   test = await createTestDatabase();
   db = openConsoleDatabase(test.databaseUrl, () => undefined);
-  admin = await startAdmin([eventsArea({ db, isFiltered: () => false }), operatorLogArea({ db })], db);
+  admin = await startAdmin(
+    [eventsArea({ db, isFiltered: () => false, ruleOf: () => '' }), operatorLogArea({ db })],
+    db,
+  );
   person = new Client({ connectionString: test.adminUrl, application_name: 'psql' });
   await person.connect();
 });

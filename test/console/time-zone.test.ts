@@ -86,7 +86,10 @@ describe('pages in the time zone of the reader', () => {
   beforeAll(async () => {
     test = await createTestDatabase();
     await seedEvents(test.db);
-    admin = await startAdmin([eventsArea({ db: test.db, isFiltered: () => false })], test.db);
+    admin = await startAdmin(
+      [eventsArea({ db: test.db, isFiltered: () => false, ruleOf: () => '' })],
+      test.db,
+    );
   });
   afterAll(async () => {
     await admin.close();

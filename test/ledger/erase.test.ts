@@ -20,6 +20,7 @@ import { readInstallation } from '../../src/store/installation.ts';
 import { openLog } from '../../src/store/read-log.ts';
 import { readStretch } from '../../src/store/read-events.ts';
 import { readingSealed, readSealedEvents } from '../../src/store/sealed-rows.ts';
+import { listSavedSearches, saveSearch } from '../../src/store/saved-searches.ts';
 import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { latestCheckpoint } from '../../src/store/seal-log.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -68,7 +69,7 @@ async function verifyAll() {
 }
 
 const eraseOnly = (events: readonly ErasableEvent[]) =>
-  eraseRows(service, grounds, { events, quarantine: [], operations: [] });
+  eraseRows(service, grounds, { events, quarantine: [], operations: [], searches: [] });
 
 /** The events at some places of the log, with the sealed form of their rows. */
 async function eventsAt(places: readonly number[]) {
@@ -172,16 +173,24 @@ describe('an erasure', () => {
     );
     const operator = { name: 'jane', via: 'console' } as const;
     await recordEnded(service, { operator, action: 'timeline.read', subject: 'zoe@example.com' });
+    const search = { name: 'Zoe', line: 'user:zoe@example.com', since: null, until: null };
+    await saveSearch(service, ALL_SOURCES, search, 'jane');
+    await saveSearch(service, ALL_SOURCES, { ...search, name: 'All', line: '' }, 'jane');
     await sealAll();
     const { size } = (await verifyAll()).summary;
     expect(await dump()).toContain('zoe@');
     const pattern = personPattern({ users: ['zoe@example.com'], macs: [], phones: [] }) ?? '';
     const traces = await findOtherTraces(service, pattern);
-    expect(traces).toMatchObject({ quarantine: [item], operations: [expect.any(String)] });
+    expect(traces).toMatchObject({
+      quarantine: [item],
+      operations: [expect.any(String)],
+      searches: [expect.any(String)],
+    });
     const erasure = await eraseRows(service, grounds, { events: [], ...traces });
     await sealAll();
     const after = await dump();
     expect(after).not.toContain('zoe@');
+    expect(await listSavedSearches(service, ALL_SOURCES)).toMatchObject([{ name: 'All' }]);
     // Also not as the hash that was sealed of the content.
     expect(after).not.toContain(createHash('sha256').update('["zoe@example.com"]').digest('hex'));
     const { summary, findings } = await verifyAll();

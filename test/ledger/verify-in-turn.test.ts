@@ -112,7 +112,11 @@ it('takes an erasure for what it is', async () => {
     service,
     rows.map(({ id }) => id),
   );
-  await eraseRows(service, { operator: 'jane', reason: 'x' }, { events, quarantine: [], operations: [] });
+  await eraseRows(
+    service,
+    { operator: 'jane', reason: 'x' },
+    { events, quarantine: [], operations: [], searches: [] },
+  );
   await verifyNext(service, NOW);
   expect(await conservation()).toEqual({
     adds_up: true,

@@ -279,7 +279,12 @@ describe('a superuser who switches all triggers off', () => {
     await sql`create index on log_tiles using gin (event_ids)`.execute(test.db);
     const rows = await drawRows(CHANGES * 2 + ERASURES);
     for (const { event_id: id } of rows.splice(0, ERASURES)) {
-      const erasable = { events: await findEventsById(service, [id]), quarantine: [], operations: [] };
+      const erasable = {
+        events: await findEventsById(service, [id]),
+        quarantine: [],
+        operations: [],
+        searches: [],
+      };
       expect(await eraseRows(service, { operator: 'jane', reason: 'request' }, erasable)).toBeDefined();
     }
     await sealAll();

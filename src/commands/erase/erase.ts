@@ -35,6 +35,7 @@ export async function erase(
     events: found.events.length,
     items: found.quarantine.length,
     operations: found.operations.length,
+    searches: found.searches.length,
   };
   const erasure = await recordAction(
     db,
@@ -60,7 +61,7 @@ export async function suggest(db: Db): Promise<void> {
   if (suggested.length === 0) print('There are no events of clients whose data the cloud has deleted.');
 }
 
-function printFound({ events, quarantine, operations }: Erasable): void {
+function printFound({ events, quarantine, operations, searches }: Erasable): void {
   const counts = new Map<string, number>();
   for (const { table, occurredAt } of events) {
     const group = `${table}  ${occurredAt.slice(0, 'YYYY-MM'.length)}`;
@@ -69,7 +70,9 @@ function printFound({ events, quarantine, operations }: Erasable): void {
   for (const [group, count] of counts) print(`${group}  ${countOf(count, 'event')}`);
   if (quarantine.length > 0) print(`quarantine  ${countOf(quarantine.length, 'item')}`);
   if (operations.length > 0) print(`operator_log  ${countOf(operations.length, 'entry', 'entries')}`);
-  if (events.length + quarantine.length + operations.length === 0) print('nothing was found');
+  if (searches.length > 0) print(`saved_searches  ${countOf(searches.length, 'search', 'searches')}`);
+  if (events.length + quarantine.length + operations.length + searches.length === 0)
+    print('nothing was found');
 }
 
 async function printDestinations(db: Db, events: readonly ErasableEvent[]): Promise<void> {

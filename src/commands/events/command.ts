@@ -22,6 +22,7 @@ export function defineEvents(program: Command, settings: Settings): void {
   rangeCommand('search', 'print matching events, newest first', [
     'xiq-sink events search --since 24h --type AUDIT_LOG_ALL',
     `xiq-sink events search --since 7d 'user:dina*'`,
+    `xiq-sink events search --saved 'Failed logins'`,
     'xiq-sink events search --user admin@example.com --code 10001',
     'xiq-sink events search --mac aa:bb:cc:dd:ee:ff --json',
   ])
@@ -29,11 +30,13 @@ export function defineEvents(program: Command, settings: Settings): void {
     .option('--after <position>', 'continue after the last event of a page', position)
     .option('--json', 'print one JSON object per line')
     .action(async (query, { limit, after, json, ...filter }) => {
-      const range = toFilter(query, withRange(filter));
       const { printSearch } = await import('./search.ts');
-      await runOnStore(settings, ({ db }) =>
-        printSearch(db, range, { limit: Number(limit), after }, json === true),
-      );
+      const { withSaved } = await import('./saved.ts');
+      const page = { limit: Number(limit), after };
+      await runOnStore(settings, async ({ db }) => {
+        const { saved, ...asked } = await withSaved(db, filter);
+        await printSearch(db, toFilter([...saved, ...(query ?? [])], withRange(asked)), page, json === true);
+      });
     });
 
   eventsCommand('tail', 'print matching events as they are stored, until Ctrl-C', [
@@ -60,15 +63,33 @@ export function defineEvents(program: Command, settings: Settings): void {
     )
     .option('--output <file>', 'write to this file instead of standard output')
     .action(async (query, { format, output, ...filter }) => {
-      const range = toFilter(query, withRange(filter));
       const signal = stopSignal();
       const { exportEvents } = await import('./export.ts');
-      await runOnStore(settings, ({ db }) => exportEvents(db, range, { format, output }, signal));
+      const { withSaved } = await import('./saved.ts');
+      await runOnStore(settings, async ({ db }) => {
+        const { saved, ...asked } = await withSaved(db, filter);
+        const range = toFilter([...saved, ...(query ?? [])], withRange(asked));
+        await exportEvents(db, range, { format, output }, signal);
+      });
+    });
+
+  defineCommand(events, 'saved', 'list the searches that people saved in the console', [
+    'xiq-sink events saved',
+    `xiq-sink events search --saved 'Failed logins'`,
+  ])
+    .option('--delete <name>', 'delete the searches of this name')
+    .option('--json', 'print one JSON object per line')
+    .action(async ({ delete: name, json }) => {
+      const { deleteSaved, printSaved } = await import('./saved.ts');
+      await runOnStore(settings, ({ db }) =>
+        name === undefined ? printSaved(db, json === true) : deleteSaved(db, name),
+      );
     });
 
   /** A command on the events of a time range. */
   function rangeCommand(name: string, description: string, lines: readonly string[]) {
     return eventsCommand(name, description, lines)
+      .option('--saved <name>', 'a search that was saved in the console; further conditions narrow it')
       .option('--since <time>', `start of the range: ${TIME_FORMS}`, time)
       .option('--until <time>', 'end of the range, exclusive', time)
       .addOption(zoneOption());

@@ -21,7 +21,8 @@ document.addEventListener('submit', (event) => {
  */
 async function submit(form, action, submitter) {
   const { confirm, done = 'Done.' } = form.dataset;
-  if (confirm !== undefined && !(await agree(confirm, submitter?.textContent ?? 'Continue'))) return;
+  const label = submitter?.ariaLabel ?? submitter?.textContent ?? 'Continue';
+  if (confirm !== undefined && !(await agree(confirm, label))) return;
   const buttons = [...form.querySelectorAll('button')];
   for (const button of buttons) button.disabled = true;
   try {

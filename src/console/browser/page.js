@@ -34,6 +34,16 @@ function relativeText(time) {
   return ago.format(Math.round(seconds / length), unit);
 }
 
+document.addEventListener('click', (event) => {
+  const button = event.target instanceof Element ? event.target.closest('[data-copy]') : null;
+  if (button === null) return;
+  const text = button.parentElement?.nextElementSibling?.textContent ?? '';
+  navigator.clipboard.writeText(text).then(
+    () => notify('Copied.'),
+    () => notify('The browser did not allow copying.', 'bad'),
+  );
+});
+
 /**
  * Shows a message, which screen readers announce too. Good news disappears after a few seconds.
  *

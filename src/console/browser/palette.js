@@ -3,7 +3,7 @@ import { render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { request } from './api.js';
 
-// The command palette: Ctrl K opens it on every page. It leads to pages, people, clients, events and searches.
+// The command palette: Ctrl K opens it on every page. It leads to pages, people, clients, events, searches and saved searches.
 
 /** @typedef {{ kind: string, label: string, href: string }} Entry */
 
@@ -28,11 +28,16 @@ export function openPalette() {
 function Palette() {
   const [text, setText] = useState('');
   const [people, setPeople] = useState(/** @type {readonly Entry[]} */ ([]));
+  const [saved, setSaved] = useState(/** @type {readonly Entry[]} */ ([]));
   const [chosen, setChosen] = useState(0);
-  const entries = [...pagesFor(text), ...placesFor(text), ...people];
+  const entries = [...matching(pages(), text), ...matching(saved, text), ...placesFor(text), ...people];
   const at = Math.min(chosen, entries.length - 1);
   const list = useRef(/** @type {HTMLElement | null} */ (null));
 
+  useEffect(() => {
+    // Not every visitor may search.
+    void savedSearches().then(setSaved, () => undefined);
+  }, []);
   useEffect(() => {
     setPeople([]);
     const stop = new AbortController();
@@ -95,18 +100,37 @@ function Palette() {
 }
 
 /**
- * The pages of the navigation whose name contains the text.
+ * The entries whose label contains the text.
  *
+ * @param {readonly Entry[]} entries
  * @param {string} text
- * @returns {Entry[]}
  */
-function pagesFor(text) {
+function matching(entries, text) {
+  return entries.filter(({ label }) => label.toLowerCase().includes(text.trim().toLowerCase()));
+}
+
+/** The pages of the navigation. */
+function pages() {
   const links = [...document.querySelectorAll('#pages a')].filter(
     (link) => link instanceof HTMLAnchorElement,
   );
-  return links
-    .map((link) => ({ kind: 'page', label: link.querySelector('span')?.textContent ?? '', href: link.href }))
-    .filter(({ label }) => label.toLowerCase().includes(text.trim().toLowerCase()));
+  return links.map((link) => ({
+    kind: 'page',
+    label: link.querySelector('span')?.textContent ?? '',
+    href: link.href,
+  }));
+}
+
+/** The searches that people saved, as far as the visitor may see them. */
+async function savedSearches() {
+  /** @type {{ items: { name: string, line: string, since: string | null, until: string | null }[] }} */
+  const { items } = await request('/saved-searches');
+  return items.map(({ name, line, since, until }) => {
+    const query = new URLSearchParams({ q: line });
+    if (since !== null) query.set('since', since);
+    if (until !== null) query.set('until', until);
+    return { kind: 'saved search', label: name, href: `/events?${query}` };
+  });
 }
 
 const EVENT_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

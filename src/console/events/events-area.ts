@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { SearchTerm } from '../../search-query.ts';
 import type { Db } from '../../store/database.ts';
 import { eventHistogram, type RangeFilter } from '../../store/event-histogram.ts';
 import { countFacet, FACETS } from '../../store/facets.ts';
@@ -27,15 +28,18 @@ import {
   toEventAnswer,
 } from './event-schemas.ts';
 import { exportRoutes } from './exports.ts';
+import { savedSearchRoutes } from './saved-searches.ts';
 import { renderSearch } from './search-page.ts';
 
 interface EventsOptions {
   readonly db: Db;
   readonly isFiltered: IsFiltered;
+  /** A search as the alert rule that finds the same, in the form of the settings. */
+  readonly ruleOf: (terms: readonly SearchTerm[]) => string;
 }
 
 /** Searching events, exporting them, and the detail of one. */
-export function eventsArea({ db, isFiltered }: EventsOptions): Area {
+export function eventsArea({ db, isFiltered, ruleOf }: EventsOptions): Area {
   return {
     navigation: [
       {
@@ -46,9 +50,18 @@ export function eventsArea({ db, isFiltered }: EventsOptions): Area {
       },
     ],
     // The route of one event matches any word as an id, so it comes last.
-    routes: [...eventRoutes(db), ...exportRoutes(db), oneEventRoute(db, isFiltered)],
+    routes: [
+      ...eventRoutes(db),
+      ...exportRoutes(db),
+      ...savedSearchRoutes(db),
+      oneEventRoute(db, isFiltered),
+    ],
     pages: [
-      { path: '/events', ...VIEW, render: (request, visitor) => renderSearch(db, visitor, request) },
+      {
+        path: '/events',
+        ...VIEW,
+        render: (request, visitor) => renderSearch({ db, ruleOf }, visitor, request),
+      },
       {
         path: '/events/:event_id',
         ...VIEW,

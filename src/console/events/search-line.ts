@@ -3,6 +3,7 @@ import { monthRange } from '../../parse-time.ts';
 import { parseSearch, printSearch, type SearchKey, type SearchTerm } from '../../search-query.ts';
 import { addressOf, searchAddress, type Query } from '../addresses.ts';
 import { textOf, type Problems, type Written } from '../api/query.ts';
+import type { Conditions } from './conditions.ts';
 import { rangeFields } from '../html/form.ts';
 import { localText } from '../browser/local-time.js';
 import { html, type Content } from '../html/html.ts';
@@ -18,10 +19,21 @@ export function searchWith(written: Written, key: SearchKey, value: string): Que
   return { ...written, cursor: undefined, q: printSearch([...termsOf(written), term]) };
 }
 
+/** All conditions but the range as terms: links of before the search line have some beside it. */
+export function termsOfConditions({ q = [], type = [], ...others }: Conditions): readonly SearchTerm[] {
+  const term = (key: SearchKey, texts: readonly string[]): readonly SearchTerm[] =>
+    texts.length === 0
+      ? []
+      : [{ key, values: texts.map((text) => ({ text, isPrefix: false })), isExcluded: false }];
+  const one = (key: SearchKey, text: string | undefined) => term(key, text === undefined ? [] : [text]);
+  return [...q, ...term('type', type), ...FURTHER_KEYS.flatMap((key) => one(key, others[key]))];
+}
+
 const termsOf = (written: Written) => parseSearch(textOf(written, 'q') ?? '').terms ?? [];
 
 /** The conditions of a search beside its line, as links of before the search line have them. */
-const FURTHER = ['type', 'user', 'code', 'org', 'mac', 'ap', 'device', 'source', 'text'] as const;
+const FURTHER_KEYS = ['user', 'code', 'org', 'mac', 'ap', 'device', 'source', 'text'] as const;
+const FURTHER = ['type', ...FURTHER_KEYS] as const;
 
 /** The search line with a chip for each term, and the time range. Works without scripts; search-line.js adds keys. */
 export function searchLine(written: Written, problems: Problems): VNode {

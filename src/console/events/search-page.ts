@@ -1,7 +1,10 @@
 import type { Request } from 'express';
 import { z } from 'zod';
+import type { SearchTerm } from '../../search-query.ts';
 import type { Db } from '../../store/database.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
+import { listSavedSearches } from '../../store/saved-searches.ts';
+import { searchStatement } from '../../store/search-sql.ts';
 import type { Visitor } from '../access/access.ts';
 import { hasAccess } from '../access/rule.ts';
 import { ACTION_TITLES, TYPE_TITLES } from '../../event-words.ts';
@@ -23,6 +26,7 @@ import {
   readEvents,
 } from './conditions.ts';
 import { columnChoice, columnsOf, eventList } from './event-list.ts';
+import { otherForms, savedMenu } from './search-menus.ts';
 import { joinSearchLine, searchLine } from './search-line.ts';
 import { inZone } from '../html/time-zone.ts';
 
@@ -33,8 +37,17 @@ const USUAL_DAYS = 1;
 
 const search = z.object({ ...conditionShape, cursor, order: eventOrder }).refine(isInOrder, NOT_IN_ORDER);
 
+interface SearchPageOptions {
+  readonly db: Db;
+  readonly ruleOf: (terms: readonly SearchTerm[]) => string;
+}
+
 /** The search for events: its form, the histogram, and one page of events. */
-export async function renderSearch(db: Db, visitor: Visitor, request: Request): Promise<Page> {
+export async function renderSearch(
+  { db, ruleOf }: SearchPageOptions,
+  visitor: Visitor,
+  request: Request,
+): Promise<Page> {
   const written = withBeginning(joinSearchLine(queryOf(request)), USUAL_DAYS);
   const { asked, problems } = readQuery(search, written);
   if (problems !== undefined) {
@@ -53,6 +66,7 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
   });
   const exactly = queryOfConditions({ ...conditions, until: conditions.until ?? new Date() });
   const columns = columnsOf(request);
+  const saved = await listSavedSearches(db, visitor.scope);
   const mayExport = hasAccess(visitor, { needs: 'events.export', data: 'by source' });
   return {
     title: 'Events',
@@ -80,7 +94,11 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
           <div>
             ${histogramFigure(exactly)}
             <div class="row apart tools">
-              <a href=${addressOf('/events', exactly)}>Permanent link to this range</a>
+              <div class="row">
+                <a href=${addressOf('/events', exactly)}>Permanent link</a>
+                ${savedMenu(saved, written, conditions, visitor)}
+                ${otherForms(conditions, searchStatement(db, visitor.scope, filterOf(conditions)), ruleOf)}
+              </div>
               <div class="row">${columnChoice(columns)} ${mayExport && exportLinks(exactly)}</div>
             </div>
             ${followsNow(asked) && newerPlace(conditions, page.items[0])}

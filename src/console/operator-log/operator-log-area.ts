@@ -70,6 +70,8 @@ const WORDS: Readonly<Record<OperatorActionName, string>> = {
   'integrity.verify': 'verified the stored rows',
   'sql.query': 'ran an SQL statement',
   'timeline.read': 'looked at the timeline of a user or client',
+  'search.save': 'saved a search',
+  'search.delete': 'deleted a saved search',
   'quarantine.replay': 'replayed quarantined items',
   'quarantine.discard': 'discarded quarantined items',
   'destination.test': 'sent a test event',

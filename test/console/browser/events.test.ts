@@ -11,6 +11,7 @@ import { startAdmin } from '../../support/admin.ts';
 import type { RunningAdmin } from '../../support/admin.ts';
 import { runsInBrowser, openBrowser, watchPage } from '../../support/browser.ts';
 import type { OpenBrowser } from '../../support/browser.ts';
+import { readOnlyQuery } from '../../../src/store/read-only-query.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import type { TestDatabase } from '../../support/database.ts';
 import { problemsOf } from '../../support/page-checks.ts';
@@ -32,7 +33,7 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     await seedEvents(test.db);
     await seedBulk(test.db, BULK);
     admin = await startAdmin(
-      [eventsArea({ db: test.db, isFiltered: () => false }), peopleArea(test)],
+      [eventsArea({ db: test.db, isFiltered: () => false, ruleOf: () => '' }), peopleArea(test)],
       test.db,
     );
     browser = await openBrowser({ viewport: { width: 1280, height: 900 }, hasTouch: true });
@@ -175,6 +176,48 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     await page.getByText('Columns', { exact: true }).click();
     await page.getByRole('button', { name: 'Usual columns' }).click();
     await page.locator('th.details').waitFor();
+  });
+
+  it('are saved as a search by the keyboard alone, opened by name, and deleted', async () => {
+    await openSearch(`${range}&q=outcome:failure`);
+    const menu = page.getByText('Saved searches', { exact: true });
+    await menu.focus();
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('Failed logins');
+    expect(await problemsOf(page, 'events-saved')).toEqual([]);
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await page.keyboard.press('Enter');
+    await page.getByText('The search is saved.').waitFor();
+    await openSearch(range);
+    await menu.click();
+    await page.getByRole('link', { name: 'Failed logins' }).click();
+    await page.waitForURL(/outcome/);
+    expect(new URL(page.url()).searchParams.get('since')).toBe(RANGE.since);
+    await page.waitForSelector('[data-histogram][data-ready]');
+    await menu.click();
+    await page.getByRole('button', { name: 'Delete Failed logins' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete Failed logins' }).click();
+    await page.getByText('The search “Failed logins” is deleted.').waitFor();
+    await expect.poll(() => page.getByRole('link', { name: 'Failed logins' }).count()).toBe(0);
+  });
+
+  it('are found elsewhere by a command, by SQL and by a rule, which are copied', async () => {
+    await browser.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await openSearch(`${range}&q=user:ann`);
+    await page.getByText('Use elsewhere', { exact: true }).click();
+    expect(await problemsOf(page, 'events-elsewhere')).toEqual([]);
+    await page.setViewportSize({ width: 1280, height: 900 });
+    const copied = async (title: string) => {
+      await page.getByRole('button', { name: `Copy: ${title}` }).click();
+      await page.getByText('Copied.').first().waitFor();
+      return page.evaluate(() => navigator.clipboard.readText());
+    };
+    expect(await copied('On the command line')).toBe(
+      `xiq-sink events search --since ${RANGE.since} --until ${RANGE.until} -- 'user:ann'`,
+    );
+    const { rows: found } = await readOnlyQuery(test.readerUrl, await copied('As SQL'));
+    expect(found.length).toBeGreaterThan(0);
   });
 
   it('that are new are announced, and the list stays until they are asked for', async () => {

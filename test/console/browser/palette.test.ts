@@ -26,7 +26,11 @@ describe.skipIf(!runsInBrowser())('the command palette (npm run test:console, ne
     await storeEvents(test.db, [queuedDelivery('AUDIT_LOG_ALL', [record])]);
     const { db } = test;
     admin = await startAdmin(
-      [eventsArea({ db, isFiltered: () => false }), peopleArea({ db }), operatorLogArea({ db })],
+      [
+        eventsArea({ db, isFiltered: () => false, ruleOf: () => '' }),
+        peopleArea({ db }),
+        operatorLogArea({ db }),
+      ],
       db,
     );
     browser = await openBrowser({ viewport: { width: 1280, height: 900 } });
@@ -64,6 +68,17 @@ describe.skipIf(!runsInBrowser())('the command palette (npm run test:console, ne
     expect(await person.getAttribute('aria-selected')).toBe('true');
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/people\/user\?name=Dina%40example\.com/);
+  });
+
+  it('finds a saved search by any part of its name', async () => {
+    await admin.post('/saved-searches', { name: 'Failed logins', line: 'outcome:failure', since: '7d' });
+    await openPalette('LOGINS');
+    await palette()
+      .getByRole('option', { name: /Failed logins saved search/ })
+      .waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/events\?q=/);
+    expect(new URL(page.url()).search).toBe('?q=outcome%3Afailure&since=7d');
   });
 
   it.each([

@@ -75,6 +75,10 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
     all: [`/api/v1/events/export?${RANGE}&format=csv`, `/api/v1/events/export?${RANGE}&format=ndjson`],
     one: (known) => filters('/api/v1/events/export', known),
   },
+  // In saved-searches.test.ts: they are of their savers, and of no source.
+  'get /api/v1/saved-searches': {},
+  'post /api/v1/saved-searches': {},
+  'post /api/v1/saved-searches/{id}/delete': {},
   'get /api/v1/exports/{export_id}': { one: ({ exportId }) => [{ path: `/api/v1/exports/${exportId}` }] },
   'post /api/v1/exports/{export_id}/cancel': {
     // An export that has ended is unknown, too.

@@ -184,7 +184,7 @@ export function areasOf(db: Db, directory: string, sources: readonly Names[]): A
       }),
       firstDelivery: `send to ${sources.at(-1)?.source ?? ''} ${WHOLE}`,
     }),
-    eventsArea({ db, isFiltered: () => false }),
+    eventsArea({ db, isFiltered: () => false, ruleOf: () => '' }),
     peopleArea({ db }),
     liveArea({ db, hub: createEventHub(db, { intervalMs: 50 }) }),
     deliveriesArea({ db }),

@@ -1,0 +1,79 @@
+import { UsageError } from '../../errors.ts';
+import { parseSearch, type SearchTerm } from '../../search-query.ts';
+import type { Db } from '../../store/database.ts';
+import { recordAction } from '../../store/operator-log.ts';
+import { deleteSavedSearch, listSavedSearches, type StoredSearch } from '../../store/saved-searches.ts';
+import { ALL_SOURCES } from '../../store/scope.ts';
+import { commandOperator } from '../shared/process.ts';
+import { print, printJsonLine, printTable } from '../shared/output.ts';
+
+/** `events saved`: prints the saved searches as a table or as JSON lines. */
+export async function printSaved(db: Db, asJson: boolean): Promise<void> {
+  const searches = await listSavedSearches(db, ALL_SOURCES);
+  if (asJson) {
+    for (const { name, line, since, until, savedBy, savedAt } of searches) {
+      printJsonLine({ name, line, since, until, saved_by: savedBy, saved_at: savedAt });
+    }
+    return;
+  }
+  if (searches.length === 0) {
+    print('no searches are saved');
+    return;
+  }
+  await printTable(
+    ['name', 'search', 'range', 'saved by'],
+    searches.map(({ name, line, since, until, savedBy }) => [
+      name,
+      line,
+      [since ?? 'start', until ?? 'now'].join(' – '),
+      savedBy,
+    ]),
+  );
+}
+
+/** `events saved --delete`: deletes the searches of a name. Throws a UsageError if there is none. */
+export async function deleteSaved(db: Db, name: string): Promise<void> {
+  for (const { id } of await searchesNamed(db, name)) {
+    const action = { operator: commandOperator(), action: 'search.delete', subject: id } as const;
+    const deleted = await recordAction(db, action, () => deleteSavedSearch(db, ALL_SOURCES, id));
+    if (deleted !== undefined) print(`deleted: ${deleted.name}`);
+  }
+}
+
+interface Asked {
+  readonly saved?: string | undefined;
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+}
+
+/**
+ * Options with the saved search that they name: its terms, and its range where the options have none. Throws a UsageError if
+ * no search or several have the name.
+ */
+export async function withSaved<T extends Asked>(db: Db, { saved: name, ...options }: T) {
+  if (name === undefined) return { ...options, saved: [] };
+  const [search, other] = await searchesNamed(db, name);
+  if (search === undefined || other !== undefined) {
+    throw new UsageError(
+      `Several people with different sources saved a search "${name}". Use its search line.`,
+    );
+  }
+  const { since = search.since ?? undefined, until = search.until ?? undefined } = options;
+  return { ...options, since, until, saved: termsOf(search) };
+}
+
+function termsOf({ name, line }: StoredSearch): readonly SearchTerm[] {
+  const { terms, problem } = parseSearch(line);
+  if (terms === undefined) throw new UsageError(`The saved search "${name}" is no longer valid: ${problem}.`);
+  return terms;
+}
+
+async function searchesNamed(db: Db, name: string): Promise<readonly StoredSearch[]> {
+  const all = await listSavedSearches(db, ALL_SOURCES);
+  const found = all.filter((search) => search.name.toLowerCase() === name.toLowerCase());
+  if (found.length > 0) return found;
+  const names = [...new Set(all.map((search) => search.name))].join(', ');
+  throw new UsageError(
+    `No search is saved as "${name}". ${names === '' ? 'None is saved.' : `There are: ${names}.`}`,
+  );
+}

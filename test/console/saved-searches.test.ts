@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { z } from 'zod';
+import { eventsArea } from '../../src/console/events/events-area.ts';
+import { startAdmin, type RunningAdmin } from '../support/admin.ts';
+import { addWithToken } from '../support/accounts.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+type Person = 'ada' | 'bea' | 'amy' | 'tom';
+
+let test: TestDatabase;
+let admin: RunningAdmin;
+const tokens = new Map<Person, string>();
+beforeAll(async () => {
+  test = await createTestDatabase();
+  const scopes = { ada: undefined, bea: undefined, amy: ['amber'], tom: ['amber', 'birch'] } as const;
+  for (const name of ['ada', 'bea', 'amy', 'tom'] as const) {
+    tokens.set(name, await addWithToken(test.db, { name, role: 'viewer', sources: scopes[name] }));
+  }
+  const area = eventsArea({ db: test.db, isFiltered: () => false, ruleOf: () => 'the rule' });
+  admin = await startAdmin([area], test.db, { token: 'the-admin-token-0123456789' });
+});
+afterAll(async () => {
+  await admin.close();
+  await test.drop();
+});
+
+async function ask(person: Person, path: string, body?: unknown) {
+  const response = await fetch(`${admin.url}${path}`, {
+    ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
+    headers: { Authorization: `Bearer ${tokens.get(person)}`, 'Content-Type': 'application/json' },
+  });
+  const text = await response.text();
+  return { status: response.status, text };
+}
+
+const save = (person: Person, name: string, search: object = {}) =>
+  ask(person, '/api/v1/saved-searches', { name, ...search });
+
+const SavedList = z.object({
+  items: z.array(z.object({ id: z.string(), name: z.string(), line: z.string(), saved_by: z.string() })),
+});
+
+async function listFor(person: Person) {
+  const { text } = await ask(person, '/api/v1/saved-searches');
+  return SavedList.parse(JSON.parse(text)).items;
+}
+
+/** The saved searches that a person sees, as name, line and who saved it. */
+async function seenBy(person: Person): Promise<readonly string[]> {
+  const items = await listFor(person);
+  return items.map(({ name, line, saved_by: savedBy }) => `${name} = ${line} (${savedBy})`);
+}
+
+async function idOf(name: string): Promise<string> {
+  const items = await listFor('ada');
+  return items.find((item) => item.name === name)?.id ?? '';
+}
+
+it('are seen by those who may see no less than the person who saved them', async () => {
+  await save('ada', 'Everything', { line: 'user:dina*' });
+  await save('amy', 'Amber', { line: 'outcome:failure', since: '24h' });
+  await save('tom', 'Both');
+  expect(await seenBy('ada')).toEqual([
+    'Amber = outcome:failure (amy)',
+    'Both =  (tom)',
+    'Everything = user:dina* (ada)',
+  ]);
+  expect(await seenBy('tom')).toEqual(['Amber = outcome:failure (amy)', 'Both =  (tom)']);
+  expect(await seenBy('amy')).toEqual(['Amber = outcome:failure (amy)']);
+});
+
+it('are links on the page of the events, which only show what the visitor may see', async () => {
+  const { text } = await ask('tom', '/events');
+  expect(text).toContain('href="/events?q=outcome%3Afailure&amp;since=24h"');
+  expect(text).not.toContain('Everything');
+});
+
+it('are replaced by the person who saved them, and by nobody else', async () => {
+  await save('ada', 'Mine', { line: 'code:1' });
+  expect((await save('ada', 'MINE', { line: 'code:2' })).status).toBe(200);
+  const refused = await save('bea', 'mine', { line: 'code:3' });
+  expect(refused.status).toBe(409);
+  expect(refused.text).toContain('Somebody else saved a search “mine”: choose another name.');
+  expect(await seenBy('bea')).toContain('MINE = code:2 (ada)');
+});
+
+it('are deleted by the person who saved them, and by nobody else', async () => {
+  await save('tom', 'Gone');
+  const id = await idOf('Gone');
+  for (const person of ['amy', 'ada'] as const) {
+    expect((await ask(person, `/api/v1/saved-searches/${id}/delete`, {})).status).toBe(404);
+  }
+  expect(await seenBy('tom')).toContain('Gone =  (tom)');
+  expect((await ask('tom', `/api/v1/saved-searches/${id}/delete`, {})).status).toBe(200);
+  expect(await seenBy('tom')).not.toContain('Gone =  (tom)');
+});
+
+it('must be searches with a valid range', async () => {
+  const wrong = await save('ada', 'wrong', { line: 'user:"' });
+  expect(wrong.status).toBe(400);
+  expect(wrong.text).toContain('line');
+  const never = await save('ada', 'never', { since: 'tomorrow maybe' });
+  expect(never.text).toContain('since: must be a time, or how long ago');
+  expect((await save('ada', ' ')).status).toBe(400);
+});
+
+it('are recorded in the operator log, with what was refused', async () => {
+  const entries = await test.db
+    .selectFrom('operator_log')
+    .select(['operator', 'action', 'subject', 'outcome'])
+    .where('operator', '=', 'bea')
+    .execute();
+  expect(entries).toEqual([{ operator: 'bea', action: 'search.save', subject: 'mine', outcome: 'failed' }]);
+});
+
+it('can be at most 500', async () => {
+  for (let n = (await seenBy('ada')).length; n < 500; n += 1) await save('ada', `number ${n}`);
+  const refused = await save('ada', 'one more');
+  expect(refused.text).toContain('500 searches are saved: delete one first.');
+});
