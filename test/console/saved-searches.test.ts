@@ -80,7 +80,7 @@ it('are replaced by the person who saved them, and by nobody else', async () => 
   expect((await save('ada', 'MINE', { line: 'code:2' })).status).toBe(200);
   const refused = await save('bea', 'mine', { line: 'code:3' });
   expect(refused.status).toBe(409);
-  expect(refused.text).toContain('Somebody else saved a search “mine”: choose another name.');
+  expect(refused.text).toContain('Another user saved a search “mine”: choose another name.');
   expect(await seenBy('bea')).toContain('MINE = code:2 (ada)');
 });
 
