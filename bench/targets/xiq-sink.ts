@@ -6,7 +6,14 @@ import { tableOf } from '../../src/message-types.ts';
 import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
 import { freePort } from '../../test/support/free-port.ts';
 import { startChild } from './child.ts';
-import { connectDatabase, dataDirOf, postgresPid, startPostgres, stopPostgresWith } from './postgres.ts';
+import {
+  connectDatabase,
+  dataDirOf,
+  postgresPid,
+  startOpenPostgres,
+  startPostgres,
+  stopPostgresWith,
+} from './postgres.ts';
 import { startRedis } from './redis.ts';
 import type { Place, RunningTarget, Variant } from './target.ts';
 
@@ -16,12 +23,13 @@ export const THIS_CHECKOUT = fileURLToPath(new URL('../..', import.meta.url));
 /** xiq-sink with its queue in Redis. */
 export async function startOnRedis(
   place: Place,
-  { settings, ...variant }: Variant = {},
+  { checkout = THIS_CHECKOUT, settings }: Variant = {},
 ): Promise<RunningTarget & { readonly databaseUrl: string }> {
-  const databaseUrl = await startPostgres(place);
+  // A checkout of before the database roles creates its tables as the service itself.
+  const databaseUrl = await (checkout === THIS_CHECKOUT ? startPostgres(place) : startOpenPostgres(place));
   const redis = await startRedis(place);
   const program = await startProgram(place, {
-    ...variant,
+    checkout,
     settings: { DATABASE_URL: databaseUrl, REDIS_URL: redis.url, ...settings },
   });
   const servers = { Postgres: await postgresPid(place), Redis: redis.pid };
