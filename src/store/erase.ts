@@ -3,6 +3,7 @@ import { DatabaseError } from 'pg';
 import { FAMILIES } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
+import { kindOfRow, outcomeOfRow } from './event-kinds.ts';
 import { arrayLiteral } from './insert-rows.ts';
 
 /** An event to erase. */
@@ -86,7 +87,8 @@ export async function suggestErasures(db: Db): Promise<readonly SuggestedErasure
     select mac::text, (${ofClient})::float8 as events, at as "deletedAt"
     from (
       select client_mac as mac, max(occurred_at) as at from log_entries
-      where message_type = 'GDPR_LOG_ALL' and category ~* 'delet|eras' and client_mac is not null group by 1
+      where message_type = 'GDPR_LOG_ALL' and client_mac is not null
+        and ${kindOfRow('log')} = 'gdprDeletion' and ${outcomeOfRow('log')} = 'success' group by 1
     ) as deleted order by at, mac`.execute(db);
   return rows;
 }

@@ -104,15 +104,25 @@ describe('erase', () => {
     const storing = createBatchStore(service, pino({ level: 'silent' }), new AbortController().signal);
     const mac = 'ba:be:00:00:00:01';
     const gdpr = { logId: 1, category: 'DELETE', status: 'COMPLETED', mac, admin: 'dpo', startTime: 1 };
-    const seen = { clientMac: mac, apMac: '00:11:22:33:44:55', timestamp: Date.now() };
-    await storing({ deliveries: [queuedDelivery('GDPR_LOG_ALL', [gdpr])] });
-    await storing({ deliveries: [queuedDelivery('LOCATION_CLIENT_CENTRIC', [seen])] });
-    const listed = await run('--suggest');
-    expect(listed.stdout.toString()).toMatch(/^ba:be:00:00:00:01 {2}2 events, deleted in the cloud at /);
+    const kept = ['ba:be:00:00:00:02', 'ba:be:00:00:00:03', 'ba:be:00:00:00:04'];
+    const seen = [mac, ...kept].map((clientMac) => ({
+      clientMac,
+      apMac: '00:11:22:33:44:55',
+      timestamp: Date.now(),
+    }));
+    const others = [{ status: 'FAILED' }, { status: 'IN_PROGRESS' }, { category: 'DOWNLOAD OR DELETE' }].map(
+      (members, at) => ({ ...gdpr, ...members, logId: at + 2, mac: kept[at] }),
+    );
+    await storing({ deliveries: [queuedDelivery('GDPR_LOG_ALL', [gdpr, ...others])] });
+    await storing({ deliveries: [queuedDelivery('LOCATION_CLIENT_CENTRIC', seen)] });
+    const listed = (await run('--suggest')).stdout.toString();
+    expect(listed).toMatch(/^ba:be:00:00:00:01 {2}2 events, deleted in the cloud at /m);
+    for (const client of kept) expect(listed).not.toContain(client);
 
     const settings = { DATABASE_URL: test.databaseUrl, DATA_DIR: directory, GDPR_ERASURE: 'auto' };
     const program = await startProgram({ ...settings, WEBHOOK_SECRET: SECRET });
-    await waitFor(() => program.output().includes('the events of a client were erased'));
+    const clients = listed.trim().split('\n').length;
+    await waitFor(() => program.output().split('the events of a client were erased').length - 1 === clients);
     await program.end('SIGTERM');
     expect((await run('--suggest')).stdout.toString()).toContain('There are no events');
   });
