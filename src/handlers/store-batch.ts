@@ -30,26 +30,28 @@ export interface StoringContext extends TransactionContext {
 export interface BatchStoreOptions extends Pick<StoringContext, 'onStored' | 'onWaiting'> {
   /** The file of the key that tells erased persons. Without it, nothing is stored once somebody was erased. */
   readonly erasureKeyFile?: string | undefined;
+  /** Transactions in progress at a time; 1 by default. */
+  readonly atOnce?: number;
 }
 
 /**
  * One transaction: the batches of at most so many jobs, or so many characters of records. Larger transactions gain
  * nothing and delay answers: with 20 records per delivery, at 4 MiB the slowest percent waited for 220 ms.
  */
-const TRANSACTION_BOUNDS = { maxItems: 16, maxBytes: 1024 * 1024 };
+const TRANSACTION_BOUNDS = { maxItems: 16, maxBytes: 512 * 1024 };
 
 /** A delivery is tried alone so often before it is quarantined as the one that cannot be stored. */
 const ATTEMPTS_ALONE = 3;
 
 /**
- * Creates the function that stores batches: those that arrive during one transaction go into the next together.
+ * Creates the function that stores batches: those that arrive while transactions are in progress share the next one.
  * Failures are handled by the failure rules.
  */
 export function createBatchStore(
   db: Db,
   logger: Logger,
   giveUp: AbortSignal,
-  { onStored, onWaiting, erasureKeyFile }: BatchStoreOptions = {},
+  { onStored, onWaiting, erasureKeyFile, atOnce }: BatchStoreOptions = {},
 ): StoreBatch {
   const copying = createCopyPace();
   const refusals = createRefusalReader(erasureKeyFile);
@@ -60,7 +62,7 @@ export function createBatchStore(
     );
     return new Map(rows.map((row) => [row.deliveryId, row]));
   };
-  const transactions = createGroupCommit(storeBatches, TRANSACTION_BOUNDS);
+  const transactions = createGroupCommit(storeBatches, TRANSACTION_BOUNDS, atOnce);
   return async ({ deliveries }) => {
     const weight = deliveries.reduce((sum, delivery) => sum + weighDelivery(delivery), 0);
     const rows = await transactions.add(deliveries, weight);

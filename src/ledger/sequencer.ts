@@ -8,6 +8,13 @@ const IDLE_POLL_MS = 100;
 const IDLE_AFTER_MS = 5_000;
 
 /**
+ * The pause is so many times as long as the last look took, up to a limit: a look costs the server 3 ms beside 3 us an
+ * event, which at full load was a twentieth of the machine.
+ */
+const REST_FACTOR = 8;
+const MAX_REST_MS = 250;
+
+/**
  * How long an event waits for those that were received before it: workers store several deliveries at once, and which one is
  * stored first is chance. Two looks pass until then.
  */
@@ -28,6 +35,7 @@ export interface Sequencer {
 export function createSequencer(db: Db, logger: Logger): Sequencer {
   let checkedTo: string | undefined;
   let lastBusy = performance.now();
+  let rest = BUSY_POLL_MS;
   return {
     async extend() {
       // Before the log is extended: an id that is given meanwhile may be of an event that is not stored yet.
@@ -35,6 +43,8 @@ export function createSequencer(db: Db, logger: Logger): Sequencer {
       if (lastId === checkedTo) return 'done';
       lastBusy = performance.now();
       const extension = await extendLog(db, HOLD_MS);
+      const tookMs = performance.now() - lastBusy;
+      rest = Math.min(Math.max(BUSY_POLL_MS, REST_FACTOR * tookMs), MAX_REST_MS);
       if (extension === undefined) return 'done';
       const { added, addedOld, isMore, isNewServer } = extension;
       if (isNewServer) {
@@ -45,6 +55,6 @@ export function createSequencer(db: Db, logger: Logger): Sequencer {
       checkedTo = isMore ? undefined : lastId;
       return addedOld > 0 ? 'more' : 'done';
     },
-    pauseMs: () => (performance.now() - lastBusy > IDLE_AFTER_MS ? IDLE_POLL_MS : BUSY_POLL_MS),
+    pauseMs: () => (performance.now() - lastBusy > IDLE_AFTER_MS ? IDLE_POLL_MS : rest),
   };
 }

