@@ -12,7 +12,7 @@ export const locationSchema = z.looseObject({
   type: z.string().nullish(),
   parent_id: idSchema.nullish(),
   org_id: idSchema.nullish(),
-  address: z.unknown(),
+  address: z.unknown().optional(),
   create_time: z.string().nullish(),
   update_time: z.string().nullish(),
   get children(): z.ZodOptional<z.ZodNullable<z.ZodArray<typeof locationSchema>>> {
