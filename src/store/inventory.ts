@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Db } from './database.ts';
+import { arrayLiteral } from './insert-rows.ts';
 
 /** A device in the cloud. Ids are 64-bit numbers. */
 export interface Device {
@@ -54,9 +55,6 @@ const COLUMNS = {
   readonly [Table in InventoryTable]: Readonly<Record<keyof InventoryRows[Table], string>>;
 };
 
-/** The tables of the inventory. */
-export const INVENTORY_TABLES: readonly InventoryTable[] = ['devices', 'locations', 'people'];
-
 /** How many versions began and ended. */
 export interface SavedVersions {
   readonly begun: number;
@@ -103,4 +101,35 @@ export async function saveInventory<Table extends InventoryTable>(
     );
     return { begun: Number(begun.numAffectedRows ?? 0), ended: Number(ended.numAffectedRows ?? 0) };
   });
+}
+
+/** Numbers that are not a person's. */
+const IDS = ['id', 'device_id', 'location_id', 'parent_id', 'person_id'];
+
+/** Finds the versions that match a pattern, by the id of the row. */
+export async function findVersions(
+  db: Db,
+  pattern: string,
+): Promise<Readonly<Record<InventoryTable, readonly string[]>>> {
+  const matching = async (table: InventoryTable) => {
+    const { rows } = await sql<{ id: string }>`
+      select id::text from ${sql.table(table)} as version
+      where (to_jsonb(version) - ${IDS}::text[])::text ~* ${pattern} order by version.id`.execute(db);
+    return rows.map(({ id }) => id);
+  };
+  return {
+    devices: await matching('devices'),
+    locations: await matching('locations'),
+    people: await matching('people'),
+  };
+}
+
+/** Deletes versions by the id of the row. */
+export async function deleteVersions(
+  db: Db,
+  ids: Readonly<Record<InventoryTable, readonly string[]>>,
+): Promise<void> {
+  for (const [table, some] of Object.entries(ids)) {
+    await sql`delete from ${sql.table(table)} where id = any(${arrayLiteral(some)}::bigint[])`.execute(db);
+  }
 }
