@@ -17,7 +17,7 @@ const REFRESH_MS = 59 * 60 * 1000;
 const LEASE_MS = 3 * ROUND_MS;
 
 /** A source and the API of its cloud. */
-export interface InventorySource {
+interface InventorySource {
   readonly source: string;
   readonly inventory: Inventory;
 }

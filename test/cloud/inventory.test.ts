@@ -26,11 +26,8 @@ describe.each(DIALECTS)('the inventory of a cloud in the dialect %s', (dialect) 
     // One campus, and a building of three floors for every 20 devices.
     expect(locations).toHaveLength(1 + 13 * 4);
     const [first] = devices;
-    expect(first).toMatchObject({
-      host_name: 'ap-0001',
-      function: 'AP',
-      mac: expect.stringMatching(/^c4:13:e2:/),
-    });
+    expect(first).toMatchObject({ host_name: 'ap-0001', function: 'AP' });
+    expect(first?.mac).toMatch(/^c4:13:e2:/);
     expect(locations.find(({ location_id }) => location_id === first?.location_id)).toMatchObject({
       name: 'Floor 1',
       place: 'Building 1, Floor 1',

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import fc from 'fast-check';
+import { array, assert, asyncProperty, constant, constantFrom, integer, oneof, tuple } from 'fast-check';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -92,6 +92,14 @@ async function versions(): Promise<readonly Version[]> {
   return rows;
 }
 
+/** Whether a version overlaps the one before it of the same device, or repeats it although the device was never gone. */
+function isWrongAfter({ id, host_name, from }: Version, index: number, all: readonly Version[]): boolean {
+  const before = all[index - 1];
+  if (before?.id !== id) return false;
+  const { to } = before;
+  return to === null || to <= before.from || from < to || (from === to && host_name === before.host_name);
+}
+
 describe('a refresh', () => {
   it('happens every hour, and tries again after ten minutes what failed', async () => {
     const { cloud, inventory } = writtenCloud();
@@ -161,17 +169,17 @@ describe('a refresh', () => {
     expect(await versions()).toMatchObject([{ to: now + HOUR + 1 }, { from: now + HOUR + 1, to: null }]);
   });
 
-  const ids = fc.integer({ min: 1, max: 4 });
-  const names = fc.constantFrom('AP-Lobby', 'AP-Entrance', 'AP-Roof');
-  const devices = fc.array(fc.tuple(ids, names), { maxLength: 5 }).map((entries) => new Map(entries));
-  const answers = fc.oneof(
+  const ids = integer({ min: 1, max: 4 });
+  const names = constantFrom('AP-Lobby', 'AP-Entrance', 'AP-Roof');
+  const devices = array(tuple(ids, names), { maxLength: 5 }).map((entries) => new Map(entries));
+  const answers = oneof(
     { weight: 3, arbitrary: devices },
-    { weight: 1, arbitrary: fc.constant(new Error('the cloud is down')) },
+    { weight: 1, arbitrary: constant(new Error('the cloud is down')) },
   );
 
   it('gives each device one name at a time, that of the latest list, without a gap', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(answers, { minLength: 1, maxLength: 10 }), async (series) => {
+    await assert(
+      asyncProperty(array(answers, { minLength: 1, maxLength: 10 }), async (series) => {
         await reset();
         const { cloud, inventory } = writtenCloud();
         const { round } = startProcess(inventory);
@@ -185,16 +193,7 @@ describe('a refresh', () => {
           expected.push({ at: now, known });
           now += HOUR;
         }
-        const stored = await versions();
-        for (const [index, { id, host_name, from, to }] of stored.entries()) {
-          const next = stored[index + 1];
-          if (next?.id !== id) continue;
-          expect(to).not.toBeNull();
-          expect(next.from).toBeGreaterThanOrEqual(to ?? Infinity);
-          // What did not change has one version.
-          if (next.from === to) expect(next.host_name).not.toBe(host_name);
-          expect(from).toBeLessThan(to ?? 0);
-        }
+        expect((await versions()).filter(isWrongAfter)).toEqual([]);
         const asked = expected.flatMap(({ at, known }) =>
           [1, 2, 3, 4].flatMap((id) =>
             [at, at + HOUR - 1].map((time) => ({ id, name: known.get(id), at: new Date(time) })),
