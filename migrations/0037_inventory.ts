@@ -8,8 +8,6 @@ export const olderProgramsMayRun = true;
  * a renamed device keeps its old name on old events.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
-  // A range of one value has an operator class for gist, which text has only with an extension.
-  await sql`create type text_range as range (subtype = text, collation = "C")`.execute(db);
   await createVersioned(
     db,
     'devices',
@@ -49,11 +47,13 @@ async function createVersioned(
       valid_to timestamptz check (valid_to > valid_from),
       unique (source, ${sql.id(id)}, valid_from),
       exclude using gist (
-        text_range(source, source, '[]') with &&,
-        int8range(${sql.id(id)}, ${sql.id(id)}, '[]') with &&,
+        ${only(sql`hashtextextended(source, 0)`)} with &&, ${only(sql.id(id))} with &&,
         tstzrange(valid_from, valid_to) with &&)
     )`.execute(db);
 }
+
+/** A number as the range that contains it alone: without an extension, gist has operators only for ranges. */
+const only = (number: ReturnType<typeof sql>) => sql`numrange(${number}, ${number}, '[]')`;
 
 const AS_OF = sql`valid_from <= at and (valid_to is null or valid_to > at)`;
 

@@ -20,12 +20,8 @@ const locationSchema = z.object({
   type: z.string(),
   create_time: z.string(),
   update_time: z.string(),
-  get children() {
-    return z.array(locationSchema);
-  },
+  children: z.array(z.looseObject({ id: int64 })).describe('locations in this one, with the same members'),
 });
-
-type LocationRecord = z.output<typeof locationSchema>;
 
 const renaming = z.object({ id: int64Path, body: z.looseObject({ name: z.string().min(1) }) });
 
@@ -35,7 +31,7 @@ const renaming = z.object({ id: int64Path, body: z.looseObject({ name: z.string(
 export function locationRoutes({ world, clock }: { world: World; clock: Clock }): Route[] {
   const { locations } = world;
 
-  function recordOf(location: Location, expands: boolean): LocationRecord {
+  function recordOf(location: Location, expands: boolean): z.output<typeof locationSchema> {
     const { id, parentId, name, type, createdAt, updatedAt } = location;
     return {
       id,

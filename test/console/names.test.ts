@@ -9,6 +9,7 @@ import { createCall, logIn } from '../../emulator/test/call.ts';
 import { createCloudClient } from '../../src/cloud/client.ts';
 import { eventsArea } from '../../src/console/events/events-area.ts';
 import { createRefresher } from '../../src/inventory/refresh.ts';
+import { readOnlyQuery } from '../../src/store/read-only-query.ts';
 import { startAdmin } from '../support/admin.ts';
 import type { RunningAdmin } from '../support/admin.ts';
 import { createTestDatabase } from '../support/database.ts';
@@ -165,16 +166,16 @@ describe('a renamed access point', () => {
     expect(detail.event.names?.access_point).toBe('AP-Lobby');
   });
 
-  it('has the name of the day in SQL', async () => {
-    const { rows } = await sql`
-      select ap_name, place from named_events
-      where source = 'default' and message_type = 'LOCATION_AP_CENTRIC' order by occurred_at`.execute(
-      test.db,
+  it('has the name of the day in SQL, for the reading role', async () => {
+    const { rows } = await readOnlyQuery(
+      test.readerUrl,
+      `select ap_name, place from named_events
+       where source = 'default' and message_type = 'LOCATION_AP_CENTRIC' order by occurred_at`,
     );
     expect(rows).toEqual([
-      { ap_name: null, place: null },
-      { ap_name: 'ap-0001', place: 'Building 1, Floor 1' },
-      { ap_name: 'AP-Lobby', place: 'Building 1, Ground floor' },
+      [null, null],
+      ['ap-0001', 'Building 1, Floor 1'],
+      ['AP-Lobby', 'Building 1, Ground floor'],
     ]);
   });
 });
