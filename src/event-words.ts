@@ -78,8 +78,8 @@ export function sentenceOfEvent(event: StoredEvent): string {
     return typeof value === 'string' && value !== '' ? value : undefined;
   };
   const on = column('ssid') === undefined ? '' : ` on ${column('ssid')}`;
-  const where = whereOf(event);
-  const at = where === undefined ? '' : ` at ${where}`;
+  const accessPoint = accessPointIn(event);
+  const at = accessPoint === undefined ? '' : ` at ${accessPoint}`;
   const kind = recordKind(event);
   const told = description === null ? '' : `: ${description}`;
   switch (kind) {
@@ -127,16 +127,18 @@ export function sentenceOfEvent(event: StoredEvent): string {
 
 /**
  * The access point of an event and its place, as the inventory named them at that time: `AP-Lobby, Building 2, Floor 1`.
- * Undefined if it had no name for them.
+ * Undefined if it had no name for the access point.
  */
-export function whereOf({ names }: StoredEvent): string | undefined {
-  return [names?.accessPoint, names?.place].filter(Boolean).join(', ') || undefined;
+export function accessPointIn({ names }: StoredEvent): string | undefined {
+  if (names === undefined || names.accessPoint === null) return undefined;
+  return names.place === null ? names.accessPoint : `${names.accessPoint}, ${names.place}`;
 }
 
 function seenBy(event: StoredEvent): string {
-  const { accessPoint = null, place = null } = event.names ?? {};
-  if (accessPoint !== null) return ` by ${whereOf(event)}`;
+  const named = accessPointIn(event);
+  if (named !== undefined) return ` by ${named}`;
   const { apMac } = viewEvent(event);
+  const place = event.names?.place ?? null;
   return `${apMac === null ? '' : ` by access point ${apMac}`}${place === null ? '' : ` in ${place}`}`;
 }
 

@@ -1,7 +1,7 @@
 import { parseCookie } from 'cookie';
 import type { Request } from 'express';
 import type { VNode } from 'preact';
-import { sentenceOfEvent, titleOfEvent, TYPE_TITLES, whereOf } from '../../event-words.ts';
+import { sentenceOfEvent, titleOfEvent, TYPE_TITLES, accessPointIn } from '../../event-words.ts';
 import { outcomeOf, recordKind } from '../../record-kind.ts';
 import type { SearchKey } from '../../search-query.ts';
 import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
@@ -31,7 +31,7 @@ const COLUMNS = {
   },
   ap: {
     heading: 'Access point',
-    cell: (event, written) => filterCell(written, 'ap', viewEvent(event).apMac, whereOf(event)),
+    cell: (event, written) => filterCell(written, 'ap', viewEvent(event).apMac, accessPointIn(event)),
   },
   ssid: { heading: 'SSID', cell: (event, written) => filterCell(written, 'ssid', textIn(event, 'ssid')) },
   device: {

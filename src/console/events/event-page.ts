@@ -36,7 +36,7 @@ export async function renderEvent(
     title: `Event of ${event.occurredAt.slice(0, 19).replace('T', ' ')}`,
     content: [
       html`<p>
-        <bdi>${sentenceOfEvent(event)}</bdi>.
+        <bdi>${sentenceOfEvent(event)}</bdi>.${' '}
         <span class="dim">${titleOfEvent(event)}, ${event.messageType}</span>
       </p>`,
       relatedLinks(event),

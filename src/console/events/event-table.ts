@@ -1,5 +1,5 @@
 import { summarizeEvent } from '../../event-summary.ts';
-import { whereOf } from '../../event-words.ts';
+import { accessPointIn } from '../../event-words.ts';
 import type { VNode } from 'preact';
 import type { MessageType } from '../../domain.ts';
 import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
@@ -87,9 +87,9 @@ export const GENERAL_COLUMNS: readonly Column<StoredEvent>[] = [
 /** The name and place of the access point at the time of an event, else its MAC address. */
 function accessPointCell(event: StoredEvent): Content {
   const { apMac } = viewEvent(event);
-  const where = whereOf(event);
-  if (apMac === null || where === undefined) return cellOf('ap_mac', apMac) ?? where;
-  return html`<a href=${searchAddress({ ap: apMac, since: '24h' })} title=${apMac}>${where}</a>`;
+  const named = accessPointIn(event);
+  if (apMac === null || named === undefined) return cellOf('ap_mac', apMac);
+  return html`<a href=${searchAddress({ ap: apMac, since: '24h' })} title=${apMac}>${named}</a>`;
 }
 
 /** Events as a table, each with a link to its page; for one message type its own columns, else those that all share. */
