@@ -8,6 +8,7 @@ import { createEmulator } from '../../emulator/emulator.ts';
 import { createCall, logIn } from '../../emulator/test/call.ts';
 import { createCloudClient } from '../../src/cloud/client.ts';
 import { eventsArea } from '../../src/console/events/events-area.ts';
+import { peopleArea } from '../../src/console/people/people-area.ts';
 import { createRefresher } from '../../src/inventory/refresh.ts';
 import { readOnlyQuery } from '../../src/store/read-only-query.ts';
 import { startAdmin } from '../support/admin.ts';
@@ -90,7 +91,8 @@ beforeAll(async () => {
       auditRecord({ timeStamp: START + HOUR, userName: EMULATOR_LOGINS.administrator.username }),
     ]),
   ]);
-  admin = await startAdmin([eventsArea({ db: test.db, isFiltered: () => false, ruleOf: () => '' })], test.db);
+  const events = eventsArea({ db: test.db, isFiltered: () => false, ruleOf: () => '' });
+  admin = await startAdmin([events, peopleArea({ db: test.db })], test.db);
 });
 afterAll(async () => {
   await admin.close();
@@ -155,6 +157,12 @@ describe('a renamed access point', () => {
     const page = await response.text();
     const mac = ap.mac.toLowerCase().match(/../g)?.join(':') ?? '';
     expect(page).toMatch(new RegExp(`<td class="more" title="${OLD}, ${mac}"><a href="[^"]*">${OLD}</a>`));
+  });
+
+  it('is named in the timeline of the client', async () => {
+    const page = await admin.page(`/people/client?mac=${CLIENT}&${RANGE}`);
+    expect(page).toContain(`>${OLD}</a>`);
+    expect(page).toContain(`>${NEW}</a>`);
   });
 
   it('is named in the drawer, by the sentence and the names of the detail', async () => {
