@@ -67,6 +67,8 @@ export interface Config {
   readonly subscribe: Environment['SUBSCRIBE'];
   /** Whether `serve` compares sources with the logs of their cloud, and how much the clocks of both may differ. */
   readonly history: { readonly sweeps: boolean; readonly toleranceMs: number };
+  /** Whether `serve` reads devices, locations and administrators from the cloud. */
+  readonly inventory: Environment['INVENTORY'];
   /** `strict`: every delivery is spooled until its rows are committed. */
   readonly durability: Environment['DURABILITY'];
   /**
@@ -154,6 +156,7 @@ export function loadConfig(
     publicUrl: settings.PUBLIC_URL,
     subscribe: settings.SUBSCRIBE,
     history: { sweeps: settings.HISTORY === 'auto', toleranceMs: settings.HISTORY_CLOCK_TOLERANCE_MS },
+    inventory: settings.INVENTORY,
     durability: settings.DURABILITY,
     strict: {
       keepMs: settings.STRICT_KEEP_MINUTES * 60_000,
@@ -221,6 +224,7 @@ export function maskConfig(config: Config): Record<string, unknown> {
     sources: config.sources.map(describeSource),
     subscribe: config.subscribe,
     history: config.history,
+    inventory: config.inventory,
     durability: config.durability,
     strict: config.durability === 'strict' ? config.strict : undefined,
     spool: `at most ${formatBytes(config.spool.maxBytes)}, ${formatBytes(config.spool.minFreeBytes)} left free`,

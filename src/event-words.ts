@@ -71,13 +71,15 @@ export function titleOfEvent(event: StoredEvent): string {
  * left out.
  */
 export function sentenceOfEvent(event: StoredEvent): string {
-  const { user, clientMac, apMac, description } = viewEvent(event);
+  const { user, clientMac, description } = viewEvent(event);
   const subject = user ?? clientMac ?? 'A user';
   const column = (name: string) => {
     const value = event.columns[name];
     return typeof value === 'string' && value !== '' ? value : undefined;
   };
   const on = column('ssid') === undefined ? '' : ` on ${column('ssid')}`;
+  const accessPoint = accessPointIn(event);
+  const at = accessPoint === undefined ? '' : ` at ${accessPoint}`;
   const kind = recordKind(event);
   const told = description === null ? '' : `: ${description}`;
   switch (kind) {
@@ -95,18 +97,18 @@ export function sentenceOfEvent(event: StoredEvent): string {
       return description ?? `${subject} caused an audit record`;
     case 'authentication': {
       const outcome = outcomeOf(kind, event);
-      if (outcome === 'success') return `${subject} was accepted${on}`;
-      if (outcome === 'unknown') return `${subject} logged in to the network${on}`;
-      return `${subject} was rejected${on}${column('reject_reason') === undefined ? '' : `: ${column('reject_reason')}`}`;
+      if (outcome === 'success') return `${subject} was accepted${on}${at}`;
+      if (outcome === 'unknown') return `${subject} logged in to the network${on}${at}`;
+      return `${subject} was rejected${on}${at}${column('reject_reason') === undefined ? '' : `: ${column('reject_reason')}`}`;
     }
     case 'accountingStart':
-      return `${subject} started a session${on}`;
+      return `${subject} started a session${on}${at}`;
     case 'accountingInterim':
-      return `${subject} is in a session${on}`;
+      return `${subject} is in a session${on}${at}`;
     case 'accountingStop':
-      return `${subject} ended a session${on}${column('acct_terminate_cause') === undefined ? '' : `: ${column('acct_terminate_cause')}`}`;
+      return `${subject} ended a session${on}${at}${column('acct_terminate_cause') === undefined ? '' : `: ${column('acct_terminate_cause')}`}`;
     case 'location':
-      return `${clientMac ?? 'A client'} was seen${apMac === null ? '' : ` by access point ${apMac}`}${on}`;
+      return `${clientMac ?? 'A client'} was seen${on}${seenBy(event)}`;
     case 'email':
       return `${titleOfEvent(event)} for ${subject}`;
     case 'sms':
@@ -121,6 +123,23 @@ export function sentenceOfEvent(event: StoredEvent): string {
     case 'other':
       return summarizeEvent(event) || titleOfEvent(event);
   }
+}
+
+/**
+ * The access point of an event and its place, as the inventory named them at that time: `AP-Lobby, Building 2, Floor 1`.
+ * Undefined if it had no name for the access point.
+ */
+export function accessPointIn({ names }: StoredEvent): string | undefined {
+  if (names === undefined || names.accessPoint === null) return undefined;
+  return names.place === null ? names.accessPoint : `${names.accessPoint}, ${names.place}`;
+}
+
+function seenBy(event: StoredEvent): string {
+  const named = accessPointIn(event);
+  if (named !== undefined) return ` by ${named}`;
+  const { apMac } = viewEvent(event);
+  const place = event.names?.place ?? null;
+  return `${apMac === null ? '' : ` by access point ${apMac}`}${place === null ? '' : ` in ${place}`}`;
 }
 
 function actionOf(kind: RecordKind): string {

@@ -22,6 +22,31 @@ const event = (messageType: MessageType, columns: StoredEvent['columns']): Store
 const ann = { username: 'ann' };
 const client = { client_mac: 'aa:bb:cc:dd:ee:ff', ap_mac: '00:11:22:33:44:55' };
 
+const lobby = { accessPoint: 'AP-Lobby', place: 'Building 2, Floor 1', person: null, role: null };
+
+it.each([
+  [client, lobby, 'aa:bb:cc:dd:ee:ff was seen by AP-Lobby, Building 2, Floor 1'],
+  [
+    { ...client, ssid: 'Guests' },
+    { ...lobby, place: null },
+    'aa:bb:cc:dd:ee:ff was seen on Guests by AP-Lobby',
+  ],
+  [
+    client,
+    { ...lobby, accessPoint: null },
+    'aa:bb:cc:dd:ee:ff was seen by access point 00:11:22:33:44:55 in Building 2, Floor 1',
+  ],
+])('%j with the names %j is told as "%s"', (columns, names, sentence) => {
+  expect(sentenceOfEvent({ ...event('LOCATION_AP_CENTRIC', columns), names })).toBe(sentence);
+});
+
+it('tells where someone logged in to the network', () => {
+  const columns = { ...ann, ...client, ssid: 'Guests', reply: 'Access-Accept' };
+  expect(sentenceOfEvent({ ...event('AUTHENTICATION_LOG_ALL', columns), names: lobby })).toBe(
+    'ann was accepted on Guests at AP-Lobby, Building 2, Floor 1',
+  );
+});
+
 it.each<[MessageType, StoredEvent['columns'], title: string, sentence: string]>([
   ['AUDIT_LOG_ALL', { user_name: 'ann', code: '10001' }, 'Login', 'ann logged in'],
   [

@@ -23,6 +23,7 @@ import type { EmulatorStatus } from './control.ts';
 import { createDeviceActions } from './device-actions.ts';
 import { deviceSettingRoutes } from './device-settings.ts';
 import { deviceListRoutes, deviceRoutes } from './devices.ts';
+import { locationRoutes } from './locations.ts';
 import { logRoutes } from './logs.ts';
 import { operationRoutes } from './operations.ts';
 import { policyRoutes, ssidRoutes } from './policies.ts';
@@ -62,6 +63,7 @@ export function createRoutes(parts: Parts): TaggedRoute[] {
       ...deviceRoutes({ ...parts, actions }),
       ...deviceSettingRoutes({ ...parts, actions }),
     ]),
+    ...tagged('Locations', locationRoutes(parts)),
     ...tagged('Clients', clientRoutes(parts)),
     ...tagged('Network policy', policyRoutes(parts)),
     ...tagged('Configuration resources', [

@@ -19,6 +19,7 @@ import {
   user,
   webhook,
 } from './endpoint-row.ts';
+import type { Call } from './call.ts';
 import type { EndpointRow, Prepare, Shape } from './endpoint-row.ts';
 
 const LOGIN = { username: 'admin@emulator.test', password: 'emulated-admin' };
@@ -191,6 +192,16 @@ const fullDescription: Prepare = async (call) => {
   return { id: ids.find((id) => typeof id === 'number') ?? '' };
 };
 
+/** A building with its floors. */
+async function building(call: Call) {
+  const floor = z.object({ id: z.int() });
+  const buildings = z.array(floor.extend({ children: z.array(floor) })).min(1);
+  const [campus] = z
+    .tuple([z.object({ children: buildings })])
+    .parse((await call('GET', '/locations/tree')).body);
+  return z.tuple([buildings.element], buildings.element).parse(campus.children)[0];
+}
+
 /** What the emulator has beside them: published calls of the service, and its own. */
 export const FURTHER_ROWS: readonly EndpointRow[] = [
   ...alertRows,
@@ -201,6 +212,19 @@ export const FURTHER_ROWS: readonly EndpointRow[] = [
       200,
       'empty',
       async (call) => ({ query: `ids=${String((await webhook(call)).id)}` }),
+    ],
+    ['GET /locations/tree', 200, 'array', nothing],
+    [
+      'PUT /locations/building/{id}',
+      200,
+      'object',
+      async (call) => ({ id: (await building(call)).id, body: { name: 'Main building' } }),
+    ],
+    [
+      'PUT /locations/floor/{id}',
+      200,
+      'object',
+      async (call) => ({ id: (await building(call)).children[0]?.id ?? '', body: { name: 'Ground floor' } }),
     ],
     ['GET /clients/active', 200, 'page', () => ({ query: 'views=full' })],
     ['GET /clients/{id}', 200, 'object', async (call) => ({ id: await first('/clients/active')(call) })],

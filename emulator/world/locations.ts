@@ -9,6 +9,9 @@ export interface Location {
   type: 'Location Group' | 'Building' | 'Floor';
   latitude: number;
   longitude: number;
+  /** Epoch milliseconds. */
+  createdAt: number;
+  updatedAt: number;
 }
 
 /** Width and depth of every floor, in metres. */
@@ -20,7 +23,7 @@ const DEVICES_PER_BUILDING = 20;
 const BUILDING_DISTANCE = 0.002;
 
 /** One site, with one building of three floors for every twenty devices. */
-export function seedLocations({ scale, nextId }: Seeding): Map<string, Location> {
+export function seedLocations({ scale, now, nextId }: Seeding): Map<string, Location> {
   const site: Location = {
     id: nextId(),
     parentId: null,
@@ -28,6 +31,8 @@ export function seedLocations({ scale, nextId }: Seeding): Map<string, Location>
     type: 'Location Group',
     latitude: 47.3769,
     longitude: 8.5417,
+    createdAt: now,
+    updatedAt: now,
   };
   const count = Math.max(1, Math.ceil(scale.devices / DEVICES_PER_BUILDING));
   const buildings = Array.from({ length: count }, (_, index): Location => ({
@@ -48,6 +53,14 @@ export function seedLocations({ scale, nextId }: Seeding): Map<string, Location>
     })),
   );
   return byId([site, ...buildings, ...floors]);
+}
+
+/** The locations directly in one; undefined for the outermost. */
+export function locationsIn(
+  locations: ReadonlyMap<string, Location>,
+  parent: Location | undefined,
+): Location[] {
+  return [...locations.values()].filter(({ parentId }) => parentId === (parent?.id ?? null));
 }
 
 /** A location and its ancestors, outermost first. Empty if there is no such location. */

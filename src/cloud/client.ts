@@ -3,6 +3,7 @@ import { createAccount, createAuthorization, type Account, type Authorization } 
 import { authorize, createTokens, type Credentials } from './tokens.ts';
 import { parseBaseUrl } from './addresses.ts';
 import { systemClock, type Clock } from '../clock.ts';
+import { createInventory, type Inventory } from './inventory.ts';
 import { createLogs, type Logs } from './logs.ts';
 import { createRequest, type CloudLogger } from './request.ts';
 import { createSecrets } from '../secrets.ts';
@@ -34,6 +35,7 @@ export interface CloudClient {
   subscriptions: Subscriptions;
   alertSubscriptions: Subscriptions;
   logs: Logs;
+  inventory: Inventory;
   account: Account;
   /** Compares one answer of the cloud with the documented forms. */
   observe(probe: Probe, signal?: AbortSignal): Promise<Observation>;
@@ -64,6 +66,7 @@ export function createCloudClient({
     subscriptions: createSubscriptions(request, secrets),
     alertSubscriptions: createAlertSubscriptions(request, secrets),
     logs: createLogs(request),
+    inventory: createInventory(request),
     account: createAccount(request),
     observe: (probe, signal) => observe(request, probe, signal),
   };

@@ -5,7 +5,8 @@ export interface Call {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Relative to the base address, identifiers encoded. Contains a query only if the cloud itself sent the path. */
   path: string;
-  query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  /** A parameter with a list is repeated. */
+  query?: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
   /** The body: `json` is serialized, `text` is sent as plain text. */
   json?: unknown;
   text?: string;
@@ -67,7 +68,7 @@ export async function exchange(call: OutgoingCall, options: ExchangeOptions): Pr
 function urlOf({ path, query = {} }: Call, baseUrl: string): URL {
   const url = new URL(baseUrl + path);
   for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) url.searchParams.append(name, String(value));
+    for (const one of [value ?? []].flat()) url.searchParams.append(name, String(one));
   }
   return url;
 }

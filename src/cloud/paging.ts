@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CloudApiError } from './cloud-api-error.ts';
 import { flatPageSchema, LIST_FORMS, nestedPageSchema, type ListForm } from './contract/shared.ts';
 import type { Answer, Call } from './exchange.ts';
 import { expectationOf, jsonOrNothing, readBody, unexpectedBody } from './json.ts';
@@ -19,13 +20,45 @@ interface ListCall<Item extends z.ZodType> {
  */
 export async function* listAll<Item extends z.ZodType>(
   request: Request<Call>,
-  { path, query, limit, item, signal }: ListCall<Item>,
+  call: ListCall<Item>,
 ): AsyncGenerator<z.output<Item>, void, undefined> {
+  for await (const { items } of listPages(request, call)) yield* items;
+}
+
+/**
+ * Reads a list to its end. Throws a `CloudApiError` if it has fewer items or more than it says, or another size on another
+ * page: an item may be missing then.
+ */
+export async function listWhole<Item extends z.ZodType>(
+  request: Request<Call>,
+  call: ListCall<Item>,
+): Promise<readonly z.output<Item>[]> {
+  const items: z.output<Item>[] = [];
+  const totals = new Set<number>();
+  for await (const page of listPages(request, call)) {
+    items.push(...page.items);
+    if (page.totalItems !== undefined) totals.add(page.totalItems);
+  }
+  const isWhole = [...totals].every((total) => total === items.length);
+  if (isWhole) return items;
+  const { path } = call;
+  const sizes = [...totals].join(' and then ');
+  throw new CloudApiError(
+    `GET ${path} returned ${items.length} of ${sizes} items: the list is incomplete, or changed while it was read`,
+    { method: 'GET', path },
+  );
+}
+
+async function* listPages<Item extends z.ZodType>(
+  request: Request<Call>,
+  { path, query, limit, item, signal }: ListCall<Item>,
+): AsyncGenerator<ListBody<z.output<Item>>, void, undefined> {
   let seen = 0;
   for (let page = 1; ;) {
     const answer: Answer = await request({ method: 'GET', path, query: { ...query, page, limit }, signal });
-    const { items, pages, totalPages, totalItems } = readItems(answer, item);
-    yield* items;
+    const body = readItems(answer, item);
+    const { items, pages, totalPages, totalItems } = body;
+    yield body;
     seen += items.length;
     page += pages;
     const hasTotal = totalPages !== undefined || totalItems !== undefined;

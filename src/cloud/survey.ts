@@ -3,9 +3,12 @@ import { CloudApiError } from './cloud-api-error.ts';
 import { homeAccountSchema, viqInfoSchema } from './contract/account.ts';
 import { alertSubscriptionSchema } from './contract/alert-subscription.ts';
 import { permissionCheckResponseSchema, permissionSchema, tokenInfoSchema } from './contract/auth.ts';
+import { DEVICE_VIEWS, listedDeviceSchema } from './contract/device.ts';
+import { locationSchema } from './contract/location.ts';
 import { ALERT_MEMBERS, alertSchema, LOG_KINDS, LOG_MEMBERS, logRecordSchema } from './contract/logs.ts';
 import { LIST_FORMS } from './contract/shared.ts';
 import { subscriptionSchema } from './contract/subscription.ts';
+import { userSchema } from './contract/user.ts';
 import type { Answer, Call } from './exchange.ts';
 import { jsonOrNothing } from './json.ts';
 import { readList } from './paging.ts';
@@ -61,6 +64,9 @@ export function probesAt(now: number): Probe[] {
     ),
     ...LOG_KINDS.map((kind) => list(`/logs/${kind}`, lastDay, logRecordSchema, LOG_MEMBERS[kind])),
     list('/alerts', lastDay, alertSchema, ALERT_MEMBERS),
+    list('/devices', firstPage, listedDeviceSchema, ['id', ...DEVICE_VIEWS.basic]),
+    list('/locations/tree', {}, locationSchema, Object.keys(locationSchema.shape)),
+    list('/users', firstPage, userSchema, Object.keys(userSchema.shape)),
     beyondLimit('/logs/audit', 'limit 500', { ...lastDay, limit: 500 }),
     beyondLimit('/logs/audit', '31 days', { ...lastDay, startTime: now - 31 * DAY_MS }),
     beyondLimit('/logs/auth', 'limit 101', { ...lastDay, limit: 101 }),

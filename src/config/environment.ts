@@ -30,6 +30,7 @@ const SUBSCRIBE_MODES = ['report', 'auto'] as const;
 
 /** Whether `serve` fetches what no webhook brought from the logs of the cloud. */
 const HISTORY_MODES = ['auto', 'off'] as const;
+const INVENTORY_MODES = ['auto', 'off'] as const;
 
 /**
  * When the disk spool keeps a delivery: `normal`, only while the queue is unavailable; `strict`, every delivery until its
@@ -94,6 +95,7 @@ const environmentSchema = z.object({
   SUBSCRIBE: z.enum(SUBSCRIBE_MODES, `must be one of ${SUBSCRIBE_MODES.join(', ')}`).default('report'),
   HISTORY: z.enum(HISTORY_MODES, `must be one of ${HISTORY_MODES.join(', ')}`).default('auto'),
   HISTORY_CLOCK_TOLERANCE_MS: integer(0, 60_000).default(2_000),
+  INVENTORY: z.enum(INVENTORY_MODES, `must be one of ${INVENTORY_MODES.join(', ')}`).default('auto'),
   DURABILITY: z.enum(DURABILITIES, `must be one of ${DURABILITIES.join(', ')}`).default('normal'),
   STRICT_KEEP_MINUTES: integer(0, 10_080).default(60),
   STRICT_REPLICAS: integer(0, 100).default(0),

@@ -7,6 +7,7 @@ import {
   findEventsById,
   findEventsByPattern,
   findOtherTraces,
+  NO_TRACES,
   type Erasable,
   type ErasureGrounds,
 } from '../store/erase.ts';
@@ -29,10 +30,7 @@ export async function findErasable(db: Db, { person, eventIds }: Chosen): Promis
   const events = await findEventsById(db, [...eventIds, ...named.map(({ eventId }) => eventId)]);
   const missing = eventIds.find((id) => !events.some(({ eventId }) => eventId === id));
   if (missing !== undefined) throw new UsageError(`There is no event ${missing}.`);
-  const others =
-    pattern === undefined
-      ? { quarantine: [], operations: [], searches: [] }
-      : await findOtherTraces(db, pattern);
+  const others = pattern === undefined ? NO_TRACES : await findOtherTraces(db, pattern);
   return { events, ...others };
 }
 

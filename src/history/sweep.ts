@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { describeError } from '../errors.ts';
+import { createFailureLog } from '../failure-log.ts';
 import { endLease, readComparedUntil, saveComparedUntil, takeLease } from '../store/history.ts';
 import { BudgetSpentError, type CallBudget } from './call-budget.ts';
 import { compareHistory, QUARTER_MS, sumQuarters, type HistoryContext } from './compare-history.ts';
@@ -54,8 +54,7 @@ export function createSweep({ context, holder, logger }: SweepOptions): Sweep {
 
   /** Where the next round of a source begins: behind the type that used up the calls. */
   const firstTypes = new Map<string, number>();
-  /** The last failure of each. */
-  const reported = new Map<string, string>();
+  const failures = createFailureLog(logger);
 
   /** The first schedule begins where comparisons ended, perhaps of a process that went down long ago. */
   async function stateOf(source: string, messageType: LoggedType) {
@@ -100,18 +99,6 @@ export function createSweep({ context, holder, logger }: SweepOptions): Sweep {
     }
   }
 
-  /** A failure that persists, such as a missing permission, is one warning. */
-  function report(source: string, messageType: LoggedType, error: unknown): void {
-    const key = `${messageType} ${source}`;
-    const reason = describeError(error);
-    const level = reported.get(key) === reason ? 'debug' : 'warn';
-    reported.set(key, reason);
-    logger[level](
-      { source, messageType, err: error },
-      `can't compare with the history of the cloud (permission ${historyOf(messageType).permission}): ${reason}`,
-    );
-  }
-
   return {
     async round(swept) {
       const { source } = swept;
@@ -123,7 +110,7 @@ export function createSweep({ context, holder, logger }: SweepOptions): Sweep {
         for (const messageType of types) {
           try {
             await sweepType(swept, messageType);
-            reported.delete(`${messageType} ${source}`);
+            failures.clear(`${messageType} ${source}`);
           } catch (error) {
             if (signal?.aborted === true) return;
             if (error instanceof BudgetSpentError) {
@@ -131,7 +118,8 @@ export function createSweep({ context, holder, logger }: SweepOptions): Sweep {
               firstTypes.set(source, swept.messageTypes.indexOf(messageType) + 1);
               return;
             }
-            report(source, messageType, error);
+            const what = `can't compare with the history of the cloud (permission ${historyOf(messageType).permission})`;
+            failures.report(`${messageType} ${source}`, error, { source, messageType }, what);
           }
         }
       } finally {

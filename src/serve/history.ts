@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import { systemClock } from '../clock.ts';
@@ -19,8 +18,8 @@ import { openStoringDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { forgetOldLinks } from '../store/history.ts';
 import { isCatchingUp } from '../store/read-arrivals.ts';
-import { logOut } from '../subscribe/subscriber.ts';
 import { closing } from './closing.ts';
+import { followCloudSources, type CloudSource } from './cloud-sources.ts';
 import type { LiveSettings } from './live-settings.ts';
 import type { Observation } from './observation.ts';
 import { logLostConnections } from './open-store.ts';
@@ -77,31 +76,19 @@ export function startHistorySweep(
   const onCompared = recordCoverage(db);
   const context = { db, clock: systemClock, toleranceMs, storeMissing, onCompared, signal };
   const sweep = createSweep({ context, holder: randomUUID(), logger });
-  const swept = new Map<string, Swept>();
+  const sources = followCloudSources(
+    live,
+    (source) => createSwept(source, logger),
+    ({ source }) => sweep.leave(source),
+  );
   const atOnce = pLimit(SOURCES_AT_ONCE);
-
-  async function followSources(): Promise<void> {
-    for (const one of swept.values()) {
-      if (!config.sources.some((source) => isDeepStrictEqual(source, one.config))) await leave(one);
-    }
-    for (const source of config.sources) {
-      const added = swept.has(source.name) ? undefined : createSwept(source, logger);
-      if (added !== undefined) swept.set(source.name, added);
-    }
-  }
-
-  async function leave({ source, client }: Swept): Promise<void> {
-    swept.delete(source);
-    await sweep.leave(source);
-    await logOut([client]);
-  }
 
   async function round(): Promise<'done'> {
     // Webhooks that wait in the queue would seem to be missing.
     if (!live.knowsStored() || (await isCatchingUp(db))) return 'done';
-    await followSources();
-    if (swept.size > 0) await forgetOldLinks(db);
-    await Promise.all([...swept.values()].map((source) => atOnce(() => sweep.round(source))));
+    const swept = await sources.follow();
+    if (swept.length > 0) await forgetOldLinks(db);
+    await Promise.all(swept.map((source) => atOnce(() => sweep.round(source))));
     return 'done';
   }
 
@@ -112,14 +99,13 @@ export function startHistorySweep(
   const stop = async () => {
     stopping.abort();
     await sweeping.stop();
-    await Promise.all([...swept.values()].map(leave));
+    await sources.leaveAll();
   };
   started.defer(closing(logger, 'comparison with the history', stop));
 }
 
-function createSwept(config: SourceConfig, logger: Logger): Swept | undefined {
+function createSwept(config: CloudSource, logger: Logger): Swept {
   const { name: source, cloud, messageTypes } = config;
-  if (cloud === undefined) return undefined;
   const budget = createCallBudget(systemClock);
   const { apiUrl: baseUrl, credentials } = cloud;
   const client = createCloudClient({ baseUrl, credentials, logger, fetch: budget.fetch });

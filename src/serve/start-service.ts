@@ -51,6 +51,7 @@ import { startWithDatabase } from './start-with-database.ts';
 import type { Start } from './start-with-database.ts';
 import { closing } from './closing.ts';
 import { startHistorySweep, type SweepNeeds } from './history.ts';
+import { startInventory } from './inventory.ts';
 import { startAdminListener, startListener } from './listeners.ts';
 import type { ServiceConfig } from './load-settings.ts';
 import { completeSecrets, readSecrets } from './webhook-secret.ts';
@@ -227,6 +228,7 @@ function startOf(role: Role, options: StoringOptions & ForwardingOptions & Sweep
       const watch = await steps.run('start of the worker', () => startStoring(options, started));
       options.observation.followArrivals(() => watch.latest());
       startHistorySweep(options, started);
+      startInventory(options, started);
       const sealing = openSealingDatabase(databaseUrl, logLostConnections(logger));
       started.defer(closing(logger, 'database of the seal', () => sealing.destroy()));
       startSealing(options, sealing, started);

@@ -5,6 +5,7 @@ import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
 import { kindOfRow, outcomeOfRow } from './event-kinds.ts';
 import { arrayLiteral } from './insert-rows.ts';
+import { deleteVersions, findVersions, type InventoryTable } from './inventory.ts';
 
 /** An event to erase. */
 export interface ErasableEvent {
@@ -38,9 +39,22 @@ export interface OtherTraces {
   readonly operations: readonly string[];
   /** Ids of saved searches. */
   readonly searches: readonly string[];
+  /** Ids of versions in the tables of the inventory. */
+  readonly inventory: Readonly<Record<InventoryTable, readonly string[]>>;
 }
 
-/** Finds quarantined items, entries of the operator log and saved searches by a pattern. Compressed content is not searched. */
+/** Nothing else matches. */
+export const NO_TRACES: OtherTraces = {
+  quarantine: [],
+  operations: [],
+  searches: [],
+  inventory: { devices: [], locations: [], people: [] },
+};
+
+/**
+ * Finds quarantined items, entries of the operator log, saved searches and versions of the inventory by a pattern. Compressed
+ * content is not searched.
+ */
 export async function findOtherTraces(db: Db, pattern: string): Promise<OtherTraces> {
   const items = await sql<{ id: string }>`
     select quarantine_id::text as id from quarantine
@@ -57,7 +71,12 @@ export async function findOtherTraces(db: Db, pattern: string): Promise<OtherTra
     db,
   );
   const idsOf = ({ rows }: typeof items) => rows.map(({ id }) => id);
-  return { quarantine: idsOf(items), operations: idsOf(entries), searches: idsOf(searches) };
+  return {
+    quarantine: idsOf(items),
+    operations: idsOf(entries),
+    searches: idsOf(searches),
+    inventory: await findVersions(db, pattern),
+  };
 }
 
 /** Names the destinations that have passed a position of the log. */
@@ -117,20 +136,21 @@ export interface Erasable extends OtherTraces {
 }
 
 /**
- * Deletes events, the content of quarantined items, what entries of the operator log say, and saved searches, with their salts and every
- * trace of their ids, in one transaction. Returns the id of the erasure. Undefined, with nothing deleted, if one of the events
+ * Deletes events, the content of quarantined items, what entries of the operator log say, saved searches, and versions of the
+ * inventory, with their salts and every trace of their ids, in one transaction. Returns the id of the erasure. Undefined, with nothing deleted, if one of the events
  * is not sealed yet.
  */
 export async function eraseRows(
   db: Db,
   { operator, reason }: ErasureGrounds,
-  { events, quarantine, operations, searches }: Erasable,
+  { events, quarantine, operations, searches, inventory }: Erasable,
 ): Promise<string | undefined> {
   const ids = arrayLiteral(events.map(({ eventId }) => eventId));
   const times = arrayLiteral(events.map(({ occurredAt }) => occurredAt));
   try {
     return await db.transaction().execute(async (trx) => {
       await sql`delete from saved_searches where id = any(${arrayLiteral(searches)}::bigint[])`.execute(trx);
+      await deleteVersions(trx, inventory);
       const { rows } = await sql<{ erasure: string }>`
         select erase_rows(${operator}, ${reason}, ${ids}::uuid[], ${times}::timestamptz[],
           ${arrayLiteral(quarantine)}::uuid[], ${arrayLiteral(operations)}::bigint[])::text as erasure`.execute(

@@ -20,6 +20,19 @@ export interface StoredEvent {
   readonly columns: Readonly<Record<string, string | readonly string[] | null>>;
   /** The record as sent, with every digit (exact-json.ts). */
   readonly payload: JsonObject;
+  /** Where the reader looked them up, and there are any. */
+  readonly names?: EventNames | undefined;
+}
+
+/** The names that the inventory had at the time of an event. */
+export interface EventNames {
+  /** Host name of the access point. */
+  readonly accessPoint: string | null;
+  /** The building and the floor: `Building 2, Floor 1`. */
+  readonly place: string | null;
+  /** The name of the user, if it is one of the account in the cloud. */
+  readonly person: string | null;
+  readonly role: string | null;
 }
 
 /** Whether an event is an alert that a rule raised. */

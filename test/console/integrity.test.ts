@@ -10,7 +10,7 @@ import { createSealer } from '../../src/ledger/sealer.ts';
 import { verifyNext } from '../../src/ledger/verify-in-turn.ts';
 import { keepLogKey } from '../../src/serve/log-key.ts';
 import { openDatabase, type Db } from '../../src/store/database.ts';
-import { eraseRows, findEventsById } from '../../src/store/erase.ts';
+import { eraseRows, findEventsById, NO_TRACES } from '../../src/store/erase.ts';
 import { readInstallation } from '../../src/store/installation.ts';
 import { startAdmin, type RunningAdmin } from '../support/admin.ts';
 import { countAll } from '../support/arrivals.ts';
@@ -127,11 +127,7 @@ it('counts what was erased lawfully, by day', async () => {
     select event_id::text as id from audit_events order by event_id limit 3`.execute(service);
   const ids = rows.map(({ id }) => id);
   const events = await findEventsById(service, ids);
-  await eraseRows(
-    service,
-    { operator: 'jane', reason: 'x' },
-    { events, quarantine: [], operations: [], searches: [] },
-  );
+  await eraseRows(service, { operator: 'jane', reason: 'x' }, { events, ...NO_TRACES });
   await verifyNext(service, NOW);
   expect(await words()).toEqual({ erased: events.length });
 });

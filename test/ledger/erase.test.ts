@@ -12,9 +12,16 @@ import type { LogKey } from '../../src/ledger/signed-note.ts';
 import { verifyLog } from '../../src/ledger/verify-log.ts';
 import { keepLogKey } from '../../src/serve/log-key.ts';
 import { openDatabase, type Db } from '../../src/store/database.ts';
-import { eraseRows, findEventsById, findOtherTraces, type ErasableEvent } from '../../src/store/erase.ts';
+import {
+  eraseRows,
+  findEventsById,
+  findOtherTraces,
+  NO_TRACES,
+  type ErasableEvent,
+} from '../../src/store/erase.ts';
 import { personPattern } from '../../src/erasure/person-pattern.ts';
 import { recordEnded } from '../../src/store/operator-log.ts';
+import { saveInventory } from '../../src/store/inventory.ts';
 import { insertQuarantine } from '../../src/store/quarantine.ts';
 import { readInstallation } from '../../src/store/installation.ts';
 import { openLog } from '../../src/store/read-log.ts';
@@ -68,8 +75,7 @@ async function verifyAll() {
   return { summary, findings };
 }
 
-const eraseOnly = (events: readonly ErasableEvent[]) =>
-  eraseRows(service, grounds, { events, quarantine: [], operations: [], searches: [] });
+const eraseOnly = (events: readonly ErasableEvent[]) => eraseRows(service, grounds, { events, ...NO_TRACES });
 
 /** The events at some places of the log, with the sealed form of their rows. */
 async function eventsAt(places: readonly number[]) {
@@ -176,6 +182,16 @@ describe('an erasure', () => {
     const search = { name: 'Zoe', line: 'user:zoe@example.com', since: null, until: null };
     await saveSearch(service, ALL_SOURCES, search, 'jane');
     await saveSearch(service, ALL_SOURCES, { ...search, name: 'All', line: '' }, 'jane');
+    const zoe = { person_id: '1', user_name: 'zoe@example.com', name: 'Zoe', role: 'Operator' };
+    const bob = { ...zoe, person_id: '2', user_name: 'bob@example.com' };
+    await saveInventory(service, 'people', 'default', [zoe, bob], new Date('2026-01-01'));
+    await saveInventory(
+      service,
+      'people',
+      'default',
+      [{ ...zoe, role: 'Administrator' }, bob],
+      new Date('2026-02-01'),
+    );
     await sealAll();
     const { size } = (await verifyAll()).summary;
     expect(await dump()).toContain('zoe@');
@@ -185,12 +201,16 @@ describe('an erasure', () => {
       quarantine: [item],
       operations: [expect.any(String)],
       searches: [expect.any(String)],
+      inventory: { devices: [], locations: [], people: [expect.any(String), expect.any(String)] },
     });
     const erasure = await eraseRows(service, grounds, { events: [], ...traces });
     await sealAll();
     const after = await dump();
     expect(after).not.toContain('zoe@');
     expect(await listSavedSearches(service, ALL_SOURCES)).toMatchObject([{ name: 'All' }]);
+    expect((await sql`select user_name from people`.execute(service)).rows).toEqual([
+      { user_name: 'bob@example.com' },
+    ]);
     // Also not as the hash that was sealed of the content.
     expect(after).not.toContain(createHash('sha256').update('["zoe@example.com"]').digest('hex'));
     const { summary, findings } = await verifyAll();

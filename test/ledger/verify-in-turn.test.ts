@@ -7,7 +7,7 @@ import { createSealer } from '../../src/ledger/sealer.ts';
 import { verifyNext } from '../../src/ledger/verify-in-turn.ts';
 import { keepLogKey } from '../../src/serve/log-key.ts';
 import { openDatabase, type Db } from '../../src/store/database.ts';
-import { eraseRows, findEventsById } from '../../src/store/erase.ts';
+import { eraseRows, findEventsById, NO_TRACES } from '../../src/store/erase.ts';
 import { readInstallation } from '../../src/store/installation.ts';
 import { readConservation, sumArrivals } from '../../src/store/read-arrivals.ts';
 import { ALL_SOURCES } from '../../src/store/scope.ts';
@@ -112,11 +112,7 @@ it('takes an erasure for what it is', async () => {
     service,
     rows.map(({ id }) => id),
   );
-  await eraseRows(
-    service,
-    { operator: 'jane', reason: 'x' },
-    { events, quarantine: [], operations: [], searches: [] },
-  );
+  await eraseRows(service, { operator: 'jane', reason: 'x' }, { events, ...NO_TRACES });
   await verifyNext(service, NOW);
   expect(await conservation()).toEqual({
     adds_up: true,

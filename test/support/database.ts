@@ -121,7 +121,7 @@ export async function unguarded(db: Db, work: (trx: Trx) => Promise<unknown>): P
 /** Empties everything that deliveries are stored in. */
 export async function emptyTables(db: Db): Promise<void> {
   await unguarded(db, (trx) =>
-    sql`truncate audit_events, location_observations, log_entries, alerts_received, other_events, deliveries, quarantine, log_tiles, log_seals, log_hashes, log_salts, log_checkpoints, log_statements, log_queue, log_delivery_queue, log_anchors, log_timestamps, erasures, log_verifications, log_verified_events, saved_searches`.execute(
+    sql`truncate audit_events, location_observations, log_entries, alerts_received, other_events, deliveries, quarantine, log_tiles, log_seals, log_hashes, log_salts, log_checkpoints, log_statements, log_queue, log_delivery_queue, log_anchors, log_timestamps, erasures, log_verifications, log_verified_events, saved_searches, devices, locations, people`.execute(
       trx,
     ),
   );

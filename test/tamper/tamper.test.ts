@@ -13,7 +13,7 @@ import type { LogKey } from '../../src/ledger/signed-note.ts';
 import { verifyLog } from '../../src/ledger/verify-log.ts';
 import { keepLogKey } from '../../src/serve/log-key.ts';
 import { openDatabase, type Db } from '../../src/store/database.ts';
-import { eraseRows, findEventsById } from '../../src/store/erase.ts';
+import { eraseRows, findEventsById, NO_TRACES } from '../../src/store/erase.ts';
 import { readInstallation } from '../../src/store/installation.ts';
 import { leafOf, readLeafHashes, readSalts } from '../../src/store/read-seals.ts';
 import { checkpointsAfter, latestCheckpoint, readSealState } from '../../src/store/seal-log.ts';
@@ -279,12 +279,7 @@ describe('a superuser who switches all triggers off', () => {
     await sql`create index on log_tiles using gin (event_ids)`.execute(test.db);
     const rows = await drawRows(CHANGES * 2 + ERASURES);
     for (const { event_id: id } of rows.splice(0, ERASURES)) {
-      const erasable = {
-        events: await findEventsById(service, [id]),
-        quarantine: [],
-        operations: [],
-        searches: [],
-      };
+      const erasable = { events: await findEventsById(service, [id]), ...NO_TRACES };
       expect(await eraseRows(service, { operator: 'jane', reason: 'request' }, erasable)).toBeDefined();
     }
     await sealAll();

@@ -12,6 +12,17 @@ export const deviceSchema = z.looseObject({
   network_policy_id: idSchema.nullish(),
 });
 
+/** A device of a list with the views `basic` and `location`. The identifier is always included. */
+export const listedDeviceSchema = deviceSchema.extend({
+  id: idSchema,
+  mac_address: z.string().nullish(),
+  serial_number: z.string().nullish(),
+  hostname: z.string().nullish(),
+  device_function: z.string().nullish(),
+});
+
+export type ListedDevice = z.output<typeof listedDeviceSchema>;
+
 const BASIC = [
   'org_id',
   'serial_number',

@@ -36,6 +36,7 @@ export async function erase(
     items: found.quarantine.length,
     operations: found.operations.length,
     searches: found.searches.length,
+    versions: Object.values(found.inventory).flat().length,
   };
   const erasure = await recordAction(
     db,
@@ -61,7 +62,7 @@ export async function suggest(db: Db): Promise<void> {
   if (suggested.length === 0) print('There are no events of clients whose data the cloud has deleted.');
 }
 
-function printFound({ events, quarantine, operations, searches }: Erasable): void {
+function printFound({ events, quarantine, operations, searches, inventory }: Erasable): void {
   const counts = new Map<string, number>();
   for (const { table, occurredAt } of events) {
     const group = `${table}  ${occurredAt.slice(0, 'YYYY-MM'.length)}`;
@@ -71,8 +72,11 @@ function printFound({ events, quarantine, operations, searches }: Erasable): voi
   if (quarantine.length > 0) print(`quarantine  ${countOf(quarantine.length, 'item')}`);
   if (operations.length > 0) print(`operator_log  ${countOf(operations.length, 'entry', 'entries')}`);
   if (searches.length > 0) print(`saved_searches  ${countOf(searches.length, 'search', 'searches')}`);
-  if (events.length + quarantine.length + operations.length + searches.length === 0)
-    print('nothing was found');
+  for (const [table, { length }] of Object.entries(inventory)) {
+    if (length > 0) print(`${table}  ${countOf(length, 'version')}`);
+  }
+  const all = [events, quarantine, operations, searches, ...Object.values(inventory)];
+  if (all.every(({ length }) => length === 0)) print('nothing was found');
 }
 
 async function printDestinations(db: Db, events: readonly ErasableEvent[]): Promise<void> {

@@ -168,6 +168,9 @@ function Event({ event, delivery, forwarding, seal, title, sentence }) {
       <${Value} name="what happened" value=${title} />
       <${Value} name="type" value=${event.message_type} />
       ${columns.map(([name, value]) => html`<${Value} name=${name} value=${value} />`)}
+      ${Object.entries(event.names ?? {}).map(
+        ([name, value]) => value !== null && html`<${Value} name=${name} value=${value} />`,
+      )}
       <${Value} name="source" value=${event.source} />
       <${Value} name="origin" value=${event.origin} />
       ${event.org_id !== null && html`<${Value} name="organization" value=${event.org_id} />`}

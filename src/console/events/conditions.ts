@@ -8,6 +8,7 @@ import type { StoredEvent } from '../../store/stored-event.ts';
 import { searchEvents } from '../../store/search-events.ts';
 import type { EventFilter } from '../../store/event-filter.ts';
 import type { EventPage } from '../../store/event-pages.ts';
+import { withNames } from '../../store/names-as-of.ts';
 import type { Scope } from '../../store/scope.ts';
 import type { Query } from '../addresses.ts';
 import { moment } from '../api/moment.ts';
@@ -138,7 +139,7 @@ export const eventOrder = z
 /** The cursor of a page of events. */
 export const cursor = cursorParameter(parsePosition);
 
-/** Reads one page of the matching events, by default newest first. */
+/** Reads one page of the matching events with the names of their time, by default newest first. */
 export async function readEvents(
   db: Db,
   scope: Scope,
@@ -146,5 +147,6 @@ export async function readEvents(
   { limit, ...page }: EventPage,
 ): Promise<PageOf<StoredEvent>> {
   const found = await searchEvents(db, scope, filter, { limit: limit + 1, ...page });
-  return pageOf(found, limit, formatPosition);
+  const { items, next } = pageOf(found, limit, formatPosition);
+  return { items: await withNames(db, scope, items), next };
 }

@@ -3,6 +3,7 @@ import { HttpError } from '../../errors.ts';
 import { sentenceOfEvent, titleOfEvent } from '../../event-words.ts';
 import { sealOf, type Seal } from '../../ledger/prove-event.ts';
 import type { Db } from '../../store/database.ts';
+import { withNames } from '../../store/names-as-of.ts';
 import { forwardingOf, type EventForwarding } from '../../store/rejected-events.ts';
 import { findDelivery, type Delivery } from '../../store/search-deliveries.ts';
 import { findEvent } from '../../store/search-events.ts';
@@ -29,7 +30,7 @@ export interface EventDetail {
   readonly seal: Seal;
 }
 
-/** Reads one event with its delivery and its forwarding. Throws HttpError 404 if it is not stored. */
+/** Reads one event with the names of its time, its delivery and its forwarding. Throws HttpError 404 if it is not stored. */
 export async function describeEvent(
   db: Db,
   scope: Scope,
@@ -45,13 +46,14 @@ export async function describeEvent(
         : `is not stored at ${occurredAt.toISOString()}; retention may have dropped it`;
     throw new HttpError(404, 'NOT_FOUND', `event ${eventId} ${hint}`);
   }
-  const [delivery, forwarding, seal] = await Promise.all([
+  const [delivery, forwarding, seal, [named = event]] = await Promise.all([
     findDelivery(db, scope, event.deliveryId),
     forwardingOf(db, event),
     sealOf(db, event),
+    withNames(db, scope, [event]),
   ]);
   return {
-    event,
+    event: named,
     delivery,
     forwarding: forwarding.map((one) => ({ ...one, isFiltered: isFiltered(one.destination, event) })),
     seal,

@@ -1,7 +1,7 @@
 import { parseCookie } from 'cookie';
 import type { Request } from 'express';
 import type { VNode } from 'preact';
-import { sentenceOfEvent, titleOfEvent, TYPE_TITLES } from '../../event-words.ts';
+import { sentenceOfEvent, titleOfEvent, TYPE_TITLES, accessPointIn } from '../../event-words.ts';
 import { outcomeOf, recordKind } from '../../record-kind.ts';
 import type { SearchKey } from '../../search-query.ts';
 import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
@@ -31,7 +31,7 @@ const COLUMNS = {
   },
   ap: {
     heading: 'Access point',
-    cell: (event, written) => filterCell(written, 'ap', viewEvent(event).apMac),
+    cell: (event, written) => filterCell(written, 'ap', viewEvent(event).apMac, accessPointIn(event)),
   },
   ssid: { heading: 'SSID', cell: (event, written) => filterCell(written, 'ssid', textIn(event, 'ssid')) },
   device: {
@@ -141,16 +141,22 @@ function detailsCell(event: StoredEvent): VNode {
 
 const plainCell = (kind: string, text: string): VNode => html`<td class=${kind}>${text}</td>`;
 
-const filterCell = (written: Written, key: SearchKey, value: string | null): VNode =>
-  linkCell('more', written, key, value);
+const filterCell = (written: Written, key: SearchKey, value: string | null, name?: string): VNode =>
+  linkCell('more', written, key, value, name);
 
-/** A value that leads to the events with it. */
-const linkCell = (kind: string, written: Written, key: SearchKey, value: string | null): VNode => html`
-  <td class=${kind} title=${value}>
+/** A value, by its name if it has one, that leads to the events with it. */
+const linkCell = (
+  kind: string,
+  written: Written,
+  key: SearchKey,
+  value: string | null,
+  name: string | null = value,
+): VNode => html`
+  <td class=${kind} title=${name === value ? value : `${name}, ${value}`}>
     ${
       value === null
         ? html`<span class="dim">–</span>`
-        : html`<a href=${searchAddress(searchWith(written, key, value))}>${value}</a>`
+        : html`<a href=${searchAddress(searchWith(written, key, value))}>${name}</a>`
     }
   </td>
 `;

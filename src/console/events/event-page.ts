@@ -36,7 +36,7 @@ export async function renderEvent(
     title: `Event of ${event.occurredAt.slice(0, 19).replace('T', ' ')}`,
     content: [
       html`<p>
-        <bdi>${sentenceOfEvent(event)}</bdi>.
+        <bdi>${sentenceOfEvent(event)}</bdi>.${' '}
         <span class="dim">${titleOfEvent(event)}, ${event.messageType}</span>
       </p>`,
       relatedLinks(event),
@@ -83,6 +83,17 @@ function relatedLinks(event: StoredEvent): Content {
   `;
 }
 
+/** What the inventory named at the time of an event. */
+function namesIn({ names }: StoredEvent): readonly Fact[] {
+  const facts: readonly Fact[] = [
+    ['Access point', names?.accessPoint],
+    ['Place', names?.place],
+    ['Person', names?.person],
+    ['Role', names?.role],
+  ];
+  return facts.filter(([, name]) => name !== null && name !== undefined);
+}
+
 const envelopeOf = (event: StoredEvent): readonly Fact[] => [
   [timeHeading('Occurred'), exactTimeOf(event.occurredAt)],
   [timeHeading('Received'), exactTimeOf(event.receivedAt)],
@@ -93,6 +104,7 @@ const envelopeOf = (event: StoredEvent): readonly Fact[] => [
   ['Owner', event.ownerId],
   ['Organization', event.orgId],
   ['Origin', event.origin],
+  ...namesIn(event),
 ];
 
 function columnsOf({ columns }: StoredEvent): readonly Fact[] {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ORIGINS, FAMILIES, MESSAGE_TYPES } from '../../domain.ts';
-import type { StoredEvent } from '../../store/stored-event.ts';
+import type { EventNames, StoredEvent } from '../../store/stored-event.ts';
 import { isoTime, moment } from '../api/moment.ts';
 import { deliverySchema } from '../deliveries/delivery-schemas.ts';
 
@@ -13,6 +13,16 @@ export const oneEvent = z.object({
 });
 
 const time = z.string().describe('ISO 8601 in UTC');
+
+/** The names in the inventory at the time of an event. */
+const namesSchema = z
+  .object({
+    access_point: z.string().nullable().describe('host name'),
+    place: z.string().nullable().describe('building and floor'),
+    person: z.string().nullable().describe('name of the user, if it is one of the account in the cloud'),
+    role: z.string().nullable(),
+  })
+  .meta({ id: 'EventNames' });
 
 /** One event as the API answers it. */
 export const eventSchema = z
@@ -33,6 +43,9 @@ export const eventSchema = z
     payload: z
       .record(z.string(), z.unknown())
       .describe('the record as sent, with every digit of its numbers'),
+    names: namesSchema
+      .optional()
+      .describe('names that the inventory had at the time of the event; absent if it had none'),
   })
   .meta({ id: 'Event', description: 'One stored event' });
 
@@ -56,8 +69,14 @@ export function toEventAnswer(event: StoredEvent): z.input<typeof eventSchema> {
       ]),
     ),
     payload: event.payload,
+    ...(event.names !== undefined && { names: toNamesAnswer(event.names) }),
   };
 }
+
+const toNamesAnswer = ({ accessPoint, ...others }: EventNames): z.input<typeof namesSchema> => ({
+  access_point: accessPoint,
+  ...others,
+});
 
 /** One page of events. */
 export const eventPageSchema = z.object({

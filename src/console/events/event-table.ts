@@ -1,4 +1,5 @@
 import { summarizeEvent } from '../../event-summary.ts';
+import { accessPointIn } from '../../event-words.ts';
 import type { VNode } from 'preact';
 import type { MessageType } from '../../domain.ts';
 import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
@@ -79,9 +80,17 @@ export const GENERAL_COLUMNS: readonly Column<StoredEvent>[] = [
     cell: ({ columns }) => cellOf('user_name', columns['user_name'] ?? columns['username']),
   },
   { heading: 'Client', kind: 'nowrap', cell: (event) => cellOf('client_mac', viewEvent(event).clientMac) },
-  { heading: 'Access point', kind: 'nowrap', cell: (event) => cellOf('ap_mac', viewEvent(event).apMac) },
+  { heading: 'Access point', kind: 'nowrap', cell: accessPointCell },
   { heading: 'Summary', kind: 'wrap', cell: (event) => shorten(summarizeEvent(event)) },
 ];
+
+/** The name and place of the access point at the time of an event, else its MAC address. */
+function accessPointCell(event: StoredEvent): Content {
+  const { apMac } = viewEvent(event);
+  const named = accessPointIn(event);
+  if (apMac === null || named === undefined) return cellOf('ap_mac', apMac);
+  return html`<a href=${searchAddress({ ap: apMac, since: '24h' })} title=${apMac}>${named}</a>`;
+}
 
 /** Events as a table, each with a link to its page; for one message type its own columns, else those that all share. */
 export function eventTable(events: readonly StoredEvent[], type: MessageType | undefined): VNode {

@@ -11,6 +11,7 @@ import { startAdmin } from '../../support/admin.ts';
 import type { RunningAdmin } from '../../support/admin.ts';
 import { runsInBrowser, openBrowser, watchPage } from '../../support/browser.ts';
 import type { OpenBrowser } from '../../support/browser.ts';
+import { saveInventory } from '../../../src/store/inventory.ts';
 import { readOnlyQuery } from '../../../src/store/read-only-query.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import type { TestDatabase } from '../../support/database.ts';
@@ -32,6 +33,8 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     test = await createTestDatabase();
     await seedEvents(test.db);
     await seedBulk(test.db, BULK);
+    const ann = { person_id: '1', user_name: 'ann', name: 'Ann Berg', role: 'Operator' };
+    await saveInventory(test.db, 'people', 'default', [ann], new Date('2026-01-01'));
     admin = await startAdmin(
       [eventsArea({ db: test.db, isFiltered: () => false, ruleOf: () => '' }), peopleArea(test)],
       test.db,
@@ -128,6 +131,7 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     await page.keyboard.press('j');
     await page.keyboard.press('Enter');
     await drawer.getByRole('heading', { name: 'ann logged in' }).waitFor();
+    await drawer.getByText('Ann Berg').waitFor();
     expect(await problemsOf(page, 'events-drawer')).toEqual([]);
     await page.setViewportSize({ width: 1280, height: 900 });
     await page.keyboard.press('k');

@@ -1,0 +1,54 @@
+import { isMissing } from './cloud-api-error.ts';
+import { listedDeviceSchema, type ListedDevice } from './contract/device.ts';
+import { locationSchema, type Location } from './contract/location.ts';
+import { userSchema, type User } from './contract/user.ts';
+import type { Call } from './exchange.ts';
+import { listWhole, readItems } from './paging.ts';
+import type { Request } from './request.ts';
+
+/** What an account consists of. Each list is complete, or the call rejects. */
+export interface Inventory {
+  /** All devices, with the members of the views `basic` and `location`. */
+  devices(signal?: AbortSignal): Promise<readonly ListedDevice[]>;
+  /** The outermost locations, each with those that it contains. */
+  locations(signal?: AbortSignal): Promise<readonly Location[]>;
+  /** The users who administer the account. */
+  users(signal?: AbortSignal): Promise<readonly User[]>;
+}
+
+const PAGE_LIMIT = 100;
+
+/** Views in the specification, and in the published description, which refuses the other form with 422. */
+const VIEW_FORMS: readonly NonNullable<Call['query']>[] = [
+  { views: 'basic,location' },
+  { views: ['BASIC', 'LOCATION'] },
+];
+
+/** The status of an answer to a query that the cloud does not understand. */
+const NOT_UNDERSTOOD = [400, 422];
+
+export function createInventory(request: Request<Call>): Inventory {
+  /** The form that was understood last is tried first. */
+  let forms = VIEW_FORMS;
+
+  return {
+    async devices(signal) {
+      const [usual, other] = forms;
+      const list = (query: Call['query'] = {}) =>
+        listWhole(request, { path: '/devices', query, limit: PAGE_LIMIT, item: listedDeviceSchema, signal });
+      try {
+        return await list(usual);
+      } catch (error) {
+        if (!isMissing(error, NOT_UNDERSTOOD)) throw error;
+      }
+      const devices = await list(other);
+      forms = forms.toReversed();
+      return devices;
+    },
+    async locations(signal) {
+      const answer = await request({ method: 'GET', path: '/locations/tree', signal });
+      return readItems(answer, locationSchema).items;
+    },
+    users: (signal) => listWhole(request, { path: '/users', limit: PAGE_LIMIT, item: userSchema, signal }),
+  };
+}

@@ -1,0 +1,212 @@
+import { randomUUID } from 'node:crypto';
+import { array, assert, asyncProperty, constant, constantFrom, integer, oneof, tuple } from 'fast-check';
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Inventory } from '../../src/cloud/inventory.ts';
+import { createRefresher } from '../../src/inventory/refresh.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import type { Db } from '../../src/store/database.ts';
+import { namesAsOf } from '../../src/store/names-as-of.ts';
+import { ALL_SOURCES } from '../../src/store/scope.ts';
+import { createTestDatabase, emptyTables } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+
+const HOUR = 3_600_000;
+
+let test: TestDatabase;
+let db: Db;
+let now: number;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  db = openDatabase(test.databaseUrl, () => undefined);
+});
+afterAll(async () => {
+  await db.destroy();
+  await test.drop();
+});
+beforeEach(async () => {
+  await reset();
+});
+
+async function reset(): Promise<void> {
+  await emptyTables(test.db);
+  await sql`truncate history_leases`.execute(test.db);
+  now = Date.UTC(2026, 0, 1);
+}
+
+/** What the cloud lists: host names by the id of the device, or why they cannot be read. */
+interface WrittenCloud {
+  calls: number;
+  devices: ReadonlyMap<number, string> | Error;
+  locations: Awaited<ReturnType<Inventory['locations']>>;
+  users: Awaited<ReturnType<Inventory['users']>>;
+}
+
+/** A cloud whose answers a test writes. */
+function writtenCloud() {
+  const cloud: WrittenCloud = { calls: 0, devices: new Map(), locations: [], users: [] };
+  const inventory: Inventory = {
+    async devices() {
+      cloud.calls += 1;
+      if (cloud.devices instanceof Error) throw cloud.devices;
+      return [...cloud.devices].map(([id, hostname]) => ({
+        id: String(id),
+        mac_address: macOf(id),
+        hostname,
+      }));
+    },
+    locations: async () => cloud.locations,
+    users: async () => cloud.users,
+  };
+  return { cloud, inventory };
+}
+
+const macOf = (id: number) => `00112233${id.toString(16).padStart(4, '0')}`;
+
+/** A process that refreshes a source, with the lines that it logs. */
+function startProcess(inventory: Inventory, source = 'default') {
+  const lines: string[] = [];
+  const logger = pino({ level: 'warn' }, { write: (line: string) => lines.push(line) });
+  const clock = { now: () => now, sleep: async () => undefined };
+  const refresher = createRefresher({ db, clock, holder: randomUUID(), logger });
+  return {
+    lines,
+    round: () => refresher.round({ source, inventory }),
+    leave: () => refresher.leave(source),
+  };
+}
+
+interface Version {
+  readonly id: number;
+  readonly host_name: string;
+  readonly from: number;
+  readonly to: number | null;
+}
+
+async function versions(): Promise<readonly Version[]> {
+  const { rows } = await sql<Version>`
+    select device_id::int as id, host_name, (extract(epoch from valid_from) * 1000)::float8 as from,
+      (extract(epoch from valid_to) * 1000)::float8 as to
+    from devices order by device_id, valid_from`.execute(test.db);
+  return rows;
+}
+
+/** Whether a version overlaps the one before it of the same device, or repeats it although the device was never gone. */
+function isWrongAfter({ id, host_name, from }: Version, index: number, all: readonly Version[]): boolean {
+  const before = all[index - 1];
+  if (before?.id !== id) return false;
+  const { to } = before;
+  return to === null || to <= before.from || from < to || (from === to && host_name === before.host_name);
+}
+
+describe('a refresh', () => {
+  it('happens every hour, and tries again after ten minutes what failed', async () => {
+    const { cloud, inventory } = writtenCloud();
+    const { round, lines } = startProcess(inventory);
+    cloud.devices = new Map([[1, 'AP-Lobby']]);
+    await round();
+    now += HOUR / 6;
+    await round();
+    expect(cloud.calls).toBe(1);
+    now += HOUR;
+    cloud.devices = new Error('the cloud is down');
+    for (let failed = 0; failed < 3; failed += 1) {
+      await round();
+      now += HOUR / 6;
+    }
+    expect(cloud.calls).toBe(4);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain(
+      "can't refresh the devices of the inventory (permission device:r): the cloud is down",
+    );
+    cloud.devices = new Map([[1, 'AP-Entrance']]);
+    await round();
+    expect((await versions()).map(({ host_name }) => host_name)).toEqual(['AP-Lobby', 'AP-Entrance']);
+  });
+
+  it('goes on with the other tables if one cannot be read', async () => {
+    const { cloud, inventory } = writtenCloud();
+    cloud.devices = new Error('not permitted');
+    cloud.locations = [
+      { id: '1', name: 'Building 1', type: 'BUILDING', children: [{ id: '2', name: 'Floor 1' }] },
+    ];
+    cloud.users = [
+      { id: '3', login_name: 'ann@example.com', display_name: 'Ann', user_role: 'ADMINISTRATOR' },
+    ];
+    await startProcess(inventory).round();
+    const { rows } = await sql`
+      select place, user_name, role from locations, people order by location_id`.execute(test.db);
+    expect(rows).toEqual(
+      ['Building 1', 'Building 1, Floor 1'].map((place) => ({
+        place,
+        user_name: 'ann@example.com',
+        role: 'ADMINISTRATOR',
+      })),
+    );
+  });
+
+  it('is done by one of several processes, until that one leaves', async () => {
+    const { cloud, inventory } = writtenCloud();
+    const first = startProcess(inventory);
+    const second = startProcess(inventory);
+    await first.round();
+    await second.round();
+    expect(cloud.calls).toBe(1);
+    await first.leave();
+    await second.round();
+    expect(cloud.calls).toBe(2);
+  });
+
+  it('begins a version after the last one, also if the clock was set back', async () => {
+    const { cloud, inventory } = writtenCloud();
+    cloud.devices = new Map([[1, 'before']]);
+    await startProcess(inventory).round();
+    await sql`truncate history_leases`.execute(test.db);
+    now -= HOUR;
+    cloud.devices = new Map([[1, 'after']]);
+    await startProcess(inventory).round();
+    expect(await versions()).toMatchObject([{ to: now + HOUR + 1 }, { from: now + HOUR + 1, to: null }]);
+  });
+
+  const ids = integer({ min: 1, max: 4 });
+  const names = constantFrom('AP-Lobby', 'AP-Entrance', 'AP-Roof');
+  const devices = array(tuple(ids, names), { maxLength: 5 }).map((entries) => new Map(entries));
+  const answers = oneof(
+    { weight: 3, arbitrary: devices },
+    { weight: 1, arbitrary: constant(new Error('the cloud is down')) },
+  );
+
+  it('gives each device one name at a time, that of the latest list, without a gap', async () => {
+    await assert(
+      asyncProperty(array(answers, { minLength: 1, maxLength: 10 }), async (series) => {
+        await reset();
+        const { cloud, inventory } = writtenCloud();
+        const { round } = startProcess(inventory);
+        /** What should be known from a time on: an empty list says nothing, as little as a failure does. */
+        let known: ReadonlyMap<number, string> = new Map();
+        const expected: { at: number; known: ReadonlyMap<number, string> }[] = [];
+        for (const answer of series) {
+          cloud.devices = answer;
+          await round();
+          if (!(answer instanceof Error) && answer.size > 0) known = answer;
+          expected.push({ at: now, known });
+          now += HOUR;
+        }
+        expect((await versions()).filter(isWrongAfter)).toEqual([]);
+        const asked = expected.flatMap(({ at, known }) =>
+          [1, 2, 3, 4].flatMap((id) =>
+            [at, at + HOUR - 1].map((time) => ({ id, name: known.get(id), at: new Date(time) })),
+          ),
+        );
+        const found = await namesAsOf(
+          db,
+          ALL_SOURCES,
+          asked.map(({ id, at }) => ({ source: 'default', mac: macOf(id), at })),
+        );
+        expect(found.map((one) => one?.accessPoint)).toEqual(asked.map(({ name }) => name));
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
