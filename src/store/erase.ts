@@ -4,6 +4,7 @@ import { FAMILIES } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
 import { arrayLiteral } from './insert-rows.ts';
+import { uncountSeen } from './roll-up-seen.ts';
 
 /** An event to erase. */
 export interface ErasableEvent {
@@ -115,8 +116,8 @@ export interface Erasable extends OtherTraces {
 }
 
 /**
- * Deletes events, the content of quarantined items, what entries of the operator log say, and saved searches, with their salts and every
- * trace of their ids, in one transaction. Returns the id of the erasure. Undefined, with nothing deleted, if one of the events
+ * Deletes events, the content of quarantined items, what entries of the operator log say, and saved searches, with their salts, every
+ * trace of their ids and what was counted of them, in one transaction. Returns the id of the erasure. Undefined, with nothing deleted, if one of the events
  * is not sealed yet.
  */
 export async function eraseRows(
@@ -128,6 +129,7 @@ export async function eraseRows(
   const times = arrayLiteral(events.map(({ occurredAt }) => occurredAt));
   try {
     return await db.transaction().execute(async (trx) => {
+      await uncountSeen(trx, events);
       await sql`delete from saved_searches where id = any(${arrayLiteral(searches)}::bigint[])`.execute(trx);
       const { rows } = await sql<{ erasure: string }>`
         select erase_rows(${operator}, ${reason}, ${ids}::uuid[], ${times}::timestamptz[],
