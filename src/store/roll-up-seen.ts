@@ -136,16 +136,17 @@ export async function uncountSeen(trx: Trx, events: readonly Leaving[]): Promise
   const times = arrayLiteral(
     events.map(({ occurredAt }) => (typeof occurredAt === 'string' ? occurredAt : occurredAt.toISOString())),
   );
-  // An event is found in the log by the time of its receipt: see positionOf.
-  const rowsOf = (family: SeenFamily) => sql`(
+  const rowsOf = (family: SeenFamily) => sql`
     select stored.* from unnest(${ids}::uuid[], ${times}::timestamptz[]) as leaving (id, at)
       join ${sql.table(TABLE_OF[family])} as stored on stored.event_id = leaving.id
         and stored.occurred_at >= leaving.at and stored.occurred_at < leaving.at + interval '1 millisecond'
-    where ${NOT_SUPERSEDED} and exists (
-      select from log_tiles, unnest(event_ids, log_tiles.occurred_at) with ordinality as entry (id, at, number), seen_progress
-      where received_to >= stored.received_at and received_from <= stored.received_at
-        and entry.id = stored.event_id and entry.at = stored.occurred_at
-        and first + number - 1 >= seen_progress.first_position and first + number - 1 < seen_progress.next_position))`;
+    where ${NOT_SUPERSEDED}`;
+  // An event is found in the log by the time of its receipt: see positionOf.
+  const countedRowsOf = (family: SeenFamily) => sql`(${rowsOf(family)} and exists (
+    select from log_tiles, unnest(event_ids, log_tiles.occurred_at) with ordinality as entry (id, at, number), seen_progress
+    where received_to >= stored.received_at and received_from <= stored.received_at
+      and entry.id = stored.event_id and entry.at = stored.occurred_at
+      and first + number - 1 >= seen_progress.first_position and first + number - 1 < seen_progress.next_position))`;
   const isStanding = sql`event_id <> all(${ids}::uuid[]) and ${NOT_SUPERSEDED}`;
   const latest = (family: SeenFamily) =>
     sql`case kind ${sql.join(
@@ -155,13 +156,19 @@ export async function uncountSeen(trx: Trx, events: readonly Leaving[]): Promise
       }),
       sql` `,
     )} end`;
-  const { rows } = await sql<{ keys: string }>`
-    with ${counts(rowsOf)}, days as (
-      update seen_days set ${sql.join(COUNTED.map((name) => sql`${sql.ref(name)} = seen_days.${sql.ref(name)} - counted.${sql.ref(name)}`))}
-      from counted
-      where (seen_days.kind, seen_days.key, seen_days.source, seen_days.day) = (counted.kind, counted.key, counted.source, counted.day)
-    )
-    select json_agg(distinct jsonb_build_array(kind, key, source))::text as keys from counted`.execute(trx);
+  await sql`
+    with ${counts(countedRowsOf)}
+    update seen_days set ${sql.join(COUNTED.map((name) => sql`${sql.ref(name)} = seen_days.${sql.ref(name)} - counted.${sql.ref(name)}`))}
+    from counted
+    where (seen_days.kind, seen_days.key, seen_days.source, seen_days.day)
+      = (counted.kind, counted.key, counted.source, counted.day)`.execute(trx);
+  // Also of those that are not counted: their times may be the latest, of an erasure before.
+  const { rows } = await sql<{ keys: string | null }>`
+    select json_agg(distinct jsonb_build_array(kind, key, source))::text as keys
+    from (${sql.join(
+      SEEN_FAMILIES.map((family) => appearancesIn(family, sql`(${rowsOf(family)})`)),
+      sql` union all `,
+    )}) as appearance`.execute(trx);
   const keys = rows[0]?.keys ?? '[]';
   const isAffected = (table: string) => sql`
     (${sql.ref(`${table}.kind`)}, ${sql.ref(`${table}.key`)}, ${sql.ref(`${table}.source`)}) in (
