@@ -118,18 +118,18 @@ export function DirectoryList({ path, query, list, now }) {
                 <td data-label="Last seen">
                   <time datetime=${entry.last_seen}>${agoText(entry.last_seen, now)}</time>
                 </td>
-                <td data-label="30 days">
+                <td class="days">
                   <${Sparkline}
                     days=${entry.days}
                     label=${`${numbers.format(entry.events)} events in 30 days`}
                   />
                 </td>
-                <td class="number" data-label="Events">
+                <td class=${cellClass(entry.events)} data-label="Events">
                   <${Count} count=${entry.events} entry=${entry} since=${list.since} />
                 </td>
                 ${columns.map(
                   (name) => html`
-                    <td key=${name} class="number" data-label=${HEADINGS[name]}>
+                    <td key=${name} class=${cellClass(entry[name])} data-label=${HEADINGS[name]}>
                       <${Count}
                         count=${entry[name]}
                         entry=${entry}
@@ -163,6 +163,9 @@ export function DirectoryList({ path, query, list, now }) {
 }
 
 const HEADINGS = { logins: 'Logins', changes: 'Changes', keys: 'Keys' };
+
+/** A phone does not show zeros. @param {number} count */
+const cellClass = (count) => (count === 0 ? 'number zero' : 'number');
 
 /**
  * A number that leads to its events.

@@ -19,6 +19,7 @@ function follow(place, form) {
   const path = place.dataset['directory'] === '/people' ? '/people' : '/devices';
   let stop = new AbortController();
   let timer = 0;
+  let isOfServer = true;
 
   async function list() {
     stop.abort();
@@ -32,6 +33,9 @@ function follow(place, form) {
     const asked = new URLSearchParams(query);
     try {
       const found = await request(`${path}?${asked}`, { signal });
+      // Attributes of the list that the server rendered would stay where this one has none.
+      if (isOfServer) place.replaceChildren();
+      isOfServer = false;
       render(
         html`<${DirectoryList} path=${path} query=${query} list=${found} now=${new Date().toISOString()} />`,
         place,

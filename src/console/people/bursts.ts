@@ -7,8 +7,8 @@ interface Timed {
   readonly occurredAt: string;
 }
 
-/** Two equal events with a longer time between them are not of one burst. */
-export const BURST_GAP_MS = 5 * 60_000;
+/** Two equal events with a longer time between them are not of one burst. Access points report clients every 10 minutes or sooner. */
+export const BURST_GAP_MS = 15 * 60_000;
 
 /** Folds neighbours of a list, in order of time either way, for which `saysOf` has the same text. Each event stays in its place. */
 export function foldBursts<Event extends Timed>(

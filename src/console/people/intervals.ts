@@ -83,7 +83,7 @@ export interface Stay extends Interval {
   readonly sightings: number;
 }
 
-/** A client that nobody has seen for so long may have been away. */
+/** A client that no access point reports for so long may have been away. */
 export const AWAY_MS = 30 * 60_000;
 
 /** The stays of a client, in order of time: an access point that is left, or not seen for half an hour, ends one. */

@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 import { MESSAGE_TYPES, type MessageType } from '../../domain.ts';
+import { TYPE_TITLES } from '../../event-words.ts';
 import { printSearch, type SearchTerm } from '../../search-query.ts';
 import { accessPointNames } from '../../store/positions.ts';
 import type { Db } from '../../store/database.ts';
@@ -286,7 +287,7 @@ function affectedOf(events: readonly StoredEvent[], written: Written, searches: 
         : html`
             ${eventTimeline('Was affected by, newest first', events)}
             <p>
-              Search
+              Search${' '}
               ${searches.map((q, index) => html`${index > 0 && ' or '}<a href=${searchAddress({ ...rangeOf(written), q })}><code>${q}</code></a>`)}.
             </p>
           `
@@ -313,7 +314,9 @@ function seenPanel(
           const count = countsByType[type];
           return (
             count !== undefined && [
-              html`<a href=${addressOf(path, { ...query, type, cursor: undefined })}>${type}</a>`,
+              html`<a title=${type} href=${addressOf(path, { ...query, type, cursor: undefined })}
+                >${TYPE_TITLES[type]}</a
+              >`,
               formatCount(count),
             ]
           );
