@@ -91,7 +91,15 @@ async function count(trx: Trx, from: number, to: number): Promise<void> {
         else coalesce(seen.name, excluded.name) end,
       audit_at = greatest(seen.audit_at, excluded.audit_at),
       location_at = greatest(seen.location_at, excluded.location_at),
-      log_at = greatest(seen.log_at, excluded.log_at)`.execute(trx);
+      log_at = greatest(seen.log_at, excluded.log_at)
+    -- Older events of those who are known change nothing: a row that is not written need not be vacuumed.
+    where seen.name is null and excluded.name is not null or ${sql.join(
+      SEEN_FAMILIES.map(
+        (family) =>
+          sql`excluded.${sql.ref(`${family}_at`)} > coalesce(seen.${sql.ref(`${family}_at`)}, '-infinity')`,
+      ),
+      sql` or `,
+    )}`.execute(trx);
 }
 
 const COUNTED = ['events', 'logins', 'changes', 'keys'] as const;

@@ -12,11 +12,8 @@ export interface Lane {
   readonly bars: readonly (Interval & { readonly text: string; readonly isOpen?: boolean })[];
 }
 
-/** Units of the drawing, about pixels on a wide page. */
-const WIDTH = 1000;
-const LABELS = 190;
-const LANE = 22;
-const AXIS = 24;
+/** Units of the time axis, whatever its width on the page. */
+const LENGTH = 1000;
 const TICKS = 5;
 
 /** The shortest bar that can still be pointed at. */
@@ -26,48 +23,50 @@ const SHORTEST = 3;
 export const timeBars = (title: string, { since, until }: WholeRange, lanes: readonly Lane[]): VNode =>
   inZone((zone) => {
     const length = Math.max(1, until.getTime() - since.getTime());
-    const at = (time: Date) => {
-      const share = (time.getTime() - since.getTime()) / length;
-      return Math.round((LABELS + Math.min(1, Math.max(0, share)) * (WIDTH - LABELS)) * 10) / 10;
-    };
-    const height = lanes.length * LANE + AXIS;
+    const at = (time: Date) =>
+      Math.round(Math.min(1, Math.max(0, (time.getTime() - since.getTime()) / length)) * LENGTH);
     const ticks = Array.from(
       { length: TICKS },
       (_, index) => new Date(since.getTime() + (index * length) / TICKS),
     );
     return html`
-      <div class="scroll bars" tabindex="0" role="region" aria-label=${title}>
-        <svg viewBox=${`0 0 ${WIDTH} ${height}`} role="img" aria-label=${title}>
-          ${ticks.map(
-            (tick) => html`
-              <line class="tick" x1=${at(tick)} x2=${at(tick)} y1="0" y2=${height - AXIS + 4} />
-              <text class="time" x=${at(tick) + 3} y=${height - 7}
-                >${localText(tick, zone).slice(5, 16)}</text
-              >
-            `,
-          )}
-          ${lanes.map(
-            ({ label, bars }, index) => html`
-              <text class="lane" x="8" y=${index * LANE + 15}>${label}</text>
-              ${bars.map(({ from, to, text, isOpen }) => {
-                const seconds = (to.getTime() - from.getTime()) / 1000;
+      <div class="panel bars" role="group" aria-label=${title}>
+        ${lanes.map(
+          ({ label, bars }) => html`
+            <span class="lane">${label}</span>
+            <svg
+              viewBox=${`0 0 ${LENGTH} 1`}
+              preserveAspectRatio="none"
+              role="img"
+              aria-label=${`${label}: ${bars.map((bar) => describe(bar, zone)).join('; ')}`}
+            >
+              ${bars.map((bar) => {
+                const width = Math.max(SHORTEST, at(bar.to) - at(bar.from));
                 return html`
                   <rect
-                    class=${isOpen === true ? 'open' : undefined}
-                    x=${Math.min(at(from), WIDTH - SHORTEST)}
-                    y=${index * LANE + 4}
-                    width=${Math.max(SHORTEST, at(to) - at(from))}
-                    height=${LANE - 8}
+                    class=${bar.isOpen === true ? 'open' : undefined}
+                    x=${Math.min(at(bar.from), LENGTH - width)}
+                    y="0"
+                    width=${width}
+                    height="1"
                   >
-                    <title>
-                      ${`${text}\n${localText(from, zone)} to ${isOpen === true ? 'now, as far as is known' : localText(to, zone)} (${formatDuration(seconds)})`}
-                    </title>
+                    <title>${`${bar.text}\n${describe(bar, zone)}`}</title>
                   </rect>
                 `;
               })}
-            `,
-          )}
-        </svg>
+            </svg>
+          `,
+        )}
+        <div class="ticks" aria-hidden="true">
+          ${ticks.map((tick) => html`<span>${localText(tick, zone).slice(5, 16)}</span>`)}
+        </div>
       </div>
     `;
   });
+
+function describe({ from, to, isOpen }: Lane['bars'][number], zone: string): string {
+  const length = formatDuration((to.getTime() - from.getTime()) / 1000);
+  return isOpen === true
+    ? `${localText(from, zone)}, no end known`
+    : `${localText(from, zone)} to ${localText(to, zone)} (${length})`;
+}
