@@ -114,10 +114,14 @@ export function sentenceOfEvent(event: StoredEvent): string {
     case 'sms':
       return `${titleOfEvent(event)} to ${column('tel') ?? subject}`;
     case 'credential':
+      return `${titleOfEvent(event)} for ${subject}${told}`;
     case 'gdpr':
     case 'gdprDeletion':
-    case 'gdprDownload':
-      return `${titleOfEvent(event)} for ${subject}${told}`;
+    case 'gdprDownload': {
+      // The record names the administrator who asked for it.
+      const by = user === null ? '' : ` by ${user}`;
+      return `${titleOfEvent(event)}${clientMac === null ? '' : ` of client ${clientMac}`}${by}${told}`;
+    }
     case 'alert':
     case 'ruleAlert':
     case 'other':

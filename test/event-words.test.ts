@@ -80,7 +80,7 @@ it.each<[MessageType, StoredEvent['columns'], title: string, sentence: string]>(
     'aa:bb:cc:dd:ee:ff was seen by access point 00:11:22:33:44:55',
   ],
   ['LOCATION_CLIENT_CENTRIC', {}, 'Client seen', 'A client was seen'],
-  ['GDPR_LOG_ALL', { ...ann, category: 'delete' }, 'Personal data deleted', 'Personal data deleted for ann'],
+  ['GDPR_LOG_ALL', { ...ann, category: 'delete' }, 'Personal data deleted', 'Personal data deleted by ann'],
   ['CREDENTIAL_LOG_ALL', ann, 'Credential event', 'Credential event for ann'],
   ['EMAIL_LOG_ALL', { ...ann, status: 'SUCCESS' }, 'E-mail sent', 'E-mail sent for ann'],
   ['SMS_LOG_ALL', { ...ann, tel: '+49 1', status: 'FAILED' }, 'SMS not sent', 'SMS not sent to +49 1'],

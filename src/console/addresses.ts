@@ -28,6 +28,9 @@ export const userAddress = (name: string, query: Query = {}) => addressOf('/peop
 export const clientAddress = (mac: string, query: Query = {}) =>
   addressOf('/people/client', { mac, ...query });
 
+/** The page of an access point. */
+export const accessPointAddress = (mac: string) => addressOf('/devices/access-point', { mac });
+
 /** The page of one delivery. */
 export const deliveryAddress = (deliveryId: string) => `/deliveries/${deliveryId}`;
 

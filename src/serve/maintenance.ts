@@ -9,6 +9,7 @@ import { maintainPartitions, missingNow } from '../store/partitions.ts';
 import type { PartitionReport } from '../store/partitions.ts';
 import { recountDue } from '../store/recount-deliveries.ts';
 import { compactArrivals } from '../store/roll-up-arrivals.ts';
+import { pruneSeen } from '../store/roll-up-seen.ts';
 import { describeSession } from '../store/server-sessions.ts';
 import { countOf } from '../units.ts';
 import { closing } from './closing.ts';
@@ -79,6 +80,7 @@ export async function startMaintenance(
     isDone = false;
     if (converting.length > 0) note([...blocked, ...converting]);
     await compactArrivals(db, new Date());
+    await pruneSeen(db, new Date());
     for (const difference of await recountDue(db, stopping.signal)) {
       logger.error(
         difference,

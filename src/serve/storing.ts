@@ -13,6 +13,7 @@ import type { SilenceWatch } from '../observe/silence-watch.ts';
 import type { TypeSilence } from '../observe/silence.ts';
 import { sumStored } from '../observe/sum-stored.ts';
 import { rollUpArrivals } from '../store/roll-up-arrivals.ts';
+import { rollUpSeen } from '../store/roll-up-seen.ts';
 import { checkDatabase, openStoringDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
 import { followGaps } from '../store/gaps.ts';
@@ -37,7 +38,7 @@ export interface StoringOptions {
   readonly logger: Logger;
 }
 
-/** Charts are at most this much behind. */
+/** Charts and directories are at most this much behind. */
 const ROLL_UP_INTERVAL_MS = 5_000;
 
 const SILENCE_INTERVAL_MS = 60_000;
@@ -60,6 +61,7 @@ export async function startStoring(
 ): Promise<SilenceWatch> {
   await startMaintenance(options, started);
   const watch = startArrivals(options, started);
+  startDirectories(options, started);
   startQuarantineLimits(options, started);
   startReaderLimits(options, started);
   startGdprErasures(options, started);
@@ -174,6 +176,18 @@ function startArrivals(
   });
   started.defer(closing(logger, 'silence watch', () => watching.stop()));
   return watch;
+}
+
+/** Counts whom and what the events name, for the directories of people and devices. */
+function startDirectories(
+  { db, logger }: Pick<StoringOptions, 'db' | 'logger'>,
+  started: AsyncDisposableStack,
+): void {
+  const rollUp = async () => ((await rollUpSeen(db))?.isBehind === true ? 'more' : 'done');
+  const counting = repeat(ROLL_UP_INTERVAL_MS, rollUp, (error) => {
+    logger.warn({ err: error }, `people and devices were not counted: ${describeError(error)}`);
+  });
+  started.defer(closing(logger, 'counting of people and devices', () => counting.stop()));
 }
 
 function doubtsOf({ source, messageType, state, lastReceivedAt, expected }: TypeSilence): Doubt[] {

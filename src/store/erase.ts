@@ -6,6 +6,7 @@ import type { Db } from './database.ts';
 import { kindOfRow, outcomeOfRow } from './event-kinds.ts';
 import { arrayLiteral } from './insert-rows.ts';
 import { deleteVersions, findVersions, type InventoryTable } from './inventory.ts';
+import { uncountSeen } from './roll-up-seen.ts';
 
 /** An event to erase. */
 export interface ErasableEvent {
@@ -137,7 +138,8 @@ export interface Erasable extends OtherTraces {
 
 /**
  * Deletes events, the content of quarantined items, what entries of the operator log say, saved searches, and versions of the
- * inventory, with their salts and every trace of their ids, in one transaction. Returns the id of the erasure. Undefined, with nothing deleted, if one of the events
+ * inventory, with their salts, every trace of their ids and what was counted of them, in one transaction. Returns the id of
+ * the erasure. Undefined, with nothing deleted, if one of the events
  * is not sealed yet.
  */
 export async function eraseRows(
@@ -149,6 +151,7 @@ export async function eraseRows(
   const times = arrayLiteral(events.map(({ occurredAt }) => occurredAt));
   try {
     return await db.transaction().execute(async (trx) => {
+      await uncountSeen(trx, events);
       await sql`delete from saved_searches where id = any(${arrayLiteral(searches)}::bigint[])`.execute(trx);
       await deleteVersions(trx, inventory);
       const { rows } = await sql<{ erasure: string }>`

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { FAMILIES, FAMILY_OF, MESSAGE_TYPES, type Family, type MessageType } from '../domain.ts';
 import { contains, type Condition } from './condition.ts';
-import { NOT_SUPERSEDED } from './history.ts';
+import { NOT_SUPERSEDED } from './superseded.ts';
 import type { SearchTerm } from '../search-query.ts';
 import { inScope, type Scope } from './scope.ts';
 import { areIndexed, termConditions, typesOfTerms } from './search-terms.ts';

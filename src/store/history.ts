@@ -5,6 +5,8 @@ import type { JsonObject } from '../exact-json.ts';
 import { tableOf } from '../message-types.ts';
 import type { Db } from './database.ts';
 import { arrayLiteral } from './insert-rows.ts';
+import { uncountSeen } from './roll-up-seen.ts';
+import { NOT_SUPERSEDED } from './superseded.ts';
 
 /** The events of one source and message type in a range of `occurred_at`, its end exclusive. */
 interface HistoryRange {
@@ -63,9 +65,6 @@ function parsePayload(text: string): JsonObject {
   if (!isJsonObject(payload)) throw new TypeError('the payload of a stored event is not a JSON object');
   return payload;
 }
-
-/** The condition that leaves superseded events out. Only fetched events are looked up, by the primary key. */
-export const NOT_SUPERSEDED = sql<boolean>`(origin = 'webhook' or not is_superseded(event_id))`;
 
 /** A log record and the stored event that it is. */
 export interface HistoryLink {
@@ -136,6 +135,7 @@ export async function saveHistory(
               status_changed_at = case when known.status is distinct from excluded.status then now()
                 else known.status_changed_at end`.execute(trx);
     }
+    await uncountSeen(trx, superseded);
     for (let begin = 0; begin < superseded.length; begin += MAX_ROWS) {
       const some = superseded.slice(begin, begin + MAX_ROWS);
       await sql`

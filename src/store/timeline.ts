@@ -40,13 +40,16 @@ export interface ClientSummary extends Summary {
   readonly ssids: readonly SeenWith[];
 }
 
+/** These entries name the administrator who had the data of a client deleted or downloaded, who is no user of it. */
+const IS_OF_CLIENT = sql`message_type <> 'GDPR_LOG_ALL'`;
+
 /** The limit of each query of a summary. */
 const TIMEOUT_MS = 1_500;
 
 /** The longest list in a summary. */
 const LONGEST_LIST = 50;
 
-/** Summarizes a user's events from `since` (inclusive) to `until` (exclusive). Each list has at most 50 entries. */
+/** Summarizes the events of a user, whose name may have any case, from `since` (inclusive) to `until` (exclusive). Each list has at most 50 entries. */
 export async function summarizeUser(
   db: Db,
   scope: Scope,
@@ -55,12 +58,13 @@ export async function summarizeUser(
   until: Date,
 ): Promise<UserSummary> {
   const inRange = allOf([inScope(scope), ...timeConditions({ since, until })]);
-  const audit = sql`audit_events where user_name = ${user} and ${inRange}`;
-  const log = sql`log_entries where username = ${user} and ${inRange}`;
+  const audit = sql`audit_events where lower(user_name) = lower(${user}) and ${inRange}`;
+  const log = sql`log_entries where lower(username) = lower(${user}) and ${inRange}`;
+  const own = sql`${log} and ${IS_OF_CLIENT}`;
   const [totals, devices, accessPoints] = await Promise.all([
     totalsOf(db, [audit, log]),
-    seenWith(db, 'client_mac', [log], 'last seen'),
-    seenWith(db, 'ap_mac', [log], 'most frequent'),
+    seenWith(db, 'client_mac', [own], 'last seen'),
+    seenWith(db, 'ap_mac', [own], 'most frequent'),
   ]);
   return {
     ...toSummary(totals, [devices, accessPoints]),
@@ -86,7 +90,7 @@ export async function summarizeClient(
   const log = sql`log_entries where ${isClient}`;
   const [totals, users, accessPoints, ssids] = await Promise.all([
     totalsOf(db, [location, log]),
-    seenWith(db, 'username', [log], 'last seen'),
+    seenWith(db, 'username', [sql`${log} and ${IS_OF_CLIENT}`], 'last seen'),
     seenWith(db, 'ap_mac', [location, log], 'most frequent'),
     seenWith(db, 'ssid', [location, log], 'most frequent'),
   ]);

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { peopleArea } from '../../src/console/people/people-area.ts';
 import { startAdmin } from '../support/admin.ts';
@@ -13,6 +14,16 @@ import {
   storeEvents,
   UNPLACED_CLIENT,
 } from './seeded-events.ts';
+import { countPeople } from './seeded-people.ts';
+
+/** A client whose data was deleted. */
+const ERASED = '02:00:00:00:00:09';
+
+/** Parsed anew: times are texts here. */
+const directorySchemaForTests = z.object({
+  items: z.array(z.object({ kind: z.string(), key: z.string(), name: z.string(), last_seen: z.string() })),
+  next_cursor: z.string().nullable(),
+});
 
 let test: TestDatabase;
 let admin: RunningAdmin;
@@ -91,30 +102,96 @@ describe('people and devices over the API', () => {
 });
 
 describe('the pages of people and devices', () => {
-  it('find a user, and a client by its MAC in any notation, and say what to do when nobody is found', async () => {
+  it('list whom the events name, in any case and notation, and say what to do if it is nobody', async () => {
     await storeEvents(test.db, [
-      queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ userName: 'zoe' })]),
+      queuedDelivery('AUDIT_LOG_ALL', [auditRecord({ userName: 'Zoe' }), auditRecord({ userName: 'zoe' })]),
       queuedDelivery('LOCATION_CLIENT_CENTRIC', [
-        { clientMac: '020000000001', seenEpoch: Date.now(), deviceObservers: [] },
+        {
+          clientMac: '020000000001',
+          seenEpoch: Date.now(),
+          deviceObservers: [{ apMac: ACCESS_POINTS[0], rssi: -40 }],
+        },
       ]),
     ]);
-    expect(await admin.page('/people?q=0200.0000.0001')).toContain(
-      '/people/client?mac=02%3A00%3A00%3A00%3A00%3A01&amp;since=30d',
-    );
-    const found = await admin.page('/people?q=zoe');
-    expect(found).toContain('/people/user?name=zoe&amp;since=30d');
-    expect(found).toContain('1 event in the last 30 days, last seen <time');
-    expect(await admin.page('/people?q=nobody')).toContain('No events of user nobody');
+    await countPeople(test.db);
+    expect(await admin.get('/people?q=ZO')).toMatchObject({
+      items: [{ kind: 'administrator', key: 'zoe', events: 2, logins: 2, changes: 0, keys: 0 }],
+      next_cursor: null,
+    });
+    expect(await admin.get('/devices?q=0200.0000')).toMatchObject({
+      items: [{ kind: 'client', key: '02:00:00:00:00:01', events: 1 }],
+    });
+    // An access point is found by its host name, and by its address.
+    for (const q of ['AP-lob', '0011.2233.4455'])
+      expect(await admin.get(`/devices?q=${q}`)).toMatchObject({
+        items: [{ kind: 'access point', key: ACCESS_POINTS[0], name: 'ap-lobby' }],
+      });
+    expect(await admin.page('/people?q=zo')).toContain('/people/user?name=');
+    expect(await admin.page('/people?q=nobody')).toContain('No people whose name begins with');
   });
 
-  it('show a timeline by day, by type when that is asked', async () => {
-    const page = await admin.page(`/people/user?name=ann&${range}`);
-    expect(page).toContain('<h3>2026-01-20</h3>');
+  it.each(['seen', 'name'])('turn pages in the order %s, each entry once, over both kinds', async (order) => {
+    const entries: { kind: string; key: string; label: string; last_seen: string }[] = [];
+    for (let cursor = ''; ;) {
+      const page = directorySchemaForTests.parse(
+        await admin.get(`/devices?order=${order}&limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`),
+      );
+      entries.push(...page.items.map((item) => ({ ...item, label: item.name.toLowerCase() })));
+      if (page.next_cursor === null) break;
+      cursor = page.next_cursor;
+    }
+    expect(entries.map(({ kind, key }) => `${kind} ${key}`).toSorted()).toEqual([
+      `access point ${ACCESS_POINTS[0]}`,
+      `access point ${ACCESS_POINTS[1]}`,
+      'client 02:00:00:00:00:01',
+      `client ${UNPLACED_CLIENT}`,
+      `client ${ROAMING_CLIENT}`,
+    ]);
+    const ranks = entries.map((entry) => (order === 'name' ? entry.label : entry.last_seen));
+    expect(ranks).toEqual(order === 'name' ? ranks.toSorted() : ranks.toSorted().toReversed());
+  });
+
+  it('show a timeline, by type when that is asked', async () => {
+    const page = await admin.page(`/people/user?name=ANN&${range}`);
     expect(page.match(/href="\/events\/[0-9a-f-]{36}\?at=/g)).toHaveLength(50);
     expect(page).toContain('rel="next"');
     const logIns = await admin.page(`/people/user?name=ann&${range}&type=AUTHENTICATION_LOG_ALL`);
     expect(logIns.match(/href="\/events\/[0-9a-f-]{36}\?at=/g)).toHaveLength(1);
-    expect(logIns).toContain('Access-Accept · corp');
+    expect(logIns).toContain('ann was accepted on corp');
+  });
+
+  it('tell what someone did from what happened to a client or a user', async () => {
+    const at = Date.parse(RANGE.since) + 60_000;
+    await storeEvents(test.db, [
+      queuedDelivery('GDPR_LOG_ALL', [
+        { timestamp: at, username: 'ann', client_mac: ERASED, category: 'deletion' },
+      ]),
+      queuedDelivery('AUDIT_LOG_ALL', [
+        auditRecord({ timeStamp: at, userName: 'bob', code: 40_001, description: 'PPSK user eva created' }),
+      ]),
+    ]);
+    const parts = async (path: string, heading: string) => {
+      const page = await admin.page(`${path}&${range}`);
+      const [did = '', affected = ''] = page.slice(page.indexOf(heading)).split('Was affected by</h2>');
+      return { page, did, affected };
+    };
+    const client = await parts(`/people/client?mac=${ERASED}`, 'Activity</h2>');
+    expect(client.affected).toContain('Personal data deleted of client');
+    expect(client.did).toContain('No events in this range');
+    const ann = await parts('/people/user?name=ann&type=GDPR_LOG_ALL', 'Did</h2>');
+    expect(ann.did).toContain('Personal data deleted of client');
+    expect(await admin.get(`/users/ann?${range}`)).not.toMatchObject({ devices: [{ name: ERASED }] });
+    expect(await admin.get(`/clients/${ERASED}?${range}`)).toMatchObject({ users: [] });
+    const eva = await parts('/people/user?name=eva', 'Did</h2>');
+    expect(eva.did).toContain('No events in this range');
+    expect(eva.affected).toContain('PPSK user eva created');
+  });
+
+  it('show the facts of an access point', async () => {
+    const page = await admin.page(`/devices/access-point?mac=0011-2233-4455`);
+    expect(page).toContain('<h1>ap-lobby</h1>');
+    expect(page).toMatch(/Clients in the last day<\/dt><dd><a [^>]*>1<\/a>/);
+    expect(await admin.page('/devices/access-point?mac=xyz')).toContain('must have 12 hexadecimal digits');
   });
 
   it('draw where a client was: a dot for each time, a line between two, fading, and the access points', async () => {
@@ -134,8 +211,8 @@ describe('the pages of people and devices', () => {
   it('list the access points in order where nothing places the client', async () => {
     const page = await admin.page(`/people/client?mac=${UNPLACED_CLIENT}&${range}`);
     expect(page).toContain('contain no positions');
-    expect(page.slice(page.indexOf('<main'))).not.toContain('<svg');
-    const table = page.slice(page.indexOf('Strongest access points'), page.indexOf('Timeline'));
+    expect(page).not.toContain('class="scroll map"');
+    const table = page.slice(page.indexOf('Strongest access points'), page.indexOf('Activity</h2>'));
     expect(table.indexOf(ACCESS_POINTS[1])).toBeLessThan(table.indexOf(ACCESS_POINTS[0]));
     expect(table).toContain(ACCESS_POINTS[0]);
   });

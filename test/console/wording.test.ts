@@ -25,7 +25,7 @@ import { settingsForTests, sourcesForTests } from '../support/sources.ts';
 import { temporaryDirectory } from '../support/program.ts';
 import { integrityForTests } from './integrity/integrity-for-tests.ts';
 import { overviewForTests, systemForTests } from './overview/overview-for-tests.ts';
-import { RANGE, ROAMING_CLIENT, seedEvents, UNPLACED_CLIENT } from './seeded-events.ts';
+import { ACCESS_POINTS, RANGE, ROAMING_CLIENT, seedEvents, UNPLACED_CLIENT } from './seeded-events.ts';
 
 const range = new URLSearchParams(RANGE).toString();
 
@@ -40,6 +40,10 @@ const PAGES = [
   '/events?since=2026-02-01&until=2026-01-01',
   '/people',
   '/people?q=ann',
+  '/devices',
+  '/devices?q=zz',
+  `/devices/access-point?mac=${ACCESS_POINTS[0]}`,
+  '/devices/access-point?mac=xyz',
   '/people?q=nobody',
   `/people/user?name=ann&${range}`,
   `/people/client?mac=${ROAMING_CLIENT}&${range}`,

@@ -121,11 +121,13 @@ export async function unguarded(db: Db, work: (trx: Trx) => Promise<unknown>): P
 /** Empties everything that deliveries are stored in. */
 export async function emptyTables(db: Db): Promise<void> {
   await unguarded(db, (trx) =>
-    sql`truncate audit_events, location_observations, log_entries, alerts_received, other_events, deliveries, quarantine, log_tiles, log_seals, log_hashes, log_salts, log_checkpoints, log_statements, log_queue, log_delivery_queue, log_anchors, log_timestamps, erasures, log_verifications, log_verified_events, saved_searches, devices, locations, people`.execute(
+    sql`truncate audit_events, location_observations, log_entries, alerts_received, other_events, deliveries, quarantine, log_tiles, log_seals, log_hashes, log_salts, log_checkpoints, log_statements, log_queue, log_delivery_queue, log_anchors, log_timestamps, erasures, log_verifications, log_verified_events, saved_searches, devices, locations, people, seen, seen_days`.execute(
       trx,
     ),
   );
   await sql`update log_state set first_position = next_position`.execute(db);
+  await sql`update seen_progress set first_position = log_state.next_position,
+    next_position = log_state.next_position from log_state`.execute(db);
   await sql`update log_seal_state set size = 0, first_position = log_state.next_position,
     next_position = log_state.next_position from log_state`.execute(db);
 }

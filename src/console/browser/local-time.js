@@ -71,3 +71,23 @@ const offsetAt = (instant, zone) => {
   const whole = instant - (((instant % 1000) + 1000) % 1000);
   return Date.parse(`${localText(instant, zone).replace(' ', 'T')}Z`) - whole;
 };
+
+/** @type {readonly (readonly [unit: string, seconds: number])[]} */
+const UNITS = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+];
+
+/**
+ * How long before `now` a time was: `5 min ago`.
+ *
+ * @param {Date | string} time
+ * @param {Date | string} now
+ */
+export function agoText(time, now) {
+  const seconds = (new Date(now).getTime() - new Date(time).getTime()) / 1000;
+  const [unit, length] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ['s', 1];
+  const text = `${Math.floor(Math.abs(seconds) / length)} ${unit}`;
+  return seconds < 0 ? `in ${text}` : `${text} ago`;
+}

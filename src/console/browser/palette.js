@@ -2,13 +2,14 @@ import { html } from 'htm/preact';
 import { render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { request } from './api.js';
+import { addressOfEntry } from './directory-list.js';
 
-// The command palette: Ctrl K opens it on every page. It leads to pages, people, clients, events, searches and saved searches.
+// The command palette: Ctrl K opens it on every page. It leads to pages, people, devices, events, searches and saved searches.
 
 /** @typedef {{ kind: string, label: string, href: string }} Entry */
 
 const DELAY_MS = 150;
-const MOST_PEOPLE = 6;
+const MOST_SEEN = 4;
 
 /** Opens the palette, unless it is open. */
 export function openPalette() {
@@ -27,10 +28,10 @@ export function openPalette() {
 
 function Palette() {
   const [text, setText] = useState('');
-  const [people, setPeople] = useState(/** @type {readonly Entry[]} */ ([]));
+  const [seen, setSeen] = useState(/** @type {readonly Entry[]} */ ([]));
   const [saved, setSaved] = useState(/** @type {readonly Entry[]} */ ([]));
   const [chosen, setChosen] = useState(0);
-  const entries = [...matching(pages(), text), ...matching(saved, text), ...placesFor(text), ...people];
+  const entries = [...matching(pages(), text), ...matching(saved, text), ...placesFor(text, seen), ...seen];
   const at = Math.min(chosen, entries.length - 1);
   const list = useRef(/** @type {HTMLElement | null} */ (null));
 
@@ -39,11 +40,11 @@ function Palette() {
     void savedSearches().then(setSaved, () => undefined);
   }, []);
   useEffect(() => {
-    setPeople([]);
+    setSeen([]);
     const stop = new AbortController();
     const timer = setTimeout(() => {
       // What cannot be suggested now is still found by the search.
-      void peopleFor(text, stop.signal).then(setPeople, () => undefined);
+      void seenFor(text, stop.signal).then(setSeen, () => undefined);
     }, DELAY_MS);
     return () => {
       clearTimeout(timer);
@@ -136,12 +137,13 @@ async function savedSearches() {
 const EVENT_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * The event or client that the text names, and the search for the text.
+ * The event that the text names, the client of a MAC address that no event has named yet, and the search for the text.
  *
  * @param {string} text
+ * @param {readonly Entry[]} seen
  * @returns {Entry[]}
  */
-function placesFor(text) {
+function placesFor(text, seen) {
   const asked = text.trim();
   if (asked === '') return [];
   const digits = asked.replaceAll(/[-.:]/g, '').toLowerCase();
@@ -150,7 +152,7 @@ function placesFor(text) {
     ...(EVENT_ID.test(asked)
       ? [{ kind: 'event', label: asked, href: `/events/${asked.toLowerCase()}` }]
       : []),
-    ...(/^[0-9a-f]{12}$/.test(digits)
+    ...(/^[0-9a-f]{12}$/.test(digits) && seen.length === 0
       ? [{ kind: 'client', label: asked, href: `/people/client?${new URLSearchParams({ mac: asked })}` }]
       : []),
     { kind: 'search', label: `Events with “${asked}”`, href: `/events?${query}` },
@@ -158,26 +160,23 @@ function placesFor(text) {
 }
 
 /**
- * People of the last 30 days whose name begins with the text.
+ * People and devices whose name or MAC address begins with the text.
  *
  * @param {string} text
  * @param {AbortSignal} signal
  * @returns {Promise<Entry[]>}
  */
-async function peopleFor(text, signal) {
-  const asked = text.trim();
-  if (asked.length < 2 || /["\\*]/.test(asked)) return [];
-  const query = new URLSearchParams({
-    facet: 'user',
-    limit: String(MOST_PEOPLE),
-    since: '30d',
-    q: `user:"${asked}"*`,
-  });
-  /** @type {{ values: { value: string }[] }} */
-  const { values } = await request(`/events/facets?${query}`, { signal });
-  return values.map(({ value }) => ({
-    kind: 'person',
-    label: value,
-    href: `/people/user?${new URLSearchParams({ name: value })}`,
-  }));
+async function seenFor(text, signal) {
+  const q = text.trim();
+  if (q.length < 2) return [];
+  const query = new URLSearchParams({ q, limit: String(MOST_SEEN) });
+  /** @type {{ items: import('./directory-list.js').Entry[] }[]} */
+  const lists = await Promise.all(
+    ['/people', '/devices'].map((path) => request(`${path}?${query}`, { signal })),
+  );
+  const entries = lists.flatMap(({ items }) =>
+    items.map((entry) => ({ kind: entry.kind, label: entry.name, href: addressOfEntry(entry) })),
+  );
+  // An administrator who is a user, too, has one page.
+  return [...new Map(entries.map((entry) => [entry.href, entry])).values()];
 }

@@ -3,7 +3,7 @@ import { accessPointIn } from '../../event-words.ts';
 import type { VNode } from 'preact';
 import type { MessageType } from '../../domain.ts';
 import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
-import { clientAddress, eventAddress, searchAddress, userAddress } from '../addresses.ts';
+import { accessPointAddress, clientAddress, eventAddress, userAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
 import { tableOf, type Column } from '../html/table.ts';
 import { timeOf } from '../html/time-zone.ts';
@@ -21,7 +21,7 @@ export function cellOf(column: string, value: Value): Content {
     case 'client_mac':
       return html`<a class="mono" href=${clientAddress(value)}>${value}</a>`;
     case 'ap_mac':
-      return html`<a class="mono" href=${searchAddress({ ap: value, since: '24h' })}>${value}</a>`;
+      return html`<a class="mono" href=${accessPointAddress(value)}>${value}</a>`;
     default:
       return isTime(column) ? timeOf(value) : value;
   }
@@ -73,7 +73,7 @@ const TIME: Column<StoredEvent> = {
 };
 
 /** The columns that all message types share. */
-export const GENERAL_COLUMNS: readonly Column<StoredEvent>[] = [
+const GENERAL_COLUMNS: readonly Column<StoredEvent>[] = [
   { heading: 'Type', cell: ({ messageType }) => messageType },
   {
     heading: 'User',

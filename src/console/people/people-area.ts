@@ -7,7 +7,9 @@ import { jsonRoute, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { isInOrder, mac, NOT_IN_ORDER, rangeShape, userName } from '../events/conditions.ts';
 import { recordLook } from './looks.ts';
-import { renderPeople } from './people-page.ts';
+import { renderAccessPoint } from './access-point-page.ts';
+import { renderDirectory } from './directory-page.ts';
+import { directoryQuery, directorySchema, readDirectory } from './directory-schemas.ts';
 import {
   clientSchema,
   positionsSchema,
@@ -26,14 +28,34 @@ export function peopleArea({ db }: { readonly db: Db }): Area {
     navigation: [
       {
         path: '/people',
-        label: 'People and devices',
+        label: 'People',
         group: 'Investigate',
         icon: 'M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2.5 14c.5-3 2.5-4.5 5.5-4.5s5 1.5 5.5 4.5',
+      },
+      {
+        path: '/devices',
+        label: 'Devices',
+        group: 'Investigate',
+        icon: 'M2 3h12v8H2zM5.5 14h5M8 11v3',
       },
     ],
     routes: peopleRoutes(db),
     pages: [
-      { path: '/people', ...VIEW, render: (request, { scope }) => renderPeople(db, scope, request) },
+      {
+        path: '/people',
+        ...VIEW,
+        render: (request, { scope }) => renderDirectory(db, scope, request, 'people'),
+      },
+      {
+        path: '/devices',
+        ...VIEW,
+        render: (request, { scope }) => renderDirectory(db, scope, request, 'devices'),
+      },
+      {
+        path: '/devices/access-point',
+        ...VIEW,
+        render: (request, { scope }) => renderAccessPoint(db, scope, request),
+      },
       { path: '/people/user', ...VIEW, render: (request, visitor) => renderUser(db, visitor, request) },
       { path: '/people/client', ...VIEW, render: (request, visitor) => renderClient(db, visitor, request) },
     ],
@@ -47,6 +69,26 @@ const clientPath = z.object({ mac: mac('MAC address of the client, in any notati
 
 function peopleRoutes(db: Db): readonly ApiRoute[] {
   return [
+    jsonRoute({
+      method: 'get',
+      path: '/people',
+      tag: 'people',
+      summary: 'list administrators and users of the network, with their logins, changes and keys of 30 days',
+      ...VIEW,
+      asks: z.object({ query: directoryQuery('people') }),
+      answer: directorySchema,
+      work: ({ query }, { scope }) => readDirectory(db, scope, 'people', query),
+    }),
+    jsonRoute({
+      method: 'get',
+      path: '/devices',
+      tag: 'people',
+      summary: 'list clients and access points, with their events of 30 days',
+      ...VIEW,
+      asks: z.object({ query: directoryQuery('devices') }),
+      answer: directorySchema,
+      work: ({ query }, { scope }) => readDirectory(db, scope, 'devices', query),
+    }),
     jsonRoute({
       method: 'get',
       path: '/users/{name}',

@@ -1,28 +1,33 @@
 import type { Request } from 'express';
-import { MESSAGE_TYPES } from '../../domain.ts';
+import { MESSAGE_TYPES, type MessageType } from '../../domain.ts';
+import { TYPE_TITLES } from '../../event-words.ts';
+import { printSearch, type SearchTerm } from '../../search-query.ts';
 import { accessPointNames } from '../../store/positions.ts';
 import type { Db } from '../../store/database.ts';
-import type { StoredEvent } from '../../store/stored-event.ts';
+import type { EventFilter } from '../../store/event-filter.ts';
+import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
 import { summarizeClient, summarizeUser } from '../../store/timeline.ts';
 import type { ClientSummary, SeenWith, UserSummary } from '../../store/timeline.ts';
 import type { Scope } from '../../store/scope.ts';
-import { formatCount } from '../../units.ts';
+import { countOf, formatCount } from '../../units.ts';
 import type { Visitor } from '../access/access.ts';
-import { addressOf, clientAddress, eventAddress, searchAddress, userAddress } from '../addresses.ts';
+import { addressOf, clientAddress, searchAddress, userAddress } from '../addresses.ts';
 import type { Query } from '../addresses.ts';
 import type { PageOf } from '../api/paging.ts';
 import { queryOf, readQuery, textOf, withBeginning, type Problems, type Written } from '../api/query.ts';
 import { readEvents } from '../events/conditions.ts';
-import { GENERAL_COLUMNS } from '../events/event-table.ts';
 import { rangeFields, rangeLinks, typeSelect } from '../html/form.ts';
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { pagerOf, tableOf, type Column } from '../html/table.ts';
+import { pagerOf } from '../html/table.ts';
 import { timeOf } from '../html/time-zone.ts';
 import { factsOf } from '../html/values.ts';
+import { eventTimeline } from './event-timeline.ts';
+import { sessionsOf, staysOf, type Session, type Sighting } from './intervals.ts';
 import { recordLook } from './looks.ts';
-import { clientQuery, userQuery, USUAL_DAYS, wholeRange } from './people-schemas.ts';
-import { accessPointName, readPlaces, whereaboutsOf } from './whereabouts.ts';
+import { clientQuery, userQuery, USUAL_DAYS, wholeRange, type WholeRange } from './people-schemas.ts';
+import { timeBars } from './time-bars.ts';
+import { accessPointName, readPlaces, strongestOfEachTime, whereaboutsOf } from './whereabouts.ts';
 
 const USER: Subject = { path: '/people/user', parameter: 'name' };
 const CLIENT: Subject = { path: '/people/client', parameter: 'mac' };
@@ -38,24 +43,41 @@ const EVENTS_PER_PAGE = 50;
 /** A map with more dots is unreadable. */
 const OBSERVATIONS = 500;
 
-/** The page of a user: devices, access points, and events, newest first. */
+/** What a person does. Events of the other types with the name of a user happened to the user. */
+const USER_DOES = ['AUDIT_LOG_ALL', 'GDPR_LOG_ALL', 'AUTHENTICATION_LOG_ALL', 'ACCOUNTING_LOG_ALL'] as const;
+const HAPPENS_TO_USER = ['CREDENTIAL_LOG_ALL', 'EMAIL_LOG_ALL', 'SMS_LOG_ALL'] as const;
+
+/** `GDPR_LOG_ALL` names the client whose data an administrator had deleted or downloaded. */
+const CLIENT_DOES = MESSAGE_TYPES.filter((type) => type !== 'GDPR_LOG_ALL');
+
+/** The page of a person: what the person did, what happened to the person, sessions and devices. */
 export async function renderUser(db: Db, { operator, scope }: Visitor, request: Request): Promise<Page> {
   const written = withBeginning(queryOf(request), USUAL_DAYS);
   const { asked, problems } = readQuery(userQuery, written);
-  const title = `User ${textOf(written, 'name') ?? ''}`;
+  const title = textOf(written, 'name') ?? '';
   if (problems !== undefined) return { title, content: timelineForm(USER, written, problems) };
-  const { name: user, type: messageTypes, since, until } = asked;
+  const { name: user, type, since, until } = asked;
   const range = wholeRange(asked);
   // Further pages belong to the same look.
   if (asked.cursor === undefined) await recordLook(db, operator, user, range);
-  const [summary, page] = await Promise.all([
+  const named: SearchTerm = { key: 'user', values: [{ text: user, isPrefix: false }], isExcluded: false };
+  const mentioned: SearchTerm = { key: 'text', values: [{ text: user, isPrefix: false }], isExcluded: false };
+  const [summary, did, addressed, mentions, sessions] = await Promise.all([
     summarizeUser(db, scope, user, range.since, range.until),
     readEvents(
       db,
       scope,
-      { user, messageTypes, since, until },
+      { terms: [named], messageTypes: type ?? USER_DOES, since, until },
       { limit: EVENTS_PER_PAGE, after: asked.cursor },
     ),
+    readEvents(db, scope, { terms: [named], messageTypes: HAPPENS_TO_USER, since, until }, AFFECTED),
+    readEvents(
+      db,
+      scope,
+      { terms: [mentioned, { ...named, isExcluded: true }], messageTypes: ['AUDIT_LOG_ALL'], since, until },
+      AFFECTED,
+    ),
+    readSessions(db, scope, { terms: [named], since, until }),
   ]);
   const names = await namesOf(db, scope, summary);
   const inRange = rangeOf(written);
@@ -68,29 +90,46 @@ export async function renderUser(db: Db, { operator, scope }: Visitor, request: 
     ),
     seenWithPanel('Access points', summary.accessPoints, (mac) => accessPointName(mac, names)),
   ];
+  const affected = [...addressed.items, ...mentions.items]
+    .toSorted((a, b) => (a.occurredAt > b.occurredAt ? -1 : 1))
+    .slice(0, AFFECTED.limit);
   const content = html`
     ${timelineForm(USER, written)}
     <div class="panels">${panels}</div>
-    ${timelineOf(USER, written, page, { user })}
+    ${sessionBars(sessions, range, ({ clientMac }) => clientMac ?? 'unknown client')}
+    ${didOf('Did', USER, written, did, printSearch([named, typesTerm(type ?? USER_DOES)]))}
+    ${affectedOf(affected, written, [
+      printSearch([named, typesTerm(HAPPENS_TO_USER)]),
+      printSearch([mentioned, { ...named, isExcluded: true }, typesTerm(['AUDIT_LOG_ALL'])]),
+    ])}
   `;
   return { title, content };
 }
 
-/** The page of a client: users, access points, SSIDs, positions, and events, newest first. */
+/** The page of a client: sessions, roaming, positions, what it did, and what happened to it. */
 export async function renderClient(db: Db, { operator, scope }: Visitor, request: Request): Promise<Page> {
   const written = withBeginning(queryOf(request), USUAL_DAYS);
   const { asked, problems } = readQuery(clientQuery, written);
   if (problems !== undefined) return refuse(written, problems);
-  const { mac, type: messageTypes, since, until } = asked;
+  const { mac, type, since, until } = asked;
   const range = wholeRange(asked);
   if (asked.cursor === undefined) await recordLook(db, operator, mac, range);
-  const [summary, page, places] = await Promise.all([
+  const named: SearchTerm = { key: 'client', values: [{ text: mac, isPrefix: false }], isExcluded: false };
+  const [summary, did, affected, sessions, logins, places] = await Promise.all([
     summarizeClient(db, scope, mac, range.since, range.until),
     readEvents(
       db,
       scope,
-      { mac, messageTypes, since, until },
+      { terms: [named], messageTypes: type ?? CLIENT_DOES, since, until },
       { limit: EVENTS_PER_PAGE, after: asked.cursor },
+    ),
+    readEvents(db, scope, { terms: [named], messageTypes: ['GDPR_LOG_ALL'], since, until }, AFFECTED),
+    readSessions(db, scope, { terms: [named], since, until }),
+    readEvents(
+      db,
+      scope,
+      { terms: [named], messageTypes: ['AUTHENTICATION_LOG_ALL'], since, until },
+      { limit: OBSERVATIONS },
     ),
     readPlaces(db, scope, mac, range, OBSERVATIONS),
   ]);
@@ -102,13 +141,82 @@ export async function renderClient(db: Db, { operator, scope }: Visitor, request
     seenWithPanel('Access points', summary.accessPoints, (ap) => accessPointName(ap, names)),
     seenWithPanel('SSIDs', summary.ssids, (name) => name),
   ];
+  const sightings = [
+    ...strongestOfEachTime(places.positions),
+    ...[...sessions, ...logins.items].map((event) => ({
+      occurredAt: new Date(event.occurredAt),
+      apMac: viewEvent(event).apMac,
+    })),
+  ].filter(({ apMac }) => apMac !== null);
   const content = html`
     ${timelineForm(CLIENT, written)}
     <div class="panels four">${panels}</div>
+    ${sessionBars(sessions, range, ({ ssid, user }) => [user, ssid].filter(Boolean).join(' on ') || 'session')}
+    ${roamingBars(sightings, range, new Map([...names, ...places.names]))}
     <h2>Location</h2>
-    ${whereaboutsOf(mac, places, OBSERVATIONS)} ${timelineOf(CLIENT, written, page, { mac })}
+    ${whereaboutsOf(mac, places, OBSERVATIONS)}
+    ${didOf('Activity', CLIENT, written, did, printSearch([named, typesTerm(type ?? CLIENT_DOES)]))}
+    ${affectedOf(affected.items, written, [printSearch([named, typesTerm(['GDPR_LOG_ALL'])])])}
   `;
   return { title: `Client ${mac}`, content };
+}
+
+/** What happened to a person or client is little: a page of it is enough, beside a link to all of it. */
+const AFFECTED = { limit: EVENTS_PER_PAGE };
+
+const typesTerm = (types: readonly MessageType[]): SearchTerm => ({
+  key: 'type',
+  values: types.map((text) => ({ text, isPrefix: false })),
+  isExcluded: false,
+});
+
+const readSessions = async (db: Db, scope: Scope, filter: EventFilter): Promise<readonly StoredEvent[]> =>
+  (await readEvents(db, scope, { ...filter, messageTypes: ['ACCOUNTING_LOG_ALL'] }, { limit: OBSERVATIONS }))
+    .items;
+
+/** More lanes than this are unreadable. */
+const MOST_LANES = 12;
+
+function sessionBars(
+  events: readonly StoredEvent[],
+  range: WholeRange,
+  laneOf: (session: Session) => string,
+): Content {
+  const sessions = sessionsOf(events);
+  if (sessions.length === 0) return undefined;
+  const lanes = [...Map.groupBy(sessions, laneOf)].slice(0, MOST_LANES).map(([label, all]) => ({
+    label,
+    bars: all.map(({ from, to, hasEnded, user, ssid, apMac }) => ({
+      from,
+      to: hasEnded ? to : range.until,
+      isOpen: !hasEnded,
+      text: [user, ssid, apMac].filter(Boolean).join(' · '),
+    })),
+  }));
+  return html`<h2>Sessions</h2>
+    ${timeBars('Sessions over time', range, lanes)}`;
+}
+
+function roamingBars(
+  sightings: readonly Sighting[],
+  range: WholeRange,
+  names: ReadonlyMap<string, string>,
+): Content {
+  const stays = staysOf(sightings);
+  if (stays.length === 0) return undefined;
+  const nameOf = (mac: string | null) => (mac === null ? '' : (names.get(mac) ?? mac));
+  const lanes = [...Map.groupBy(stays, ({ apMac }) => nameOf(apMac))]
+    .slice(0, MOST_LANES)
+    .map(([label, all]) => ({
+      label,
+      bars: all.map(({ from, to, sightings: times }) => ({
+        from,
+        to,
+        text: `${label}, seen ${countOf(times, 'time')}`,
+      })),
+    }));
+  return html`<h2>Access points over time</h2>
+    ${timeBars('Access points over time', range, lanes)}`;
 }
 
 const namesOf = (db: Db, scope: Scope, { accessPoints }: UserSummary | ClientSummary) =>
@@ -148,37 +256,42 @@ function timelineForm({ path, parameter }: Subject, written: Written, problems?:
   `;
 }
 
-const COLUMNS: readonly Column<StoredEvent>[] = [
-  {
-    heading: { time: 'Time' },
-    cell: (event) => html`
-      <a href=${eventAddress(event)}>
-        <time datetime=${event.occurredAt}>${event.occurredAt.slice(11, 19)}</time>
-      </a>
-    `,
-  },
-  ...GENERAL_COLUMNS,
-];
-
-/** Events by day, newest first, and a link to search them. */
-function timelineOf({ path }: Subject, written: Written, page: PageOf<StoredEvent>, search: Query): Content {
-  const byDay = Map.groupBy(page.items, ({ occurredAt }) => occurredAt.slice(0, 10));
+/** What a person or client did, newest first, and a link to search it. */
+function didOf(
+  title: string,
+  { path }: Subject,
+  written: Written,
+  page: PageOf<StoredEvent>,
+  q: string,
+): Content {
   return html`
-    <h2>Timeline</h2>
-    <p>
-      <a href=${searchAddress({ ...rangeOf(written), ...search })}>Search these events</a> to filter or export
-      them.
-    </p>
-    ${page.items.length === 0 && html`<p class="empty">No events in this range. Choose a longer range or all types.</p>`}
-    ${[...byDay].map(
-      ([day, events]) => html`
-        <section class="day">
-          <h3>${day}</h3>
-          ${tableOf(`Events of ${day}, newest first`, COLUMNS, events)}
-        </section>
-      `,
-    )}
-    ${page.items.length > 0 && pagerOf(path, written, page.next)}
+    <div class="row apart">
+      <h2>${title}</h2>
+      <a href=${searchAddress({ ...rangeOf(written), q })}>Search these events</a>
+    </div>
+    ${
+      page.items.length === 0
+        ? html`<p class="empty">No events in this range. Choose a longer range or all types.</p>`
+        : [eventTimeline(`${title}, newest first`, page.items), pagerOf(path, written, page.next)]
+    }
+  `;
+}
+
+/** What others did to a person or client, newest first, and links to all of it. */
+function affectedOf(events: readonly StoredEvent[], written: Written, searches: readonly string[]): Content {
+  return html`
+    <h2>Was affected by</h2>
+    ${
+      events.length === 0
+        ? html`<p class="dim">No event in this range.</p>`
+        : html`
+            ${eventTimeline('Was affected by, newest first', events)}
+            <p>
+              Search${' '}
+              ${searches.map((q, index) => html`${index > 0 && ' or '}<a href=${searchAddress({ ...rangeOf(written), q })}><code>${q}</code></a>`)}.
+            </p>
+          `
+    }
   `;
 }
 
@@ -201,7 +314,9 @@ function seenPanel(
           const count = countsByType[type];
           return (
             count !== undefined && [
-              html`<a href=${addressOf(path, { ...query, type, cursor: undefined })}>${type}</a>`,
+              html`<a title=${type} href=${addressOf(path, { ...query, type, cursor: undefined })}
+                >${TYPE_TITLES[type]}</a
+              >`,
               formatCount(count),
             ]
           );

@@ -4,10 +4,12 @@ import type { Db } from '../../store/database.ts';
 import type { ClientPosition } from '../../store/positions.ts';
 import type { Scope } from '../../store/scope.ts';
 import { formatCount } from '../../units.ts';
-import { searchAddress } from '../addresses.ts';
+import { accessPointAddress } from '../addresses.ts';
+import { localText } from '../browser/local-time.js';
 import { html, type Content } from '../html/html.ts';
 import { tableOf } from '../html/table.ts';
-import { timeOf } from '../html/time-zone.ts';
+import { inZone, timeOf } from '../html/time-zone.ts';
+import { staysOf } from './intervals.ts';
 import type { WholeRange } from './people-schemas.ts';
 
 /** Where a client was: on a map if the records contain positions, else as a list of access points. */
@@ -34,11 +36,12 @@ export function whereaboutsOf(mac: string, clientPlaces: ClientPlaces, limit: nu
   }
   return [
     note,
-    mapOf(`Map of the positions of ${mac}`, places, accessPoints),
+    inZone((zone) => mapOf(`Map of the positions of ${mac}`, places, accessPoints, zone)),
     html`
       <p class="dim">
-        Dots are positions of the client, connected in time order; older ones are fainter. Squares are access
-        points at estimated positions. All floors are on one plan. Units are assumed to be metres.
+        Dots are positions of the client, connected in time order; older ones are fainter, and pointing at one
+        shows its time. Squares are access points at estimated positions. All floors are on one plan. Units
+        are assumed to be metres.
       </p>
       <details>
         <summary>Show as table</summary>
@@ -70,17 +73,16 @@ const staysTable = ({ positions, names }: ClientPlaces) =>
       { heading: 'Access point', cell: ({ apMac }) => accessPointName(apMac, names) },
       { heading: { time: 'From' }, cell: ({ from }) => timeOf(from) },
       { heading: { time: 'To' }, cell: ({ to }) => timeOf(to) },
-      { heading: 'Observations', kind: 'number', cell: ({ observations }) => formatCount(observations) },
+      { heading: 'Observations', kind: 'number', cell: ({ sightings }) => formatCount(sightings) },
     ],
-    staysOf(positions),
+    staysOf(strongestOfEachTime(positions)).toReversed(),
   );
 
-/** The MAC address of an access point, which links to its events, and its name if known. */
+/** The MAC address of an access point, which links to its page, and its name if known. */
 export function accessPointName(mac: string | null, names: ReadonlyMap<string, string>): Content {
   if (mac === null) return undefined;
   const name = names.get(mac);
-  return html`<a class="mono" href=${searchAddress({ ap: mac })}>${mac}</a
-    >${name !== undefined && ` ${name}`}`;
+  return html`<a class="mono" href=${accessPointAddress(mac)}>${mac}</a>${name !== undefined && ` ${name}`}`;
 }
 
 /** An access point on a map. */
@@ -142,28 +144,8 @@ function placesOf(positions: readonly ClientPosition[]): readonly Place[] {
     .toReversed();
 }
 
-/** A period in which one access point had the strongest signal of a client. */
-interface Stay {
-  readonly apMac: string | null;
-  readonly from: Date;
-  readonly to: Date;
-  readonly observations: number;
-}
-
-/** The access points that a client was at, newest first. */
-function staysOf(positions: readonly ClientPosition[]): readonly Stay[] {
-  const stays: Stay[] = [];
-  for (const { apMac, occurredAt } of strongestOfEachTime(positions)) {
-    const last = stays.at(-1);
-    if (last?.apMac === apMac) {
-      stays.splice(-1, 1, { ...last, from: occurredAt, observations: last.observations + 1 });
-    } else stays.push({ apMac, from: occurredAt, to: occurredAt, observations: 1 });
-  }
-  return stays;
-}
-
 /** The observation with the strongest signal of each time. */
-function strongestOfEachTime(positions: readonly ClientPosition[]): readonly ClientPosition[] {
+export function strongestOfEachTime(positions: readonly ClientPosition[]): readonly ClientPosition[] {
   const byTime = Map.groupBy(positions, ({ occurredAt }) => occurredAt.getTime());
   return [...byTime.values()].flatMap((ofOneTime) =>
     ofOneTime.toSorted((a, b) => (b.rssi ?? -Infinity) - (a.rssi ?? -Infinity)).slice(0, 1),
@@ -183,7 +165,13 @@ const FAINTEST = 0.2;
  * A plan of positions, oldest first, connected by lines that fade with age, and of access points. All floors are on one
  * plan because the records do not name the floor.
  */
-function mapOf(title: string, places: readonly Place[], accessPoints: readonly PlacedAccessPoint[]): VNode {
+function mapOf(
+  title: string,
+  places: readonly Place[],
+  accessPoints: readonly PlacedAccessPoint[],
+  zone: string,
+): VNode {
+  const timeAt = (index: number) => localText(places[index]?.occurredAt ?? 0, zone);
   const { height, at } = scaleOf([...places, ...accessPoints]);
   const opacity = (index: number) =>
     (FAINTEST + (1 - FAINTEST) * (places.length < 2 ? 1 : index / (places.length - 1))).toFixed(2);
@@ -194,20 +182,15 @@ function mapOf(title: string, places: readonly Place[], accessPoints: readonly P
       <svg viewBox=${`0 0 ${WIDTH} ${height}`} role="img" aria-label=${title}>
         ${points.slice(1).map(([x, y], index) => {
           const [fromX = 0, fromY = 0] = points[index] ?? [];
-          return html`<line
-            class="way"
-            x1=${fromX}
-            y1=${fromY}
-            x2=${x}
-            y2=${y}
-            opacity=${opacity(index + 1)}
-          />`;
+          return html`<line class="way" x1=${fromX} y1=${fromY} x2=${x} y2=${y} opacity=${opacity(index + 1)}>
+            <title>${`${timeAt(index)} to ${timeAt(index + 1)}`}</title>
+          </line>`;
         })}
         ${accessPoints.map((accessPoint) => accessPointMark(accessPoint, at(accessPoint)))}
         ${points.map(
           ([x, y], index) => html`
             <circle class="place" cx=${x} cy=${y} r="5" opacity=${opacity(index)}>
-              <title>${places[index]?.occurredAt.toISOString().slice(0, 19).replace('T', ' ')}</title>
+              <title>${timeAt(index)}</title>
             </circle>
           `,
         )}

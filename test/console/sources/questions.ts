@@ -92,6 +92,13 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
       { path: `/api/v1/events/${eventId}?at=${at}` },
     ],
   },
+  'get /api/v1/people': {
+    one: ({ user }) => [
+      { path: `/api/v1/people?q=${user}` },
+      { path: `/api/v1/people?q=${user}&order=name` },
+    ],
+  },
+  'get /api/v1/devices': { one: ({ mac, ap }) => [mac, ap].map((q) => ({ path: `/api/v1/devices?q=${q}` })) },
   'get /api/v1/users/{name}': { one: ({ user }) => [{ path: `/api/v1/users/${user}?${RANGE}` }] },
   'get /api/v1/clients/{mac}': { one: ({ mac }) => [{ path: `/api/v1/clients/${mac}?${RANGE}` }] },
   'get /api/v1/clients/{mac}/positions': {
@@ -191,9 +198,9 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   '/events/:event_id': {
     one: ({ eventId, at }) => [{ path: `/events/${eventId}` }, { path: `/events/${eventId}?at=${at}` }],
   },
-  '/people': {
-    one: ({ user, mac }) => [user, mac].map((q) => ({ path: `/people?q=${q}` })),
-  },
+  '/people': { one: ({ user }) => [{ path: `/people?q=${user}` }] },
+  '/devices': { one: ({ mac, ap }) => [mac, ap].map((q) => ({ path: `/devices?q=${q}` })) },
+  '/devices/access-point': { one: ({ ap }) => [{ path: `/devices/access-point?mac=${ap}` }] },
   '/people/user': { one: ({ user }) => [{ path: `/people/user?name=${user}&${RANGE}` }] },
   '/people/client': { one: ({ mac }) => [{ path: `/people/client?mac=${mac}&${RANGE}` }] },
   // The browser fills it from the stream.

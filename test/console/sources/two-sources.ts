@@ -31,6 +31,7 @@ import { deliverAndCount } from '../../support/arrivals.ts';
 import { queuedDelivery } from '../../support/deliveries.ts';
 import { SECRETS_KEY, settingsForTests, sourcesForTests } from '../../support/sources.ts';
 import { integrityForTests } from '../integrity/integrity-for-tests.ts';
+import { countPeople } from '../seeded-people.ts';
 import { overviewForTests, systemForTests } from '../overview/overview-for-tests.ts';
 
 const logger = pino({ level: 'silent' });
@@ -146,6 +147,7 @@ export async function seedSource(db: Db, names: Names, other?: Names): Promise<K
   const operator = { name: WHOLE, via: 'console' } as const;
   await recordAction(db, { operator, action: 'subscriptions.apply', subject: source }, async () => mark);
   await deliverAndCount(db);
+  await countPeople(db);
   return {
     ...names,
     eventId: event.event_id,

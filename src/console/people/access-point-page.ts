@@ -1,0 +1,72 @@
+import type { Request } from 'express';
+import { z } from 'zod';
+import { summarizeAccessPoint } from '../../store/access-point.ts';
+import type { Db } from '../../store/database.ts';
+import { readDirectoryEntry } from '../../store/read-directory.ts';
+import type { Scope } from '../../store/scope.ts';
+import { formatCount } from '../../units.ts';
+import { searchAddress } from '../addresses.ts';
+import { queryOf, readQuery, textOf } from '../api/query.ts';
+import { cursor, mac, readEvents } from '../events/conditions.ts';
+import { html } from '../html/html.ts';
+import type { Page } from '../html/layout.ts';
+import { pagerOf } from '../html/table.ts';
+import { timeOf } from '../html/time-zone.ts';
+import { factsPanel } from '../html/values.ts';
+import { eventTimeline } from './event-timeline.ts';
+
+const query = z.object({ mac: mac('MAC address of the access point, in any notation'), cursor });
+
+const EVENTS_PER_PAGE = 50;
+
+const DAY_MS = 86_400_000;
+
+/** The page of an access point: its facts, and its events, newest first. */
+export async function renderAccessPoint(db: Db, scope: Scope, request: Request): Promise<Page> {
+  const written = queryOf(request);
+  const { asked, problems } = readQuery(query, written);
+  if (problems !== undefined) {
+    const problem = problems.get('mac') ?? 'is not valid';
+    return {
+      title: `Access point ${textOf(written, 'mac') ?? ''}`,
+      content: html`<p class="note bad">The MAC address ${problem}. <a href="/devices">Search again</a></p>`,
+    };
+  }
+  const address = asked.mac;
+  const [entry, activity, page] = await Promise.all([
+    readDirectoryEntry(db, scope, 'access point', address),
+    summarizeAccessPoint(db, scope, address, new Date(Date.now() - DAY_MS)),
+    readEvents(db, scope, { accessPoint: address }, { limit: EVENTS_PER_PAGE, after: asked.cursor }),
+  ]);
+  const lastSeen = entry?.lastSeen ?? page.items[0]?.occurredAt;
+  const lastDay = searchAddress({ since: '24h', q: `ap:${address}` });
+  const content = html`
+    ${factsPanel('Access point', [
+      ['Host name', entry?.name],
+      ['MAC address', html`<span class="mono">${address}</span>`],
+      ['Last seen', lastSeen && timeOf(lastSeen)],
+      [
+        'Clients in the last day',
+        activity === undefined
+          ? 'too many to count'
+          : html`<a href=${lastDay}>${formatCount(activity.clients)}</a>`,
+      ],
+      ['SSIDs in the last day', activity && activity.ssids.length > 0 && activity.ssids.join(', ')],
+    ])}
+    <div class="row apart">
+      <h2>Events</h2>
+      <a href=${searchAddress({ q: `ap:${address}` })}>Search these events</a>
+    </div>
+    ${
+      page.items.length === 0
+        ? html`<p class="empty">
+            No event names this access point. <a href="/devices">Search another one</a>
+          </p>`
+        : [
+            eventTimeline('Events, newest first', page.items),
+            pagerOf('/devices/access-point', written, page.next),
+          ]
+    }
+  `;
+  return { title: entry?.name ?? `Access point ${address}`, content };
+}

@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { SEEN_DAYS } from '../../store/roll-up-seen.ts';
+import { SEEN_KINDS, type SeenKind } from '../../store/seen-by-event.ts';
+import { directorySince, listDirectory, type DirectoryEntry } from '../../store/read-directory.ts';
+import type { Db } from '../../store/database.ts';
+import type { Scope } from '../../store/scope.ts';
+import { isoTime } from '../api/moment.ts';
+import { cursorOf, pageOf, writeCursor } from '../api/paging.ts';
+import { limit } from '../api/query.ts';
+
+/** The kinds of each directory. */
+export const KINDS_IN = {
+  people: ['administrator', 'user'],
+  devices: ['client', 'access point'],
+} as const satisfies Readonly<Record<string, readonly SeenKind[]>>;
+
+export type DirectoryName = keyof typeof KINDS_IN;
+
+const MAX_PREFIX = 200;
+
+const place = z.object({
+  kind: z.enum(SEEN_KINDS),
+  key: z.string(),
+  label: z.string(),
+  lastSeen: z.coerce.date(),
+});
+
+/** The query of a directory, for its page and the API. */
+export const directoryQuery = (name: DirectoryName) =>
+  z.object({
+    q: z
+      .string({ error: 'can be given only once' })
+      .max(MAX_PREFIX, `must have at most ${MAX_PREFIX} characters`)
+      .refine((value) => !value.includes('\0'), 'must not contain the character U+0000')
+      .transform((value) => value.trim())
+      .optional()
+      .describe(
+        name === 'people'
+          ? 'beginning of the name, ignoring case'
+          : 'beginning of the MAC address, in any notation, or of the host name of an access point, ignoring case',
+      ),
+    kind: z.enum(KINDS_IN[name], `must be ${KINDS_IN[name].join(' or ')}`).optional(),
+    order: z
+      .enum(['seen', 'name'], 'must be seen or name')
+      .default('seen')
+      .describe('last seen first, or by name'),
+    limit: limit(50, 500),
+    cursor: cursorOf(place),
+  });
+
+export type DirectoryQueryText = z.output<ReturnType<typeof directoryQuery>>;
+
+const count = z.number().int();
+
+/** A directory as the API answers it. */
+export const directorySchema = z.object({
+  since: isoTime.describe(`start of the first of the ${SEEN_DAYS} days (UTC) that are counted`),
+  items: z.array(
+    z
+      .object({
+        kind: z.enum(SEEN_KINDS),
+        key: z.string().describe('name in lower case, or MAC address'),
+        name: z
+          .string()
+          .describe('latest spelling of the name; host name of an access point, else the MAC address'),
+        last_seen: isoTime.describe('ISO 8601 in UTC'),
+        days: z.array(count).describe('events of each day, the oldest first'),
+        events: count,
+        logins: count.describe('logins of an administrator, or network logins of a user'),
+        changes: count.describe('configuration changes'),
+        keys: count.describe('private keys created or deleted'),
+      })
+      .meta({ id: 'DirectoryEntry' }),
+  ),
+  next_cursor: z.string().nullable(),
+});
+
+/** Reads a page of a directory, as the API answers it. */
+export async function readDirectory(
+  db: Db,
+  scope: Scope,
+  name: DirectoryName,
+  { q, kind, order, limit: size, cursor }: DirectoryQueryText,
+): Promise<z.input<typeof directorySchema>> {
+  const found = await listDirectory(db, scope, {
+    kinds: kind === undefined ? KINDS_IN[name] : [kind],
+    prefixes: q === undefined ? [] : [q, ...(name === 'devices' ? macPrefix(q) : [])],
+    order,
+    limit: size + 1,
+    after: cursor,
+  });
+  const { items, next } = pageOf(found, size, ({ kind: ofKind, key, label, lastSeen }) =>
+    writeCursor({ kind: ofKind, key, label, lastSeen }),
+  );
+  return { since: directorySince(new Date()), items: items.map(toAnswer), next_cursor: next ?? null };
+}
+
+const toAnswer = ({ lastSeen, name, label: _label, ...entry }: DirectoryEntry) => ({
+  ...entry,
+  name: name ?? entry.key,
+  days: [...entry.days],
+  last_seen: lastSeen,
+});
+
+/** The beginning of a MAC address in its usual notation, if the text can be one. */
+function macPrefix(text: string): readonly string[] {
+  const digits = text.replaceAll(/[-.:]/g, '').toLowerCase();
+  return /^[0-9a-f]{1,12}$/.test(digits) ? [(digits.match(/..?/g) ?? []).join(':')] : [];
+}

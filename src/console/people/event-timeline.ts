@@ -1,0 +1,103 @@
+import type { VNode } from 'preact';
+import { sentenceOfEvent, titleOfEvent } from '../../event-words.ts';
+import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
+import { formatCount } from '../../units.ts';
+import { eventAddress } from '../addresses.ts';
+import { cellOf } from '../events/event-table.ts';
+import { html, type Content } from '../html/html.ts';
+import { timeHeading, timeOf } from '../html/time-zone.ts';
+import { factsOf } from '../html/values.ts';
+import { foldBursts, type Burst } from './bursts.ts';
+
+/** A column of the timeline that is left out of the rows if it says the same in all. */
+interface FactColumn {
+  readonly heading: string;
+  readonly column: string;
+  readonly valueOf: (event: StoredEvent) => string | null;
+}
+
+const FACTS: readonly FactColumn[] = [
+  { heading: 'User', column: 'username', valueOf: (event) => viewEvent(event).user },
+  { heading: 'Client', column: 'client_mac', valueOf: (event) => viewEvent(event).clientMac },
+  { heading: 'Access point', column: 'ap_mac', valueOf: (event) => viewEvent(event).apMac },
+  {
+    heading: 'SSID',
+    column: 'ssid',
+    valueOf: ({ columns }) => (typeof columns['ssid'] === 'string' ? columns['ssid'] : null),
+  },
+  { heading: 'Source', column: 'source', valueOf: ({ source }) => source },
+];
+
+/** The fewest equal events that are folded: two lines are read as fast as one. */
+const FEWEST = 3;
+
+/** Events, newest first: what all have in common above the list, and bursts in one line that opens. */
+export function eventTimeline(caption: string, events: readonly StoredEvent[]): Content {
+  const varying = FACTS.filter(({ valueOf }) => new Set(events.map(valueOf)).size > 1);
+  const [first] = events;
+  const common = FACTS.flatMap((fact) => {
+    const value = first === undefined || varying.includes(fact) ? null : fact.valueOf(first);
+    return value === null ? [] : [[fact.heading, cellOf(fact.column, value)] as const];
+  });
+  const bursts = foldBursts(events, saysOf).flatMap((burst) =>
+    burst.length < FEWEST ? burst.map((event): Burst<StoredEvent> => [event]) : [burst],
+  );
+  return html`
+    ${common.length > 0 && events.length > 1 && factsOf(common, 'common')}
+    <div class="scroll" tabindex="0" role="region" aria-label=${caption}>
+      <table class="timeline">
+        <caption class="visually-hidden">
+          ${caption}
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">${timeHeading('Time')}</th>
+            <th scope="col">What happened</th>
+            ${varying.map(({ heading }) => html`<th scope="col">${heading}</th>`)}
+          </tr>
+        </thead>
+        <tbody>
+          ${bursts.map((burst) => rowOf(burst, varying))}
+        </tbody>
+      </table>
+    </div>
+  `;
+}
+
+/** Equal events say the same sentence of the same source. */
+const saysOf = (event: StoredEvent) =>
+  [event.messageType, titleOfEvent(event), sentenceOfEvent(event), event.source].join('\n');
+
+function rowOf(burst: Burst<StoredEvent>, columns: readonly FactColumn[]): VNode {
+  const [event] = burst;
+  const { code } = viewEvent(event);
+  const sentence = html`
+    <span class=${`swatch ${event.family}`}></span> ${sentenceOfEvent(event)}
+    ${code !== null && html` <span class="dim">${code}</span>`}
+  `;
+  return html`
+    <tr>
+      <td class="nowrap"><a href=${eventAddress(event)}>${timeOf(event.occurredAt)}</a></td>
+      <td class="wrap">${burst.length === 1 ? sentence : foldedOf(burst, sentence)}</td>
+      ${columns.map(
+        ({ heading, column, valueOf }) =>
+          html`<td class="nowrap" data-label=${heading}>${cellOf(column, valueOf(event))}</td>`,
+      )}
+    </tr>
+  `;
+}
+
+function foldedOf(burst: Burst<StoredEvent>, sentence: VNode): VNode {
+  const oldest = burst.at(-1) ?? burst[0];
+  return html`
+    <details class="burst">
+      <summary>
+        ${sentence} <span class="badge plain">${formatCount(burst.length)} times</span>
+        <span class="dim"> since ${timeOf(oldest.occurredAt)}</span>
+      </summary>
+      <ul class="plain">
+        ${burst.map((event) => html`<li><a href=${eventAddress(event)}>${timeOf(event.occurredAt)}</a></li>`)}
+      </ul>
+    </details>
+  `;
+}
