@@ -203,6 +203,7 @@ async function erase(isChosen: (user: string | null, index: number) => boolean):
       quarantine: [],
       operations: [],
       searches: [],
+      inventory: { devices: [], locations: [], people: [] },
     },
   );
   expect(erasure).toBeDefined();

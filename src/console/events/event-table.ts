@@ -89,7 +89,7 @@ function accessPointCell(event: StoredEvent): Content {
   const { apMac } = viewEvent(event);
   const named = accessPointIn(event);
   if (apMac === null || named === undefined) return cellOf('ap_mac', apMac);
-  return html`<a href=${searchAddress({ ap: apMac, since: '24h' })} title=${apMac}>${named}</a>`;
+  return html`<a href=${accessPointAddress(apMac)} title=${apMac}>${named}</a>`;
 }
 
 /** Events as a table, each with a link to its page; for one message type its own columns, else those that all share. */
