@@ -41,7 +41,8 @@ function follow(place, form) {
         place,
       );
       history.replaceState(null, '', asked.size === 0 ? path : `${path}?${asked}`);
-    } catch (error) {
+    } catch {
+      // The server says what is wrong.
       if (!signal.aborted) form.submit();
     }
   }
