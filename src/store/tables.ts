@@ -27,6 +27,7 @@ export const OPERATOR_ACTIONS = [
   'timeline.read',
   'search.save',
   'search.delete',
+  'search.alert',
   'quarantine.replay',
   'quarantine.discard',
   'destination.test',

@@ -30,10 +30,7 @@ beforeAll(async () => {
   test = await createTestDatabase({ logs: true });
   await seedEvents(test.db);
   await seedBulk(test.db, BULK);
-  admin = await startAdmin(
-    [eventsArea({ db: test.db, isFiltered: (name) => name === 'choosy', ruleOf: () => '' })],
-    test.db,
-  );
+  admin = await startAdmin([eventsArea({ db: test.db, isFiltered: (name) => name === 'choosy' })], test.db);
 });
 afterAll(async () => {
   await admin.close();

@@ -173,7 +173,13 @@ describe('an erasure', () => {
     );
     const operator = { name: 'jane', via: 'console' } as const;
     await recordEnded(service, { operator, action: 'timeline.read', subject: 'zoe@example.com' });
-    const search = { name: 'Zoe', line: 'user:zoe@example.com', since: null, until: null };
+    const search = {
+      name: 'Zoe',
+      line: 'user:zoe@example.com',
+      since: null,
+      until: null,
+      raisesAlerts: false,
+    };
     await saveSearch(service, ALL_SOURCES, search, 'jane');
     await saveSearch(service, ALL_SOURCES, { ...search, name: 'All', line: '' }, 'jane');
     await sealAll();

@@ -72,6 +72,7 @@ const WORDS: Readonly<Record<OperatorActionName, string>> = {
   'timeline.read': 'looked at the timeline of a user or client',
   'search.save': 'saved a search',
   'search.delete': 'deleted a saved search',
+  'search.alert': 'switched the alerts of a saved search on or off',
   'quarantine.replay': 'replayed quarantined items',
   'quarantine.discard': 'discarded quarantined items',
   'destination.test': 'sent a test event',

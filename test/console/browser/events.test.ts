@@ -33,7 +33,7 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     await seedEvents(test.db);
     await seedBulk(test.db, BULK);
     admin = await startAdmin(
-      [eventsArea({ db: test.db, isFiltered: () => false, ruleOf: () => '' }), peopleArea(test)],
+      [eventsArea({ db: test.db, isFiltered: () => false }), peopleArea(test)],
       test.db,
     );
     browser = await openBrowser({ viewport: { width: 1280, height: 900 }, hasTouch: true });

@@ -78,7 +78,14 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   // In saved-searches.test.ts: they are of their savers, and of no source.
   'get /api/v1/saved-searches': {},
   'post /api/v1/saved-searches': {},
+  'post /api/v1/saved-searches/alert': {},
   'post /api/v1/saved-searches/{id}/delete': {},
+  'post /api/v1/saved-searches/{id}/alerts': {},
+  'get /api/v1/alerts': {
+    all: ['/api/v1/alerts'],
+    one: ({ source }) => [{ path: `/api/v1/alerts?source=${source}` }],
+  },
+  'get /api/v1/alert-rules': {},
   'get /api/v1/exports/{export_id}': { one: ({ exportId }) => [{ path: `/api/v1/exports/${exportId}` }] },
   'post /api/v1/exports/{export_id}/cancel': {
     // An export that has ended is unknown, too.
@@ -213,6 +220,10 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   '/reports': {
     all: [`/reports?month=${MONTH}`],
     after: () => [{ path: `/reports?name=logins&month=${MONTH}` }],
+  },
+  '/alerts': {
+    all: ['/alerts'],
+    one: ({ source }) => [{ path: `/alerts?source=${source}` }],
   },
   '/integrity': { whole: [{ path: '/integrity?month=2026-01' }] },
   '/quarantine': {
