@@ -55,7 +55,7 @@ export function createConsole(
       overviewArea(overviewOptions(config, db, destinations, parts)),
       eventsArea({ db, isFiltered: filteredBy(destinations) }),
       peopleArea({ db }),
-      reportsArea({ db }),
+      reportsArea({ db, schedules: () => config.schedules }),
       liveArea({ db }),
       deliveriesArea({ db }),
       coverageArea({ db }),

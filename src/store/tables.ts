@@ -24,6 +24,7 @@ export const OPERATOR_ACTIONS = [
   'certificate.make',
   'integrity.verify',
   'sql.query',
+  'report.send',
   'timeline.read',
   'search.save',
   'search.delete',

@@ -168,15 +168,27 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
     one: ({ source }) => [change(`/api/v1/subscriptions/${source}/apply`)],
   },
   ...Object.fromEntries(
-    ['administration', 'logins', 'changes', 'keys'].map((name) => [
-      `get /api/v1/reports/${name}`,
-      { after: () => [{ path: `/api/v1/reports/${name}?month=${MONTH}` }] },
-    ]),
+    ['administration', 'logins', 'categories', 'changes', 'keys'].flatMap((name) =>
+      [name, `${name}/csv`].map((route) => [
+        `get /api/v1/reports/${route}`,
+        { after: () => [{ path: `/api/v1/reports/${route}?month=${MONTH}` }] },
+      ]),
+    ),
   ),
   'get /api/v1/reports/access': {
     one: ({ user }) => [{ path: `/api/v1/reports/access?month=${MONTH}&user=${user}` }],
   },
+  'get /api/v1/reports/access/csv': {
+    one: ({ user }) => [{ path: `/api/v1/reports/access/csv?month=${MONTH}&user=${user}` }],
+  },
+  'get /api/v1/reports/disclosures/csv': {
+    whole: [{ path: `/api/v1/reports/disclosures/csv?month=${MONTH}` }],
+  },
+  'get /api/v1/report-schedules': { whole: [{ path: '/api/v1/report-schedules' }] },
   'get /api/v1/reports/disclosures': { whole: [{ path: `/api/v1/reports/disclosures?month=${MONTH}` }] },
+  'get /api/v1/operator-log/export': {
+    whole: [{ path: '/api/v1/operator-log/export?format=ndjson' }],
+  },
   'get /api/v1/operator-log': { whole: [{ path: '/api/v1/operator-log' }] },
   'get /api/v1/sources': { all: ['/api/v1/sources'] },
   'post /api/v1/sources': { whole: [change('/api/v1/sources', { name: 'spruce' })] },

@@ -204,7 +204,7 @@ export function areasOf(db: Db, directory: string, sources: readonly Names[]): A
     integrityForTests(db),
     certificateArea({ db }),
     alertsArea({ db, rules: () => [] }),
-    reportsArea({ db }),
+    reportsArea({ db, schedules: () => [] }),
     quarantineArea({ db, replay: replayerOf(db, { maxBodyBytes: 1024 * 1024 }, logger) }),
     destinationsArea({ db, ...sendingOf(db, () => [fileDestination(DESTINATION, directory)]) }),
     subscriptionsArea({ db, sources: sources.map(subscriptionsOf), missing: [] }),
