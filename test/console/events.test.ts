@@ -362,6 +362,8 @@ it('is described in the OpenAPI document, each parameter with what it means', as
     '/api/v1/exports/{export_id}',
     '/api/v1/exports/{export_id}/cancel',
     '/api/v1/saved-searches',
+    '/api/v1/saved-searches/alert',
+    '/api/v1/saved-searches/{id}/alerts',
     '/api/v1/saved-searches/{id}/delete',
   ]);
   expect(document.paths['/api/v1/events']?.['get']?.parameters).toHaveLength(15);
