@@ -14,7 +14,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       until text,
       saved_by text not null,
       saved_at timestamptz not null default now(),
-      sources text[]
+      sources text[],
+      raises_alerts boolean not null default false
     )`.execute(db);
   await sql`
     create unique index saved_searches_name on saved_searches (lower(name), coalesce(sources, '{}'))`.execute(
@@ -33,4 +34,5 @@ const COMMENTS = {
   'column saved_searches.since': 'Start of the range: ISO 8601, or relative such as 24h',
   'column saved_searches.until': 'End of the range; null: now',
   'column saved_searches.sources': 'The sources that the saver could see, in order; null: all',
+  'column saved_searches.raises_alerts': 'Whether events that match from now on raise alerts',
 } as const;

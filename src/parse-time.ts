@@ -105,10 +105,47 @@ export interface MonthRange {
 export function monthRange(month: string, zone = 'UTC'): MonthRange | undefined {
   const first = new Date(`${month}-01T00:00:00Z`);
   if (!/^\d{4}-\d\d$/.test(month) || Number.isNaN(first.getTime())) return undefined;
-  const next = Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + 1, 1);
+  const next = nextMonth(first.getTime());
   return {
     month,
     since: new Date(fromLocal(first.getTime(), zone)),
     until: new Date(fromLocal(next, zone)),
   };
+}
+
+/** The periods that reports are about. */
+export const PERIODS = ['day', 'week', 'month'] as const;
+
+export type Period = (typeof PERIODS)[number];
+
+/** A day, a week that begins on Monday, or a month. */
+export interface PeriodRange {
+  /** The month as YYYY-MM, otherwise the first day as YYYY-MM-DD. */
+  readonly label: string;
+  readonly since: Date;
+  /** Exclusive. */
+  readonly until: Date;
+}
+
+/** The period of a time zone that an instant is in. */
+export function periodAt(every: Period, instant: Date, zone: string): PeriodRange {
+  const day = Date.parse(isoIn(zone, instant).slice(0, 'YYYY-MM-DD'.length));
+  const first = firstDayOf(every, new Date(day));
+  const next = every === 'month' ? nextMonth(first) : first + (every === 'week' ? 7 : 1) * DAY_MS;
+  return {
+    label: new Date(first).toISOString().slice(0, every === 'month' ? 'YYYY-MM'.length : 'YYYY-MM-DD'.length),
+    since: new Date(fromLocal(first, zone)),
+    until: new Date(fromLocal(next, zone)),
+  };
+}
+
+function firstDayOf(every: Period, day: Date): number {
+  if (every === 'month') return Date.UTC(day.getUTCFullYear(), day.getUTCMonth(), 1);
+  const daysSinceMonday = (day.getUTCDay() + 6) % 7;
+  return day.getTime() - (every === 'week' ? daysSinceMonday * DAY_MS : 0);
+}
+
+function nextMonth(first: number): number {
+  const day = new Date(first);
+  return Date.UTC(day.getUTCFullYear(), day.getUTCMonth() + 1, 1);
 }

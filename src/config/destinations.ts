@@ -8,6 +8,8 @@ export interface ForwardingSettings {
   readonly redaction: unknown;
   /** The alert rules, which only the forwarder knows. Undefined: none. */
   readonly alerts: unknown;
+  /** The scheduled reports, which only the forwarder can check. Undefined: none. */
+  readonly reports?: unknown;
   /** One more destination, as a URL. */
   readonly forwardTo: string | undefined;
   /** The credential for it. */
@@ -23,6 +25,7 @@ export function gatherForwarding(
     destinations: file.destinations,
     redaction: file.redaction,
     alerts: file.alerts,
+    reports: file.reports,
     forwardTo: env['FORWARD_TO'] || undefined,
     forwardToken: env['FORWARD_TOKEN'] || undefined,
   };

@@ -12,6 +12,7 @@ const fileSchema = strictSettings({
   destinations: z.unknown().optional(),
   redaction: z.unknown().optional(),
   alerts: z.unknown().optional(),
+  reports: z.unknown().optional(),
 });
 
 /** A source as the file describes it, and as the database does, with the texts that its references refer to. */
@@ -50,6 +51,7 @@ export interface SettingsFile {
   readonly destinations: z.output<typeof destinationsSchema>;
   readonly redaction: unknown;
   readonly alerts: unknown;
+  readonly reports: unknown;
 }
 
 /**
@@ -61,7 +63,13 @@ export function readSettingsFile(
   env: Readonly<Record<string, string | undefined>>,
   problems: string[],
 ): SettingsFile {
-  const empty: SettingsFile = { sources: [], destinations: [], redaction: undefined, alerts: undefined };
+  const empty: SettingsFile = {
+    sources: [],
+    destinations: [],
+    redaction: undefined,
+    alerts: undefined,
+    reports: undefined,
+  };
   if (file === undefined) return empty;
   const report = (path: readonly PropertyKey[], message: string) =>
     problems.push(`XIQ_SINK_CONFIG ${file}: ${path.join('.') || 'the file'}: ${message}`);
@@ -90,6 +98,7 @@ export function readSettingsFile(
       destinations: check('destinations', destinationsSchema, given.destinations) ?? [],
       redaction: given.redaction,
       alerts: given.alerts,
+      reports: given.reports,
     };
   } catch (error) {
     problems.push(`XIQ_SINK_CONFIG ${file}: cannot be read as YAML: ${describeUnread(error)}`);

@@ -1,4 +1,5 @@
 import type { StoredEvent } from '../store/stored-event.ts';
+import type { ReportDocument } from './report-document.ts';
 
 /** Writes an event in the format of a SIEM: one message, without the framing of the transport. */
 export type Format = (event: StoredEvent) => string;
@@ -19,6 +20,11 @@ export interface Sender {
    * EndpointRefusedError if it refuses us.
    */
   send(batch: readonly Message[]): Promise<readonly Refusal[]>;
+  /**
+   * Sends a report; the same one again replaces it or can be recognized by its id. Throws as `send` does. Undefined if this
+   * type of destination carries events alone.
+   */
+  readonly sendReport?: (report: ReportDocument) => Promise<void>;
   /** Closes the connections. Rejects with OutageError if messages that were sent may be lost with them. */
   close(): Promise<void>;
 }

@@ -2,7 +2,9 @@ import type { Logger } from 'pino';
 import { describeError } from '../errors.ts';
 import { OWN_TYPES } from '../domain.ts';
 import { recordOf } from '../forward/rules/own-alerts.ts';
+import type { ConfiguredRule } from '../forward/rules/parse-rules.ts';
 import { createRuleRunner } from '../forward/rules/run-rules.ts';
+import { withSearchRules } from '../forward/rules/search-rules.ts';
 import { alertsToStore, markAlertsStored } from '../store/alerts.ts';
 import { openForwardingDatabase } from '../store/database.ts';
 import type { Db } from '../store/database.ts';
@@ -14,6 +16,8 @@ import { logLostConnections } from './open-store.ts';
 import { repeat } from './repeat.ts';
 import { createRecordStore, type OwnRecords } from './store-records.ts';
 
+type Rules = readonly ConfiguredRule[];
+
 /** The events to evaluate, and the rules. */
 interface AlertingOptions {
   readonly databaseUrl: string;
@@ -24,10 +28,13 @@ interface AlertingOptions {
 
 const POLL_MS = 200;
 
+/** The rules of saved searches are read again after so long. */
+const SEARCHES_MS = 1_000;
+
 /** Alerts that are stored as events at a time. */
 const STORED_AT_ONCE = 100;
 
-/** Evaluates the alert rules of the settings in force from now on. The tables must be up to date. */
+/** Evaluates the alert rules of the settings in force and of saved searches. The tables must be up to date. */
 export function startAlerting(
   { databaseUrl, live, observation, logger }: AlertingOptions,
   started: AsyncDisposableStack,
@@ -41,14 +48,21 @@ export function startAlerting(
     logger.warn({ rule }, `rule ${rule} raised an alert`);
   });
   const store = createRecordStore(db, logger, stopping.signal, config);
-  let settled: LiveSettings['config']['rules'] | undefined;
+  let known: { readonly of: Rules; readonly at: number; readonly rules: Rules } | undefined;
+  async function currentRules(): Promise<Rules> {
+    const { rules: configured } = config;
+    if (known?.of === configured && performance.now() - known.at < SEARCHES_MS) return known.rules;
+    known = { of: configured, at: performance.now(), rules: await withSearchRules(db, configured) };
+    return known.rules;
+  }
+  let isSettled = false;
   const work = async () => {
-    const { rules } = config;
-    // Without rules, nothing is to be done once what they remember is deleted: no connection is kept.
-    if (rules.length === 0 && settled === rules) return 'done';
+    const rules = await currentRules();
+    // Without rules, nothing is to be done once what they remember is deleted.
+    if (rules.length === 0 && isSettled) return 'done';
     const more = await runner.step(rules);
     await storeAlerts(db, store);
-    settled = rules;
+    isSettled = rules.length === 0;
     return more;
   };
   const onError = (error: unknown) =>

@@ -8,11 +8,13 @@ import type {
   SubscriptionsOptions,
 } from '../console/subscriptions/subscriptions-area.ts';
 import type { IsFiltered } from '../console/events/describe-event.ts';
+import { allRules, type ConfiguredRule } from '../forward/rules/parse-rules.ts';
 import { createFilter } from '../forward/destination-filter.ts';
 import { findDestination } from '../forward/parse-destinations.ts';
 import type { Destination } from '../forward/parse-destinations.ts';
 import { resendRejected, sendTest } from '../forward/send-to-destination.ts';
 import { groupByBytes, replayQuarantined } from '../replay/replay.ts';
+import type { ShownRule } from '../console/alerts/alerts-area.ts';
 import type { Db } from '../store/database.ts';
 import type { Replay } from '../store/quarantine.ts';
 import { createSubscribers } from '../subscribe/create-subscribers.ts';
@@ -44,6 +46,15 @@ export function filteredBy(destinations: Destinations): IsFiltered {
   );
   return (destination, event) => filters().get(destination)?.(event) === false;
 }
+
+/** The rules that are built in and those of the settings, which are on. */
+export const shownRules = (configured: readonly ConfiguredRule[]): readonly ShownRule[] =>
+  allRules(configured).map(({ name, title, severity }) => ({
+    name,
+    title,
+    severity,
+    isOn: configured.some((rule) => rule.name === name),
+  }));
 
 /** What is made from settings, made again when they have changed. */
 function derived<Settings, Made>(

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
 import { maskConfig } from '../config.ts';
 import type { ConsoleOptions } from '../console/admin-app.ts';
+import { alertsArea } from '../console/alerts/alerts-area.ts';
 import { certificateArea } from '../console/certificate/certificate-area.ts';
 import { reportsArea } from '../console/reports/reports-area.ts';
 import { coverageArea } from '../console/coverage/coverage-area.ts';
 import { deliveriesArea } from '../console/deliveries/deliveries-area.ts';
 import { destinationsArea } from '../console/destinations/destinations-area.ts';
-import { ruleOfSearch } from '../forward/rules/rule-of-search.ts';
 import { eventsArea } from '../console/events/events-area.ts';
 import { integrityArea } from '../console/integrity/integrity-area.ts';
 import { liveArea } from '../console/live/live-area.ts';
@@ -21,7 +21,7 @@ import { systemArea } from '../console/system/system-area.ts';
 import { openConsoleDatabase } from '../store/database.ts';
 import { changingSources } from './change-sources.ts';
 import { closing } from './closing.ts';
-import { filteredBy, replayerOf, sendingOf, subscriptionsOf } from './console-actions.ts';
+import { filteredBy, replayerOf, shownRules, sendingOf, subscriptionsOf } from './console-actions.ts';
 import { overviewOptions, systemOptions } from './console-overview.ts';
 import type { OverviewParts } from './console-overview.ts';
 import type { LiveSettings } from './live-settings.ts';
@@ -53,14 +53,15 @@ export function createConsole(
     openId: config.openId,
     areas: [
       overviewArea(overviewOptions(config, db, destinations, parts)),
-      eventsArea({ db, isFiltered: filteredBy(destinations), ruleOf: ruleOfSearch }),
+      eventsArea({ db, isFiltered: filteredBy(destinations) }),
       peopleArea({ db }),
-      reportsArea({ db }),
+      reportsArea({ db, schedules: () => config.schedules }),
       liveArea({ db }),
       deliveriesArea({ db }),
       coverageArea({ db }),
       integrityArea({ db, findDifferences: differencesIn(db), ...verifying }),
       certificateArea({ db }),
+      alertsArea({ db, rules: () => shownRules(config.rules) }),
       quarantineArea({ db, replay: replayerOf(db, config, logger) }),
       destinationsArea({ db, ...sendingOf(db, destinations) }),
       subscriptionsArea(subscriptionsOf({ db, sources, allNames: live.names, publicUrl, logger, opened })),

@@ -13,7 +13,7 @@ import type { ServiceConfig } from './load-settings.ts';
 
 /** The result of a reload. */
 interface Reloaded {
-  /** Settings, sources, destinations and rules that have changed and are in force now. */
+  /** Settings, sources, destinations, rules and scheduled reports that have changed and are in force now. */
   readonly changed: readonly string[];
   /** Settings that have changed and keep their value until a restart. */
   readonly needs_restart: readonly string[];
@@ -76,7 +76,7 @@ const LIVE_SETTINGS: ReadonlySet<string> = new Set([
 /** The same, as members of the settings in force. */
 function liveMembers(config: ServiceConfig) {
   const { messageTypes, secretsKeys, variables, retentionMonths, quarantine } = config;
-  const { forwarding, destinations, rules, logLevel } = config;
+  const { forwarding, destinations, rules, schedules, logLevel } = config;
   return {
     messageTypes,
     secretsKeys,
@@ -86,6 +86,7 @@ function liveMembers(config: ServiceConfig) {
     forwarding,
     destinations,
     rules,
+    schedules,
     logLevel,
   };
 }
@@ -146,6 +147,7 @@ export function createLiveSettings({ given, reread, complete, logger }: LiveOpti
         next.destinations,
         (one, other) => one.fingerprint === other.fingerprint,
       ),
+      ...changesOf('report', config.schedules, next.schedules, isDeepStrictEqual),
       ...changesOf('rule', config.rules, next.rules, (one, other) => one.fingerprint === other.fingerprint),
     ];
     Object.assign(config, { ...liveMembers(next), sources });

@@ -2,6 +2,7 @@ import { loadConfig } from '../config.ts';
 import type { Config } from '../config.ts';
 import { parseDestinations } from '../forward/parse-destinations.ts';
 import type { Destination } from '../forward/parse-destinations.ts';
+import { parseSchedules, type ReportSchedule } from '../forward/parse-schedules.ts';
 import { parseRules, type ConfiguredRule } from '../forward/rules/parse-rules.ts';
 
 /** The settings, with the destinations and rules that only the forwarder can check. */
@@ -9,6 +10,8 @@ export interface ServiceConfig extends Config {
   readonly destinations: readonly Destination[];
   /** The alert rules that are switched on. */
   readonly rules: readonly ConfiguredRule[];
+  /** The reports that are sent after each period. */
+  readonly schedules: readonly ReportSchedule[];
   /** The environment that these settings were read from, which sources in the database refer to. Contains secrets. */
   readonly variables: Readonly<Record<string, string | undefined>>;
 }
@@ -17,9 +20,11 @@ export interface ServiceConfig extends Config {
 export function loadSettings(env: Readonly<Record<string, string | undefined>>): ServiceConfig {
   let destinations: readonly Destination[] = [];
   let rules: readonly ConfiguredRule[] = [];
+  let schedules: readonly ReportSchedule[] = [];
   const config = loadConfig(env, [
     (forwarding) => (destinations = parseDestinations(forwarding)),
     (forwarding) => (rules = parseRules(forwarding)),
+    (forwarding) => (schedules = parseSchedules(forwarding, destinations)),
   ]);
-  return Object.freeze({ ...config, destinations, rules, variables: env });
+  return Object.freeze({ ...config, destinations, rules, schedules, variables: env });
 }

@@ -35,6 +35,7 @@ import { startAnchoring } from './anchoring.ts';
 import { startForwardings } from './forwarding.ts';
 import type { ForwardingOptions } from './forwarding.ts';
 import { checksOf } from './readiness-checks.ts';
+import { startReporting } from './scheduled-reports.ts';
 import { startObserving } from './observation.ts';
 import type { Observation } from './observation.ts';
 import { recordStart } from './record-start.ts';
@@ -239,6 +240,7 @@ function startOf(role: Role, options: StoringOptions & ForwardingOptions & Sweep
     if (forwardsIn(role)) {
       await steps.run('start of forwarding', () => startForwardings(options, started));
       startAlerting(options, started);
+      startReporting(options, started);
     }
     steps.done();
   };

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { escapeIdentifier, escapeLiteral } from 'pg';
 import { z } from 'zod';
+import { csvLine, guardFormula } from '../csv.ts';
 import type { ReportName } from '../report-names.ts';
 import type { Db } from './database.ts';
 import { ALL_SOURCES, type Scope } from './scope.ts';
@@ -33,6 +34,18 @@ export interface Report {
   readonly statement: (range: ReportRange) => string;
   /** The search for the events of a row; undefined if the grammar of searches cannot name them. */
   readonly searchOf?: (row: ReportRow) => string | undefined;
+  /** What a chart of the rows shows; undefined if they are no figures. */
+  readonly chart?: ReportChart;
+}
+
+/** A bar for each row. */
+export interface ReportChart {
+  /** The headings that name a bar. */
+  readonly labels: readonly string[];
+  /** The heading of its length. */
+  readonly value: string;
+  /** The heading of a part of it that needs attention. */
+  readonly marked?: string;
 }
 
 /** Working hours: from seven to seven, Monday to Friday. */
@@ -76,6 +89,7 @@ select min(user_name) as "Administrator", code as "Code", min(${ACTION}) as "Act
   ${time('min(local)')} as "First", ${time('max(local)')} as "Last"
 from ${rowsOf('audit_log', range)}
 group by lower(user_name), code order by 1, 4 desc, 2`,
+    chart: { labels: ['Administrator', 'Action'], value: 'Records' },
     searchOf: ({ Administrator: user, Code: code }) =>
       code === null ? undefined : searchFor('user', user, `code:${code}`),
   },
@@ -89,7 +103,19 @@ select min(user_name) as "Administrator", count(*) as "Logins", count(*) filter 
   ${time('min(local)')} as "First", ${time('max(local)')} as "Last"
 from ${rowsOf('audit_log', range)}
 where code = 10001 group by lower(user_name) order by 3 desc, 2 desc, 1`,
+    chart: { labels: ['Administrator'], value: 'Logins', marked: 'Off hours' },
     searchOf: ({ Administrator: user }) => searchFor('user', user, 'code:10001'),
+  },
+  {
+    name: 'categories',
+    title: 'Changes by category',
+    answers: 'How many audit records each category of the cloud has, without logins and logouts.',
+    statement: (range) => `
+select coalesce(category::text, 'none') as "Category", count(*) as "Records",
+  count(distinct lower(user_name)) as "People", ${time('min(local)')} as "First", ${time('max(local)')} as "Last"
+from ${rowsOf('audit_log', range)}
+where code is distinct from 10001 and code is distinct from 10002 group by category order by 2 desc, 1`,
+    chart: { labels: ['Category'], value: 'Records' },
   },
   {
     name: 'changes',
@@ -99,6 +125,7 @@ where code = 10001 group by lower(user_name) order by 3 desc, 2 desc, 1`,
 select min(device) as "Device", count(distinct event_id) as "Records", count(distinct user_name) as "People", ${time('max(local)')} as "Last"
 from ${rowsOf('audit_log', range)}, unnest(host_names) as device
 group by lower(device) order by 2 desc, 1`,
+    chart: { labels: ['Device'], value: 'Records' },
     searchOf: ({ Device: device }) => searchFor('device', device),
   },
   {
@@ -110,19 +137,21 @@ select min(user_name) as "Administrator", count(*) filter (where code = 40001) a
   count(*) filter (where code = 40003) as "Deleted", ${time('max(local)')} as "Last"
 from ${rowsOf('audit_log', range)}
 where code in (40001, 40003) group by lower(user_name) order by 2 desc, 3 desc, 1`,
+    chart: { labels: ['Administrator'], value: 'Created' },
     searchOf: ({ Administrator: user }) => searchFor('user', user, 'code:40001,40003'),
   },
   {
     name: 'disclosures',
     title: 'Exports and erasures',
-    answers: 'Who exported, proved, erased or queried stored data with this program.',
+    answers:
+      'Who exported, proved, erased or queried stored data with this program, and which reports it sent.',
     isOfOperators: true,
     statement: (range) => `
 select ${time(`began_at at time zone ${escapeLiteral(range.zone)}`)} as "Time", operator as "Person", action as "Action",
   subject as "Subject", outcome as "Outcome", coalesce(result ->> 'rows', result ->> 'events') as "Rows",
   result ->> 'sha256' as "SHA-256"
 from operator_log
-where action in ('events.export', 'proof.export', 'events.erase', 'certificate.make', 'sql.query', 'timeline.read')
+where action in ('events.export', 'proof.export', 'events.erase', 'certificate.make', 'sql.query', 'report.send', 'timeline.read')
   and ${inRange('began_at', range)}
 order by id`,
   },
@@ -137,6 +166,7 @@ select to_char(local, 'YYYY-MM-DD') as "Day", ssid as "Network", client_mac as "
 from ${rowsOf('authentication_log', range)}
 where lower(username) = lower(${escapeLiteral(range.user ?? '')})
 group by 1, 2, 3, 4 order by 1, 6, 2, 3, 4`,
+    chart: { labels: ['Day', 'Network', 'Reply'], value: 'Logins' },
   },
 ];
 
@@ -163,4 +193,18 @@ export async function readReport(
       Object.entries(row).map(([heading, value]) => [heading, value === null ? null : String(value)]),
     ),
   );
+}
+
+/** The most rows of a report in a file. */
+export const MOST_FILE_ROWS = 50_000;
+
+/** The rows as CSV; without rows, a line that says so. */
+export function reportCsv(rows: readonly ReportRow[]): string {
+  const [first] = rows;
+  if (first === undefined) return csvLine(['no rows']);
+  const headings = Object.keys(first);
+  const guarded = (cell: string | null | undefined) =>
+    cell === null || cell === undefined ? null : guardFormula(cell);
+  const lines = rows.map((row) => csvLine(headings.map((heading) => guarded(row[heading]))));
+  return [csvLine(headings), ...lines].join('');
 }

@@ -6,7 +6,9 @@ import { allOf, type Condition } from './condition.ts';
 import { familyQueries, timeConditions, type FamilyQuery } from './event-filter.ts';
 import { COLUMNS_OF, toEvent } from './event-rows.ts';
 import { rowsByTime } from './rows-by-time.ts';
+import type { SearchTerm } from '../search-query.ts';
 import type { Scope } from './scope.ts';
+import { termConditions } from './search-terms.ts';
 import type { StoredEvent } from './stored-event.ts';
 import type { TimeRange } from './time-stretches.ts';
 
@@ -16,6 +18,8 @@ export interface RuleCondition {
   readonly codes?: readonly string[] | undefined;
   /** Columns and patterns, one of which must match in any case; `*` matches any characters. */
   readonly where: Readonly<Record<string, readonly string[]>>;
+  /** The terms of a search line. */
+  readonly terms: readonly SearchTerm[];
 }
 
 /** What must come together in a time span before a rule can raise an alert. */
@@ -101,10 +105,14 @@ function ruleQueries(scope: Scope, { source, conditions }: RuleSearch): readonly
 }
 
 /** A condition on the rows of a family; undefined if none can hold. */
-function conditionOf(family: Family, { messageTypes, codes, where }: RuleCondition): Condition | undefined {
+function conditionOf(
+  family: Family,
+  { messageTypes, codes, where, terms }: RuleCondition,
+): Condition | undefined {
   const types = messageTypes.filter((type) => FAMILY_OF[type] === family);
-  if (types.length === 0) return undefined;
-  const parts: Condition[] = [sql`message_type = any(${types}::text[])`];
+  const searched = termConditions(family, terms);
+  if (types.length === 0 || searched === undefined) return undefined;
+  const parts: Condition[] = [sql`message_type = any(${types}::text[])`, ...searched];
   if (codes !== undefined) {
     if (family !== 'audit') return undefined;
     parts.push(sql`code = any(${codes}::bigint[])`);

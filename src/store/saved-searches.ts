@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import type { Db } from './database.ts';
 import { ALL_SOURCES, type Scope } from './scope.ts';
 
-/** A search that a person saved. */
-export interface SavedSearch {
+/** A search with a name. */
+interface SavedSearch {
   readonly name: string;
   /** Terms of docs/searching.md. */
   readonly line: string;
@@ -13,11 +13,22 @@ export interface SavedSearch {
   readonly until: string | null;
 }
 
+/** A search to save. */
+export interface NewSearch extends SavedSearch {
+  /** Whether events that match from now on raise alerts. */
+  readonly raisesAlerts: boolean;
+}
+
 /** A saved search with who saved it. */
-export interface StoredSearch extends SavedSearch {
+export interface StoredSearch extends NewSearch {
   readonly id: string;
   readonly savedBy: string;
   readonly savedAt: Date;
+}
+
+/** A saved search that raises alerts, for events of these sources; null: all. */
+export interface RaisingSearch extends Pick<StoredSearch, 'id' | 'name' | 'line'> {
+  readonly sources: readonly string[] | null;
 }
 
 /** The most searches that are kept: nobody finds one among more. */
@@ -30,28 +41,30 @@ const sourcesOf = (scope: Scope) => (scope === ALL_SOURCES ? null : [...scope].t
 const isVisible = (scope: Scope) =>
   scope === ALL_SOURCES ? sql<boolean>`true` : sql<boolean>`sources <@ ${[...scope]}::text[]`;
 
+const COLUMNS = sql`id::text, name, line, since, until, saved_by as "savedBy", saved_at as "savedAt",
+  raises_alerts as "raisesAlerts"`;
+
 /** The saved searches that a reader may see, by name. */
 export async function listSavedSearches(db: Db, scope: Scope): Promise<readonly StoredSearch[]> {
   const { rows } = await sql<StoredSearch>`
-    select id::text, name, line, since, until, saved_by as "savedBy", saved_at as "savedAt"
-    from saved_searches where ${isVisible(scope)} order by lower(name), id`.execute(db);
+    select ${COLUMNS} from saved_searches where ${isVisible(scope)} order by lower(name), id`.execute(db);
   return rows;
 }
 
-/** Saves a search; one of the same name, sources and person is replaced. If it is not saved, says what is in the way. */
+/** Saves a search; one of the same name, sources and person is replaced, and its alerts stay on. If it is not saved, says what is in the way. */
 export async function saveSearch(
   db: Db,
   scope: Scope,
-  { name, line, since, until }: SavedSearch,
+  { name, line, since, until, raisesAlerts }: NewSearch,
   savedBy: string,
 ): Promise<'saved' | 'name is taken' | 'too many'> {
   const { rows } = await sql`
-    insert into saved_searches (name, line, since, until, saved_by, sources)
-    select ${name}, ${line}, ${since}, ${until}, ${savedBy}, ${sourcesOf(scope)}::text[]
+    insert into saved_searches (name, line, since, until, saved_by, sources, raises_alerts)
+    select ${name}, ${line}, ${since}, ${until}, ${savedBy}, ${sourcesOf(scope)}::text[], ${raisesAlerts}::boolean
     where (select count(*) from saved_searches) < ${MOST}
     on conflict (lower(name), coalesce(sources, '{}')) do update
       set name = excluded.name, line = excluded.line, since = excluded.since, until = excluded.until,
-        saved_at = now()
+        saved_at = now(), raises_alerts = saved_searches.raises_alerts or excluded.raises_alerts
       where saved_searches.saved_by = excluded.saved_by
     returning id`.execute(db);
   if (rows.length > 0) return 'saved';
@@ -69,6 +82,28 @@ export async function deleteSavedSearch(
   const { rows } = await sql<StoredSearch>`
     delete from saved_searches
     where id = ${id}::bigint and ${isVisible(scope)} and saved_by = coalesce(${savedBy ?? null}, saved_by)
-    returning id::text, name, line, since, until, saved_by as "savedBy", saved_at as "savedAt"`.execute(db);
+    returning ${COLUMNS}`.execute(db);
   return rows[0];
+}
+
+/** Switches the alerts of a search that a reader may see on or off. */
+export async function setSearchAlerts(
+  db: Db,
+  scope: Scope,
+  id: string,
+  raisesAlerts: boolean,
+): Promise<StoredSearch | undefined> {
+  const { rows } = await sql<StoredSearch>`
+    update saved_searches set raises_alerts = ${raisesAlerts}
+    where id = ${id}::bigint and ${isVisible(scope)} returning ${COLUMNS}`.execute(db);
+  return rows[0];
+}
+
+/** The saved searches that raise alerts, in the order in which they were saved first. */
+export async function listRaisingSearches(db: Db): Promise<readonly RaisingSearch[]> {
+  const { rows } = await sql<RaisingSearch>`
+    select id::text, name, line, sources from saved_searches where raises_alerts order by saved_searches.id`.execute(
+    db,
+  );
+  return rows;
 }

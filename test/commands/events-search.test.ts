@@ -45,9 +45,9 @@ function capture(): () => string {
 
 /** An event of each type, as search and tail print them. */
 const SUMMARIES = [
-  /AUTHENTICATION_LOG_ALL .*guest .*Access-Reject · wrong password · guests · at 00:11:22:33:44:55\n/,
-  /SMS_LOG_ALL .*guest .*DELIVERED · to \+49 151 1234 · TWILIO\n/,
-  /EMAIL_LOG_ALL .*guest .*SENT · approved by host@example\.com\n/,
+  /Network login rejected +AUTHENTICATION_LOG_ALL .*guest .*Access-Reject · wrong password · guests · at 00:11:22:33:44:55\n/,
+  /SMS sent +SMS_LOG_ALL .*guest .*DELIVERED · to \+49 151 1234 · TWILIO\n/,
+  /E-mail sent +EMAIL_LOG_ALL .*guest .*SENT · approved by host@example\.com\n/,
   /AUDIT_LOG_ALL .*changed a policy\n/,
 ];
 
@@ -65,7 +65,7 @@ it('search and tail print for every type of event what happened', async () => {
 
   const searched = capture();
   await printSearch(database.db, {}, { limit: 50 }, false);
-  expect(searched()).toMatch(/^time +type +source +user or client +code +summary\n/);
+  expect(searched()).toMatch(/^time +event +type +source +user or client +code +summary\n/);
   for (const summary of SUMMARIES) expect(searched()).toMatch(summary);
 });
 

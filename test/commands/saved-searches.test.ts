@@ -7,10 +7,26 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 let test: TestDatabase;
 beforeAll(async () => {
   test = await createTestDatabase();
-  const failed = { name: 'Failed logins', line: 'outcome:failure', since: '24h', until: null };
+  const failed = {
+    name: 'Failed logins',
+    line: 'outcome:failure',
+    since: '24h',
+    until: null,
+    raisesAlerts: true,
+  };
   await saveSearch(test.db, ALL_SOURCES, failed, 'ada');
-  await saveSearch(test.db, ['amber'], { name: 'Night', line: '', since: null, until: null }, 'amy');
-  await saveSearch(test.db, ['birch'], { name: 'night', line: '', since: null, until: null }, 'bea');
+  await saveSearch(
+    test.db,
+    ['amber'],
+    { name: 'Night', line: '', since: null, until: null, raisesAlerts: false },
+    'amy',
+  );
+  await saveSearch(
+    test.db,
+    ['birch'],
+    { name: 'night', line: '', since: null, until: null, raisesAlerts: false },
+    'bea',
+  );
 });
 afterAll(() => test.drop());
 afterEach(() => vi.restoreAllMocks());
@@ -25,10 +41,14 @@ async function outputOf(work: () => Promise<void>): Promise<string> {
 
 it('are listed as a table and as JSON', async () => {
   const table = await outputOf(() => printSaved(test.db, false));
-  expect(table.split('\n')[1]).toMatch(/^Failed logins +outcome:failure +24h – now +ada$/);
+  expect(table.split('\n')[1]).toMatch(/^Failed logins +outcome:failure +24h – now +on +ada$/);
   vi.restoreAllMocks();
   const json = await outputOf(() => printSaved(test.db, true));
-  expect(JSON.parse(json.split('\n')[0] ?? '')).toMatchObject({ name: 'Failed logins', saved_by: 'ada' });
+  expect(JSON.parse(json.split('\n')[0] ?? '')).toMatchObject({
+    name: 'Failed logins',
+    saved_by: 'ada',
+    raises_alerts: true,
+  });
 });
 
 it('are used by name in any case, with the range of the options before their own', async () => {

@@ -30,10 +30,7 @@ beforeAll(async () => {
   test = await createTestDatabase({ logs: true });
   await seedEvents(test.db);
   await seedBulk(test.db, BULK);
-  admin = await startAdmin(
-    [eventsArea({ db: test.db, isFiltered: (name) => name === 'choosy', ruleOf: () => '' })],
-    test.db,
-  );
+  admin = await startAdmin([eventsArea({ db: test.db, isFiltered: (name) => name === 'choosy' })], test.db);
 });
 afterAll(async () => {
   await admin.close();
@@ -365,6 +362,8 @@ it('is described in the OpenAPI document, each parameter with what it means', as
     '/api/v1/exports/{export_id}',
     '/api/v1/exports/{export_id}/cancel',
     '/api/v1/saved-searches',
+    '/api/v1/saved-searches/alert',
+    '/api/v1/saved-searches/{id}/alerts',
     '/api/v1/saved-searches/{id}/delete',
   ]);
   expect(document.paths['/api/v1/events']?.['get']?.parameters).toHaveLength(15);

@@ -16,10 +16,7 @@ let person: Client;
 beforeAll(async () => {
   test = await createTestDatabase();
   db = openConsoleDatabase(test.databaseUrl, () => undefined);
-  admin = await startAdmin(
-    [eventsArea({ db, isFiltered: () => false, ruleOf: () => '' }), operatorLogArea({ db })],
-    db,
-  );
+  admin = await startAdmin([eventsArea({ db, isFiltered: () => false }), operatorLogArea({ db })], db);
   person = new Client({ connectionString: test.adminUrl, application_name: 'psql' });
   await person.connect();
 });

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -9,6 +10,7 @@ import { startAdmin } from '../support/admin.ts';
 import type { RunningAdmin } from '../support/admin.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const entry = actionSchema.extend({ began_at: z.iso.datetime(), ended_at: z.iso.datetime().nullable() });
 const page = z.object({ items: z.array(entry), next_cursor: z.string().nullable() });
@@ -128,4 +130,35 @@ test.each([
   expect(await admin.page(`/operator-log?${query}`)).toContain(
     found.length > 0 ? '<table>' : 'No entries match.',
   );
+});
+
+test('the entries that the page shows are exported as CSV and NDJSON, which is recorded', async () => {
+  const query = `operator=${encodeURIComponent('anna <b>')}&action=destination.rewind`;
+  expect(await admin.page(`/operator-log?${query}`)).toContain(
+    `/api/v1/operator-log/export?operator=anna+%3Cb%3E&amp;action=destination.rewind&amp;format=csv`,
+  );
+  const csv = await (await fetch(`${admin.url}/api/v1/operator-log/export?${query}&tz=Europe/Berlin`)).text();
+  const [header, line, ...rest] = csv.trimEnd().split('\r\n');
+  expect(header).toBe('id,began_at,operator,via,action,subject,details,ended_at,outcome,result');
+  expect(line).toMatch(
+    /^\d+,\d{4}-\S+\+0[12]:00,anna <b>,console,destination\.rewind,siem,"\{""to"":""2026-01-01""\}",\S+,done,"\{""events_again"":5\}"$/,
+  );
+  expect(rest).toEqual([]);
+  const response = await fetch(`${admin.url}/api/v1/operator-log/export?${query}&format=ndjson`);
+  expect(response.headers.get('content-disposition')).toMatch(
+    /^attachment; filename="?xiq-sink-operator-log-\S+\.ndjson"?$/,
+  );
+  const text = await response.text();
+  const { items } = page.parse(await admin.get(`/operator-log?${query}`));
+  expect([entry.parse(JSON.parse(text))]).toEqual(items);
+  const recorded = await waitFor(async () => {
+    const [last] = page.parse(await admin.get('/operator-log?action=events.export')).items;
+    return last?.outcome === null ? undefined : last;
+  });
+  expect(recorded).toMatchObject({
+    subject: 'operator log',
+    details: { format: 'ndjson', operator: 'anna <b>', action: 'destination.rewind' },
+    outcome: 'done',
+    result: { rows: 1, sha256: createHash('sha256').update(text).digest('hex') },
+  });
 });

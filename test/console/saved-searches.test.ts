@@ -16,7 +16,7 @@ beforeAll(async () => {
   for (const name of ['ada', 'bea', 'amy', 'tom'] as const) {
     tokens.set(name, await addWithToken(test.db, { name, role: 'viewer', sources: scopes[name] }));
   }
-  const area = eventsArea({ db: test.db, isFiltered: () => false, ruleOf: () => 'the rule' });
+  const area = eventsArea({ db: test.db, isFiltered: () => false });
   admin = await startAdmin([area], test.db, { token: 'the-admin-token-0123456789' });
 });
 afterAll(async () => {

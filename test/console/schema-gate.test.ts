@@ -18,10 +18,7 @@ describe('the console on a database without tables', () => {
   let admin: RunningAdmin;
   beforeAll(async () => {
     database = await createOwnedDatabase();
-    const areas = [
-      overviewForTests(database.db),
-      eventsArea({ db: database.db, isFiltered: () => false, ruleOf: () => '' }),
-    ];
+    const areas = [overviewForTests(database.db), eventsArea({ db: database.db, isFiltered: () => false })];
     admin = await startAdmin(areas, database.db, { token: TOKEN });
   });
   afterAll(async () => {

@@ -86,10 +86,7 @@ describe('pages in the time zone of the reader', () => {
   beforeAll(async () => {
     test = await createTestDatabase();
     await seedEvents(test.db);
-    admin = await startAdmin(
-      [eventsArea({ db: test.db, isFiltered: () => false, ruleOf: () => '' })],
-      test.db,
-    );
+    admin = await startAdmin([eventsArea({ db: test.db, isFiltered: () => false })], test.db);
   });
   afterAll(async () => {
     await admin.close();

@@ -168,7 +168,7 @@ function areasOf(db: Db, directory: string) {
   const destinations = [fileDestination('archive', directory), fileDestination('new', directory)];
   return [
     overviewForTests(db),
-    eventsArea({ db, isFiltered: () => false, ruleOf: () => '' }),
+    eventsArea({ db, isFiltered: () => false }),
     peopleArea({ db }),
     liveArea({ db }),
     deliveriesArea({ db }),

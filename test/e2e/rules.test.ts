@@ -156,4 +156,41 @@ describe('alert rules', () => {
     const wrong = await endOfProgram(settings, 'alerts', 'test', 'many-key-made');
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('Did you mean many-keys-made?')]);
   }, 120_000);
+
+  it('are made of a search by one request, and end by another', async () => {
+    const { db, settings, events } = await setUp();
+    const program = await start(settings);
+    const change = async (route: string, body: object) => {
+      const response = await fetch(`${program.adminUrl}/api/v1/saved-searches${route}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
+    };
+    await change('/alert', { name: 'Keys of Zoe', line: 'action:private-key-created user:zoe*' });
+    const { rows } = await sql<{ name: string }>`select 'search-' || id as name from saved_searches`.execute(
+      db,
+    );
+    const name = rows[0]?.name ?? '';
+    const isOn = async () =>
+      (await sql`select from rule_progress where rules ? ${name}`.execute(db)).rows.length;
+    await waitFor(async () => (await isOn()) === 1);
+    await makeKey(program, 'jane@example.com');
+    await makeKey(program, 'Zoe@example.com');
+    await makeKey(program, 'zoe@example.com');
+    const sent = await waitFor(async () => (await readFile(events, 'utf8').catch(() => '')) || undefined);
+    expect(sent.trimEnd().split('\n')).toHaveLength(1);
+    expect(JSON.parse(sent)).toMatchObject({ payload: { rule: name, title: 'Keys of Zoe' } });
+    expect(await runProgram(settings, 'alerts', 'list', '--json')).toContain(name);
+    expect(await runProgram(settings, 'alerts', 'rules')).toMatch(
+      new RegExp(`^${name} +on +medium +Keys of Zoe `, 'm'),
+    );
+    const page = await (await fetch(`${program.adminUrl}/alerts`)).text();
+    expect(page).toContain('Keys of Zoe');
+    await change(`/${name.slice('search-'.length)}/alerts`, { state: 'off' });
+    await waitFor(async () => (await isOn()) === 0);
+    await makeKey(program, 'zoe2@example.com');
+    expect(await countAlerts(db)).toBe(1);
+  }, 120_000);
 });

@@ -179,7 +179,13 @@ describe('an erasure', () => {
     );
     const operator = { name: 'jane', via: 'console' } as const;
     await recordEnded(service, { operator, action: 'timeline.read', subject: 'zoe@example.com' });
-    const search = { name: 'Zoe', line: 'user:zoe@example.com', since: null, until: null };
+    const search = {
+      name: 'Zoe',
+      line: 'user:zoe@example.com',
+      since: null,
+      until: null,
+      raisesAlerts: false,
+    };
     await saveSearch(service, ALL_SOURCES, search, 'jane');
     await saveSearch(service, ALL_SOURCES, { ...search, name: 'All', line: '' }, 'jane');
     const zoe = { person_id: '1', user_name: 'zoe@example.com', name: 'Zoe', role: 'Operator' };

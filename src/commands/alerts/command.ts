@@ -15,14 +15,17 @@ import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 export function defineAlerts(program: Command, settings: Settings): void {
   const alerts = program.command('alerts').description('list alert rules and alerts, and test rules');
 
-  defineCommand(alerts, 'rules', 'list the built-in and configured rules', [
+  defineCommand(alerts, 'rules', 'list the rules: built-in, of the settings, and of saved searches', [
     'xiq-sink alerts rules',
     'xiq-sink alerts rules --json | jq .',
   ])
     .option('--json', 'print one JSON object per line')
     .action(async ({ json }) => {
       const { printRules } = await import('./list.ts');
-      await runOnStore(settings, ({ db }, { rules }) => printRules(db, rules, json === true));
+      const { withSearchRules } = await import('../../forward/rules/search-rules.ts');
+      await runOnStore(settings, async ({ db }, { rules }) =>
+        printRules(db, await withSearchRules(db, rules), json === true),
+      );
     });
 
   defineCommand(alerts, 'list', 'list raised alerts, newest first', [
@@ -48,7 +51,7 @@ export function defineAlerts(program: Command, settings: Settings): void {
     'xiq-sink alerts test logins-failed --since 90d',
     'xiq-sink alerts test my-rule --since 2026-01-01 --until 2026-04-01 --json',
   ])
-    .argument('<rule>', 'a built-in rule, or a rule of the settings, switched on or not')
+    .argument('<rule>', 'a built-in rule, switched on or not, or one of the settings or of a saved search')
     .addOption(sourceOption())
     .option('--since <time>', `start of the range: ${TIME_FORMS}`, time, '30d')
     .option('--until <time>', 'end of the range, exclusive', time)
@@ -57,8 +60,16 @@ export function defineAlerts(program: Command, settings: Settings): void {
     .action(async (name, { json, ...options }) => {
       const { since = new Date(), until = new Date(), source } = withRange(options);
       const { testRule } = await import('./test-rule.ts');
-      await runOnStore(settings, ({ db }, { rules }) =>
-        testRule(db, rules, name, { since, until, source }, json === true, stopSignal()),
+      const { withSearchRules } = await import('../../forward/rules/search-rules.ts');
+      await runOnStore(settings, async ({ db }, { rules }) =>
+        testRule(
+          db,
+          await withSearchRules(db, rules),
+          name,
+          { since, until, source },
+          json === true,
+          stopSignal(),
+        ),
       );
     });
 }

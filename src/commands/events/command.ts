@@ -74,8 +74,8 @@ export function defineEvents(program: Command, settings: Settings): void {
     });
 
   defineCommand(events, 'saved', 'list the searches that people saved in the console', [
-    'xiq-sink events saved',
-    `xiq-sink events search --saved 'Failed logins'`,
+    'xiq-sink events saved --json',
+    'xiq-sink events saved --delete "Failed logins"',
   ])
     .option('--delete <name>', 'delete the searches of this name')
     .option('--json', 'print one JSON object per line')

@@ -11,8 +11,16 @@ import { print, printJsonLine, printTable } from '../shared/output.ts';
 export async function printSaved(db: Db, asJson: boolean): Promise<void> {
   const searches = await listSavedSearches(db, ALL_SOURCES);
   if (asJson) {
-    for (const { name, line, since, until, savedBy, savedAt } of searches) {
-      printJsonLine({ name, line, since, until, saved_by: savedBy, saved_at: savedAt });
+    for (const { name, line, since, until, raisesAlerts, savedBy, savedAt } of searches) {
+      printJsonLine({
+        name,
+        line,
+        since,
+        until,
+        raises_alerts: raisesAlerts,
+        saved_by: savedBy,
+        saved_at: savedAt,
+      });
     }
     return;
   }
@@ -21,11 +29,12 @@ export async function printSaved(db: Db, asJson: boolean): Promise<void> {
     return;
   }
   await printTable(
-    ['name', 'search', 'range', 'saved by'],
-    searches.map(({ name, line, since, until, savedBy }) => [
+    ['name', 'search', 'range', 'alerts', 'saved by'],
+    searches.map(({ name, line, since, until, raisesAlerts, savedBy }) => [
       name,
       line,
       [since ?? 'start', until ?? 'now'].join(' – '),
+      raisesAlerts ? 'on' : 'off',
       savedBy,
     ]),
   );

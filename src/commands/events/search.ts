@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { styleText } from 'node:util';
 import { formatPosition } from '../../event-position.ts';
 import { summarizeEvent } from '../../event-summary.ts';
+import { titleOfEvent } from '../../event-words.ts';
 import type { Db } from '../../store/database.ts';
 import type { EventFilter } from '../../store/event-filter.ts';
 import type { EventPosition } from '../../store/event-pages.ts';
@@ -19,7 +20,7 @@ const TAIL_INTERVAL_MS = 400;
 /** Stored events read at once, whether they match or not. */
 const TAIL_PAGE = 1_000;
 
-const COLUMNS = ['time', 'type', 'source', 'user or client', 'code', 'summary'];
+const COLUMNS = ['time', 'event', 'type', 'source', 'user or client', 'code', 'summary'];
 
 /** `events search`: prints one page of events, newest first, as a table or as JSON lines. */
 export async function printSearch(
@@ -64,6 +65,9 @@ export async function followEvents(
   }
 }
 
+/** Of the longest title. */
+const TITLE_WIDTH = 28;
+
 const toJson = (event: StoredEvent) => ({ ...viewColumns(event), payload: event.payload });
 
 function toCells(event: StoredEvent): string[] {
@@ -71,6 +75,7 @@ function toCells(event: StoredEvent): string[] {
   const summary = [summarizeEvent(event), apMac === null ? '' : `at ${apMac}`];
   return [
     event.occurredAt,
+    titleOfEvent(event),
     event.messageType,
     event.source,
     user ?? clientMac ?? '',
@@ -80,7 +85,7 @@ function toCells(event: StoredEvent): string[] {
 }
 
 function toLine(event: StoredEvent): string {
-  const [time = '', type = '', ...others] = toCells(event).map(revealOnLine);
+  const [time = '', title = '', type = '', ...others] = toCells(event).map(revealOnLine);
   const rest = others.filter((cell) => cell !== '').join('  ');
-  return `${styleText('dim', time)}  ${styleText('cyan', type.padEnd(23))}  ${rest}`;
+  return `${styleText('dim', time)}  ${styleText('cyan', title.padEnd(TITLE_WIDTH))}  ${styleText('dim', type.padEnd(23))}  ${rest}`;
 }

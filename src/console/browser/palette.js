@@ -147,7 +147,9 @@ function placesFor(text, seen) {
   const asked = text.trim();
   if (asked === '') return [];
   const digits = asked.replaceAll(/[-.:]/g, '').toLowerCase();
-  const query = new URLSearchParams({ q: JSON.stringify(asked) });
+  // A key makes it a search line; anything else is a text.
+  const isLine = /^-?[a-z]+:\S/i.test(asked);
+  const query = new URLSearchParams({ q: isLine ? asked : JSON.stringify(asked) });
   return [
     ...(EVENT_ID.test(asked)
       ? [{ kind: 'event', label: asked, href: `/events/${asked.toLowerCase()}` }]
@@ -155,7 +157,11 @@ function placesFor(text, seen) {
     ...(/^[0-9a-f]{12}$/.test(digits) && seen.length === 0
       ? [{ kind: 'client', label: asked, href: `/people/client?${new URLSearchParams({ mac: asked })}` }]
       : []),
-    { kind: 'search', label: `Events with “${asked}”`, href: `/events?${query}` },
+    {
+      kind: 'search',
+      label: isLine ? `Events: ${asked}` : `Events with “${asked}”`,
+      href: `/events?${query}`,
+    },
   ];
 }
 

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { SearchTerm } from '../../search-query.ts';
 import type { Db } from '../../store/database.ts';
 import { eventHistogram, type RangeFilter } from '../../store/event-histogram.ts';
 import { countFacet, FACETS } from '../../store/facets.ts';
@@ -34,12 +33,10 @@ import { renderSearch } from './search-page.ts';
 interface EventsOptions {
   readonly db: Db;
   readonly isFiltered: IsFiltered;
-  /** A search as the alert rule that finds the same, in the form of the settings. */
-  readonly ruleOf: (terms: readonly SearchTerm[]) => string;
 }
 
 /** Searching events, exporting them, and the detail of one. */
-export function eventsArea({ db, isFiltered, ruleOf }: EventsOptions): Area {
+export function eventsArea({ db, isFiltered }: EventsOptions): Area {
   return {
     navigation: [
       {
@@ -60,7 +57,7 @@ export function eventsArea({ db, isFiltered, ruleOf }: EventsOptions): Area {
       {
         path: '/events',
         ...VIEW,
-        render: (request, visitor) => renderSearch({ db, ruleOf }, visitor, request),
+        render: (request, visitor) => renderSearch(db, visitor, request),
       },
       {
         path: '/events/:event_id',

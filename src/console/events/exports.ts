@@ -1,6 +1,4 @@
 import { createHash, type Hash } from 'node:crypto';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
@@ -12,6 +10,7 @@ import type { ExportForm, ExportFormat } from '../../store/export-format.ts';
 import { recordAction, type Operator } from '../../store/operator-log.ts';
 import { covers, type Scope } from '../../store/scope.ts';
 import { timeZone } from '../api/moment.ts';
+import { pipeWhole } from '../api/pipe-whole.ts';
 import { jsonRoute, streamRoute, type ApiRoute } from '../api/route.ts';
 import { conditionShape, filterOf, isInOrder, NOT_IN_ORDER, queryOfConditions } from './conditions.ts';
 import type { Conditions } from './conditions.ts';
@@ -175,9 +174,8 @@ const MEDIA_TYPE: Readonly<Record<ExportFormat, string>> = {
 };
 
 /**
- * Streams all matching events to a response as a file, and records the export in the operator log. If the export fails,
- * the connection is closed, so that no client mistakes the part for the whole. Throws the error that made it fail,
- * unless the client disconnected.
+ * Streams all matching events to a response as a file, and records the export in the operator log. Throws the error that
+ * made it fail, unless the client disconnected.
  */
 async function exportTo(response: Response, db: Db, asked: Export): Promise<void> {
   const { operator, form, conditions, progress, signal } = asked;
@@ -198,7 +196,6 @@ async function exportTo(response: Response, db: Db, asked: Export): Promise<void
     progress.state = 'done';
   } catch (error) {
     progress.state = 'failed';
-    response.destroy();
     if (!signal.aborted) throw error;
   }
 }
@@ -210,13 +207,9 @@ async function write(response: Response, db: Db, asked: Export, digest: Hash): P
   const lines = exportLines(db, scope, filter, form, signal, (rows) => {
     progress.rows += rows;
   });
-  // With those of the listener, the pipeline makes 11 that wait for its end; Node.js would warn of a leak.
-  response.setMaxListeners(20);
   try {
-    await pipeline(Readable.from(countBytes(lines, progress, digest)), response, { signal });
+    await pipeWhole(response, countBytes(lines, progress, digest), signal);
   } catch (error) {
-    // The signal also fires after the response has ended.
-    if (response.writableFinished) return;
     if (!signal.aborted) throw error;
     throw new Error(`stopped after ${progress.rows} rows, ${progress.bytes} bytes`, { cause: error });
   }

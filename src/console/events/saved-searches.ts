@@ -8,14 +8,18 @@ import {
   deleteSavedSearch,
   listSavedSearches,
   saveSearch,
-  type SavedSearch,
+  setSearchAlerts,
+  type NewSearch,
 } from '../../store/saved-searches.ts';
 import type { Scope } from '../../store/scope.ts';
 import { isoTime } from '../api/moment.ts';
-import { jsonRoute, NOTHING, type ApiRoute } from '../api/route.ts';
+import { jsonRoute, NOTHING, type ApiRoute, type Asking } from '../api/route.ts';
 import { VIEW } from '../access/rule.ts';
 
 const MOST_CHARACTERS = 500;
+
+/** The most characters of a name. */
+export const LONGEST_NAME = 100;
 
 const line = z
   .string()
@@ -43,13 +47,19 @@ const savedSchema = z
     until: z.string().nullable(),
     saved_by: z.string(),
     saved_at: isoTime,
+    raises_alerts: z.boolean(),
   })
   .meta({ id: 'SavedSearch', description: 'A search that a person saved by name' });
 
 /** Listing, saving and deleting searches. Those of people who could see more are not there. */
 export function savedSearchRoutes(db: Db): readonly ApiRoute[] {
-  return [listRoute(db), saveRoute(db), deleteRoute(db)];
+  return [listRoute(db), saveRoute(db), saveAlertRoute(db), deleteRoute(db), alertsRoute(db)];
 }
+
+/** Alerts go to the destinations, so that they need more than a look. */
+export const ALERTING = { needs: 'destinations.change', data: 'by source' } as const;
+
+const savedId = z.object({ id: z.string().regex(/^\d{1,18}$/) });
 
 const listRoute = (db: Db) =>
   jsonRoute({
@@ -62,14 +72,39 @@ const listRoute = (db: Db) =>
     answer: z.object({ items: z.array(savedSchema), next_cursor: z.null() }),
     async work(_asked, { scope }) {
       const searches = await listSavedSearches(db, scope);
-      const items = searches.map(({ savedBy, savedAt, ...search }) => ({
+      const items = searches.map(({ savedBy, savedAt, raisesAlerts, ...search }) => ({
         ...search,
         saved_by: savedBy,
         saved_at: savedAt,
+        raises_alerts: raisesAlerts,
       }));
       return { items, next_cursor: null };
     },
   });
+
+const saveAsks = z.object({
+  body: z.strictObject({
+    name: z.string().trim().min(1).max(LONGEST_NAME).describe('upper and lower case do not matter'),
+    line: line.default(''),
+    since: written,
+    until: written,
+  }),
+});
+
+/** Saves a search; with `raisesAlerts`, what it finds from then on raises alerts. */
+async function save(
+  db: Db,
+  { body }: z.output<typeof saveAsks>,
+  { operator, scope }: Asking,
+  raisesAlerts: boolean,
+): Promise<{ readonly name: string }> {
+  const { name, line, since = null, until = null } = body;
+  const search = { name, line, since, until, raisesAlerts };
+  const details = { name, line, since, until, raises_alerts: raisesAlerts };
+  const action = { operator, action: 'search.save', subject: name, details } as const;
+  await recordAction(db, action, () => saveNew(db, scope, search, operator.name));
+  return { name };
+}
 
 const saveRoute = (db: Db) =>
   jsonRoute({
@@ -78,25 +113,24 @@ const saveRoute = (db: Db) =>
     tag: 'events',
     summary: 'save a search; one that you saved under this name is replaced',
     ...VIEW,
-    asks: z.object({
-      body: z.strictObject({
-        name: z.string().trim().min(1).max(100).describe('upper and lower case do not matter'),
-        line: line.default(''),
-        since: written,
-        until: written,
-      }),
-    }),
+    asks: saveAsks,
     answer: z.object({ name: z.string() }),
-    async work({ body }, { operator, scope }) {
-      const { name, since = null, until = null } = body;
-      const search = { name, line: body.line, since, until };
-      const action = { operator, action: 'search.save', subject: name, details: search } as const;
-      await recordAction(db, action, () => saveNew(db, scope, search, operator.name));
-      return { name };
-    },
+    work: (asked, asking) => save(db, asked, asking, false),
   });
 
-async function saveNew(db: Db, scope: Scope, search: SavedSearch, savedBy: string): Promise<void> {
+const saveAlertRoute = (db: Db) =>
+  jsonRoute({
+    method: 'post',
+    path: '/saved-searches/alert',
+    tag: 'events',
+    summary: 'save a search and switch its alerts on',
+    ...ALERTING,
+    asks: saveAsks,
+    answer: z.object({ name: z.string() }),
+    work: (asked, asking) => save(db, asked, asking, true),
+  });
+
+async function saveNew(db: Db, scope: Scope, search: NewSearch, savedBy: string): Promise<void> {
   switch (await saveSearch(db, scope, search, savedBy)) {
     case 'saved':
       return;
@@ -118,7 +152,7 @@ const deleteRoute = (db: Db) =>
     tag: 'events',
     summary: 'delete a search that you saved',
     ...VIEW,
-    asks: z.object({ path: z.object({ id: z.string().regex(/^\d{1,18}$/) }) }),
+    asks: z.object({ path: savedId }),
     answer: z.object({ name: z.string() }),
     async work({ path: { id } }, { operator, scope }) {
       const action = { operator, action: 'search.delete', subject: id } as const;
@@ -127,5 +161,24 @@ const deleteRoute = (db: Db) =>
         throw new HttpError(404, 'NOT_FOUND', `you have saved no search with the id ${id}`);
       }
       return { name: deleted.name };
+    },
+  });
+
+const alertsRoute = (db: Db) =>
+  jsonRoute({
+    method: 'post',
+    path: '/saved-searches/{id}/alerts',
+    tag: 'events',
+    summary: 'switch the alerts of a saved search on or off',
+    description:
+      'While they are on, a rule named search-ID raises an alert when an event matches that is stored from then on. What matches within ten minutes of the last match is the same alert, and one more for each day that it lasts.',
+    ...ALERTING,
+    asks: z.object({ path: savedId, body: z.strictObject({ state: z.enum(['on', 'off']) }) }),
+    answer: z.object({ name: z.string() }),
+    async work({ path: { id }, body: { state } }, { operator, scope }) {
+      const action = { operator, action: 'search.alert', subject: id, details: { state } } as const;
+      const changed = await recordAction(db, action, () => setSearchAlerts(db, scope, id, state === 'on'));
+      if (changed === undefined) throw new HttpError(404, 'NOT_FOUND', `there is no saved search ${id}`);
+      return { name: changed.name };
     },
   });

@@ -1,10 +1,14 @@
 import type { VNode } from 'preact';
-import { printSearch, type SearchTerm } from '../../search-query.ts';
+import { stringify } from 'yaml';
+import { printSearch } from '../../search-query.ts';
 import type { StoredSearch } from '../../store/saved-searches.ts';
 import type { Visitor } from '../access/access.ts';
+import { hasAccess } from '../access/rule.ts';
 import { searchAddress } from '../addresses.ts';
 import { textOf, type Written } from '../api/query.ts';
 import { html, type Content } from '../html/html.ts';
+import { badge } from '../html/values.ts';
+import { ALERTING, LONGEST_NAME } from './saved-searches.ts';
 import { termsOfConditions } from './search-line.ts';
 import type { Conditions } from './conditions.ts';
 
@@ -13,15 +17,16 @@ export function savedMenu(
   saved: readonly StoredSearch[],
   written: Written,
   conditions: Conditions,
-  { operator }: Visitor,
+  visitor: Visitor,
 ): VNode {
+  const mayAlert = hasAccess(visitor, ALERTING);
   return html`
     <details class="picker saved">
       <summary class="button quiet">Saved searches</summary>
       <div class="panel">
         <ul class="plain">
           ${saved.map(
-            ({ id, name, line, since, until, savedBy }) => html`
+            ({ id, name, line, since, until, savedBy, raisesAlerts }) => html`
               <li class="row apart">
                 <a
                   data-saved
@@ -29,7 +34,10 @@ export function savedMenu(
                   title=${`${line} (saved by ${savedBy})`}
                   >${name}</a
                 >
-                ${savedBy === operator.name && deleteForm(id, name)}
+                <span class="row">
+                  ${mayAlert ? alertForm(id, name, raisesAlerts) : raisesAlerts && badge('plain', 'alerts on')}
+                  ${savedBy === visitor.operator.name && deleteForm(id, name)}
+                </span>
               </li>
             `,
           )}
@@ -38,13 +46,36 @@ export function savedMenu(
           <input type="hidden" name="line" value=${printSearch(termsOfConditions(conditions))} />
           <input type="hidden" name="since" value=${textOf(written, 'since')} />
           <input type="hidden" name="until" value=${textOf(written, 'until')} />
-          <input name="name" required maxlength="100" placeholder="Name" aria-label="Name of this search" />
+          <input
+            name="name"
+            required
+            maxlength=${LONGEST_NAME}
+            placeholder="Name"
+            aria-label="Name of this search"
+          />
           <button>Save</button>
         </form>
       </div>
     </details>
   `;
 }
+
+/** Switches the alerts of a saved search on or off. */
+export const alertForm = (id: string, name: string, raisesAlerts: boolean): Content => html`
+  <form
+    data-action=${`/saved-searches/${id}/alerts`}
+    data-done=${
+      raisesAlerts
+        ? `The search “${name}” raises no more alerts.`
+        : `Events that the search “${name}” finds from now on raise alerts.`
+    }
+  >
+    <input type="hidden" name="state" value=${raisesAlerts ? 'off' : 'on'} />
+    <button class="quiet" aria-label=${`${raisesAlerts ? 'Stop alerts of' : 'Alert me on'} ${name}`}>
+      ${raisesAlerts ? 'Stop alerts' : 'Alert me'}
+    </button>
+  </form>
+`;
 
 const deleteForm = (id: string, name: string): Content => html`
   <form
@@ -56,15 +87,33 @@ const deleteForm = (id: string, name: string): Content => html`
   </form>
 `;
 
-/** The search on screen in other forms: as a command, as SQL and as a rule that raises alerts. */
-export function otherForms(
+/** Raises alerts for what the search on screen finds from now on, by one click; a search without a condition finds all. */
+export function alertButton(
+  saved: readonly StoredSearch[],
   conditions: Conditions,
-  statement: string,
-  ruleOf: (terms: readonly SearchTerm[]) => string,
-): VNode {
-  const terms = termsOfConditions(conditions);
+  visitor: Visitor,
+): Content {
+  const line = printSearch(termsOfConditions(conditions));
+  if (line === '' || !hasAccess(visitor, ALERTING)) return undefined;
+  if (saved.some((search) => search.raisesAlerts && search.line === line)) {
+    return html`<a class="button quiet" href="/alerts">Alerts on</a>`;
+  }
+  return html`
+    <form
+      data-action="/saved-searches/alert"
+      data-done="Events that this search finds from now on raise alerts. The page Alerts lists them."
+    >
+      <input type="hidden" name="name" value=${line.slice(0, LONGEST_NAME)} />
+      <input type="hidden" name="line" value=${line} />
+      <button class="quiet" title="Raise an alert when a new event matches this search">Alert me</button>
+    </form>
+  `;
+}
+
+/** The search on screen in other forms: as a command, as SQL and as a rule that raises alerts. */
+export function otherForms(conditions: Conditions, statement: string): VNode {
   const { since, until } = conditions;
-  const line = printSearch(terms);
+  const line = printSearch(termsOfConditions(conditions));
   const range = [
     ...(since === undefined ? [] : [`--since ${since.toISOString()}`]),
     ...(until === undefined ? [] : [`--until ${until.toISOString()}`]),
@@ -76,11 +125,16 @@ export function otherForms(
       <div class="panel">
         ${copied('On the command line', ['xiq-sink events search', ...range, ...quoted].join(' '))}
         ${copied('As SQL', statement)}
-        ${copied('As an alert rule', ruleOf(terms), html`Add it to the settings: <a href="/settings">Settings</a>.`)}
+        ${copied('As an alert rule', ruleOf(line), html`Add it to the settings: <a href="/settings">Settings</a>.`)}
       </div>
     </details>
   `;
 }
+
+const ruleOf = (line: string) =>
+  stringify({
+    alerts: [{ name: 'my-search', title: 'Describe the alert', filter: { search: line } }],
+  }).trimEnd();
 
 /** page.js copies the text. */
 const copied = (title: string, text: string, note?: Content): VNode => html`

@@ -1,6 +1,5 @@
 import type { Request } from 'express';
 import { z } from 'zod';
-import type { SearchTerm } from '../../search-query.ts';
 import type { Db } from '../../store/database.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
 import { listSavedSearches } from '../../store/saved-searches.ts';
@@ -26,7 +25,7 @@ import {
   readEvents,
 } from './conditions.ts';
 import { columnChoice, columnsOf, eventList } from './event-list.ts';
-import { otherForms, savedMenu } from './search-menus.ts';
+import { alertButton, otherForms, savedMenu } from './search-menus.ts';
 import { joinSearchLine, searchLine } from './search-line.ts';
 import { inZone } from '../html/time-zone.ts';
 
@@ -37,17 +36,8 @@ const USUAL_DAYS = 1;
 
 const search = z.object({ ...conditionShape, cursor, order: eventOrder }).refine(isInOrder, NOT_IN_ORDER);
 
-interface SearchPageOptions {
-  readonly db: Db;
-  readonly ruleOf: (terms: readonly SearchTerm[]) => string;
-}
-
 /** The search for events: its form, the histogram, and one page of events. */
-export async function renderSearch(
-  { db, ruleOf }: SearchPageOptions,
-  visitor: Visitor,
-  request: Request,
-): Promise<Page> {
+export async function renderSearch(db: Db, visitor: Visitor, request: Request): Promise<Page> {
   const written = withBeginning(joinSearchLine(queryOf(request)), USUAL_DAYS);
   const { asked, problems } = readQuery(search, written);
   if (problems !== undefined) {
@@ -96,8 +86,8 @@ export async function renderSearch(
             <div class="row apart tools">
               <div class="row">
                 <a href=${addressOf('/events', exactly)}>Permanent link</a>
-                ${savedMenu(saved, written, conditions, visitor)}
-                ${otherForms(conditions, searchStatement(db, visitor.scope, filterOf(conditions)), ruleOf)}
+                ${savedMenu(saved, written, conditions, visitor)} ${alertButton(saved, conditions, visitor)}
+                ${otherForms(conditions, searchStatement(db, visitor.scope, filterOf(conditions)))}
               </div>
               <div class="row">${columnChoice(columns)} ${mayExport && exportLinks(exactly)}</div>
             </div>

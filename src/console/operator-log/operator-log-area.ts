@@ -13,7 +13,11 @@ import type { Page } from '../html/layout.ts';
 import { pagerOf, tableOf, type Column } from '../html/table.ts';
 import { timeOf } from '../html/time-zone.ts';
 import { badge } from '../html/values.ts';
+import { addressOf } from '../addresses.ts';
+import type { Visitor } from '../access/access.ts';
+import { hasAccess } from '../access/rule.ts';
 import { actionSchema, askedPage, readActions } from './operator-log-entries.ts';
+import { exportRoute, EXPORTING } from './operator-log-export.ts';
 
 const asks = z.object({ query: askedPage });
 
@@ -43,15 +47,16 @@ export function operatorLogArea({ db }: { readonly db: Db }): Area {
           return { items: [...items], next_cursor: next ?? null };
         },
       }),
+      exportRoute(db),
     ],
     pages: [
       {
         path: '/operator-log',
         needs: 'operator-log.read',
         data: 'whole',
-        render: async (request) => {
+        render: async (request, visitor) => {
           const { query } = readAsked(asks, request);
-          return operatorLogPage(await readActions(db, query), queryOf(request));
+          return operatorLogPage(await readActions(db, query), queryOf(request), visitor);
         },
       },
     ],
@@ -69,9 +74,11 @@ const WORDS: Readonly<Record<OperatorActionName, string>> = {
   'certificate.make': 'made a certificate',
   'integrity.verify': 'verified the stored rows',
   'sql.query': 'ran an SQL statement',
+  'report.send': 'sent a scheduled report',
   'timeline.read': 'looked at the timeline of a user or client',
   'search.save': 'saved a search',
   'search.delete': 'deleted a saved search',
+  'search.alert': 'switched the alerts of a saved search on or off',
   'quarantine.replay': 'replayed quarantined items',
   'quarantine.discard': 'discarded quarantined items',
   'destination.test': 'sent a test event',
@@ -103,7 +110,7 @@ const WORDS: Readonly<Record<OperatorActionName, string>> = {
 const WAYS = { console: 'console', api: 'API', command: 'command line', system: 'the service' } as const;
 
 /** The page of the operator log: time, operator, action and result. */
-function operatorLogPage({ items, next }: PageOf<LoggedAction>, written: Written): Page {
+function operatorLogPage({ items, next }: PageOf<LoggedAction>, written: Written, visitor: Visitor): Page {
   return {
     title: 'Operator log',
     content: html`
@@ -116,11 +123,27 @@ function operatorLogPage({ items, next }: PageOf<LoggedAction>, written: Written
         fieldOf(written, 'operator', 'Operator', 'ada'),
         selectOf(written, 'action', 'Action', ACTIONS),
       ])}
+      ${hasAccess(visitor, EXPORTING) && items.length > 0 && exportLinks(written)}
       ${items.length === 0 ? emptyNote(written) : tableOf('Operator actions, newest first', COLUMNS, items)}
       ${pagerOf('/operator-log', written, next)}
     `,
   };
 }
+
+const exportLinks = ({ operator, action, since, until }: Written): Content => html`
+  <p class="row">
+    ${(['csv', 'ndjson'] as const).map(
+      (format) => html`
+        <a
+          class="button quiet"
+          href=${addressOf('/api/v1/operator-log/export', { operator, action, since, until, format })}
+          download
+          >${format.toUpperCase()}</a
+        >
+      `,
+    )}
+  </p>
+`;
 
 const ACTIONS = [['', 'all actions'], ...Object.entries(WORDS)] as const;
 

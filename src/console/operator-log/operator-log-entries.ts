@@ -29,12 +29,16 @@ export const actionSchema = z
   })
   .meta({ id: 'OperatorAction' });
 
-/** The query of a page of entries. */
-export const askedPage = z.object({
+/** Which entries. */
+export const askedEntries = z.object({
   operator: z.string().optional().describe('exactly this operator'),
   action: z.enum(OPERATOR_ACTIONS).optional(),
   since: moment.optional(),
   until: moment.optional(),
+});
+
+/** The query of a page of entries. */
+export const askedPage = askedEntries.extend({
   limit: limit(50, 500),
   cursor: cursorParameter((text) => (/^\d{1,18}$/.test(text) ? text : undefined)),
 });

@@ -1,16 +1,27 @@
 import { z } from 'zod';
-import { monthRange } from '../../parse-time.ts';
+import { monthRange, PERIODS, type Period } from '../../parse-time.ts';
 import { REPORT_NAMES, type ReportName } from '../../report-names.ts';
 import type { Db } from '../../store/database.ts';
-import type { Operator } from '../../store/operator-log.ts';
-import { readReport, reportOf, REPORTS, type Report, type ReportRange } from '../../store/reports.ts';
+import { recordAction, type Operator } from '../../store/operator-log.ts';
+import { readSchedules, type ScheduleProgress } from '../../store/report-schedules.ts';
+import {
+  MOST_FILE_ROWS,
+  readReport,
+  reportCsv,
+  reportOf,
+  REPORTS,
+  type Report,
+  type ReportRange,
+} from '../../store/reports.ts';
 import type { Scope } from '../../store/scope.ts';
 import { HttpError } from '../../errors.ts';
 import { hasAccess, VIEW } from '../access/rule.ts';
-import { timeZone } from '../api/moment.ts';
-import { jsonRoute, readAsked } from '../api/route.ts';
+import { isoTime, moment, timeZone } from '../api/moment.ts';
+import { jsonRoute, NOTHING, readAsked, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
+import { isInOrder, NOT_IN_ORDER } from '../events/conditions.ts';
 import { recordLook } from '../people/looks.ts';
+import { queryOf } from '../api/query.ts';
 import { zoneOf } from '../html/time-zone.ts';
 import { reportPage } from './reports-page.ts';
 
@@ -22,12 +33,18 @@ const query = z.object({
     .string()
     .default(() => new Date().toISOString().slice(0, 'YYYY-MM'.length))
     .describe('a month such as 2026-03'),
+  since: moment.optional().describe('start of a range, instead of a month'),
+  until: moment.optional().describe('end of the range, exclusive; now unless given'),
   tz: timeZone.optional().describe('time zone of the month and of working hours; UTC unless given'),
   user: z.string().optional(),
 });
 
+const asks = z.object({ query: query.refine(isInOrder, NOT_IN_ORDER) });
+
 const asksOfPage = z.object({
-  query: query.extend({ name: z.enum(REPORT_NAMES).default('administration') }),
+  query: query
+    .extend({ name: z.enum(REPORT_NAMES).default('administration') })
+    .refine(isInOrder, NOT_IN_ORDER),
 });
 
 const Answer = z.object({
@@ -45,19 +62,57 @@ type Asked = z.output<typeof query>;
 
 const OPERATORS = { needs: 'operator-log.read', data: 'whole' } as const;
 
+/** Who sees which reports are sent where: addresses of receivers may be in an error. */
+const SCHEDULES = { needs: 'view', data: 'whole' } as const;
+
+/** A report that the settings send after each period. */
+export interface ShownSchedule {
+  readonly name: string;
+  readonly report: ReportName;
+  readonly every: Period;
+  readonly time_zone: string;
+  readonly destination: string;
+}
+
+/** A schedule with its progress; undefined until a process that forwards has seen it. */
+export interface DescribedSchedule extends ShownSchedule {
+  readonly progress: ScheduleProgress | undefined;
+}
+
+interface ReportsOptions {
+  readonly db: Db;
+  readonly schedules: () => readonly ShownSchedule[];
+}
+
+const scheduleSchema = z
+  .object({
+    name: z.string(),
+    report: z.enum(REPORT_NAMES),
+    every: z.enum(PERIODS),
+    time_zone: z.string(),
+    destination: z.string(),
+    next_since: isoTime.nullable().describe('start of the period of the next report'),
+    last_sent_at: isoTime.nullable(),
+    failed_attempts: z.int(),
+    last_error: z.string().nullable(),
+  })
+  .meta({ id: 'ReportSchedule' });
+
 /** Questions that auditors ask each month. */
-export function reportsArea({ db }: { readonly db: Db }): Area {
-  async function answer(report: Report, asked: Asked, scope: Scope, operator: Operator) {
-    const zone = asked.tz ?? 'UTC';
-    const month = monthRange(asked.month, zone);
-    if (month === undefined) throw new HttpError(400, 'BAD_REQUEST', 'month must be one such as 2026-03');
-    const { since, until } = month;
-    const range: ReportRange = { since, until, zone, scope, user: asked.user };
+export function reportsArea({ db, schedules }: ReportsOptions): Area {
+  async function answer(
+    report: Report,
+    asked: Asked,
+    { scope, operator }: { readonly scope: Scope; readonly operator: Operator },
+    mostRows = MOST_ROWS,
+  ) {
+    const range: ReportRange = { ...rangeOf(asked), scope, user: asked.user };
+    const { since, until } = range;
     const isAnswerable = report.isOfPerson !== true || asked.user !== undefined;
     if (report.isOfPerson === true && asked.user !== undefined) {
       await recordLook(db, operator, asked.user, { since, until });
     }
-    const rows = isAnswerable ? await readReport(db, report, range, MOST_ROWS) : [];
+    const rows = isAnswerable ? await readReport(db, report, range, mostRows) : [];
     return { range, rows, statement: report.statement(range).trim() };
   }
   const route = (name: ReportName) => {
@@ -69,15 +124,67 @@ export function reportsArea({ db }: { readonly db: Db }): Area {
       tag: 'reports',
       summary: `report: ${report.title.toLowerCase()}`,
       description: report.answers,
-      asks: z.object({ query }),
+      asks,
       answer: Answer,
-      async work({ query: asked }, { scope, operator }) {
-        const { rows, statement, range } = await answer(report, asked, scope, operator);
+      async work({ query: asked }, visitor) {
+        const { rows, statement, range } = await answer(report, asked, visitor);
         const [since, until] = [range.since.toISOString(), range.until.toISOString()];
         return { title: report.title, since, until, statement, rows: [...rows] };
       },
     });
   };
+  const csvRoute = (name: ReportName) => {
+    const report = reportOf(name);
+    return streamRoute({
+      method: 'get',
+      path: `/reports/${name}/csv`,
+      needs: 'events.export',
+      data: report.isOfOperators === true ? 'whole' : 'by source',
+      tag: 'reports',
+      summary: `report as a file: ${report.title.toLowerCase()}`,
+      description: `At most ${MOST_FILE_ROWS} rows. The operator log records each file.`,
+      asks,
+      mediaTypes: { 'text/csv': 'the headings of the report and its rows' },
+      async work({ query: asked }, visitor, response) {
+        const { since, until } = rangeOf(asked);
+        const details = { format: 'csv', since, until, user: asked.user };
+        const { operator } = visitor;
+        const action = { operator, action: 'events.export', subject: `report ${name}`, details } as const;
+        const work = () => answer(report, asked, visitor, MOST_FILE_ROWS);
+        const { rows } = await recordAction(db, action, work, (done) => ({ rows: done.rows.length }));
+        response.attachment(`xiq-sink-${name}-${since.toISOString().slice(0, 10)}.csv`);
+        response.type('text/csv').send(reportCsv(rows));
+      },
+    });
+  };
+  async function describeSchedules(): Promise<readonly DescribedSchedule[]> {
+    const shown = schedules();
+    if (shown.length === 0) return [];
+    const known = await readSchedules(
+      db,
+      shown.map(({ name }) => name),
+    );
+    return shown.map((one) => ({ ...one, progress: known.find(({ name }) => name === one.name) }));
+  }
+  const schedulesRoute = jsonRoute({
+    method: 'get',
+    path: '/report-schedules',
+    ...SCHEDULES,
+    tag: 'reports',
+    summary: 'list the scheduled reports, and how far they are',
+    asks: NOTHING,
+    answer: z.object({ items: z.array(scheduleSchema), next_cursor: z.null() }),
+    async work() {
+      const items = (await describeSchedules()).map(({ progress, ...schedule }) => ({
+        ...schedule,
+        next_since: progress?.nextSince ?? null,
+        last_sent_at: progress?.sentAt ?? null,
+        failed_attempts: progress?.attempts ?? 0,
+        last_error: progress?.lastError ?? null,
+      }));
+      return { items, next_cursor: null };
+    },
+  });
   return {
     navigation: [
       {
@@ -87,7 +194,7 @@ export function reportsArea({ db }: { readonly db: Db }): Area {
         icon: 'M3 14V9M8 14V3M13 14V6',
       },
     ],
-    routes: REPORT_NAMES.map(route),
+    routes: [...REPORT_NAMES.map(route), ...REPORT_NAMES.map(csvRoute), schedulesRoute],
     pages: [
       {
         path: '/reports',
@@ -99,11 +206,26 @@ export function reportsArea({ db }: { readonly db: Db }): Area {
           );
           const report = shown.find(({ name }) => name === asked.name) ?? reportOf('administration');
           const inZone = { ...asked, tz: asked.tz ?? zoneOf(request) };
-          const { rows, statement, range } = await answer(report, inZone, visitor.scope, visitor.operator);
-          const { month } = asked;
-          return reportPage({ report, all: shown, month, range, rows, statement, mostRows: MOST_ROWS });
+          const answered = await answer(report, inZone, visitor);
+          return reportPage({
+            ...answered,
+            report,
+            all: shown,
+            written: queryOf(request),
+            month: asked.since === undefined ? asked.month : undefined,
+            mostRows: MOST_ROWS,
+            mayExport: hasAccess(visitor, { needs: 'events.export', data: 'by source' }),
+            schedules: hasAccess(visitor, SCHEDULES) ? await describeSchedules() : [],
+          });
         },
       },
     ],
   };
+}
+
+function rangeOf({ month, since, until = new Date(), tz: zone = 'UTC' }: Asked) {
+  if (since !== undefined) return { since, until, zone };
+  const range = monthRange(month, zone);
+  if (range === undefined) throw new HttpError(400, 'BAD_REQUEST', 'month must be one such as 2026-03');
+  return { since: range.since, until: range.until, zone };
 }

@@ -1,28 +1,39 @@
-import type { Report, ReportRange, ReportRow } from '../../store/reports.ts';
+import type { Report, ReportChart, ReportRange, ReportRow } from '../../store/reports.ts';
 import { countOf } from '../../units.ts';
-import { addressOf, searchAddress } from '../addresses.ts';
+import { addressOf, destinationAddress, searchAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
+import { rangeFields } from '../html/form.ts';
 import { tableOf, type Column } from '../html/table.ts';
+import { timeOf } from '../html/time-zone.ts';
+import { badge } from '../html/values.ts';
+import type { Written } from '../api/query.ts';
+import type { DescribedSchedule } from './reports-area.ts';
 
 /** A report as it is shown. */
 export interface ShownReport {
   readonly report: Report;
   /** The reports that the visitor may see. */
   readonly all: readonly Report[];
-  readonly month: string;
+  readonly written: Written;
+  /** Undefined: the range is no month. */
+  readonly month: string | undefined;
   readonly range: ReportRange;
   readonly rows: readonly ReportRow[];
   readonly statement: string;
   /** More rows than this are not shown. */
   readonly mostRows: number;
+  readonly mayExport: boolean;
+  readonly schedules: readonly DescribedSchedule[];
 }
 
 /** The page of a report: which one and for when, its table, and the statement behind it. */
-export function reportPage({ report, all, month, range, rows, statement, mostRows }: ShownReport): Page {
-  const query = { month, tz: range.zone, user: range.user };
+export function reportPage(shown: ShownReport): Page {
+  const { report, all, written, month, range, rows, statement, mostRows, mayExport, schedules } = shown;
+  const { since, until } = written;
+  const query = { month, ...(month === undefined && { since, until }), tz: range.zone, user: range.user };
   return {
-    title: `${report.title}, ${month}`,
+    title: month === undefined ? report.title : `${report.title}, ${month}`,
     content: html`
       <nav aria-label="Reports">
         <ul class="ranges">
@@ -41,13 +52,24 @@ export function reportPage({ report, all, month, range, rows, statement, mostRow
       </nav>
       <form class="row" action="/reports" aria-label="Report">
         <input type="hidden" name="name" value=${report.name} />
-        <label>Month <input type="month" name="month" value=${month} required /></label>
+        <label>Month <input type="month" name="month" value=${month} /></label>
+        ${rangeFields(written)}
         <label>Time zone <input name="tz" value=${range.zone} /></label>
         ${report.isOfPerson && html`<label>Person <input name="user" value=${range.user} required /></label>`}
         <button>Show</button>
       </form>
       <p class="dim">${report.answers} Times are in the zone ${range.zone}.</p>
+      ${rows.length > 0 && report.chart !== undefined && chartOf(report.title, report.chart, rows)}
       ${contentOf(report, range, rows, mostRows)}
+      ${
+        mayExport &&
+        rows.length > 0 &&
+        html`<p>
+          <a class="button quiet" href=${addressOf(`/api/v1/reports/${report.name}/csv`, query)} download
+            >CSV</a
+          >
+        </p>`
+      }
       <details>
         <summary>The SQL behind it</summary>
         <p class="dim">
@@ -56,6 +78,7 @@ export function reportPage({ report, all, month, range, rows, statement, mostRow
         </p>
         <pre>${statement}</pre>
       </details>
+      ${scheduledReports(schedules)}
     `,
   };
 }
@@ -69,7 +92,7 @@ function contentOf(
   if (report.isOfPerson === true && range.user === undefined) {
     return html`<p>Name a person, as the cloud spells the user name.</p>`;
   }
-  if (rows.length === 0) return html`<p>Nothing was found in this month.</p>`;
+  if (rows.length === 0) return html`<p>Nothing was found in this range.</p>`;
   return html`
     ${tableOf(report.title, columnsOf(report, range, rows), rows)}
     <p class="dim">
@@ -96,3 +119,90 @@ function columnsOf(
     },
   }));
 }
+
+/** More bars are not read. */
+const MOST_BARS = 20;
+
+/** Units of the drawing, about pixels. */
+const BAR = { height: 18, gap: 4, labels: 260, width: 900, figures: 120 } as const;
+
+/** Bars of the first rows, in their order, with a part of each in the colour of warnings. */
+function chartOf(title: string, { labels, value, marked }: ReportChart, rows: readonly ReportRow[]): Content {
+  const figure = (row: ReportRow, heading: string) => Number(row[heading] ?? 0);
+  const shown = rows.slice(0, MOST_BARS);
+  const longest = Math.max(1, ...shown.map((row) => figure(row, value)));
+  const length = (count: number) => (count / longest) * (BAR.width - BAR.labels - BAR.figures);
+  const height = shown.length * (BAR.height + BAR.gap);
+  const name = `${title}: ${value.toLowerCase()}`;
+  return html`
+    <figure class="report-chart">
+      <svg viewBox=${`0 0 ${BAR.width} ${height}`} role="img" aria-label=${name}>
+        ${shown.map((row, index) => {
+          const y = index * (BAR.height + BAR.gap);
+          const [all, part] = [figure(row, value), marked === undefined ? 0 : figure(row, marked)];
+          const label = labels.map((heading) => row[heading] ?? 'none').join(', ');
+          const baseline = y + BAR.height - 5;
+          return html`
+            <text x=${BAR.labels - 8} y=${baseline} text-anchor="end"
+              >${shortened(label)}<title>${label}</title></text
+            >
+            <rect class="bar" x=${BAR.labels} y=${y} width=${length(all)} height=${BAR.height} rx="2" />
+            ${part > 0 && html`<rect class="marked" x=${BAR.labels} y=${y} width=${length(part)} height=${BAR.height} rx="2" />`}
+            <text x=${BAR.labels + length(all) + 6} y=${baseline}
+              >${part > 0 ? `${all} (${part} ${marked?.toLowerCase()})` : all}</text
+            >
+          `;
+        })}
+      </svg>
+      ${rows.length > MOST_BARS && html`<figcaption class="dim">The first ${MOST_BARS} rows.</figcaption>`}
+    </figure>
+  `;
+}
+
+const LABEL_CHARACTERS = 36;
+
+const shortened = (label: string) =>
+  label.length > LABEL_CHARACTERS ? `${label.slice(0, LABEL_CHARACTERS - 1)}…` : label;
+
+function scheduledReports(schedules: readonly DescribedSchedule[]): Content {
+  return html`
+    <h2>Scheduled reports</h2>
+    ${
+      schedules.length === 0
+        ? html`<p class="dim">
+            None. The settings (<code>reports</code>) send a report after each day, week or month.
+          </p>`
+        : tableOf('Scheduled reports', SCHEDULE_COLUMNS, schedules)
+    }
+  `;
+}
+
+const SCHEDULE_COLUMNS: readonly Column<DescribedSchedule>[] = [
+  { heading: 'Name', cell: ({ name }) => name },
+  {
+    heading: 'Report',
+    cell: ({ report, every }) =>
+      html`<a href=${addressOf('/reports', { name: report })}>${report}</a> every ${every}`,
+  },
+  { heading: 'Time zone', cell: ({ time_zone: zone }) => zone },
+  {
+    heading: 'Destination',
+    cell: ({ destination }) => html`<a href=${destinationAddress(destination)}>${destination}</a>`,
+  },
+  {
+    heading: { time: 'Last sent' },
+    cell: ({ progress }) => (progress?.sentAt ? timeOf(progress.sentAt) : 'none'),
+  },
+  {
+    heading: { time: 'Next period from' },
+    cell: ({ progress }) => (progress === undefined ? 'waits for serve' : timeOf(progress.nextSince)),
+  },
+  {
+    heading: 'State',
+    kind: 'wrap',
+    cell: ({ progress }) =>
+      progress?.lastError
+        ? html`${badge('warn', 'retrying')} ${progress.lastError}`
+        : badge('good', 'on schedule'),
+  },
+];

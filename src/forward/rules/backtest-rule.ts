@@ -47,11 +47,12 @@ function lookBack(rule: AlertRule): number {
 }
 
 function conditionOf(filter: RuleFilter): RuleCondition {
-  const { users, where = {}, kinds } = filter;
+  const { users, where = {}, kinds, search = [] } = filter;
   const codes = filter.codes ?? (kinds === undefined ? undefined : codesOf(kinds));
   const texts = Object.entries(where).map(([column, patterns = []]) => [column, patterns] as const);
   const ofUsers = users === undefined ? [] : [['user_name', users] as const];
-  return { messageTypes: ruleTypesOf(filter), codes, where: Object.fromEntries([...ofUsers, ...texts]) };
+  const named = Object.fromEntries([...ofUsers, ...texts]);
+  return { messageTypes: ruleTypesOf(filter), codes, where: named, terms: search };
 }
 
 /** Undefined if a single event can raise an alert, or if all events are needed to know what is new. */

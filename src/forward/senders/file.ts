@@ -1,8 +1,9 @@
 import path from 'node:path';
 import { z } from 'zod';
 import { OutageError } from '../../errors.ts';
+import { reportCsv } from '../../store/reports.ts';
 import type { Sender } from '../sender.ts';
-import { openLogFile, rotate, type LogFile } from './log-file.ts';
+import { openLogFile, replaceFile, rotate, type LogFile } from './log-file.ts';
 
 /** A file of lines, for a log collector. */
 export const fileOptions = z.strictObject({
@@ -24,7 +25,7 @@ export type FileOptions = z.output<typeof fileOptions>;
 export const FILE_FORMATS = ['json', 'ecs', 'ocsf', 'cef', 'leef', 'text'] as const;
 
 /**
- * Appends a line for each event; a batch that is sent is on the disk. If the file was renamed or removed in the
+ * Appends a line for each event; a batch that is sent is on the disk. A report is a file of its own beside it. If the file was renamed or removed in the
  * meantime (logrotate), the next batch starts a new one.
  */
 export function createFileSender(options: FileOptions): Sender {
@@ -57,6 +58,14 @@ export function createFileSender(options: FileOptions): Sender {
         throw new OutageError(`can't write file ${options.path}`, { cause });
       }
       return [];
+    },
+    async sendReport(report) {
+      const target = path.join(path.dirname(options.path), `${report.id}.csv`);
+      try {
+        await replaceFile(target, reportCsv(report.rows));
+      } catch (cause) {
+        throw new OutageError(`can't write file ${target}`, { cause });
+      }
     },
     close: closeFile,
   };

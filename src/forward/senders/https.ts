@@ -4,6 +4,7 @@ import type { LookupFunction } from 'node:net';
 import { z } from 'zod';
 import { OutageError } from '../../errors.ts';
 import { createSecrets } from '../../secrets.ts';
+import { jsonOf } from '../report-document.ts';
 import type { Sender } from '../sender.ts';
 import { batchId } from './batch-id.ts';
 import { describeAnswer, failureOf, isGood, isHtml } from './http-answer.ts';
@@ -74,22 +75,27 @@ export function createHttpsSender(options: HttpsOptions, lookup?: LookupFunction
     lookup,
   });
 
+  async function post(id: string, contentType: string, body: string): Promise<void> {
+    const headers = {
+      ...options.headers,
+      'content-type': contentType,
+      ...webhookHeaders(id, body, options.signing_secret),
+    };
+    const answer = await endpoint.post('', headers, body);
+    if (!isGood(answer)) throw failureOf(answer, endpoint);
+    const unexpected = unexpectedIn(answer, options);
+    if (unexpected !== undefined) throw new OutageError(`${unexpected}: ${describeAnswer(answer, endpoint)}`);
+  }
+
   return {
     async send(batch) {
       const texts = batch.map(({ text }) => text);
       const body = options.body === 'array' ? `[${texts.join(',')}]` : `${texts.join('\n')}\n`;
-      const headers = {
-        ...options.headers,
-        'content-type': options.content_type ?? BODY_TYPES[options.body],
-        ...webhookHeaders(batchId(batch), body, options.signing_secret),
-      };
-      const answer = await endpoint.post('', headers, body);
-      if (!isGood(answer)) throw failureOf(answer, endpoint);
-      const unexpected = unexpectedIn(answer, options);
-      if (unexpected !== undefined)
-        throw new OutageError(`${unexpected}: ${describeAnswer(answer, endpoint)}`);
+      await post(batchId(batch), options.content_type ?? BODY_TYPES[options.body], body);
       return [];
     },
+    sendReport: (report) =>
+      post(`report_${report.id}`, options.content_type ?? BODY_TYPES.array, JSON.stringify(jsonOf(report))),
     close: () => Promise.resolve(endpoint.close()),
   };
 }

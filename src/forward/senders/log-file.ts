@@ -1,4 +1,4 @@
-import { open, rename, stat, type FileHandle } from 'node:fs/promises';
+import { open, rename, stat, writeFile, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import { appendDurably, isMissingFile, syncDirectory } from '../../durable-file.ts';
 
@@ -78,4 +78,12 @@ async function renameIfThere(from: string, to: string): Promise<void> {
   } catch (error) {
     if (!isMissingFile(error)) throw error;
   }
+}
+
+/** Writes a whole file durably, in one step for its readers. Throws the system's error. */
+export async function replaceFile(filePath: string, content: string): Promise<void> {
+  const partial = `${filePath}.partial`;
+  await writeFile(partial, content, { mode: MODE, flush: true });
+  await rename(partial, filePath);
+  await syncDirectory(path.dirname(filePath));
 }

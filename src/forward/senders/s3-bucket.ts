@@ -10,7 +10,7 @@ import { tlsConnectionOptions } from './tls-options.ts';
 /** A bucket, as far as the sender needs it. Its functions throw the errors of the SDK. */
 export interface Bucket {
   /** Stores an object, in parts if it is large, with its SHA-256 as metadata. */
-  put(file: ObjectFile): Promise<void>;
+  put(file: Pick<ObjectFile, 'key' | 'body' | 'contentType' | 'sha256'>): Promise<void>;
   /** The last key that begins like this, in the order of UTF-8; undefined if there is none. */
   lastKey(prefix: string): Promise<string | undefined>;
   read(key: string): Promise<Buffer>;

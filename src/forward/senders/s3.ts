@@ -1,6 +1,8 @@
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { baseUrl } from '../../config/setting-types.ts';
 import { OutageError } from '../../errors.ts';
+import { reportCsv } from '../../store/reports.ts';
 import type { Message, Sender } from '../sender.ts';
 import type { Bucket } from './s3-bucket.ts';
 import { ENCODINGS, toObjects, type ObjectFile } from './s3-objects.ts';
@@ -87,6 +89,15 @@ export function createS3Sender(options: S3Options): Sender {
         throw error instanceof Error ? bucket.failureOf(error) : new OutageError(String(error));
       }
       return [];
+    },
+    async sendReport(report) {
+      const body = Buffer.from(reportCsv(report.rows));
+      const key = `${options.prefix}reports/${report.schedule}/${report.id}.csv`;
+      const object = { key, body, contentType: 'text/csv; charset=utf-8', sha256: hash('sha256', body) };
+      const bucket = await open();
+      await bucket.put(object).catch((error: unknown) => {
+        throw error instanceof Error ? bucket.failureOf(error) : new OutageError(String(error));
+      });
     },
     async close() {
       await opened?.then((bucket) => bucket.close()).catch(() => undefined);

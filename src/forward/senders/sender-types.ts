@@ -49,6 +49,14 @@ export const SENDER_TYPES = {
   stdout: senderType(stdoutOptions, STDOUT_FORMATS, () => createStdoutSender()),
 } as const satisfies Record<string, SenderType>;
 
+/** The types of destinations that can carry a report: their senders have `sendReport`. */
+export const REPORT_TYPES = [
+  'file',
+  's3',
+  'https',
+  'smtp',
+] as const satisfies readonly (keyof typeof SENDER_TYPES)[];
+
 function senderType<Schema extends z.ZodType>(
   options: Schema,
   formats: Formats,

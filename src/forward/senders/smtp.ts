@@ -8,6 +8,8 @@ import { createSecrets, type Secrets } from '../../secrets.ts';
 import { countOf } from '../../units.ts';
 import type { BatchLimits } from '../batch-events.ts';
 import { cut } from '../formats/line-formats.ts';
+import { reportCsv } from '../../store/reports.ts';
+import { textOf } from '../report-document.ts';
 import { BatchRefusedError, EndpointRefusedError, type Message, type Sender } from '../sender.ts';
 import { batchId } from './batch-id.ts';
 import { tlsConnectionOptions, tlsOptions } from './tls-options.ts';
@@ -78,7 +80,7 @@ const MAX_QUOTED = 300;
 /**
  * Sends each batch as one mail of plain text, over a connection of its own: mails are rare, and servers close idle
  * connections. Accepted when the server has accepted it for all recipients. After a partial success, the same sender
- * resends the batch only to the remaining ones.
+ * resends the batch only to the remaining ones. A report is attached as CSV.
  */
 export function createSmtpSender(options: SmtpOptions): Sender {
   const { host, port, from, to } = options;
@@ -89,37 +91,61 @@ export function createSmtpSender(options: SmtpOptions): Sender {
   const transport = createTransport(transportOptions(options));
   let delivered: { readonly messageId: string; readonly recipients: Set<string> } | undefined;
 
+  /** Sends one mail to all recipients that do not have it yet. */
+  async function sendMail(id: string, content: MailContent): Promise<void> {
+    const messageId = `<${id}@${domain}>`;
+    if (delivered?.messageId !== messageId) delivered = { messageId, recipients: new Set() };
+    const { recipients } = delivered;
+    const remaining = to.filter((recipient) => !recipients.has(recipient));
+    const timeout = AbortSignal.timeout(options.timeout_seconds * 1_000);
+    const sent = await transport
+      .sendMail({
+        from: { name: '', address: from },
+        to: to.map((recipient) => ({ name: '', address: recipient })),
+        envelope: { from, to: remaining },
+        ...content,
+        messageId,
+        // Vacation notices must not answer, and some lists sort by it (RFC 3834).
+        headers: { 'Auto-Submitted': 'auto-generated' },
+        signal: AbortSignal.any([timeout, closing.signal]),
+      })
+      .catch((error: NodemailerError) => {
+        throw failureOf(name, error, secrets);
+      });
+    for (const recipient of sent.accepted) recipients.add(recipient);
+    const failures = sent.rejectedErrors ?? [];
+    const failure = failures.find(({ permanent }) => permanent === true) ?? failures[0];
+    if (failure !== undefined) throw failureOf(name, failure, secrets);
+    delivered = undefined;
+  }
+
   return {
     async send(batch) {
-      const messageId = `<${batchId(batch)}@${domain}>`;
-      if (delivered?.messageId !== messageId) delivered = { messageId, recipients: new Set() };
-      const { recipients } = delivered;
-      const remaining = to.filter((recipient) => !recipients.has(recipient));
-      const timeout = AbortSignal.timeout(options.timeout_seconds * 1_000);
-      const sent = await transport
-        .sendMail({
-          from: { name: '', address: from },
-          to: to.map((recipient) => ({ name: '', address: recipient })),
-          envelope: { from, to: remaining },
-          subject: subjectOf(batch, options.subject),
-          text: batch.map(({ text }) => text).join('\n\n'),
-          messageId,
-          // Vacation notices must not answer, and some lists sort by it (RFC 3834).
-          headers: { 'Auto-Submitted': 'auto-generated' },
-          signal: AbortSignal.any([timeout, closing.signal]),
-        })
-        .catch((error: NodemailerError) => {
-          throw failureOf(name, error, secrets);
-        });
-      for (const recipient of sent.accepted) recipients.add(recipient);
-      const failures = sent.rejectedErrors ?? [];
-      const failure = failures.find(({ permanent }) => permanent === true) ?? failures[0];
-      if (failure !== undefined) throw failureOf(name, failure, secrets);
-      delivered = undefined;
+      const text = batch.map((message) => message.text).join('\n\n');
+      await sendMail(batchId(batch), { subject: subjectOf(batch, options.subject), text });
       return [];
     },
+    sendReport: (report) =>
+      sendMail(`report_${report.id}`, {
+        subject: revealOnLine(`${report.title}, ${report.period}`),
+        text: textOf(report),
+        attachments: [
+          { filename: `${report.id}.csv`, content: reportCsv(report.rows), contentType: 'text/csv' },
+        ],
+      }),
     close: () => Promise.resolve(closing.abort()),
   };
+}
+
+/** What a mail says. */
+interface MailContent {
+  readonly subject: string;
+  readonly text: string;
+  readonly attachments?: {
+    readonly filename: string;
+    readonly content: string;
+    readonly contentType: string;
+  }[];
 }
 
 function transportOptions({ host, port, security, tls, auth }: SmtpOptions) {

@@ -36,7 +36,7 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     const ann = { person_id: '1', user_name: 'ann', name: 'Ann Berg', role: 'Operator' };
     await saveInventory(test.db, 'people', 'default', [ann], new Date('2026-01-01'));
     admin = await startAdmin(
-      [eventsArea({ db: test.db, isFiltered: () => false, ruleOf: () => '' }), peopleArea(test)],
+      [eventsArea({ db: test.db, isFiltered: () => false }), peopleArea(test)],
       test.db,
     );
     browser = await openBrowser({ viewport: { width: 1280, height: 900 }, hasTouch: true });

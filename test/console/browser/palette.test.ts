@@ -28,11 +28,7 @@ describe.skipIf(!runsInBrowser())('the command palette (npm run test:console, ne
     const { db } = test;
     await countPeople(db);
     admin = await startAdmin(
-      [
-        eventsArea({ db, isFiltered: () => false, ruleOf: () => '' }),
-        peopleArea({ db }),
-        operatorLogArea({ db }),
-      ],
+      [eventsArea({ db, isFiltered: () => false }), peopleArea({ db }), operatorLogArea({ db })],
       db,
     );
     browser = await openBrowser({ viewport: { width: 1280, height: 900 } });

@@ -115,7 +115,7 @@ function areasOf(db: Db) {
   return [
     overviewForTests(db),
     systemForTests(db, { queue: async () => settled }),
-    eventsArea({ db, isFiltered: () => false, ruleOf: () => '' }),
+    eventsArea({ db, isFiltered: () => false }),
     peopleArea({ db }),
     liveArea({ db }),
     deliveriesArea({ db }),

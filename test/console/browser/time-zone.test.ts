@@ -19,10 +19,7 @@ describe.skipIf(!runsInBrowser())('time zones in a browser (npm run test:console
   beforeAll(async () => {
     test = await createTestDatabase();
     await seedEvents(test.db);
-    admin = await startAdmin(
-      [eventsArea({ db: test.db, isFiltered: () => false, ruleOf: () => '' })],
-      test.db,
-    );
+    admin = await startAdmin([eventsArea({ db: test.db, isFiltered: () => false })], test.db);
     browser = await openBrowser({ viewport: { width: 1280, height: 900 }, timezoneId: 'Asia/Tokyo' });
     page = await browser.context.newPage();
     problems = watchPage(page, admin.url);

@@ -78,7 +78,14 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   // In saved-searches.test.ts: they are of their savers, and of no source.
   'get /api/v1/saved-searches': {},
   'post /api/v1/saved-searches': {},
+  'post /api/v1/saved-searches/alert': {},
   'post /api/v1/saved-searches/{id}/delete': {},
+  'post /api/v1/saved-searches/{id}/alerts': {},
+  'get /api/v1/alerts': {
+    all: ['/api/v1/alerts'],
+    one: ({ source }) => [{ path: `/api/v1/alerts?source=${source}` }],
+  },
+  'get /api/v1/alert-rules': {},
   'get /api/v1/exports/{export_id}': { one: ({ exportId }) => [{ path: `/api/v1/exports/${exportId}` }] },
   'post /api/v1/exports/{export_id}/cancel': {
     // An export that has ended is unknown, too.
@@ -168,15 +175,27 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
     one: ({ source }) => [change(`/api/v1/subscriptions/${source}/apply`)],
   },
   ...Object.fromEntries(
-    ['administration', 'logins', 'changes', 'keys'].map((name) => [
-      `get /api/v1/reports/${name}`,
-      { after: () => [{ path: `/api/v1/reports/${name}?month=${MONTH}` }] },
-    ]),
+    ['administration', 'logins', 'categories', 'changes', 'keys'].flatMap((name) =>
+      [name, `${name}/csv`].map((route) => [
+        `get /api/v1/reports/${route}`,
+        { after: () => [{ path: `/api/v1/reports/${route}?month=${MONTH}` }] },
+      ]),
+    ),
   ),
   'get /api/v1/reports/access': {
     one: ({ user }) => [{ path: `/api/v1/reports/access?month=${MONTH}&user=${user}` }],
   },
+  'get /api/v1/reports/access/csv': {
+    one: ({ user }) => [{ path: `/api/v1/reports/access/csv?month=${MONTH}&user=${user}` }],
+  },
+  'get /api/v1/reports/disclosures/csv': {
+    whole: [{ path: `/api/v1/reports/disclosures/csv?month=${MONTH}` }],
+  },
+  'get /api/v1/report-schedules': { whole: [{ path: '/api/v1/report-schedules' }] },
   'get /api/v1/reports/disclosures': { whole: [{ path: `/api/v1/reports/disclosures?month=${MONTH}` }] },
+  'get /api/v1/operator-log/export': {
+    whole: [{ path: '/api/v1/operator-log/export?format=ndjson' }],
+  },
   'get /api/v1/operator-log': { whole: [{ path: '/api/v1/operator-log' }] },
   'get /api/v1/sources': { all: ['/api/v1/sources'] },
   'post /api/v1/sources': { whole: [change('/api/v1/sources', { name: 'spruce' })] },
@@ -220,6 +239,10 @@ export const QUESTIONS: Readonly<Record<string, Questions>> = {
   '/reports': {
     all: [`/reports?month=${MONTH}`],
     after: () => [{ path: `/reports?name=logins&month=${MONTH}` }],
+  },
+  '/alerts': {
+    all: ['/alerts'],
+    one: ({ source }) => [{ path: `/alerts?source=${source}` }],
   },
   '/integrity': { whole: [{ path: '/integrity?month=2026-01' }] },
   '/quarantine': {

@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import type { Area } from '../../../src/console/area.ts';
+import { alertsArea } from '../../../src/console/alerts/alerts-area.ts';
 import { certificateArea } from '../../../src/console/certificate/certificate-area.ts';
 import { reportsArea } from '../../../src/console/reports/reports-area.ts';
 import { coverageArea } from '../../../src/console/coverage/coverage-area.ts';
@@ -17,6 +18,7 @@ import { formatPosition } from '../../../src/event-position.ts';
 import type { QueuedDelivery } from '../../../src/queue/delivery-batch.ts';
 import { replayQuarantined } from '../../../src/replay/replay.ts';
 import { replayerOf, sendingOf } from '../../../src/serve/console-actions.ts';
+import { saveRuleStep } from '../../../src/store/alerts.ts';
 import type { Db } from '../../../src/store/database.ts';
 import { addDestination } from '../../../src/store/destinations.ts';
 import { recordAction } from '../../../src/store/operator-log.ts';
@@ -143,6 +145,16 @@ export async function seedSource(db: Db, names: Names, other?: Names): Promise<K
     status: 'ENABLED',
     secret_digest: null,
   });
+  const alert = { rule: 'keys', title: mark, severity: 'high', source, group: {}, count: 1 } as const;
+  const cause = { eventId: event.event_id, occurredAt: at };
+  await db.transaction().execute((trx) =>
+    saveRuleStep(trx, {
+      position: 0,
+      rules: {},
+      states: [],
+      alerts: [{ ...alert, firstAt: at, lastAt: at, causes: [cause] }],
+    }),
+  );
   await insertSource(db, source, { webhook_secrets: [{ env: mark }], cloud: { api_url: `https://${mark}` } });
   const operator = { name: WHOLE, via: 'console' } as const;
   await recordAction(db, { operator, action: 'subscriptions.apply', subject: source }, async () => mark);
@@ -186,14 +198,15 @@ export function areasOf(db: Db, directory: string, sources: readonly Names[]): A
       }),
       firstDelivery: `send to ${sources.at(-1)?.source ?? ''} ${WHOLE}`,
     }),
-    eventsArea({ db, isFiltered: () => false, ruleOf: () => '' }),
+    eventsArea({ db, isFiltered: () => false }),
     peopleArea({ db }),
     liveArea({ db, hub: createEventHub(db, { intervalMs: 50 }) }),
     deliveriesArea({ db }),
     coverageArea({ db }),
     integrityForTests(db),
     certificateArea({ db }),
-    reportsArea({ db }),
+    alertsArea({ db, rules: () => [] }),
+    reportsArea({ db, schedules: () => [] }),
     quarantineArea({ db, replay: replayerOf(db, { maxBodyBytes: 1024 * 1024 }, logger) }),
     destinationsArea({ db, ...sendingOf(db, () => [fileDestination(DESTINATION, directory)]) }),
     subscriptionsArea({ db, sources: sources.map(subscriptionsOf), missing: [] }),

@@ -38,6 +38,6 @@ describe('docs/alerts.md', () => {
       forwardTo: undefined,
       forwardToken: undefined,
     });
-    expect(rules).toHaveLength(3);
+    expect(rules).toHaveLength(4);
   });
 });

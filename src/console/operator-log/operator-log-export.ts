@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { csvLine, guardFormula } from '../../csv.ts';
+import { escapeHiddenInJson } from '../../hidden-characters.ts';
+import { isoIn } from '../../parse-time.ts';
+import type { Db } from '../../store/database.ts';
+import { listActions, recordAction, type LoggedAction } from '../../store/operator-log.ts';
+import { timeZone } from '../api/moment.ts';
+import { pipeWhole } from '../api/pipe-whole.ts';
+import { streamRoute } from '../api/route.ts';
+import { askedEntries } from './operator-log-entries.ts';
+
+/** What an export of the operator log needs, beside its page. */
+export const EXPORTING = { needs: 'events.export', data: 'whole' } as const;
+
+/** Entries read at once. */
+const ENTRIES_AT_ONCE = 1_000;
+
+/** Exports the entries of the operator log that match. The newest is that of the export itself, still running. */
+export const exportRoute = (db: Db) =>
+  streamRoute({
+    method: 'get',
+    ...EXPORTING,
+    path: '/operator-log/export',
+    tag: 'operator log',
+    summary: 'export all matching operator actions as a file',
+    description:
+      'Newest first. The file is streamed; if the export fails, the connection is closed early. The operator log records each export with the SHA-256 of the file.',
+    asks: z.object({
+      query: askedEntries.extend({
+        format: z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv'),
+        tz: timeZone.optional().describe('time zone of the times in CSV'),
+      }),
+    }),
+    mediaTypes: {
+      'text/csv': 'one line for each entry; details and result are JSON',
+      'application/x-ndjson': 'one entry per line, as the list of entries has them',
+    },
+    async work({ query: { format, tz: zone = 'UTC', ...conditions } }, { operator, signal }, response) {
+      const details = { format, ...conditions };
+      const action = { operator, action: 'events.export', subject: 'operator log', details } as const;
+      const line = format === 'csv' ? csvOf(zone) : toJsonLine;
+      const digest = createHash('sha256');
+      let rows = 0;
+      async function* lines() {
+        if (format === 'csv') yield csvLine(COLUMNS);
+        for await (const entry of entriesOf(db, conditions)) {
+          rows += 1;
+          yield line(entry);
+        }
+      }
+      async function* digested() {
+        for await (const text of lines()) {
+          const bytes = Buffer.from(text);
+          digest.update(bytes);
+          yield bytes;
+        }
+      }
+      response.type(format === 'csv' ? 'text/csv' : 'application/x-ndjson');
+      const now = new Date().toISOString().slice(0, 19).replaceAll(':', '');
+      response.attachment(`xiq-sink-operator-log-${now}Z.${format}`);
+      await recordAction(
+        db,
+        action,
+        () => pipeWhole(response, digested(), signal),
+        () => ({ rows, sha256: digest.digest('hex') }),
+      );
+    },
+  });
+
+/** The entries that match, newest first: those from before the first is read. */
+async function* entriesOf(db: Db, conditions: z.output<typeof askedEntries>): AsyncGenerator<LoggedAction> {
+  let before: string | undefined;
+  for (;;) {
+    const entries = await listActions(db, { ...conditions, limit: ENTRIES_AT_ONCE, before });
+    yield* entries;
+    before = entries.at(-1)?.id;
+    if (entries.length < ENTRIES_AT_ONCE || before === undefined) return;
+  }
+}
+
+const COLUMNS = [
+  'id',
+  'began_at',
+  'operator',
+  'via',
+  'action',
+  'subject',
+  'details',
+  'ended_at',
+  'outcome',
+  'result',
+] as const satisfies readonly (keyof LoggedAction)[];
+
+const csvOf = (zone: string) => (entry: LoggedAction) =>
+  csvLine(
+    COLUMNS.map((column) => {
+      const value = entry[column];
+      if (value === null) return null;
+      if (value instanceof Date) return isoIn(zone, value);
+      return typeof value === 'string' ? guardFormula(value) : JSON.stringify(value);
+    }),
+  );
+
+function toJsonLine(entry: LoggedAction): string {
+  const members = COLUMNS.map((column) => [column, entry[column]]);
+  return `${escapeHiddenInJson(JSON.stringify(Object.fromEntries(members)))}\n`;
+}

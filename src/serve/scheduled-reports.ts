@@ -1,0 +1,157 @@
+import type { Logger } from 'pino';
+import { describeError } from '../errors.ts';
+import { findDestination } from '../forward/parse-destinations.ts';
+import type { ReportSchedule } from '../forward/parse-schedules.ts';
+import type { ReportDocument } from '../forward/report-document.ts';
+import { periodAt, type PeriodRange } from '../parse-time.ts';
+import { openConsoleDatabase, type Db } from '../store/database.ts';
+import { recordEnded } from '../store/operator-log.ts';
+import {
+  leaseReport,
+  openSchedule,
+  readSchedules,
+  recordNotSent,
+  recordSent,
+  type ScheduleProgress,
+} from '../store/report-schedules.ts';
+import { MOST_FILE_ROWS, readReport, reportOf } from '../store/reports.ts';
+import { ALL_SOURCES } from '../store/scope.ts';
+import { closing } from './closing.ts';
+import type { LiveSettings } from './live-settings.ts';
+import { logLostConnections } from './open-store.ts';
+import { repeat } from './repeat.ts';
+
+interface ReportingOptions {
+  readonly databaseUrl: string;
+  readonly live: Pick<LiveSettings, 'config'>;
+  readonly logger: Logger;
+}
+
+const INTERVAL_MS = 15_000;
+
+/** A report is made so long after its period, so that the last events of the period are stored. */
+export const DELAY_MS = 15 * 60_000;
+
+/** Longer than making and sending a report takes. */
+const LEASE_S = 15 * 60;
+
+/** Beyond 30 s, doubled after each failure, up to an hour. */
+const pauseAfter = (attempts: number) => Math.min(30 * 2 ** attempts, 3_600);
+
+const OPERATOR = { name: 'xiq-sink', via: 'system' } as const;
+
+/** Sends the scheduled reports of the settings in force. Any number of processes may: each report is sent by one of them. */
+export function startReporting(
+  { databaseUrl, live, logger }: ReportingOptions,
+  started: AsyncDisposableStack,
+): void {
+  const { config } = live;
+  const db = openConsoleDatabase(databaseUrl, logLostConnections(logger));
+  started.defer(closing(logger, 'database of the reports', () => db.destroy()));
+  const work = () => sendDueReports({ db, config, logger, now: new Date() });
+  const reporting = repeat(INTERVAL_MS, work, (error) => {
+    logger.warn({ err: error }, `scheduled reports were not looked at: ${describeError(error)}`);
+  });
+  started.defer(closing(logger, 'scheduled reports', () => reporting.stop()));
+}
+
+interface Sending {
+  readonly db: Db;
+  readonly config: Pick<LiveSettings['config'], 'schedules' | 'destinations'>;
+  readonly logger: Logger;
+  readonly now: Date;
+}
+
+/** Sends the next report of each schedule whose period is over. `more` if another period may wait. */
+export async function sendDueReports(sending: Sending): Promise<'more' | 'done'> {
+  const { db, config, now } = sending;
+  const { schedules } = config;
+  if (schedules.length === 0) return 'done';
+  const names = schedules.map(({ name }) => name);
+  const known = await readSchedules(db, names);
+  const changed = schedules.filter(
+    ({ name, every, time_zone: zone }) =>
+      !known.some((one) => one.name === name && one.every === every && one.zone === zone),
+  );
+  for (const { name, every, time_zone: zone } of changed) {
+    await openSchedule(db, { name, every, zone, since: periodAt(every, now, zone).since });
+  }
+  const progress = changed.length === 0 ? known : await readSchedules(db, names);
+  let next: 'more' | 'done' = 'done';
+  for (const one of progress) {
+    const schedule = schedules.find(({ name }) => name === one.name);
+    if (schedule === undefined) continue;
+    if ((await sendIfDue(sending, schedule, one)) === 'sent') next = 'more';
+  }
+  return next;
+}
+
+async function sendIfDue(
+  { db, config, logger, now }: Sending,
+  schedule: ReportSchedule,
+  { nextSince, attempts }: ScheduleProgress,
+): Promise<'sent' | 'not sent'> {
+  const { name, report, destination, source, user } = schedule;
+  const period = periodAt(schedule.every, nextSince, schedule.time_zone);
+  if (period.until.getTime() + DELAY_MS > now.getTime()) return 'not sent';
+  if (!(await leaseReport(db, name, nextSince, LEASE_S))) return 'not sent';
+  const { since, until } = period;
+  const details = { report, destination, since, until, source, user };
+  const action = { operator: OPERATOR, action: 'report.send', subject: name, details } as const;
+  try {
+    const document = await makeDocument(db, schedule, period);
+    await send(config, destination, document);
+    const rows = document.rows.length;
+    await db.transaction().execute(async (trx) => {
+      await recordSent(trx, { schedule: name, since, until, report, destination, rows });
+      await recordEnded(trx, action, { outcome: 'done', result: { rows } });
+    });
+    logger.info({ schedule: name, period: period.label, rows }, `report ${name} was sent to ${destination}`);
+    return 'sent';
+  } catch (error) {
+    const reason = describeError(error);
+    await recordNotSent(db, name, nextSince, reason, pauseAfter(attempts));
+    if (attempts === 0) await recordEnded(db, action, { outcome: 'failed', result: { error: reason } });
+    logger.warn({ err: error, schedule: name }, `report ${name} was not sent to ${destination}: ${reason}`);
+    return 'not sent';
+  }
+}
+
+async function makeDocument(
+  db: Db,
+  { name, report: reportName, time_zone: zone, source, user }: ReportSchedule,
+  { label, since, until }: PeriodRange,
+): Promise<ReportDocument> {
+  const report = reportOf(reportName);
+  const scope = source === undefined ? ALL_SOURCES : [source];
+  const rows = await readReport(db, report, { since, until, zone, scope, user }, MOST_FILE_ROWS + 1);
+  return {
+    id: `${name}-${label}`,
+    schedule: name,
+    report: reportName,
+    title: report.title,
+    answers: report.answers,
+    period: label,
+    since,
+    until,
+    zone,
+    rows: rows.slice(0, MOST_FILE_ROWS),
+    isCut: rows.length > MOST_FILE_ROWS,
+  };
+}
+
+async function send(
+  { destinations }: Sending['config'],
+  name: string,
+  document: ReportDocument,
+): Promise<void> {
+  const found = findDestination(destinations, name);
+  const sender = found.createSender();
+  try {
+    if (sender.sendReport === undefined)
+      throw new TypeError(`destinations of type ${found.type} carry no reports`);
+    await sender.sendReport(document);
+  } finally {
+    await sender.close();
+  }
+}

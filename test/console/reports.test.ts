@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { reportsArea } from '../../src/console/reports/reports-area.ts';
+import { recordNotSent, openSchedule } from '../../src/store/report-schedules.ts';
+import { storeDeliveries } from '../support/actions.ts';
+import { startAdmin, type RunningAdmin } from '../support/admin.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
+
+const SINCE = new Date('2026-03-01');
+
+let test: TestDatabase;
+let admin: RunningAdmin;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  const login = (userName: string, time: string) =>
+    auditRecord({ code: 10_001, userName, timeStamp: Date.parse(time) });
+  await storeDeliveries(
+    test.db,
+    queuedDelivery('AUDIT_LOG_ALL', [
+      login('=ann', '2026-03-07T08:00:00Z'),
+      login('=ann', '2026-03-10T08:00:00Z'),
+      login('bob', '2026-03-11T08:00:00Z'),
+    ]),
+  );
+  await openSchedule(test.db, { name: 'logins-monthly', every: 'month', zone: 'UTC', since: SINCE });
+  await recordNotSent(test.db, 'logins-monthly', SINCE, 'the mail server is down', 60);
+  const schedule = { every: 'month', time_zone: 'UTC', destination: 'audit' } as const;
+  const schedules = () => [
+    { ...schedule, name: 'logins-monthly', report: 'logins' } as const,
+    { ...schedule, name: 'keys-monthly', report: 'keys' } as const,
+  ];
+  admin = await startAdmin([reportsArea({ db: test.db, schedules })], test.db);
+});
+afterAll(async () => {
+  await admin.close();
+  await test.drop();
+});
+
+it('shows a chart with a bar for each row, and off hours in it', async () => {
+  const page = await admin.page('/reports?name=logins&month=2026-03');
+  expect(page).toContain('aria-label="Logins of administrators: logins"');
+  expect(page.match(/class="bar"/g)).toHaveLength(2);
+  expect(page).toContain('>2 (1 off hours)</text>');
+});
+
+it('is of any range, in the console and by the API', async () => {
+  const range = 'since=2026-03-11T00:00:00Z&until=2026-03-12T00:00:00Z';
+  const page = await admin.page(`/reports?name=logins&${range}`);
+  expect(page).toContain('<h1>Logins of administrators</h1>');
+  expect(page).toContain('bob');
+  expect(page).not.toContain('=ann');
+  expect(await admin.get(`/reports/logins?${range}`)).toMatchObject({
+    rows: [{ Administrator: 'bob', Logins: '1' }],
+  });
+  await expect(admin.get('/reports/logins?since=2026-03-11&until=2026-03-10')).rejects.toThrow(
+    'until: must be later than since',
+  );
+});
+
+it('is a CSV file without formulas, which the operator log records', async () => {
+  const page = await admin.page('/reports?name=logins&month=2026-03&tz=UTC');
+  const [, link = ''] = /href="(\/api\/v1\/reports\/logins\/csv[^"]*)"/.exec(page) ?? [];
+  const response = await fetch(`${admin.url}${link.replaceAll('&amp;', '&')}`);
+  expect(response.headers.get('content-type')).toContain('text/csv');
+  expect(await response.text()).toBe(
+    "Administrator,Logins,Off hours,First,Last\r\n'=ann,2,1,2026-03-07 08:00:00,2026-03-10 08:00:00\r\nbob,1,0,2026-03-11 08:00:00,2026-03-11 08:00:00\r\n",
+  );
+  const entries = await test.db
+    .selectFrom('operator_log')
+    .select(['subject', 'outcome', 'result'])
+    .where('action', '=', 'events.export')
+    .execute();
+  expect(entries).toEqual([{ subject: 'report logins', outcome: 'done', result: { rows: 2 } }]);
+});
+
+it('lists the scheduled reports with how far they are', async () => {
+  const page = await admin.page('/reports');
+  expect(page).toContain('the mail server is down');
+  expect(page).toContain('waits for serve');
+  expect(await admin.get('/report-schedules')).toMatchObject({
+    items: [
+      { name: 'logins-monthly', next_since: SINCE.toISOString(), failed_attempts: 1 },
+      { name: 'keys-monthly', next_since: null, last_error: null },
+    ],
+  });
+});
