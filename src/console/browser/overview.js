@@ -14,7 +14,7 @@ const freshness = document.querySelector('#freshness');
 let asOf = freshness?.textContent?.replace('As of ', '') ?? '';
 let isRefreshing = false;
 
-/** Updates the page now; its address may have changed. */
+/** Updates the page now. */
 async function refresh() {
   if (isRefreshing) return;
   isRefreshing = true;
@@ -86,5 +86,4 @@ async function refreshAndGoOn() {
 }
 
 document.addEventListener('visibilitychange', () => void refreshAndGoOn());
-document.addEventListener('overview-moved', () => void refreshAndGoOn());
 timer = setTimeout(() => void refreshAndGoOn(), INTERVAL_MS);

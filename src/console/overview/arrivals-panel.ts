@@ -29,14 +29,10 @@ export function arrivalsPanel(shown: ShownRange, arrivals: Arrivals | null, over
       </div>
       <div
         id="arrivals-chart"
-        class="chart"
-        role="img"
-        data-types=${JSON.stringify(TYPE_TITLES)}
         data-ranges=${JSON.stringify(RANGES)}
         data-range=${shown.range}
-        aria-label="Events received, by time and message type; the table below has the same numbers"
+        data-label="Events received, by time and family of message types; the table below has the numbers"
       ></div>
-      <div id="arrivals-legend" class="legend" role="group" aria-label="Message types in the chart"></div>
       <noscript><p class="dim">The chart needs JavaScript. The table has the same numbers.</p></noscript>
       <div id="arrivals-table" data-live>${partOf(overview.problems, 'arrivals', arrivals, numbersOf)}</div>
     </section>

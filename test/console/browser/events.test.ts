@@ -256,6 +256,25 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     // A quarter and a half of four hours from eight on, to the bar.
     expect(since.slice(0, 15)).toBe('2026-01-20T09:0');
     expect(['2026-01-20T09:5', '2026-01-20T10:0']).toContain(until.slice(0, 15));
+    await page.waitForSelector('[data-histogram][data-ready]');
+    const back = page.waitForURL((address) => address.searchParams.get('since') === RANGE.since);
+    await page.locator('.u-over').dblclick();
+    await back;
+  });
+
+  it('show the chosen range as a band while it is dragged, and cross-hairs at the pointer', async () => {
+    await openSearch(range);
+    const { x, y, width } = (await page.locator('.u-over').boundingBox()) ?? { x: 0, y: 0, width: 0 };
+    await page.mouse.move(x + width * 0.25, y + 40);
+    await page.mouse.down();
+    await page.mouse.move(x + width * 0.5, y + 40);
+    const band = (await page.locator('.u-select').boundingBox()) ?? { x: 0, width: 0 };
+    expect(Math.abs(band.x - (x + width * 0.25))).toBeLessThan(width * 0.03);
+    expect(Math.abs(band.width - width * 0.25)).toBeLessThan(width * 0.05);
+    expect(await page.locator('.u-cursor-x').isVisible()).toBe(true);
+    // Back to where it began: a click chooses nothing.
+    await page.mouse.move(x + width * 0.25, y + 40);
+    await page.mouse.up();
   });
 
   it('are counted by family under the pointer', async () => {

@@ -55,7 +55,7 @@ describe.skipIf(!runsInBrowser())('the overview in a browser (npm run test:conso
   }
 
   test.each(['light', 'dark'] as const)(
-    'the chart is drawn in the %s theme, in the colours of its types',
+    'the chart is drawn in the %s theme, in the colours of its families',
     async (theme) => {
       const { page, problems } = await open();
       await page.emulateMedia({ colorScheme: theme });
@@ -84,15 +84,15 @@ describe.skipIf(!runsInBrowser())('the overview in a browser (npm run test:conso
     await page.close();
   });
 
-  test('a type is taken out of the chart and put back by keyboard', async () => {
+  test('a family is taken out of the chart and put back by keyboard', async () => {
     const { page } = await open();
     await expect.poll(async () => (await coloursOf(page)).shown).toBe(3);
-    const button = page.getByRole('button', { name: /^Audit/ });
+    const button = page.getByRole('button', { name: /^audit/ });
     await button.focus();
     await page.keyboard.press('Enter');
     expect(await button.getAttribute('aria-pressed')).toBe('false');
     await expect.poll(async () => (await coloursOf(page)).shown).toBe(2);
-    expect(await page.locator('#arrivals-legend .moment').textContent()).toBe('240 in total');
+    expect(await page.locator('#arrivals-chart .moment').textContent()).toBe('200 events');
     await page.keyboard.press('Space');
     await expect.poll(async () => (await coloursOf(page)).shown).toBe(3);
     await page.close();
@@ -103,14 +103,16 @@ describe.skipIf(!runsInBrowser())('the overview in a browser (npm run test:conso
     await page.locator('#arrivals-table summary').click();
     const link = page.getByRole('link', { name: 'week' });
     await link.focus();
-    const value = page.locator('#arrivals-legend button', { hasText: 'Personal data' }).locator('.value');
-    expect(await value.textContent()).toBe('0');
+    const value = page
+      .locator('#arrivals-chart .legend button', { hasText: 'logs' })
+      .locator('.value');
+    expect(await value.textContent()).toBe('80');
     const table = page.locator('#arrivals-table');
     expect(await table.locator('td', { hasText: /^41$/ }).count()).toBe(0);
     await deliverAndCount(db, { receivedAt: new Date(), messageType: 'GDPR_LOG_ALL', count: 41 });
-    await expect.poll(() => value.textContent(), { timeout: 12_000 }).toBe('41');
+    await expect.poll(() => value.textContent(), { timeout: 12_000 }).toBe('121');
     await expect.poll(() => table.locator('td', { hasText: /^41$/ }).count(), { timeout: 12_000 }).toBe(1);
-    await expect.poll(async () => (await coloursOf(page)).shown, { timeout: 12_000 }).toBe(4);
+    await expect.poll(async () => (await coloursOf(page)).shown, { timeout: 12_000 }).toBe(3);
     expect(await page.locator('#arrivals-table details').getAttribute('open')).not.toBeNull();
     expect(await link.evaluate((element) => element === document.activeElement)).toBe(true);
     expect(problems).toEqual([]);
@@ -124,7 +126,7 @@ describe.skipIf(!runsInBrowser())('the overview in a browser (npm run test:conso
   });
 });
 
-/** How many types have their colour somewhere in the chart, and which of the legend's buttons have none. */
+/** How many families have their colour somewhere in the chart, and which of the legend's buttons have none. */
 async function coloursOf(page: Page): Promise<{ shown: number; missing: string[] }> {
   return page.evaluate(() => {
     const canvas = document.querySelector('#arrivals-chart canvas');
@@ -137,7 +139,7 @@ async function coloursOf(page: Page): Promise<{ shown: number; missing: string[]
     for (let at = 0; at < data.length; at += 4) {
       if (data[at + 3] === 255) seen.add(`rgb(${data[at]}, ${data[at + 1]}, ${data[at + 2]})`);
     }
-    const buttons = [...document.querySelectorAll('#arrivals-legend button')];
+    const buttons = [...document.querySelectorAll('#arrivals-chart .legend button')];
     const states = buttons.map((button) => {
       const swatch = button.querySelector('.swatch');
       const colour = swatch === null ? '' : getComputedStyle(swatch).backgroundColor;
