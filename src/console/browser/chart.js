@@ -78,7 +78,9 @@ export function Chart({ label, bars, seconds, height, isEstimate = false, chosen
   };
   /** @param {PointerEvent} event */
   const show = (event) => {
-    const { share } = at(event);
+    const { x, share } = at(event);
+    // uPlot loses the pointer while a drag holds it.
+    plot.current?.setCursor({ left: x, top: 0 });
     const index = barAt(share);
     const start = starts[index] ?? 0;
     const told = FAMILIES.filter(([family]) => (counted[index]?.[family] ?? 0) > 0)
@@ -225,7 +227,12 @@ function draw(whole, place, { starts, seconds, height, counted, hidden }) {
       series: [{}, ...FAMILIES.map(([family]) => series(family)).toReversed()],
       axes: [
         { ...axis, size: 44, values: timeLabels },
-        { ...axis, size: 60, values: (_plot, splits) => splits.map((value) => axisNumbers.format(value)) },
+        {
+          ...axis,
+          size: 60,
+          space: 20,
+          values: (_plot, splits) => splits.map((value) => axisNumbers.format(value)),
+        },
       ],
     },
     [starts, ...stacked.toReversed()],

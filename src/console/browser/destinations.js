@@ -1,7 +1,7 @@
 // Reports the result of a test event, and resends rejected events in parts.
 
 import { html, render } from 'htm/preact';
-import { chosenIds, fieldsOf } from './actions.js';
+import { chosenIds, finish } from './actions.js';
 import { requestInParts } from './api.js';
 import { notify } from './page.js';
 
@@ -53,7 +53,7 @@ function enable(form) {
       draw(results, count, true, error instanceof Error ? error.message : String(error));
     }
     const sent = new Set(results.filter(({ reason }) => reason === null).map((one) => one.event_id));
-    for (const one of fieldsOf(form, 'ids')) if (sent.has(one.value)) one.closest('tr')?.remove();
+    finish(form, (id) => sent.has(id));
     for (const button of buttons) button.disabled = false;
   }
 }

@@ -1,5 +1,6 @@
 import { html } from 'htm/preact';
-import { render } from 'preact';
+import { showDialog } from './dialog.js';
+import { factsOf } from './facts.js';
 import { openPalette } from './palette.js';
 
 // Keys of every page. The list of events has more of its own (event-drawer.js).
@@ -44,23 +45,11 @@ function move(step) {
 }
 
 function showKeys() {
-  const dialog = document.createElement('dialog');
-  dialog.setAttribute('aria-label', 'Keys');
-  dialog.addEventListener('close', () => dialog.remove());
-  render(
-    html`
-      <h2>Keys</h2>
-      <dl class="facts">
-        ${KEYS.map(
-          ([key, text]) =>
-            html`<dt><kbd>${key}</kbd></dt>
-              <dd>${text}</dd>`,
-        )}
-      </dl>
-      <form method="dialog"><button>Close</button></form>
-    `,
-    dialog,
+  const keys = KEYS.map(([key, text]) => /** @type {const} */ ([html`<kbd>${key}</kbd>`, text]));
+  void showDialog(
+    'Keys',
+    html`<h2>Keys</h2>
+      ${factsOf(keys)}
+      <form method="dialog"><button>Close</button></form>`,
   );
-  document.body.append(dialog);
-  dialog.showModal();
 }

@@ -42,7 +42,6 @@ function watch(place, address) {
   };
   let lastId = '';
   let isDrawing = false;
-  place.replaceChildren();
 
   /** @param {Partial<typeof state>} change */
   function set(change) {

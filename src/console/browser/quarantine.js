@@ -1,9 +1,10 @@
 // Replays or discards the selected items of the list in parts, and reports the result of each.
 
 import { html, render } from 'htm/preact';
-import { agree, chosenIds, fieldsOf } from './actions.js';
+import { agree, chosenIds, fieldsOf, finish } from './actions.js';
 import { requestInParts } from './api.js';
 import { notify } from './page.js';
+import { tableOf } from './table.js';
 
 /**
  * The result of one replay from the API.
@@ -82,9 +83,8 @@ function enable(form) {
     } catch (error) {
       show(true, error instanceof Error ? error.message : String(error));
     }
-    for (const one of fieldsOf(form, 'ids')) {
-      if (one.checked || 'matching' in chosen) one.closest('tr')?.remove();
-    }
+    const done = new Set(chosenIds(form));
+    finish(form, (id) => 'matching' in chosen || done.has(id));
     for (const button of buttons) button.disabled = false;
   }
 }
@@ -146,34 +146,20 @@ function sumUp(action, results, done) {
 const countOf = (count, noun) => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 /** @param {{ results: Replay[] }} props */
-function Results({ results }) {
-  return html`
-    <div class="scroll" tabindex="0" role="region" aria-label="Results">
-      <table>
-        <caption class="visually-hidden">
-          Results by ID
-        </caption>
-        <thead>
-          <tr>
-            <th scope="col">ID</th>
-            <th scope="col">Result</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${results.slice(0, MAX_LISTED).map(
-            (one) => html`
-              <tr>
-                <td><a class="mono" href=${`/quarantine/${one.quarantine_id}`}>${one.quarantine_id}</a></td>
-                <td class="wrap">${describe(one)}</td>
-              </tr>
-            `,
-          )}
-        </tbody>
-      </table>
-    </div>
-    ${results.length > MAX_LISTED && html`<p>First ${MAX_LISTED} of ${results.length}.</p>`}
-  `;
-}
+const Results = ({ results }) => html`
+  ${tableOf(
+    'Results by ID',
+    [
+      {
+        heading: 'ID',
+        cell: ({ quarantine_id: id }) => html`<a class="mono" href=${`/quarantine/${id}`}>${id}</a>`,
+      },
+      { heading: 'Result', kind: 'wrap', cell: describe },
+    ],
+    results.slice(0, MAX_LISTED),
+  )}
+  ${results.length > MAX_LISTED && html`<p>First ${MAX_LISTED} of ${results.length}.</p>`}
+`;
 
 /** @param {Replay} replay */
 function describe({ outcome, delivery_id: delivery, events, duplicates, again, reason }) {

@@ -9,9 +9,10 @@ import { clientAddress, deliveryAddress, searchAddress, userAddress } from '../a
 import { readAsked } from '../api/route.ts';
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { tableOf } from '../html/table.ts';
+import { tableOf } from '../browser/table.js';
 import { exactTimeOf, timeOf, timeHeading } from '../html/time-zone.ts';
-import { badge, factsOf, factsPanel, type Fact } from '../html/values.ts';
+import { factsOf, type Fact } from '../browser/facts.js';
+import { badge, factsPanel } from '../html/values.ts';
 import { describeEvent, outcomeOf, type EventOutcome, type IsFiltered } from './describe-event.ts';
 import { oneEvent } from './event-schemas.ts';
 import { cellOf } from './event-table.ts';

@@ -13,7 +13,7 @@ import { queryOf, readQuery, withBeginning, type Written } from '../api/query.ts
 import type { VNode } from 'preact';
 import { html } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { pagerOf } from '../html/table.ts';
+import { pagerOf } from '../html/pager.ts';
 import {
   conditionShape,
   cursor,
@@ -101,6 +101,7 @@ export async function renderSearch(
               </div>
               <div class="row">${columnChoice(columns)} ${mayExport && exportLinks(exactly)}</div>
             </div>
+            <div id="export-progress"></div>
             ${followsNow(asked) && newerPlace(conditions, page.items[0])}
             ${page.items.length === 0 ? nothingFound(written) : eventList(page.items, written, columns)}
             ${pagerOf('/events', written, page.next)}

@@ -4,7 +4,7 @@ import { formatCount, formatDuration } from '../../units.ts';
 import { addressOf, type Query } from '../addresses.ts';
 import { partOf } from '../gather.ts';
 import { html, type Content } from '../html/html.ts';
-import { tableOf } from '../html/table.ts';
+import { tableOf } from '../browser/table.js';
 import { timeOf, zoneName } from '../html/time-zone.ts';
 import { RANGE_NAMES, RANGES, type RangeName } from './arrivals.ts';
 import type { Arrivals, Overview } from './overview-schemas.ts';

@@ -6,7 +6,7 @@ import type { Scope } from '../../store/scope.ts';
 import { formatCount } from '../../units.ts';
 import { searchAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
-import { tableOf } from '../html/table.ts';
+import { tableOf } from '../browser/table.js';
 import { timeOf } from '../html/time-zone.ts';
 import type { WholeRange } from './people-schemas.ts';
 

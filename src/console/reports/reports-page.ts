@@ -3,7 +3,7 @@ import { countOf } from '../../units.ts';
 import { addressOf, searchAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { tableOf, type Column } from '../html/table.ts';
+import { tableOf, type Column } from '../browser/table.js';
 
 /** A report as it is shown. */
 export interface ShownReport {
