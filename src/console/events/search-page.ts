@@ -65,6 +65,7 @@ export async function renderSearch(
     order,
   });
   const exactly = queryOfConditions({ ...conditions, until: conditions.until ?? new Date() });
+  const facets = addressOf('/events/facets', exactly);
   const columns = columnsOf(request);
   const saved = await listSavedSearches(db, visitor.scope);
   const mayExport = hasAccess(visitor, { needs: 'events.export', data: 'by source' });
@@ -74,20 +75,20 @@ export async function renderSearch(
     modules: [
       'columns.js',
       'newer.js',
-      'search-line.js',
+      'search.js',
       'facets.js',
       'event-drawer.js',
       'histogram.js',
       'export.js',
     ],
     content: [
-      searchLine(written, new Map()),
+      searchLine(written, new Map(), facets),
       html`
         <div class="split">
           <details class="facets" open>
             <summary>Filters</summary>
             <div
-              data-facets=${addressOf('/events/facets', exactly)}
+              data-facets=${facets}
               data-titles=${JSON.stringify({ type: TYPE_TITLES, action: ACTION_TITLES })}
             ></div>
           </details>
