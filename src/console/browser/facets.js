@@ -2,6 +2,7 @@ import { html } from 'htm/preact';
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { facetValues } from './facet-values.js';
+import { searchWith } from './search-address.js';
 
 // The facet rail of a search: the most frequent values of each field. Each facet loads by itself, so that none holds up
 // another one.
@@ -54,6 +55,7 @@ function Facet({ path, facet, label, titles }) {
   );
   const [isOpen, setOpen] = useState(false);
   const [begun, setBegun] = useState('');
+  const search = location.pathname + location.search;
   const limit = isOpen ? MOST : TOP;
   useEffect(() => {
     const stop = new AbortController();
@@ -110,12 +112,12 @@ function Facet({ path, facet, label, titles }) {
               <rect width=${count} height="1" />
             </svg>
             <a
-              href=${addressWith(facet, value, false)}
+              href=${searchWith(search, facet, value)}
               title=${`${value}: click to include, Alt and click to exclude`}
               onClick=${(/** @type {MouseEvent} */ event) => {
                 if (!event.altKey) return;
                 event.preventDefault();
-                location.assign(addressWith(facet, value, true));
+                location.assign(searchWith(search, facet, value, true));
               }}
               >${titles[value] ?? value}</a
             >
@@ -125,18 +127,4 @@ function Facet({ path, facet, label, titles }) {
       )}
     </ul>
   `;
-}
-
-/**
- * @param {string} facet
- * @param {string} value
- * @param {boolean} isExcluded
- */
-function addressWith(facet, value, isExcluded) {
-  const address = new URL(location.href);
-  const quoted = `"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
-  address.searchParams.append('q', `${isExcluded ? '-' : ''}${facet}:${quoted}`);
-  address.searchParams.delete('cursor');
-  address.hash = '';
-  return address.href;
 }

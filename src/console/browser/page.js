@@ -38,8 +38,8 @@ function relativeText(time) {
 
 document.addEventListener('click', (event) => {
   const button = event.target instanceof Element ? event.target.closest('[data-copy]') : null;
-  if (button === null) return;
-  const text = button.parentElement?.nextElementSibling?.textContent ?? '';
+  if (!(button instanceof HTMLElement)) return;
+  const text = button.dataset['copy'] ?? '';
   navigator.clipboard.writeText(text).then(
     () => notify('Copied.'),
     () => notify('The browser did not allow copying.', 'bad'),

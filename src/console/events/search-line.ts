@@ -74,7 +74,7 @@ function furtherChip(written: Written, problems: Problems, name: string, value: 
   return {
     name,
     value,
-    text: `${name}: ${value}${problem === undefined ? '' : ` ${problem}`}`,
+    text: `${name}:${value}${problem === undefined ? '' : ` ${problem}`}`,
     isExcluded: problem !== undefined,
     href: searchAddress({ ...written, cursor: undefined, [name]: rest }),
   };

@@ -108,6 +108,7 @@ export async function renderSearch(
             ${pagerOf('/events', written, page.next)}
           </div>
         </div>
+        <div id="drawer"></div>
       `,
     ],
   };

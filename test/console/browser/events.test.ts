@@ -216,7 +216,7 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     const drawer = page.getByRole('complementary', { name: 'Event' });
     await rows().nth(1).locator('.details').click();
     await drawer.getByText('not sealed yet').waitFor();
-    const said = await drawer.getByRole('heading').textContent();
+    const said = await drawer.getByRole('heading', { level: 2 }).textContent();
     await page.goto('about:blank');
     await page.goBack();
     await drawer.getByRole('heading', { name: said ?? '' }).waitFor();
@@ -406,6 +406,14 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     await page.getByRole('link', { name: 'Page of this event' }).click();
     await page.waitForURL(/\/events\/[0-9a-f-]+\?at=/);
     expect(await page.locator('main').textContent()).toContain('"calling_station_id": "AA-BB-CC-DD-EE-FF"');
+    expect(await problemsOf(page, 'event')).toEqual([]);
+    // On a large screen, its parts use the whole page.
+    await page.setViewportSize({ width: 1920, height: 900 });
+    const ends = await page
+      .locator('.event.page > *')
+      .evaluateAll((parts) => parts.map((part) => part.getBoundingClientRect().right));
+    expect(Math.max(...ends)).toBeGreaterThan(1880);
+    await page.setViewportSize({ width: 1280, height: 900 });
     await page.getByRole('link', { name: `Timeline of ${ROAMING_CLIENT}` }).click();
     await page.waitForURL(/\/people\/client/);
     expect(await page.locator('h1').textContent()).toBe(`Client ${ROAMING_CLIENT}`);
