@@ -74,6 +74,11 @@ describe.skipIf(!runsInBrowser())('the console (npm run test:console, needs Chro
     expect(response.status).toBe(200);
   }
 
+  const linksOfNavigation = () =>
+    page
+      .locator('#pages a')
+      .evaluateAll((anchors) => anchors.map((anchor) => anchor.getAttribute('href') ?? ''));
+
   const rows = () => page.locator('tbody tr');
   const open = (address: string) => page.goto(`${program.adminUrl}${address}`);
 
@@ -94,9 +99,7 @@ describe.skipIf(!runsInBrowser())('the console (npm run test:console, needs Chro
   });
 
   it('every page of the navigation is in order, in light and dark, on a telephone and a large screen', async () => {
-    const links = await page
-      .locator('#pages a')
-      .evaluateAll((anchors) => anchors.map((anchor) => anchor.getAttribute('href') ?? ''));
+    const links = await linksOfNavigation();
     expect(links.length).toBeGreaterThan(9);
     const problems: string[] = [];
     for (const link of links) {
@@ -105,6 +108,41 @@ describe.skipIf(!runsInBrowser())('the console (npm run test:console, needs Chro
     }
     expect(problems).toEqual([]);
   });
+
+  it('every page is drawn and can be used within a second on a processor of a quarter of the speed', async () => {
+    const session = await browser.context.newCDPSession(page);
+    await session.send('Network.setCacheDisabled', { cacheDisabled: true });
+    await session.send('Emulation.setCPUThrottlingRate', { rate: 4 });
+    const slow: string[] = [];
+    for (const link of await linksOfNavigation()) {
+      await open(link);
+      const { painted, usable } = await timesOf();
+      if (Math.max(painted, usable) >= 1_000) slow.push(`${link}: ${painted} ms, ${usable} ms`);
+    }
+    await session.detach();
+    expect(slow).toEqual([]);
+  });
+
+  /** When the page was first painted, and when all of its modules had run, in milliseconds. */
+  const timesOf = () =>
+    page.evaluate(async () => {
+      const [navigation] = performance.getEntriesByType('navigation');
+      const painted = await new Promise<number>((resolve) => {
+        const observer = new PerformanceObserver((list) => {
+          for (const { name, startTime } of list.getEntries()) {
+            if (name === 'first-contentful-paint') resolve(startTime);
+          }
+        });
+        observer.observe({ type: 'paint', buffered: true });
+      });
+      return {
+        painted: Math.round(painted),
+        usable:
+          navigation instanceof PerformanceNavigationTiming
+            ? Math.round(navigation.domContentLoadedEventEnd)
+            : Number.POSITIVE_INFINITY,
+      };
+    });
 
   it('finds events by what is asked, then by dragging over a range, and shows one with all that was sent', async () => {
     await open('/events');

@@ -32,8 +32,9 @@ function watch(place, address) {
     seen: 0,
     waiting: 0,
     isPaused: false,
-    /** @type {string | undefined} */
+    /** @type {string | undefined} when listening began */
     since: undefined,
+    pausedAt: '',
     connection: 'connecting',
     /** @type {string | undefined} */
     trouble: undefined,
@@ -70,7 +71,7 @@ function watch(place, address) {
       shown = [...waiting, ...shown].slice(0, MAX_ROWS);
       waiting = [];
     }
-    set({ isPaused: !state.isPaused, waiting: 0 });
+    set({ isPaused: !state.isPaused, pausedAt: new Date().toISOString(), waiting: 0 });
     announce();
   }
 
@@ -104,7 +105,8 @@ function watch(place, address) {
   }
 
   function describe() {
-    const { connection, since, isPaused, seen, trouble } = state;
+    const { connection, isPaused, pausedAt, seen, trouble } = state;
+    const since = isPaused ? pausedAt : state.since;
     if (connection === 'connecting') return 'Connecting…';
     if (connection === 'lost') return 'Connection lost. Reconnecting; no events are skipped.';
     const listening = isPaused ? 'Paused' : 'Live';

@@ -410,7 +410,7 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     // On a large screen, its parts use the whole page.
     await page.setViewportSize({ width: 1920, height: 900 });
     const ends = await page
-      .locator('.event.page > *')
+      .locator('.event.page > :not(header)')
       .evaluateAll((parts) => parts.map((part) => part.getBoundingClientRect().right));
     expect(Math.max(...ends)).toBeGreaterThan(1880);
     await page.setViewportSize({ width: 1280, height: 900 });
