@@ -144,6 +144,52 @@ describe.skipIf(!runsInBrowser())('the console (npm run test:console, needs Chro
       };
     });
 
+  it('buttons of a filter stand in one line on a large screen', async () => {
+    await page.setViewportSize({ width: 1920, height: 900 });
+    for (const address of ['/quarantine', '/deliveries']) {
+      await open(address);
+      const tops = await page
+        .locator('main :is(button, .button)')
+        .evaluateAll((buttons) => buttons.slice(0, 2).map((button) => button.getBoundingClientRect().top));
+      expect(tops).toHaveLength(2);
+      expect(new Set(tops).size, address).toBe(1);
+    }
+  });
+
+  it('the frame is a sidebar with badges, icons alone below 900 px, and a bar of five on a telephone', async () => {
+    await open('/quarantine');
+    const widthOfFrame = async (width: number) => {
+      await page.setViewportSize({ width, height: 900 });
+      return (await page.locator('.frame').boundingBox())?.width;
+    };
+    expect(await widthOfFrame(1280)).toBe(196);
+    expect(await page.locator('#pages a', { hasText: 'Quarantine' }).locator('.badge').textContent()).toBe(
+      '1',
+    );
+    expect(await page.getByRole('button', { name: 'Log out' }).isVisible()).toBe(true);
+    expect(await widthOfFrame(899)).toBe(52);
+    expect(await page.locator('#pages a', { hasText: 'Quarantine' }).locator('.badge').isVisible()).toBe(
+      true,
+    );
+    await page.setViewportSize({ width: 390, height: 900 });
+    const bar = page.locator('.bottom li');
+    expect(await bar.count()).toBe(5);
+    expect(await bar.last().isVisible()).toBe(true);
+    await bar.last().getByRole('button').click();
+    await page.locator('#pages').getByRole('link', { name: 'Operator log' }).click();
+    await page.waitForURL(/operator-log/);
+    await page.setViewportSize({ width: 1280, height: 900 });
+  });
+
+  it('pages are printed without the frame and the controls', async () => {
+    await open('/quarantine');
+    await page.emulateMedia({ media: 'print' });
+    const isVisible = (selector: string) => page.locator(selector).first().isVisible();
+    const shown = await Promise.all(['tbody tr', '.frame', 'form.filters', 'main button'].map(isVisible));
+    await page.emulateMedia({ media: 'screen' });
+    expect(shown).toEqual([true, false, false, false]);
+  });
+
   it('finds events by what is asked, then by dragging over a range, and shows one with all that was sent', async () => {
     await open('/events');
     await page.getByLabel('Search events').fill('user:Ann@*');

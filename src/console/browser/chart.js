@@ -17,6 +17,8 @@ import { zone } from './time-zone.js';
 /** A pointer that moves less than this, in pixels, chooses nothing. */
 const CLICK_PX = 5;
 
+const STEPS = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
+
 const numbers = new Intl.NumberFormat('en');
 const axisNumbers = new Intl.NumberFormat('en', { notation: 'compact' });
 

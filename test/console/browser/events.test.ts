@@ -187,6 +187,19 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     await page.setViewportSize({ width: 1280, height: 900 });
   });
 
+  it('tell the time and the sentence on a telephone, where the filters are behind one button', async () => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await openSearch(`${range}&q=type:audit`);
+    const login = rows().filter({ hasText: 'ann logged in' }).first();
+    expect(await login.locator('time').isVisible()).toBe(true);
+    expect(await login.getByText('ann logged in').isVisible()).toBe(true);
+    const facet = page.getByRole('heading', { name: 'Type' });
+    expect(await facet.isVisible()).toBe(false);
+    await page.getByText('Filters', { exact: true }).click();
+    await facet.waitFor();
+    await page.setViewportSize({ width: 1280, height: 900 });
+  });
+
   it('open beside the list, and keys move on', async () => {
     await openSearch(`${range}&q=type:audit`);
     const drawer = page.getByRole('complementary', { name: 'Event' });

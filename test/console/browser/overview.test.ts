@@ -60,6 +60,7 @@ describe.skipIf(!runsInBrowser())('the overview in a browser (npm run test:conso
       const { page, problems } = await open();
       await page.emulateMedia({ colorScheme: theme });
       await expect.poll(async () => coloursOf(page)).toMatchObject({ missing: [], shown: 3 });
+      expect((await coloursOf(page)).top, 'no bar touches the top').toBeGreaterThan(10);
       expect(problems).toEqual([]);
       await page.close();
     },
@@ -124,28 +125,31 @@ describe.skipIf(!runsInBrowser())('the overview in a browser (npm run test:conso
   });
 });
 
-/** How many families have their colour somewhere in the chart, and which of the legend's buttons have none. */
-async function coloursOf(page: Page): Promise<{ shown: number; missing: string[] }> {
+/** How many families have their colour in the chart and from which line on, and which of the legend's buttons have none. */
+async function coloursOf(page: Page): Promise<{ shown: number; missing: string[]; top: number }> {
   return page.evaluate(() => {
     const canvas = document.querySelector('#arrivals-chart canvas');
-    if (!(canvas instanceof HTMLCanvasElement)) return { shown: 0, missing: ['canvas'] };
+    if (!(canvas instanceof HTMLCanvasElement)) return { shown: 0, missing: ['canvas'], top: 0 };
     // Read from a copy: Chromium warns on the console of the page when its own canvas is read again and again.
     const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d');
     copy?.drawImage(canvas, 0, 0);
     const data = copy?.getImageData(0, 0, canvas.width, canvas.height).data ?? [];
-    const seen = new Set<string>();
+    // The first line of the picture with each colour.
+    const seen = new Map<string, number>();
     for (let at = 0; at < data.length; at += 4) {
-      if (data[at + 3] === 255) seen.add(`rgb(${data[at]}, ${data[at + 1]}, ${data[at + 2]})`);
+      const colour = `rgb(${data[at]}, ${data[at + 1]}, ${data[at + 2]})`;
+      if (data[at + 3] === 255 && !seen.has(colour)) seen.set(colour, Math.floor(at / 4 / canvas.width));
     }
     const buttons = [...document.querySelectorAll('#arrivals-chart .legend button')];
     const states = buttons.map((button) => {
       const swatch = button.querySelector('.swatch');
       const colour = swatch === null ? '' : getComputedStyle(swatch).backgroundColor;
       const hasEvents = button.querySelector('.value')?.textContent !== '0';
-      return { name: button.textContent ?? '', isSeen: seen.has(colour), hasEvents };
+      return { name: button.textContent ?? '', isSeen: seen.has(colour), top: seen.get(colour), hasEvents };
     });
     return {
       shown: states.filter(({ isSeen }) => isSeen).length,
+      top: Math.min(...states.map(({ top = Number.POSITIVE_INFINITY }) => top)),
       missing: states.filter(({ isSeen, hasEvents }) => hasEvents && !isSeen).map(({ name }) => name),
     };
   });
