@@ -14,7 +14,7 @@ const MINUTE = 60_000;
 
 test('a delivery ends a silence at once, although the watch looks once a minute', async () => {
   const before = new Date(Date.now() - 39_000);
-  const { silences } = overviewOptions(loadConfig({}), database.db, async () => [], {
+  const { silences } = overviewOptions(loadConfig({}), database.db, () => [], {
     readiness: async () => ({ checks: [] }),
     queue: async () => ({ waiting: 0, active: 0, delayed: 0, failed: 0, oldestWaitingSeconds: undefined }),
     watched: () => [

@@ -233,6 +233,7 @@ function draw(whole, place, { starts, seconds, height, counted, hidden }) {
           ...axis,
           size: 60,
           space: 20,
+          incrs: STEPS,
           values: (_plot, splits) => splits.map((value) => axisNumbers.format(value)),
         },
       ],
