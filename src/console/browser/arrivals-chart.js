@@ -26,13 +26,14 @@ function ArrivalsChart({ ranges = '{}', range = '', label = '' }) {
     [arrivals],
   );
   useEffect(() => {
-    const load = () =>
+    const load = () => {
       request(`/arrivals?${askedRange(JSON.parse(ranges), range)}`).then(setArrivals, (error) =>
         // While the service is unavailable, the page reports it and the chart stays.
         setArrivals((known) => known ?? error),
       );
+    };
     document.addEventListener('overview-refreshed', load);
-    void load();
+    load();
     return () => document.removeEventListener('overview-refreshed', load);
   }, []);
   if (arrivals === undefined) return null;

@@ -54,7 +54,7 @@ export function Chart({ label, bars, seconds, height, isEstimate = false, chosen
     const drawn = draw(whole.current, place.current, { starts, seconds, height, counted, hidden });
     plot.current = drawn.plot;
     mark(drawn.plot, starts, seconds, chosen);
-    return drawn.stop;
+    return () => drawn.stop();
   }, [bars, hidden]);
   useEffect(() => mark(plot.current, starts, seconds, chosen), [chosen?.from, chosen?.to]);
 

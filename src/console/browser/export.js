@@ -36,7 +36,7 @@ const newId = () =>
 async function follow(id) {
   const place = document.querySelector('#export-progress');
   if (place === null) return;
-  /** @param {Progress | undefined} [progress] */
+  /** @param {Progress} [progress] */
   const show = (progress) => render(html`<${Panel} id=${id} progress=${progress} />`, place);
   show();
   let isKnown = false;

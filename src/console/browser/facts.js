@@ -13,7 +13,7 @@ import { html } from 'htm/preact';
  *
  * @param {readonly (Fact | false)[]} facts
  * @param {string} [kind] a class of its own
- * @returns {import('preact').VNode}
+ * @returns {import('preact').VNode<{}>}
  */
 export const factsOf = (facts, kind = '') => html`
   <dl class=${`facts ${kind}`.trimEnd()}>

@@ -3,7 +3,7 @@ import { showDialog } from './dialog.js';
 import { factsOf } from './facts.js';
 import { openPalette } from './palette.js';
 
-// Keys of every page. The list of events has more of its own (event-drawer.js).
+// Keys of every page.
 
 const KEYS = [
   ['Ctrl K', 'go to a page, person, client, event or search'],
@@ -37,9 +37,11 @@ document.addEventListener('keydown', (event) => {
  *
  * @param {number} step
  */
-function move(step) {
-  const rows = [...document.querySelectorAll('.scroll tbody tr')].filter((row) => row.querySelector('a'));
-  const here = rows.findIndex((row) => row.contains(document.activeElement));
+export function move(step) {
+  const rows = [...document.querySelectorAll('main tbody tr')].filter((row) => row.querySelector('a'));
+  const isOpen = (/** @type {Element} */ row) => row.querySelector('[aria-current]') !== null;
+  const focused = rows.findIndex((row) => row.contains(document.activeElement));
+  const here = focused === -1 ? rows.findIndex(isOpen) : focused;
   const next = here === -1 ? 0 : Math.max(0, Math.min(rows.length - 1, here + step));
   rows[next]?.querySelector('a')?.focus();
 }

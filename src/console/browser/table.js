@@ -25,7 +25,7 @@ import { Zone } from './zone.js';
  * @param {readonly Column<Row>[]} columns
  * @param {readonly Row[]} rows
  * @param {{ keyOf?: (row: Row) => string, isLive?: boolean }} [options]
- * @returns {import('preact').VNode}
+ * @returns {import('preact').VNode<{}>}
  */
 export function tableOf(caption, columns, rows, { keyOf, isLive = false } = {}) {
   /** @param {string} zone */

@@ -60,7 +60,8 @@ describe.skipIf(!runsInBrowser())('the overview in a browser (npm run test:conso
       const { page, problems } = await open();
       await page.emulateMedia({ colorScheme: theme });
       await expect.poll(async () => coloursOf(page)).toMatchObject({ missing: [], shown: 3 });
-      expect((await coloursOf(page)).top, 'no bar touches the top').toBeGreaterThan(10);
+      // No bar touches the top.
+      expect((await coloursOf(page)).top).toBeGreaterThan(10);
       expect(problems).toEqual([]);
       await page.close();
     },
