@@ -43,11 +43,34 @@ export const ASSETS = {
 
 const nameOf = (specifier: string) => `${specifier.replaceAll('/', '-')}.mjs`;
 
+const addressOf = (specifier: string) =>
+  `${BASE}/${specifier in PACKAGES ? `npm/${nameOf(specifier)}` : specifier}`;
+
+const filesOf = new Map<string, string>([
+  ...Object.entries(PACKAGES),
+  ...browserFiles.map((name) => [name, path.join(BROWSER_DIRECTORY, name)] as const),
+]);
+
+/** What each module imports, as it is written there. */
+const imports = new Map(
+  [...filesOf].map(([name, file]) => [
+    name,
+    [...readFileSync(file, 'utf8').matchAll(/\bfrom ?["'](?:\.\/)?([\w./-]+)["']/g)].map(
+      ([, from = '']) => from,
+    ),
+  ]),
+);
+
+/** The addresses of modules and of everything that they import, so that a browser loads all of them at once. */
+export function modulesFor(names: readonly string[]): readonly string[] {
+  const all = new Set(names);
+  for (const name of all) for (const from of imports.get(name) ?? []) if (filesOf.has(from)) all.add(from);
+  return [...all].map(addressOf);
+}
+
 /** The import map of every page, exactly as hashed for the Content-Security-Policy. */
 export const IMPORT_MAP = JSON.stringify({
-  imports: Object.fromEntries(
-    Object.keys(PACKAGES).map((specifier) => [specifier, `${BASE}/npm/${nameOf(specifier)}`]),
-  ),
+  imports: Object.fromEntries(Object.keys(PACKAGES).map((specifier) => [specifier, addressOf(specifier)])),
 });
 
 /** The hash that allows the import map, an inline script (CSP Level 3, section 2.3.1). */

@@ -91,7 +91,7 @@ beforeAll(async () => {
       auditRecord({ timeStamp: START + HOUR, userName: EMULATOR_LOGINS.administrator.username }),
     ]),
   ]);
-  const events = eventsArea({ db: test.db, isFiltered: () => false, ruleOf: () => '' });
+  const events = eventsArea({ db: test.db, isFiltered: () => false });
   admin = await startAdmin([events, peopleArea({ db: test.db })], test.db);
 });
 afterAll(async () => {

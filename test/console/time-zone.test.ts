@@ -37,6 +37,11 @@ describe('a time zone', () => {
     );
   });
 
+  it('writes no more of a time into a field than it has', () => {
+    expect(writtenIn('UTC', '2026-01-20T04:51:00.000Z')).toBe('2026-01-20 04:51');
+    expect(writtenIn('UTC', '2026-01-20T04:51:07.000Z')).toBe('2026-01-20 04:51:07');
+  });
+
   it('is read by the browser as by the server, but for the hours in which clocks change', () => {
     assert(
       property(instants, zones, (instant, zone) => {

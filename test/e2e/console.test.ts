@@ -74,6 +74,11 @@ describe.skipIf(!runsInBrowser())('the console (npm run test:console, needs Chro
     expect(response.status).toBe(200);
   }
 
+  const linksOfNavigation = () =>
+    page
+      .locator('#pages a')
+      .evaluateAll((anchors) => anchors.map((anchor) => anchor.getAttribute('href') ?? ''));
+
   const rows = () => page.locator('tbody tr');
   const open = (address: string) => page.goto(`${program.adminUrl}${address}`);
 
@@ -94,9 +99,7 @@ describe.skipIf(!runsInBrowser())('the console (npm run test:console, needs Chro
   });
 
   it('every page of the navigation is in order, in light and dark, on a telephone and a large screen', async () => {
-    const links = await page
-      .locator('#pages a')
-      .evaluateAll((anchors) => anchors.map((anchor) => anchor.getAttribute('href') ?? ''));
+    const links = await linksOfNavigation();
     expect(links.length).toBeGreaterThan(9);
     const problems: string[] = [];
     for (const link of links) {
@@ -104,6 +107,87 @@ describe.skipIf(!runsInBrowser())('the console (npm run test:console, needs Chro
       problems.push(...(await problemsHere(link === '/' ? 'overview' : link.slice(1))));
     }
     expect(problems).toEqual([]);
+  });
+
+  it('every page is drawn and can be used within a second on a processor of a quarter of the speed', async () => {
+    const session = await browser.context.newCDPSession(page);
+    await session.send('Network.setCacheDisabled', { cacheDisabled: true });
+    await session.send('Emulation.setCPUThrottlingRate', { rate: 4 });
+    const slow: string[] = [];
+    for (const link of await linksOfNavigation()) {
+      await open(link);
+      const { painted, usable } = await timesOf();
+      if (Math.max(painted, usable) >= 1_000) slow.push(`${link}: ${painted} ms, ${usable} ms`);
+    }
+    await session.detach();
+    expect(slow).toEqual([]);
+  });
+
+  /** When the page was first painted, and when all of its modules had run, in milliseconds. */
+  const timesOf = () =>
+    page.evaluate(async () => {
+      const [navigation] = performance.getEntriesByType('navigation');
+      const painted = await new Promise<number>((resolve) => {
+        const observer = new PerformanceObserver((list) => {
+          for (const { name, startTime } of list.getEntries()) {
+            if (name === 'first-contentful-paint') resolve(startTime);
+          }
+        });
+        observer.observe({ type: 'paint', buffered: true });
+      });
+      return {
+        painted: Math.round(painted),
+        usable:
+          navigation instanceof PerformanceNavigationTiming
+            ? Math.round(navigation.domContentLoadedEventEnd)
+            : Number.POSITIVE_INFINITY,
+      };
+    });
+
+  it('buttons of a filter stand in one line on a large screen', async () => {
+    await page.setViewportSize({ width: 1920, height: 900 });
+    for (const address of ['/quarantine', '/deliveries']) {
+      await open(address);
+      const tops = await page
+        .locator('main :is(button, .button)')
+        .evaluateAll((buttons) => buttons.slice(0, 2).map((button) => button.getBoundingClientRect().top));
+      expect(tops).toHaveLength(2);
+      expect(new Set(tops).size).toBe(1);
+    }
+  });
+
+  it('the frame is a sidebar with badges, icons alone below 900 px, and a bar of five on a telephone', async () => {
+    await open('/quarantine');
+    const widthOfFrame = async (width: number) => {
+      await page.setViewportSize({ width, height: 900 });
+      return (await page.locator('.frame').boundingBox())?.width;
+    };
+    expect(await widthOfFrame(1280)).toBe(196);
+    expect(await page.locator('#pages a', { hasText: 'Quarantine' }).locator('.badge').textContent()).toBe(
+      '1',
+    );
+    expect(await page.getByRole('button', { name: 'Log out' }).isVisible()).toBe(true);
+    expect(await widthOfFrame(899)).toBe(52);
+    expect(await page.locator('#pages a', { hasText: 'Quarantine' }).locator('.badge').isVisible()).toBe(
+      true,
+    );
+    await page.setViewportSize({ width: 390, height: 900 });
+    const bar = page.locator('.bottom li');
+    expect(await bar.count()).toBe(5);
+    expect(await bar.last().isVisible()).toBe(true);
+    await bar.last().getByRole('button').click();
+    await page.locator('#pages').getByRole('link', { name: 'Operator log' }).click();
+    await page.waitForURL(/operator-log/);
+    await page.setViewportSize({ width: 1280, height: 900 });
+  });
+
+  it('pages are printed without the frame and the controls', async () => {
+    await open('/quarantine');
+    await page.emulateMedia({ media: 'print' });
+    const isVisible = (selector: string) => page.locator(selector).first().isVisible();
+    const shown = await Promise.all(['tbody tr', '.frame', 'form.filters', 'main button'].map(isVisible));
+    await page.emulateMedia({ media: 'screen' });
+    expect(shown).toEqual([true, false, false, false]);
   });
 
   it('finds events by what is asked, then by dragging over a range, and shows one with all that was sent', async () => {

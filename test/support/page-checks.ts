@@ -12,6 +12,9 @@ const SCHEMES = ['light', 'dark'] as const;
 /** A telephone, a laptop, a large screen. */
 const WIDTHS = [390, 1280, 1920] as const;
 
+/** Between them the layout changes; at the first, text is enlarged on a telephone. */
+const OTHER_WIDTHS = [320, 561, 760, 899, 900, 1024] as const;
+
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
 const resultSchema = z.object({
@@ -26,7 +29,7 @@ const resultSchema = z.object({
 
 /**
  * What is wrong with a page as it stands, in light and in dark: serious and critical violations that axe-core finds,
- * and a page that scrolls sideways on a telephone. Takes a picture of it at each width, named after `name`.
+ * and anything that is cut off at a width. Takes a picture of it at each width, named after `name`.
  */
 export async function problemsOf(page: Page, name: string): Promise<string[]> {
   const problems: string[] = [];
@@ -38,10 +41,14 @@ export async function problemsOf(page: Page, name: string): Promise<string[]> {
         path: path.join(SCREENSHOTS, `${name}-${width}-${colorScheme}.png`),
         fullPage: true,
       });
-      if (width === 390) problems.push(...(await scrollsSideways(page)).map((what) => `${name}: ${what}`));
+      problems.push(...(await cutOff(page)).map((what) => `${name}, ${width} px: ${what}`));
       if (width === 1280)
         problems.push(...(await violationsOf(page)).map((what) => `${name}, ${colorScheme}: ${what}`));
     }
+  }
+  for (const width of OTHER_WIDTHS) {
+    await page.setViewportSize({ width, height: 900 });
+    problems.push(...(await cutOff(page)).map((what) => `${name}, ${width} px: ${what}`));
   }
   await page.setViewportSize({ width: 1280, height: 900 });
   return [...new Set(problems)];
@@ -59,11 +66,22 @@ async function violationsOf(page: Page): Promise<string[]> {
     .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html}: ${failureSummary}`));
 }
 
-async function scrollsSideways(page: Page): Promise<string[]> {
-  const [has, wants] = z
-    .tuple([z.number(), z.number()])
-    .parse(
-      await page.evaluate('[document.documentElement.clientWidth, document.documentElement.scrollWidth]'),
-    );
-  return wants > has ? [`scrolls sideways: ${wants} px in ${has} px`] : [];
+/** Parts of the page beside the window, and entries of the navigation that do not fit. */
+async function cutOff(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const { clientWidth, scrollWidth } = document.documentElement;
+    const entries = [
+      ...document.querySelectorAll<HTMLElement>('.frame li a > span, .frame :is(li, form) button'),
+    ];
+    return [
+      ...(scrollWidth > clientWidth ? [`scrolls sideways: ${scrollWidth} px in ${clientWidth} px`] : []),
+      ...entries
+        .filter((entry) => entry.checkVisibility() && getComputedStyle(entry).position !== 'absolute')
+        .filter((entry) => {
+          const { left, right } = entry.getBoundingClientRect();
+          return left < 0 || right > clientWidth || entry.scrollWidth > entry.clientWidth + 1;
+        })
+        .map((entry) => `"${entry.textContent}" of the navigation is cut off`),
+    ];
+  });
 }

@@ -9,7 +9,7 @@ import { alertForm } from '../events/search-menus.ts';
 import { fieldOf, filterForm, rangeFields, selectOf } from '../html/form.ts';
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { tableOf, type Column } from '../html/table.ts';
+import { tableOf, type Column } from '../browser/table.js';
 import { timeOf } from '../html/time-zone.ts';
 import { badge } from '../html/values.ts';
 import type { DescribedRule } from './alerts-area.ts';

@@ -2,7 +2,9 @@
 // The fields are sent to the API as JSON; a field named `ids[]` becomes a list. Afterwards the page is reloaded and shows
 // the message, unless a listener of the event `done` on the form handles the answer (`event.preventDefault()`).
 
+import { html } from 'htm/preact';
 import { request } from './api.js';
+import { showDialog } from './dialog.js';
 import { notify } from './page.js';
 import { instantOf } from './local-time.js';
 import { zone } from './time-zone.js';
@@ -57,42 +59,23 @@ function bodyOf(form) {
 }
 
 /**
- * Asks for confirmation. A dialog of the page, because the browser's own is less accessible and blocks the page.
+ * Asks for confirmation.
  *
  * @param {string} question
  * @param {string} yes
- * @returns {Promise<boolean>}
  */
-export function agree(question, yes) {
-  const dialog = document.createElement('dialog');
-  const text = document.createElement('p');
-  text.id = 'question';
-  text.textContent = question;
-  dialog.setAttribute('aria-labelledby', 'question');
-  const form = document.createElement('form');
-  form.method = 'dialog';
-  form.className = 'row';
-  form.append(buttonOf(yes, 'yes', 'danger'), buttonOf('Cancel', 'no', 'quiet'));
-  dialog.append(text, form);
-  document.body.append(dialog);
-  dialog.showModal();
-  return new Promise((resolve) => {
-    dialog.addEventListener('close', () => {
-      resolve(dialog.returnValue === 'yes');
-      dialog.remove();
-    });
-  });
-}
-
-/**
- * @param {string} text
- * @param {string} value
- * @param {string} kind
- */
-function buttonOf(text, value, kind) {
-  const button = document.createElement('button');
-  Object.assign(button, { textContent: text, value, className: kind });
-  return button;
+export async function agree(question, yes) {
+  const answer = await showDialog(
+    question,
+    html`
+      <p>${question}</p>
+      <form method="dialog" class="row">
+        <button value="yes" class="danger">${yes}</button>
+        <button value="no" class="quiet">Cancel</button>
+      </form>
+    `,
+  );
+  return answer === 'yes';
 }
 
 /**
@@ -113,6 +96,20 @@ export const chosenIds = (form) =>
   fieldsOf(form, 'ids')
     .filter((field) => field.checked)
     .map((field) => field.value);
+
+/**
+ * Takes the items of a list out of the choice: they are done.
+ *
+ * @param {HTMLFormElement} form
+ * @param {(id: string) => boolean} isDone
+ */
+export function finish(form, isDone) {
+  for (const field of fieldsOf(form, 'ids')) {
+    if (!isDone(field.value)) continue;
+    field.checked = false;
+    field.disabled = true;
+  }
+}
 
 const kept = sessionStorage.getItem('notice');
 if (kept !== null) {

@@ -23,24 +23,3 @@ export async function request(path, { method = 'GET', body, signal } = {}) {
     throw new Error(answer.error_message ?? `the console answered with status ${response.status}`);
   return answer;
 }
-
-/**
- * Posts to the API in parts: repeats the request with each `next_cursor` until there is none. Yields each answer; throws
- * like `request`, and the earlier parts stay done.
- *
- * @param {string} path
- * @param {object} body
- * @returns {AsyncGenerator<any>}
- */
-export async function* requestInParts(path, body) {
-  /** @type {string | null} */
-  let cursor = null;
-  do {
-    const answer = await request(path, {
-      method: 'POST',
-      body: { ...body, ...(cursor !== null && { cursor }) },
-    });
-    yield answer;
-    cursor = answer.next_cursor;
-  } while (cursor !== null);
-}

@@ -1,8 +1,8 @@
 // Reports the result of a test event, and resends rejected events in parts.
 
-import { html, render } from 'htm/preact';
-import { chosenIds, fieldsOf } from './actions.js';
-import { requestInParts } from './api.js';
+import { html } from 'htm/preact';
+import { chosenIds, finish } from './actions.js';
+import { postInParts } from './in-parts.js';
 import { notify } from './page.js';
 
 document.addEventListener('done', (event) => {
@@ -37,53 +37,26 @@ function enable(form) {
    * @param {number} count
    */
   async function send(chosen, count) {
-    const buttons = [...form.querySelectorAll('button')];
-    for (const button of buttons) button.disabled = true;
-    /** @type {Resent[]} */
-    const results = [];
-    try {
-      draw(results, count, false);
-      const path = `/destinations/${encodeURIComponent(form.dataset['name'] ?? '')}/replay`;
-      for await (const answer of requestInParts(path, chosen)) {
-        results.push(...answer.results);
-        draw(results, count, false);
-      }
-      draw(results, count, true);
-    } catch (error) {
-      draw(results, count, true, error instanceof Error ? error.message : String(error));
-    }
-    const sent = new Set(results.filter(({ reason }) => reason === null).map((one) => one.event_id));
-    for (const one of fieldsOf(form, 'ids')) if (sent.has(one.value)) one.closest('tr')?.remove();
-    for (const button of buttons) button.disabled = false;
-  }
-}
-
-/**
- * @param {Resent[]} results
- * @param {number} count
- * @param {boolean} isDone
- * @param {string} [problem]
- */
-function draw(results, count, isDone, problem) {
-  const place = document.querySelector('#outcome');
-  if (!(place instanceof HTMLElement)) return;
-  const left = results.filter(({ reason }) => reason !== null);
-  const sent = results.length - left.length;
-  const view = html`
-    <section class="panel outcome" aria-label="Result">
-      <p role="status">
-        ${isDone ? `${sent} resent${left.length === 0 ? '' : `, ${left.length} failed`}.` : `${results.length} of ${count} attempted…`}
-      </p>
-      ${!isDone && html`<progress max=${count} value=${results.length} aria-label="Progress"></progress>`}
-      ${problem !== undefined && html`<p class="note bad">Stopped: ${problem}.</p>`}
-      ${
-        left.length > 0 &&
+    /** @type {(answers: readonly { results: Resent[] }[], isSent: boolean) => Resent[]} */
+    const resultsOf = (answers, isSent) =>
+      answers.flatMap(({ results }) => results).filter(({ reason }) => (reason === null) === isSent);
+    const path = `/destinations/${encodeURIComponent(form.dataset['name'] ?? '')}/replay`;
+    const answers = await postInParts(form, path, chosen, {
+      count,
+      verb: 'attempted',
+      doneOf: (all) => resultsOf(all, true).length + resultsOf(all, false).length,
+      sumUp(all) {
+        const failed = resultsOf(all, false).length;
+        return `${resultsOf(all, true).length} resent${failed === 0 ? '' : `, ${failed} failed`}.`;
+      },
+      detailOf: (all) =>
         html`<ul>
-          ${left.map(({ event_id: id, reason }) => html`<li><span class="mono">${id}</span>: ${reason}</li>`)}
-        </ul>`
-      }
-      ${isDone && html`<p><a class="button quiet" href=${location.href}>Reload</a></p>`}
-    </section>
-  `;
-  render(view, place);
+          ${resultsOf(all, false).map(
+            ({ event_id: id, reason }) => html`<li><span class="mono">${id}</span>: ${reason}</li>`,
+          )}
+        </ul>`,
+    });
+    const sent = new Set(resultsOf(answers, true).map((one) => one.event_id));
+    finish(form, (id) => sent.has(id));
+  }
 }

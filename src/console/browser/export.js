@@ -1,8 +1,13 @@
 // Export links are plain downloads. This module shows the progress, which the browser does not know, and a button to
 // cancel. The links also work without it.
 
+import { html } from 'htm/preact';
+import { render } from 'preact';
+import { useState } from 'preact/hooks';
 import { request } from './api.js';
 import { notify } from './page.js';
+
+/** @typedef {{ rows: number, bytes: number, expected_rows: number | null }} Progress */
 
 const INTERVAL_MS = 500;
 
@@ -16,7 +21,7 @@ document.addEventListener('click', (event) => {
   const address = new URL(link.href);
   address.searchParams.set('export_id', id);
   link.href = address.href;
-  void follow(id, link);
+  void follow(id);
 });
 
 /** 32 hexadecimal digits: `crypto.randomUUID` is missing where the console is not served by HTTPS. */
@@ -27,11 +32,13 @@ const newId = () =>
 
 /**
  * @param {string} id
- * @param {HTMLAnchorElement} link
  */
-async function follow(id, link) {
-  const { panel, show } = panelOf(id);
-  link.closest('.exports')?.after(panel);
+async function follow(id) {
+  const place = document.querySelector('#export-progress');
+  if (place === null) return;
+  /** @param {Progress} [progress] */
+  const show = (progress) => render(html`<${Panel} id=${id} progress=${progress} />`, place);
+  show();
   let isKnown = false;
   for (let asked = 0; isKnown || asked < PATIENCE; asked += 1) {
     await new Promise((resolve) => setTimeout(resolve, INTERVAL_MS));
@@ -40,13 +47,13 @@ async function follow(id, link) {
     isKnown = true;
     show(progress);
     if (progress.state === 'running') continue;
-    panel.remove();
+    render(null, place);
     const what = amountOf(progress);
     if (progress.state === 'done') notify(`Exported ${what}.`);
     else notify(`The export failed after ${what}. The file is incomplete.`, 'bad');
     return;
   }
-  panel.remove();
+  render(null, place);
 }
 
 const numbers = new Intl.NumberFormat('en');
@@ -59,29 +66,31 @@ const sizeOf = (bytes) =>
 const amountOf = ({ rows, bytes }) =>
   `${numbers.format(rows)} ${rows === 1 ? 'event' : 'events'}, ${sizeOf(bytes)}`;
 
-/** @param {string} id */
-function panelOf(id) {
-  const panel = document.createElement('div');
-  const text = document.createElement('p');
-  const bar = document.createElement('progress');
-  const cancel = document.createElement('button');
-  panel.className = 'panel export';
-  text.textContent = 'Starting the export…';
-  bar.setAttribute('aria-label', 'Export');
-  Object.assign(cancel, { type: 'button', className: 'quiet', textContent: 'Cancel export' });
-  cancel.addEventListener('click', () => {
-    cancel.disabled = true;
+/** @param {{ id: string, progress: Progress | undefined }} props */
+function Panel({ id, progress }) {
+  const [isCancelled, setCancelled] = useState(false);
+  const expected = progress?.expected_rows ?? null;
+  const whole = expected === null ? '' : ` of about ${numbers.format(expected)}`;
+  const cancel = () => {
+    setCancelled(true);
     request(`/exports/${id}/cancel`, { method: 'POST', body: {} }).catch((error) =>
       notify(String(error), 'bad'),
     );
-  });
-  panel.append(text, bar, cancel);
-
-  /** @param {{ rows: number, bytes: number, expected_rows: number | null }} progress */
-  function show({ rows, bytes, expected_rows: expected }) {
-    const whole = expected === null ? '' : ` of about ${numbers.format(expected)}`;
-    text.textContent = `${numbers.format(rows)}${whole} events, ${sizeOf(bytes)}`;
-    if (expected !== null && expected > 0) bar.value = Math.min(1, rows / expected);
-  }
-  return { panel, show };
+  };
+  return html`
+    <div class="panel export">
+      <p>
+        ${
+          progress === undefined
+            ? 'Starting the export…'
+            : `${numbers.format(progress.rows)}${whole} events, ${sizeOf(progress.bytes)}`
+        }
+      </p>
+      <progress
+        aria-label="Export"
+        value=${progress === undefined || expected === null || expected === 0 ? undefined : Math.min(1, progress.rows / expected)}
+      ></progress>
+      <button type="button" class="quiet" disabled=${isCancelled} onClick=${cancel}>Cancel export</button>
+    </div>
+  `;
 }

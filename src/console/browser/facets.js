@@ -1,12 +1,11 @@
 import { html } from 'htm/preact';
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { request } from './api.js';
+import { facetValues } from './facet-values.js';
+import { searchWith } from './search-address.js';
 
 // The facet rail of a search: the most frequent values of each field. Each facet loads by itself, so that none holds up
 // another one.
-
-/** @typedef {{ values: { value: string, count: number }[], is_complete: boolean }} Counted */
 
 const FACETS = [
   ['type', 'Type'],
@@ -19,6 +18,10 @@ const FACETS = [
   ['source', 'Source'],
   ['origin', 'Origin'],
 ];
+
+/** Values that are shown, and those that are listed on request. */
+const TOP = 10;
+const MOST = 200;
 
 const numbers = new Intl.NumberFormat('en');
 
@@ -47,11 +50,20 @@ if (place instanceof HTMLElement) {
 
 /** @param {{ path: string, facet: string, label: string, titles: Readonly<Record<string, string>> }} props */
 function Facet({ path, facet, label, titles }) {
-  const [counted, setCounted] = useState(/** @type {Counted | string | undefined} */ (undefined));
-  const [limit, setLimit] = useState(10);
+  const [counted, setCounted] = useState(
+    /** @type {import('./facet-values.js').Counted | string | undefined} */ (undefined),
+  );
+  const [isOpen, setOpen] = useState(false);
+  const [begun, setBegun] = useState('');
+  const search = location.pathname + location.search;
+  const limit = isOpen ? MOST : TOP;
   useEffect(() => {
-    request(`${path}&facet=${facet}&limit=${limit}`).then(setCounted, (error) => setCounted(String(error)));
-  }, [path, facet, limit]);
+    const stop = new AbortController();
+    facetValues(path, facet, begun, limit, stop.signal).then(setCounted, (error) => {
+      if (!stop.signal.aborted) setCounted(String(error));
+    });
+    return () => stop.abort();
+  }, [path, facet, begun, limit]);
   if (counted === undefined)
     return html`<h2>${label}</h2>
       <p class="dim">Counting…</p>`;
@@ -59,12 +71,40 @@ function Facet({ path, facet, label, titles }) {
     return html`<h2>${label}</h2>
       <p class="problem">${counted}</p>`;
   const { values, is_complete: isComplete } = counted;
-  if (isComplete && values.length === 0) return null;
+  if (isComplete && values.length === 0 && !isOpen) return null;
   const most = values[0]?.count ?? 1;
   return html`
-    <h2>${label}</h2>
+    <h2>
+      ${label}
+      ${
+        (isOpen || values.length === TOP) &&
+        html`<button
+          class="quiet"
+          type="button"
+          aria-expanded=${isOpen}
+          onClick=${() => {
+            setOpen(!isOpen);
+            setBegun('');
+          }}
+        >
+          ${isOpen ? 'less' : 'more'}
+        </button>`
+      }
+    </h2>
+    ${
+      isOpen &&
+      html`<input
+        type="search"
+        aria-label=${`Search ${label}`}
+        placeholder="begins with"
+        value=${begun}
+        onInput=${(/** @type {InputEvent} */ { target }) => {
+          if (target instanceof HTMLInputElement) setBegun(target.value);
+        }}
+      />`
+    }
     ${!isComplete && html`<p class="dim">Counting takes too long for this range.</p>`}
-    <ul class="plain">
+    <ul class=${isOpen ? 'plain all' : 'plain'}>
       ${values.map(
         ({ value, count }) => html`
           <li key=${value}>
@@ -72,12 +112,12 @@ function Facet({ path, facet, label, titles }) {
               <rect width=${count} height="1" />
             </svg>
             <a
-              href=${addressWith(facet, value, false)}
+              href=${searchWith(search, facet, value)}
               title=${`${value}: click to include, Alt and click to exclude`}
               onClick=${(/** @type {MouseEvent} */ event) => {
                 if (!event.altKey) return;
                 event.preventDefault();
-                location.assign(addressWith(facet, value, true));
+                location.assign(searchWith(search, facet, value, true));
               }}
               >${titles[value] ?? value}</a
             >
@@ -86,24 +126,5 @@ function Facet({ path, facet, label, titles }) {
         `,
       )}
     </ul>
-    ${
-      values.length === limit &&
-      limit < 200 &&
-      html`<button class="quiet" type="button" onClick=${() => setLimit(200)}>more</button>`
-    }
   `;
-}
-
-/**
- * @param {string} facet
- * @param {string} value
- * @param {boolean} isExcluded
- */
-function addressWith(facet, value, isExcluded) {
-  const address = new URL(location.href);
-  const quoted = `"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
-  address.searchParams.append('q', `${isExcluded ? '-' : ''}${facet}:${quoted}`);
-  address.searchParams.delete('cursor');
-  address.hash = '';
-  return address.href;
 }

@@ -1,5 +1,7 @@
 // Follows the verification that runs: shows its progress, and reloads the page when it has ended.
 
+import { html } from 'htm/preact';
+import { render } from 'preact';
 import { request } from './api.js';
 import { notify } from './page.js';
 
@@ -18,12 +20,13 @@ async function follow(place) {
       return;
     }
     const { leaves, leaves_done: done } = verification;
-    const progress = place.querySelector('progress');
-    const status = place.querySelector('[role="status"]');
-    if (progress !== null) progress.value = done;
-    if (status !== null) {
-      status.textContent = `${numbers.format(done)} of ${numbers.format(leaves)} leaves verified`;
-    }
+    render(
+      html`
+        <progress max=${Math.max(1, leaves)} value=${done} aria-label="Verified leaves"></progress>
+        <span role="status">${numbers.format(done)} of ${numbers.format(leaves)} leaves verified</span>
+      `,
+      place,
+    );
   } catch (error) {
     notify(error instanceof Error ? error.message : String(error), 'bad');
     return;

@@ -1,8 +1,9 @@
 import { html } from 'htm/preact';
-import { render } from 'preact';
+import { showDialog } from './dialog.js';
+import { factsOf } from './facts.js';
 import { openPalette } from './palette.js';
 
-// Keys of every page. The list of events has more of its own (event-drawer.js).
+// Keys of every page.
 
 const KEYS = [
   ['Ctrl K', 'go to a page, person, client, event or search'],
@@ -36,31 +37,21 @@ document.addEventListener('keydown', (event) => {
  *
  * @param {number} step
  */
-function move(step) {
-  const rows = [...document.querySelectorAll('.scroll tbody tr')].filter((row) => row.querySelector('a'));
-  const here = rows.findIndex((row) => row.contains(document.activeElement));
+export function move(step) {
+  const rows = [...document.querySelectorAll('main tbody tr')].filter((row) => row.querySelector('a'));
+  const isOpen = (/** @type {Element} */ row) => row.querySelector('[aria-current]') !== null;
+  const focused = rows.findIndex((row) => row.contains(document.activeElement));
+  const here = focused === -1 ? rows.findIndex(isOpen) : focused;
   const next = here === -1 ? 0 : Math.max(0, Math.min(rows.length - 1, here + step));
   rows[next]?.querySelector('a')?.focus();
 }
 
 function showKeys() {
-  const dialog = document.createElement('dialog');
-  dialog.setAttribute('aria-label', 'Keys');
-  dialog.addEventListener('close', () => dialog.remove());
-  render(
-    html`
-      <h2>Keys</h2>
-      <dl class="facts">
-        ${KEYS.map(
-          ([key, text]) =>
-            html`<dt><kbd>${key}</kbd></dt>
-              <dd>${text}</dd>`,
-        )}
-      </dl>
-      <form method="dialog"><button>Close</button></form>
-    `,
-    dialog,
+  const keys = KEYS.map(([key, text]) => /** @type {const} */ ([html`<kbd>${key}</kbd>`, text]));
+  void showDialog(
+    'Keys',
+    html`<h2>Keys</h2>
+      ${factsOf(keys)}
+      <form method="dialog"><button>Close</button></form>`,
   );
-  document.body.append(dialog);
-  dialog.showModal();
 }

@@ -1,11 +1,9 @@
 // Shows new events: <div id="live" data-stream="/api/v1/events/stream?...">.
 
 import { html, render } from 'htm/preact';
-import { LiveList } from './live-list.js';
 import { localText } from './local-time.js';
+import { tableOf } from './table.js';
 import { zone } from './time-zone.js';
-
-/** @typedef {import('./live-list.js').LiveEvent} LiveEvent */
 
 /** Rows of the list; the search has all events. */
 const MAX_ROWS = 500;
@@ -32,8 +30,9 @@ function watch(place, address) {
     seen: 0,
     waiting: 0,
     isPaused: false,
-    /** @type {string | undefined} */
+    /** @type {string | undefined} when listening began */
     since: undefined,
+    pausedAt: '',
     connection: 'connecting',
     /** @type {string | undefined} */
     trouble: undefined,
@@ -42,7 +41,6 @@ function watch(place, address) {
   };
   let lastId = '';
   let isDrawing = false;
-  place.replaceChildren();
 
   /** @param {Partial<typeof state>} change */
   function set(change) {
@@ -71,7 +69,7 @@ function watch(place, address) {
       shown = [...waiting, ...shown].slice(0, MAX_ROWS);
       waiting = [];
     }
-    set({ isPaused: !state.isPaused, waiting: 0 });
+    set({ isPaused: !state.isPaused, pausedAt: new Date().toISOString(), waiting: 0 });
     announce();
   }
 
@@ -105,7 +103,8 @@ function watch(place, address) {
   }
 
   function describe() {
-    const { connection, since, isPaused, seen, trouble } = state;
+    const { connection, isPaused, pausedAt, seen, trouble } = state;
+    const since = isPaused ? pausedAt : state.since;
     if (connection === 'connecting') return 'Connecting…';
     if (connection === 'lost') return 'Connection lost. Reconnecting; no events are skipped.';
     const listening = isPaused ? 'Paused' : 'Live';
@@ -140,7 +139,7 @@ function watch(place, address) {
       }
       ${
         shown.length > 0
-          ? html`<${LiveList} events=${shown} zone=${zone} />`
+          ? html`<${LiveList} events=${shown} />`
           : html`<p class="empty">
               ${isPaused ? 'No events in the list.' : 'Waiting for events.'} New events appear here within a
               second. <a href="/events">Search events</a> for older ones.
@@ -153,3 +152,45 @@ function watch(place, address) {
   connect();
   setInterval(announce, ANNOUNCE_MS);
 }
+
+/**
+ * An event in one line, as in the stream.
+ *
+ * @typedef {object} LiveEvent
+ * @property {string} event_id
+ * @property {string} message_type
+ * @property {string} source
+ * @property {string} occurred_at
+ * @property {string | null} user
+ * @property {string | null} client_mac
+ * @property {string | null} ap_mac
+ * @property {string} summary
+ */
+
+/**
+ * Newest first. Screen readers do not announce rows by themselves: there can be hundreds per second.
+ *
+ * @param {{ events: readonly LiveEvent[] }} props
+ */
+const LiveList = ({ events }) =>
+  tableOf(
+    'Live events, newest first',
+    [
+      {
+        heading: { time: 'Time' },
+        cell: ({ event_id: id, occurred_at: time }) => html`
+          <a href=${`/events/${id}?at=${encodeURIComponent(time)}`}>
+            <time datetime=${time}>${localText(time, zone)}</time>
+          </a>
+        `,
+      },
+      { heading: 'Type', cell: ({ message_type: type }) => type },
+      { heading: 'User', cell: ({ user }) => user },
+      { heading: 'Client', kind: 'mono nowrap', cell: ({ client_mac: client }) => client },
+      { heading: 'Access point', kind: 'mono nowrap', cell: ({ ap_mac: ap }) => ap },
+      { heading: 'Summary', kind: 'wrap', cell: ({ summary }) => summary },
+      { heading: 'Source', cell: ({ source }) => source },
+    ],
+    events,
+    { keyOf: ({ event_id: id }) => id, isLive: true },
+  );

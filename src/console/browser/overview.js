@@ -1,7 +1,9 @@
 // Keeps the overview up to date: every 5 s it fetches the page and updates its parts with `data-live`. It pauses while
 // the page is hidden. If the service does not answer, it reports that and retries.
 
+import { html } from 'htm/preact';
 import { Idiomorph } from 'idiomorph';
+import { render } from 'preact';
 
 const INTERVAL_MS = 5_000;
 
@@ -10,11 +12,9 @@ const PATIENCE_MS = 10_000;
 
 /** @type {HTMLElement | null} */
 const chart = document.querySelector('#arrivals-chart');
-const freshness = document.querySelector('#freshness');
-let asOf = freshness?.textContent?.replace('As of ', '') ?? '';
 let isRefreshing = false;
 
-/** Updates the page now; its address may have changed. */
+/** Updates the page now. */
 async function refresh() {
   if (isRefreshing) return;
   isRefreshing = true;
@@ -25,7 +25,7 @@ async function refresh() {
       const like = fresh.getElementById(part.id);
       if (like !== null) void Idiomorph.morph(part, like, { callbacks: { beforeAttributeUpdated: isOurs } });
     }
-    showFresh(fresh.querySelector('#freshness')?.textContent ?? '');
+    showStale();
     document.dispatchEvent(new CustomEvent('overview-refreshed'));
   } catch (error) {
     showStale(error instanceof Error ? error.message : String(error));
@@ -59,19 +59,15 @@ async function fetchPage() {
   return new DOMParser().parseFromString(await response.text(), 'text/html');
 }
 
-/** @param {string} text */
-function showFresh(text) {
-  asOf = text.replace('As of ', '');
-  if (freshness === null) return;
-  freshness.className = 'dim';
-  freshness.textContent = text;
-}
-
-/** @param {string} why */
+/** @param {string} [why] undefined: the service answers */
 function showStale(why) {
-  if (freshness === null) return;
-  freshness.className = 'note bad';
-  freshness.textContent = `Out of date: last update ${asOf}. The service does not answer (${why}). Retrying.`;
+  const place = document.querySelector('#stale');
+  if (place === null) return;
+  render(
+    why !== undefined &&
+      html`<p class="note bad">Out of date: the service does not answer (${why}). Retrying.</p>`,
+    place,
+  );
 }
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -86,5 +82,4 @@ async function refreshAndGoOn() {
 }
 
 document.addEventListener('visibilitychange', () => void refreshAndGoOn());
-document.addEventListener('overview-moved', () => void refreshAndGoOn());
 timer = setTimeout(() => void refreshAndGoOn(), INTERVAL_MS);

@@ -1,5 +1,7 @@
 // What every page runs: the sidebar scrolls to the current entry, times show more on hovering, notices appear.
 
+import { html } from 'htm/preact';
+import { render } from 'preact';
 import { localText } from './local-time.js';
 import { zone } from './time-zone.js';
 
@@ -36,25 +38,42 @@ function relativeText(time) {
 
 document.addEventListener('click', (event) => {
   const button = event.target instanceof Element ? event.target.closest('[data-copy]') : null;
-  if (button === null) return;
-  const text = button.parentElement?.nextElementSibling?.textContent ?? '';
+  if (!(button instanceof HTMLElement)) return;
+  const text = button.dataset['copy'] ?? '';
   navigator.clipboard.writeText(text).then(
     () => notify('Copied.'),
     () => notify('The browser did not allow copying.', 'bad'),
   );
 });
 
+/** @typedef {{ text: string, kind: 'good' | 'bad' }} Notice */
+
+/** @type {readonly Notice[]} */
+let notices = [];
+
+/** @param {readonly Notice[]} next */
+function showNotices(next) {
+  notices = next;
+  const place = document.querySelector('#notices');
+  if (place === null) return;
+  const draw = (/** @type {Notice} */ notice) =>
+    html`<div key=${notice} class=${`notice ${notice.kind}`} onClick=${() => dismiss(notice)}>
+      ${notice.text}
+    </div>`;
+  render(notices.map(draw), place);
+}
+
+/** @param {Notice} notice */
+const dismiss = (notice) => showNotices(notices.filter((one) => one !== notice));
+
 /**
- * Shows a message, which screen readers announce too. Good news disappears after a few seconds.
+ * Shows a message, which screen readers announce too. Good news disappears after a few seconds, and any on a click.
  *
  * @param {string} text
- * @param {'good' | 'bad'} kind
+ * @param {Notice['kind']} kind
  */
 export function notify(text, kind = 'good') {
-  const notice = document.createElement('div');
-  notice.className = `notice ${kind}`;
-  notice.textContent = text;
-  document.querySelector('#notices')?.append(notice);
-  if (kind === 'good') setTimeout(() => notice.remove(), 6_000);
-  else notice.addEventListener('click', () => notice.remove());
+  const notice = { text, kind };
+  showNotices([...notices, notice]);
+  if (kind === 'good') setTimeout(() => dismiss(notice), 6_000);
 }

@@ -1,9 +1,10 @@
 // Replays or discards the selected items of the list in parts, and reports the result of each.
 
-import { html, render } from 'htm/preact';
-import { agree, chosenIds, fieldsOf } from './actions.js';
-import { requestInParts } from './api.js';
+import { html } from 'htm/preact';
+import { agree, chosenIds, fieldsOf, finish } from './actions.js';
+import { postInParts } from './in-parts.js';
 import { notify } from './page.js';
+import { tableOf } from './table.js';
 
 /**
  * The result of one replay from the API.
@@ -54,38 +55,17 @@ function enable(form) {
       !(await agree(question, action === 'discard' ? 'Discard' : 'Replay'))
     )
       return;
-    await work(action, isAll ? { matching: JSON.parse(form.dataset['matching'] ?? '{}') } : { ids }, count);
-  }
-
-  /**
-   * @param {'replay' | 'discard'} action
-   * @param {object} chosen
-   * @param {number} count
-   */
-  async function work(action, chosen, count) {
-    const buttons = [...form.querySelectorAll('button')];
-    for (const button of buttons) button.disabled = true;
-    /** @type {Replay[]} */
-    const results = [];
-    let discarded = 0;
-    /** @param {boolean} isDone @param {string} [problem] */
-    const show = (isDone, problem) =>
-      draw({ action, results, done: results.length + discarded, count, isDone, problem });
-    try {
-      show(false);
-      for await (const answer of requestInParts(`/quarantine/${action}`, { ...chosen, limit: PART })) {
-        if (action === 'replay') results.push(...answer.results);
-        else discarded += answer.discarded;
-        show(false);
-      }
-      show(true);
-    } catch (error) {
-      show(true, error instanceof Error ? error.message : String(error));
-    }
-    for (const one of fieldsOf(form, 'ids')) {
-      if (one.checked || 'matching' in chosen) one.closest('tr')?.remove();
-    }
-    for (const button of buttons) button.disabled = false;
+    const chosen = isAll ? { matching: JSON.parse(form.dataset['matching'] ?? '{}') } : { ids };
+    await postInParts(
+      form,
+      `/quarantine/${action}`,
+      { ...chosen, limit: PART },
+      {
+        count,
+        ...(action === 'replay' ? REPLAYING : DISCARDING),
+      },
+    );
+    finish(form, (id) => isAll || ids.includes(id));
   }
 }
 
@@ -99,38 +79,28 @@ document.addEventListener('done', (event) => {
   notify(`Not replayed: ${replay.reason}`, 'bad');
 });
 
-/**
- * @param {object} state
- * @param {'replay' | 'discard'} state.action
- * @param {Replay[]} state.results
- * @param {number} state.done
- * @param {number} state.count
- * @param {boolean} state.isDone
- * @param {string | undefined} [state.problem]
- */
-function draw({ action, results, done, count, isDone, problem }) {
-  const place = document.querySelector('#outcome');
-  if (!(place instanceof HTMLElement)) return;
-  const verb = action === 'replay' ? 'replayed' : 'discarded';
-  const view = html`
-    <section class="panel outcome" aria-label="Result">
-      <p role="status">${isDone ? sumUp(action, results, done) : `${done} of ${count} ${verb}…`}</p>
-      ${!isDone && html`<progress max=${count} value=${done} aria-label="Progress"></progress>`}
-      ${problem !== undefined && html`<p class="note bad">Stopped: ${problem}. Items that are not listed are unchanged.</p>`}
-      ${isDone && html`<p><a class="button quiet" href=${location.href}>Reload</a></p>`}
-      ${isDone && results.length > 0 && html`<${Results} results=${results} />`}
-    </section>
-  `;
-  render(view, place);
-}
+/** @param {readonly { results: Replay[] }[]} answers */
+const resultsOf = (answers) => answers.flatMap(({ results }) => results);
 
-/**
- * @param {'replay' | 'discard'} action
- * @param {Replay[]} results
- * @param {number} done
- */
-function sumUp(action, results, done) {
-  if (action === 'discard') return `${done} discarded.`;
+/** @param {readonly { discarded: number }[]} answers */
+const discardedOf = (answers) => answers.reduce((sum, { discarded }) => sum + discarded, 0);
+
+const DISCARDING = {
+  verb: 'discarded',
+  doneOf: discardedOf,
+  sumUp: (/** @type {readonly any[]} */ answers) => `${discardedOf(answers)} discarded.`,
+  detailOf: () => null,
+};
+
+const REPLAYING = {
+  verb: 'replayed',
+  doneOf: (/** @type {readonly any[]} */ answers) => resultsOf(answers).length,
+  sumUp: (/** @type {readonly any[]} */ answers) => sumUp(resultsOf(answers)),
+  detailOf: (/** @type {readonly any[]} */ answers) => html`<${Results} results=${resultsOf(answers)} />`,
+};
+
+/** @param {readonly Replay[]} results */
+function sumUp(results) {
   const replayed = results.filter(({ outcome }) => outcome === 'replayed');
   const events = replayed.reduce((sum, one) => sum + one.events, 0);
   const duplicates = replayed.reduce((sum, one) => sum + one.duplicates, 0);
@@ -146,34 +116,20 @@ function sumUp(action, results, done) {
 const countOf = (count, noun) => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 /** @param {{ results: Replay[] }} props */
-function Results({ results }) {
-  return html`
-    <div class="scroll" tabindex="0" role="region" aria-label="Results">
-      <table>
-        <caption class="visually-hidden">
-          Results by ID
-        </caption>
-        <thead>
-          <tr>
-            <th scope="col">ID</th>
-            <th scope="col">Result</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${results.slice(0, MAX_LISTED).map(
-            (one) => html`
-              <tr>
-                <td><a class="mono" href=${`/quarantine/${one.quarantine_id}`}>${one.quarantine_id}</a></td>
-                <td class="wrap">${describe(one)}</td>
-              </tr>
-            `,
-          )}
-        </tbody>
-      </table>
-    </div>
-    ${results.length > MAX_LISTED && html`<p>First ${MAX_LISTED} of ${results.length}.</p>`}
-  `;
-}
+const Results = ({ results }) => html`
+  ${tableOf(
+    'Results by ID',
+    [
+      {
+        heading: 'ID',
+        cell: ({ quarantine_id: id }) => html`<a class="mono" href=${`/quarantine/${id}`}>${id}</a>`,
+      },
+      { heading: 'Result', kind: 'wrap', cell: describe },
+    ],
+    results.slice(0, MAX_LISTED),
+  )}
+  ${results.length > MAX_LISTED && html`<p>First ${MAX_LISTED} of ${results.length}.</p>`}
+`;
 
 /** @param {Replay} replay */
 function describe({ outcome, delivery_id: delivery, events, duplicates, again, reason }) {

@@ -1,66 +1,201 @@
-import { request } from './api.js';
+import { html } from 'htm/preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { facetValues } from './facet-values.js';
 
-// Keys and suggestions of the search line: Backspace edits the last chip, and the values of a key are suggested while it
-// is typed.
+// The line of a search. The server draws it too, and without scripts it is a field with chips. In the browser, values are
+// suggested while they are typed, a pasted MAC address becomes a chip, and Backspace edits the last chip.
+
+/**
+ * @typedef {object} Chip a condition that is set
+ * @property {string} name the parameter of the address
+ * @property {string} value
+ * @property {string} text
+ * @property {boolean} isExcluded or wrong
+ * @property {string | undefined} [href] the search without it; undefined if it was set since the page was loaded
+ */
+
+/** @typedef {{ line: string, chip?: string, label: string, count: number | undefined }} Suggestion */
 
 /** The keys whose values are suggested. */
-const SUGGESTED = new Set([
-  'type',
-  'action',
-  'outcome',
-  'user',
-  'client',
-  'ap',
-  'ssid',
-  'source',
-  'origin',
-  'code',
-]);
+const KEYS = ['type', 'action', 'outcome', 'user', 'client', 'ap', 'ssid', 'source', 'origin', 'code'];
 
 const DELAY_MS = 150;
 
-const input = document.querySelector('#search-line');
-const list = document.querySelector('#suggestions');
-const rail = document.querySelector('[data-facets]');
-if (input instanceof HTMLInputElement) {
-  input.addEventListener('keydown', (event) => {
-    if (event.key !== 'Backspace' || input.value !== '') return;
-    const chip = [...document.querySelectorAll('.chip:has([name="q"])')].at(-1);
-    const hidden = chip?.querySelector('input');
-    if (!hidden) return;
-    event.preventDefault();
-    input.value = hidden.value;
-    chip?.remove();
-  });
-  let timer = 0;
-  let asked = '';
-  input.addEventListener('input', () => {
-    clearTimeout(timer);
-    timer = setTimeout(() => void suggest(input.value), DELAY_MS);
-  });
+const MOST = 10;
 
-  /** @param {string} text */
-  const suggest = async (text) => {
-    const [, minus = '', key = '', prefix = ''] = /(?:^|\s)(-?)([a-z]+):([^\s",*]{1,})$/.exec(text) ?? [];
-    const path = rail instanceof HTMLElement ? rail.dataset['facets'] : undefined;
-    if (list === null || path === undefined || !SUGGESTED.has(key)) return;
-    asked = text;
-    const address = new URL(path, location.origin);
-    const before = address.searchParams.get('q') ?? '';
-    const isExact = key === 'code' || key === 'origin' || key === 'outcome' || key === 'action';
-    address.searchParams.set('q', isExact ? before : `${before} ${key}:"${prefix}"*`.trim());
-    address.searchParams.set('facet', key);
-    // A value that is incomplete may be invalid: there is nothing to suggest yet.
-    const answer = await request(`${address.pathname}${address.search}`).catch(() => ({ values: [] }));
-    if (asked !== text) return;
-    const start = text.slice(0, text.length - prefix.length - key.length - 1 - minus.length);
-    list.replaceChildren(
-      ...answer.values.map((/** @type {{ value: string, count: number }} */ { value, count }) => {
-        const option = document.createElement('option');
-        option.value = `${start}${minus}${key}:${/[\s",*]/.test(value) ? JSON.stringify(value) : value}`;
-        option.label = `${value} (${count})`;
-        return option;
-      }),
-    );
+const numbers = new Intl.NumberFormat('en');
+
+/**
+ * @param {object} props
+ * @param {readonly Chip[]} props.chips
+ * @param {string | undefined} [props.text]
+ * @param {boolean} props.isWrong
+ * @param {string | undefined} [props.facets] where values are counted
+ */
+export function SearchLine({ chips: given, text: written = '', isWrong, facets }) {
+  const [chips, setChips] = useState(given);
+  const [text, setText] = useState(written);
+  const [suggestions, setSuggestions] = useState(/** @type {readonly Suggestion[]} */ ([]));
+  const [at, setAt] = useState(-1);
+  const input = useRef(/** @type {HTMLInputElement | null} */ (null));
+
+  useEffect(() => {
+    setAt(-1);
+    setSuggestions([]);
+    if (facets === undefined || text === written) return undefined;
+    const stop = new AbortController();
+    const timer = setTimeout(() => {
+      // What cannot be suggested can still be searched.
+      void suggest(text, facets, stop.signal).then(setSuggestions, () => undefined);
+    }, DELAY_MS);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [text]);
+
+  /** @param {string} term */
+  const addChip = (term) =>
+    setChips([...chips, { name: 'q', value: term, text: term, isExcluded: term.startsWith('-') }]);
+  /** @param {Suggestion} suggestion */
+  const choose = ({ line, chip }) => {
+    if (chip !== undefined) addChip(chip);
+    setText(line);
+    input.current?.focus();
   };
+  /** @param {KeyboardEvent} event */
+  const onKey = (event) => {
+    const last = chips.at(-1);
+    const suggestion = suggestions[at];
+    if (event.key === 'Backspace' && text === '' && last?.name === 'q') {
+      setChips(chips.slice(0, -1));
+      setText(last.value);
+    } else if (event.key === 'ArrowDown' && suggestions.length > 0) setAt((at + 1) % suggestions.length);
+    else if (event.key === 'ArrowUp' && suggestions.length > 0) setAt(Math.max(-1, at - 1));
+    else if (event.key === 'Enter' && suggestion !== undefined) choose(suggestion);
+    else if (event.key === 'Escape' && suggestions.length > 0) setSuggestions([]);
+    else return;
+    event.preventDefault();
+  };
+  /** @param {ClipboardEvent} event */
+  const onPaste = (event) => {
+    const digits =
+      event.clipboardData
+        ?.getData('text')
+        .trim()
+        .replaceAll(/[-:. ]/g, '')
+        .toLowerCase() ?? '';
+    if (!/^[0-9a-f]{12}$/.test(digits)) return;
+    event.preventDefault();
+    addChip(`${text.endsWith('-') ? '-' : ''}mac:${digits.match(/../g)?.join(':')}`);
+    setText(text.replace(/-$/, ''));
+  };
+  return html`
+    ${chips.map(
+      (chip) => html`
+        <span key=${chip.text} class=${chip.isExcluded ? 'chip excluded' : 'chip'}>
+          <input type="hidden" name=${chip.name} value=${chip.value} />${chip.text}
+          ${
+            chip.href === undefined
+              ? html`<button
+                  type="button"
+                  aria-label=${`Remove ${chip.text}`}
+                  onClick=${() => setChips(chips.filter((one) => one !== chip))}
+                >
+                  ×
+                </button>`
+              : html`<a href=${chip.href} aria-label=${`Remove ${chip.text}`}>×</a>`
+          }
+        </span>
+      `,
+    )}
+    <input
+      id="search-line"
+      ref=${input}
+      name="q"
+      type="search"
+      role="combobox"
+      value=${text}
+      placeholder=${chips.length === 0 ? 'user:dina* code:10001 -type:location "any text"' : 'add a condition'}
+      aria-label="Search events"
+      aria-autocomplete="list"
+      aria-expanded=${suggestions.length > 0}
+      aria-controls="suggestions"
+      aria-activedescendant=${at === -1 ? undefined : `suggestion-${at}`}
+      aria-describedby=${isWrong ? 'search-problem' : undefined}
+      aria-invalid=${isWrong ? 'true' : undefined}
+      autocomplete="off"
+      spellcheck="false"
+      onInput=${(/** @type {InputEvent} */ { target }) => {
+        if (target instanceof HTMLInputElement) setText(target.value);
+      }}
+      onKeyDown=${onKey}
+      onPaste=${onPaste}
+      onBlur=${() => setSuggestions([])}
+    />
+    <ul
+      id="suggestions"
+      class="plain"
+      role="listbox"
+      aria-label="Suggestions"
+      hidden=${suggestions.length === 0}
+    >
+      ${suggestions.map(
+        (suggestion, index) => html`
+          <li
+            key=${suggestion.label}
+            id=${`suggestion-${index}`}
+            role="option"
+            aria-selected=${index === at}
+            onMouseDown=${(/** @type {MouseEvent} */ event) => {
+              event.preventDefault();
+              choose(suggestion);
+            }}
+          >
+            <span>${suggestion.label}</span>
+            <span class="dim">${suggestion.count !== undefined && numbers.format(suggestion.count)}</span>
+          </li>
+        `,
+      )}
+    </ul>
+  `;
+}
+
+/**
+ * Keys, and values with their counts, for the last word of a line.
+ *
+ * @param {string} line
+ * @param {string} facets
+ * @param {AbortSignal} signal
+ * @returns {Promise<readonly Suggestion[]>}
+ */
+async function suggest(line, facets, signal) {
+  const [word = '', minus = '', key, begun = ''] = /(-?)(?:([a-z]+):)?"?([^\s":,*]*)$/i.exec(line) ?? [];
+  if (key === undefined && begun.length < 2) return [];
+  const before = line.slice(0, line.length - word.length);
+  const isAddress = /^[0-9a-f]+$/i.test(begun);
+  const asked =
+    key === undefined ? ['user', 'ssid', ...(isAddress ? ['client', 'ap'] : [])] : [key.toLowerCase()];
+  const found = await Promise.all(
+    asked
+      .filter((name) => KEYS.includes(name))
+      .map(async (name) => {
+        // A value that is incomplete may be invalid: there is nothing to suggest yet.
+        const { values } = await facetValues(facets, name, begun, MOST, signal).catch(() => ({ values: [] }));
+        return values.map((one) => ({ ...one, name }));
+      }),
+  );
+  const keys = KEYS.filter((name) => key === undefined && name.startsWith(begun.toLowerCase()));
+  const values = found.flat().toSorted((a, b) => b.count - a.count);
+  return [
+    ...keys.map((name) => ({
+      line: `${before}${minus}${name}:`,
+      label: `${minus}${name}:`,
+      count: undefined,
+    })),
+    ...values.slice(0, MOST).map(({ name, value, count }) => {
+      const chip = `${minus}${name}:${/^[\p{L}\p{N}._@/:+-]+$/u.test(value) ? value : JSON.stringify(value)}`;
+      return { line: before, chip, label: chip, count };
+    }),
+  ];
 }

@@ -3,6 +3,7 @@
 import { html, render } from 'htm/preact';
 import { agree } from './actions.js';
 import { request } from './api.js';
+import { tableOf } from './table.js';
 
 /**
  * @typedef {{ member: string, from?: string, to?: string }} Difference
@@ -32,7 +33,6 @@ function show(place, source) {
   const path = `/subscriptions/${encodeURIComponent(source)}`;
   /** @type {State} */
   let state = { doing: 'Querying the cloud…' };
-  place.replaceChildren();
 
   /** @param {State} change */
   function set(change) {
@@ -109,38 +109,19 @@ function sumUp({ steps, in_order: isInOrder }) {
 }
 
 /** @param {{ steps: Step[] }} props */
-function Plan({ steps }) {
-  return html`
-    <h3>Plan</h3>
-    <div class="scroll" tabindex="0" role="region" aria-label="Plan">
-      <table>
-        <caption class="visually-hidden">
-          Planned change of each subscription
-        </caption>
-        <thead>
-          <tr>
-            <th scope="col">Action</th>
-            <th scope="col">Type</th>
-            <th scope="col">ID</th>
-            <th scope="col">Details</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${steps.map(
-            (step) => html`
-              <tr>
-                <td><${Action} action=${step.action} /></td>
-                <td>${step.message_type}</td>
-                <td class="mono">${step.subscription_id ?? ''}</td>
-                <td class="wrap"><${Detail} ...${step} /></td>
-              </tr>
-            `,
-          )}
-        </tbody>
-      </table>
-    </div>
-  `;
-}
+const Plan = ({ steps }) => html`
+  <h3>Plan</h3>
+  ${tableOf(
+    'Planned change of each subscription',
+    [
+      { heading: 'Action', cell: ({ action }) => html`<${Action} action=${action} />` },
+      { heading: 'Type', cell: ({ message_type: type }) => type },
+      { heading: 'ID', kind: 'mono nowrap', cell: ({ subscription_id: id }) => id },
+      { heading: 'Details', kind: 'wrap', cell: (step) => html`<${Detail} ...${step} />` },
+    ],
+    steps,
+  )}
+`;
 
 /** @param {{ action: Step['action'] }} props */
 const Action = ({ action }) => html`<span class=${`badge ${KIND[action]}`}>${SIGN[action]}</span>`;
@@ -181,45 +162,22 @@ function Result({ outcomes, unfinished }) {
 }
 
 /** @param {{ held: Held[] }} props */
-function HeldList({ held }) {
-  return html`
-    <h3>Subscriptions in the cloud</h3>
-    ${
-      held.length === 0
-        ? html`<p class="empty">No subscriptions. Apply the plan to create them.</p>`
-        : html`
-            <div class="scroll" tabindex="0" role="region" aria-label="Subscriptions in the cloud">
-              <table>
-                <caption class="visually-hidden">
-                  Subscriptions in the cloud
-                </caption>
-                <thead>
-                  <tr>
-                    <th scope="col">Type</th>
-                    <th scope="col">Status</th>
-                    <th scope="col">Application</th>
-                    <th scope="col">Managed here</th>
-                    <th scope="col">ID</th>
-                    <th scope="col">URL</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  ${held.map(
-                    (one) => html`
-                      <tr>
-                        <td>${one.message_type}</td>
-                        <td>${one.status}</td>
-                        <td>${one.application}</td>
-                        <td>${one.ours ? 'yes' : 'no'}</td>
-                        <td class="mono">${one.subscription_id ?? ''}</td>
-                        <td class="wrap">${one.url}</td>
-                      </tr>
-                    `,
-                  )}
-                </tbody>
-              </table>
-            </div>
-          `
-    }
-  `;
-}
+const HeldList = ({ held }) => html`
+  <h3>Subscriptions in the cloud</h3>
+  ${
+    held.length === 0
+      ? html`<p class="empty">No subscriptions. Apply the plan to create them.</p>`
+      : tableOf(
+          'Subscriptions in the cloud',
+          [
+            { heading: 'Type', cell: ({ message_type: type }) => type },
+            { heading: 'Status', cell: ({ status }) => status },
+            { heading: 'Application', cell: ({ application }) => application },
+            { heading: 'Managed here', cell: ({ ours }) => (ours ? 'yes' : 'no') },
+            { heading: 'ID', kind: 'mono nowrap', cell: ({ subscription_id: id }) => id },
+            { heading: 'URL', kind: 'wrap', cell: ({ url }) => url },
+          ],
+          held,
+        )
+  }
+`;

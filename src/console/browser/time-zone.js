@@ -1,3 +1,5 @@
+import { html } from 'htm/preact';
+import { render } from 'preact';
 import { keep } from './cookie.js';
 
 // The time zone that pages are drawn in, and the choice of another one. The server knows it by a cookie, so that the
@@ -25,29 +27,29 @@ if (!document.cookie.includes(`${COOKIE}=`)) choose(local);
 for (const select of document.querySelectorAll('select[data-time-zones]')) {
   if (!(select instanceof HTMLSelectElement)) continue;
   const near = [...new Set([local, 'UTC', zone])];
-  select.replaceChildren(
-    ...near.map((name) => optionOf(name, name === local ? `${name} (this browser)` : name)),
-  );
-  select.value = zone;
-  const addOthers = () => select.append(...othersOf(near));
+  const showAll = () => showZones(select, [...new Set([...near, ...Intl.supportedValuesOf('timeZone')])]);
   // It may have the focus already, before this module ran.
-  if (document.activeElement === select) addOthers();
-  else select.addEventListener('focus', addOthers, { once: true });
+  if (document.activeElement === select) showAll();
+  else {
+    showZones(select, near);
+    select.addEventListener('focus', showAll, { once: true });
+  }
   select.addEventListener('change', () => choose(select.value));
 }
 
-/** @param {readonly string[]} near */
-const othersOf = (near) =>
-  Intl.supportedValuesOf('timeZone')
-    .filter((name) => !near.includes(name))
-    .map((name) => optionOf(name, name));
-
 /**
- * @param {string} value
- * @param {string} text
+ * @param {HTMLSelectElement} select
+ * @param {readonly string[]} zones
  */
-function optionOf(value, text) {
-  const option = document.createElement('option');
-  Object.assign(option, { value, textContent: text });
-  return option;
+function showZones(select, zones) {
+  render(
+    zones.map(
+      (name) => html`
+        <option key=${name} value=${name} selected=${name === zone}>
+          ${name === local ? `${name} (this browser)` : name}
+        </option>
+      `,
+    ),
+    select,
+  );
 }

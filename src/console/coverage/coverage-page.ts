@@ -14,7 +14,7 @@ import { countOf } from '../../units.ts';
 import { addressOf, type Query } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { tableOf, type Column } from '../html/table.ts';
+import { tableOf, type Column } from '../browser/table.js';
 import { timeOf } from '../html/time-zone.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;

@@ -14,9 +14,11 @@ import { destinationAddress, eventAddress } from '../addresses.ts';
 import type { PageOf } from '../api/paging.ts';
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { pagerOf, tableOf, type Column } from '../html/table.ts';
+import { tableOf, type Column } from '../browser/table.js';
+import { pagerOf } from '../html/pager.ts';
 import { timeOf, timeHeading } from '../html/time-zone.ts';
-import { badge, factsOf, type Fact } from '../html/values.ts';
+import { factsOf, type Fact } from '../browser/facts.js';
+import { badge } from '../html/values.ts';
 import { readRejected } from './rejected-events.ts';
 
 /** The state of a destination, as the overview shows it. */

@@ -86,33 +86,35 @@ export function eventList(
   const isOldest = written['order'] === 'oldest';
   const turned = { ...written, order: isOldest ? undefined : 'oldest', cursor: undefined };
   return html`
-    <table class="events">
-      <caption class="visually-hidden">
-        Events, ${isOldest ? 'oldest' : 'newest'} first
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col" class="time" aria-sort=${isOldest ? 'ascending' : 'descending'}>
-            <a
-              href=${addressOf('/events', turned)}
-              title=${isOldest ? 'Show newest first' : 'Show oldest first'}
-              >${timeHeading('Time')} <span aria-hidden="true">${isOldest ? '↑' : '↓'}</span></a
-            >
-          </th>
-          ${columns.map((name) => html`<th scope="col" class=${name}>${COLUMNS[name].heading}</th>`)}
-        </tr>
-      </thead>
-      <tbody>
-        ${events.map(
-          (event) => html`
-            <tr>
-              <td class="time"><a href=${eventAddress(event)}>${timeOf(event.occurredAt)}</a></td>
-              ${columns.map((name) => COLUMNS[name].cell(event, written))}
-            </tr>
-          `,
-        )}
-      </tbody>
-    </table>
+    <div class="list">
+      <table class="events">
+        <caption class="visually-hidden">
+          Events, ${isOldest ? 'oldest' : 'newest'} first
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col" class="time" aria-sort=${isOldest ? 'ascending' : 'descending'}>
+              <a
+                href=${addressOf('/events', turned)}
+                title=${isOldest ? 'Show newest first' : 'Show oldest first'}
+                >${timeHeading('Time')} <span aria-hidden="true">${isOldest ? '↑' : '↓'}</span></a
+              >
+            </th>
+            ${columns.map((name) => html`<th scope="col" class=${name}>${COLUMNS[name].heading}</th>`)}
+          </tr>
+        </thead>
+        <tbody>
+          ${events.map(
+            (event) => html`
+              <tr>
+                <td class="time"><a href=${eventAddress(event)}>${timeOf(event.occurredAt)}</a></td>
+                ${columns.map((name) => COLUMNS[name].cell(event, written))}
+              </tr>
+            `,
+          )}
+        </tbody>
+      </table>
+    </div>
   `;
 }
 

@@ -5,7 +5,7 @@ import type { MessageType } from '../../domain.ts';
 import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
 import { accessPointAddress, clientAddress, eventAddress, userAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
-import { tableOf, type Column } from '../html/table.ts';
+import { tableOf, type Column } from '../browser/table.js';
 import { timeOf } from '../html/time-zone.ts';
 
 type Value = StoredEvent['columns'][string] | undefined;

@@ -6,6 +6,7 @@ import { textOf, type Problems, type Written } from '../api/query.ts';
 import type { Conditions } from './conditions.ts';
 import { rangeFields } from '../html/form.ts';
 import { localText } from '../browser/local-time.js';
+import { SearchLine, type Chip } from '../browser/search-line.js';
 import { html, type Content } from '../html/html.ts';
 import { inZone, writtenIn } from '../html/time-zone.ts';
 
@@ -35,33 +36,25 @@ const termsOf = (written: Written) => parseSearch(textOf(written, 'q') ?? '').te
 const FURTHER_KEYS = ['user', 'code', 'org', 'mac', 'ap', 'device', 'source', 'text'] as const;
 const FURTHER = ['type', ...FURTHER_KEYS] as const;
 
-/** The search line with a chip for each term, and the time range. Works without scripts; search-line.js adds keys. */
-export function searchLine(written: Written, problems: Problems): VNode {
+/**
+ * The search line with a chip for each term, and the time range. Works without scripts. `facets` is where the values of
+ * the search are counted.
+ */
+export function searchLine(written: Written, problems: Problems, facets?: string): VNode {
   const terms = problems.has('q') ? [] : termsOf(written);
   const further = FURTHER.flatMap((name) =>
-    [written[name] ?? []].flat().map((value) => [name, value] as const),
+    [written[name] ?? []].flat().map((value) => furtherChip(written, problems, name, value)),
   );
   const problem = problems.get('q');
+  const line = {
+    chips: [...terms.map((term) => chipOf(written, terms, term)), ...further],
+    text: problem === undefined ? undefined : textOf(written, 'q'),
+    isWrong: problem !== undefined,
+    facets,
+  };
   return html`
     <form class="search" method="get" action="/events" role="search" aria-label="Events">
-      <div class="line">
-        ${terms.map((term) => chipOf(written, terms, term))}
-        ${further.map(([name, value]) => furtherChip(written, problems, name, value))}
-        <input
-          id="search-line"
-          name="q"
-          type="search"
-          value=${problem === undefined ? undefined : textOf(written, 'q')}
-          list="suggestions"
-          placeholder=${terms.length + further.length === 0 ? 'user:dina* code:10001 -type:location "any text"' : 'add a condition'}
-          aria-label="Search events"
-          aria-describedby=${problem === undefined ? undefined : 'search-problem'}
-          aria-invalid=${problem === undefined ? undefined : 'true'}
-          autocomplete="off"
-          spellcheck="false"
-        />
-        <datalist id="suggestions"></datalist>
-      </div>
+      <div class="line" data-search-line=${JSON.stringify(line)}><${SearchLine} ...${line} /></div>
       ${inZone((zone) => timePicker(written, problems, zone))}
       <button>Search</button>
       ${problem !== undefined && html`<p class="problem" id="search-problem">${problem}.</p>`}
@@ -69,29 +62,22 @@ export function searchLine(written: Written, problems: Problems): VNode {
   `;
 }
 
-function chipOf(written: Written, terms: readonly SearchTerm[], term: SearchTerm): VNode {
+function chipOf(written: Written, terms: readonly SearchTerm[], term: SearchTerm): Chip {
   const text = printSearch([term]);
   const rest = { ...written, cursor: undefined, q: printSearch(terms.filter((one) => one !== term)) };
-  return html`
-    <span class=${term.isExcluded ? 'chip excluded' : 'chip'}>
-      <input type="hidden" name="q" value=${text} />${text}
-      <a href=${searchAddress(rest)} aria-label=${`Remove ${text}`}>×</a>
-    </span>
-  `;
+  return { name: 'q', value: text, text, isExcluded: term.isExcluded, href: searchAddress(rest) };
 }
 
-function furtherChip(written: Written, problems: Problems, name: string, value: string): VNode {
+function furtherChip(written: Written, problems: Problems, name: string, value: string): Chip {
   const rest = [written[name] ?? []].flat().filter((one) => one !== value);
   const problem = problems.get(name);
-  return html`
-    <span class=${problem === undefined ? 'chip' : 'chip excluded'}>
-      <input type="hidden" name=${name} value=${value} />${name}:
-      ${value}${problem !== undefined && ` ${problem}`}
-      <a href=${searchAddress({ ...written, cursor: undefined, [name]: rest })} aria-label=${`Remove ${name}`}
-        >×</a
-      >
-    </span>
-  `;
+  return {
+    name,
+    value,
+    text: `${name}:${value}${problem === undefined ? '' : ` ${problem}`}`,
+    isExcluded: problem !== undefined,
+    href: searchAddress({ ...written, cursor: undefined, [name]: rest }),
+  };
 }
 
 const RANGES = [
@@ -102,7 +88,7 @@ const RANGES = [
   ['30d', 'Last 30 days'],
 ] as const;
 
-const MONTHS = 3;
+const MONTHS = 12;
 
 /** The present range, which opens the choice of another: relative, a month, or two times. */
 function timePicker(written: Written, problems: Problems, zone: string): VNode {
@@ -126,6 +112,8 @@ function timePicker(written: Written, problems: Problems, zone: string): VNode {
       <div class="panel">
         <ul class="plain">
           ${RANGES.map(([since, text]) => choice(text, since))}
+        </ul>
+        <ul class="plain months">
           ${months.map(({ label: text, since, until }) => choice(text, since, until))}
         </ul>
         <div class="fields">${rangeFields(written, problems)}</div>

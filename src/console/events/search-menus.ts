@@ -140,7 +140,7 @@ const ruleOf = (line: string) =>
 const copied = (title: string, text: string, note?: Content): VNode => html`
   <div class="row apart">
     <h3>${title}</h3>
-    <button class="quiet" type="button" data-copy aria-label=${`Copy: ${title}`}>Copy</button>
+    <button class="quiet" type="button" data-copy=${text} aria-label=${`Copy: ${title}`}>Copy</button>
   </div>
   <pre tabindex="0" role="group" aria-label=${title}>${text}</pre>
   ${note !== undefined && html`<p class="dim">${note}</p>`}

@@ -12,7 +12,7 @@ import { queryOf, readQuery, withBeginning, type Written } from '../api/query.ts
 import type { VNode } from 'preact';
 import { html } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { pagerOf } from '../html/table.ts';
+import { pagerOf } from '../html/pager.ts';
 import {
   conditionShape,
   cursor,
@@ -55,6 +55,7 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
     order,
   });
   const exactly = queryOfConditions({ ...conditions, until: conditions.until ?? new Date() });
+  const facets = addressOf('/events/facets', exactly);
   const columns = columnsOf(request);
   const saved = await listSavedSearches(db, visitor.scope);
   const mayExport = hasAccess(visitor, { needs: 'events.export', data: 'by source' });
@@ -64,20 +65,20 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
     modules: [
       'columns.js',
       'newer.js',
-      'search-line.js',
+      'search.js',
       'facets.js',
       'event-drawer.js',
       'histogram.js',
       'export.js',
     ],
     content: [
-      searchLine(written, new Map()),
+      searchLine(written, new Map(), facets),
       html`
         <div class="split">
           <details class="facets" open>
             <summary>Filters</summary>
             <div
-              data-facets=${addressOf('/events/facets', exactly)}
+              data-facets=${facets}
               data-titles=${JSON.stringify({ type: TYPE_TITLES, action: ACTION_TITLES })}
             ></div>
           </details>
@@ -91,11 +92,13 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
               </div>
               <div class="row">${columnChoice(columns)} ${mayExport && exportLinks(exactly)}</div>
             </div>
+            <div id="export-progress"></div>
             ${followsNow(asked) && newerPlace(conditions, page.items[0])}
             ${page.items.length === 0 ? nothingFound(written) : eventList(page.items, written, columns)}
             ${pagerOf('/events', written, page.next)}
           </div>
         </div>
+        <div id="drawer"></div>
       `,
     ],
   };

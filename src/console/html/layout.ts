@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import type { Visitor } from '../access/access.ts';
-import { ASSETS, IMPORT_MAP } from '../assets.ts';
+import { ASSETS, IMPORT_MAP, modulesFor } from '../assets.ts';
 import { html, type Content } from './html.ts';
 import { withZone } from './time-zone.ts';
 import { navigation, type ShownEntry } from './navigation.ts';
@@ -28,6 +28,9 @@ export interface Page {
   readonly modules?: readonly string[];
 }
 
+/** The modules that every page runs. */
+const OF_EVERY_PAGE = ['page.js', 'time-zone.js', 'keys.js', 'actions.js'];
+
 /** The document around a page: navigation, user name, content. Its times are in the zone. */
 export function layOut(
   { title, content, kind, modules = [] }: Page,
@@ -49,7 +52,10 @@ export function layOut(
             <link rel="stylesheet" href=${ASSETS.frameStyle} />
             ${kind === 'dense' && html`<link rel="stylesheet" href=${ASSETS.eventsStyle} />`}
             <script type="importmap" dangerouslySetInnerHTML=${{ __html: IMPORT_MAP }}></script>
-            ${['page.js', 'time-zone.js', 'keys.js', 'actions.js', ...modules].map(
+            ${modulesFor([...OF_EVERY_PAGE, ...modules]).map(
+              (address) => html`<link rel="modulepreload" href=${address} />`,
+            )}
+            ${[...OF_EVERY_PAGE, ...modules].map(
               (module) => html`<script type="module" src=${`${ASSETS.modules}/${module}`}></script>`,
             )}
           `,
@@ -61,6 +67,7 @@ export function layOut(
             <h1 class=${kind && 'visually-hidden'}>${title}</h1>
             ${content}
           </main>
+          <div id="dialog"></div>
           <div id="notices" role="status" aria-live="polite"></div>
         </body>
       </html>

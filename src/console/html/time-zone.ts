@@ -1,14 +1,13 @@
 import { parseCookie } from 'cookie';
 import type { Request } from 'express';
-import { createContext, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import { isTimeZone, parseTime } from '../../parse-time.ts';
 import { exactText, localText, zoneWord } from '../browser/local-time.js';
+import { Zone } from '../browser/zone.js';
 import { html, type Content } from './html.ts';
 
 /** The cookie with the IANA name of the time zone that a reader chose; time-zone.js writes it. */
 const ZONE_COOKIE = 'xiq_time_zone';
-
-const Zone = createContext('UTC');
 
 /** The time zone of a reader: UTC until the browser has named another one that exists. */
 export function zoneOf({ headers }: Request): string {

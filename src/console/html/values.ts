@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
 import { formatDuration } from '../../units.ts';
+import { factsOf, type Fact } from '../browser/facts.js';
 import { html, type Content } from './html.ts';
 import { timeOf } from './time-zone.ts';
 
@@ -13,23 +14,6 @@ export function sinceOf(now: string, time: string | null): Content {
   const seconds = Math.max(0, (Date.parse(now) - Date.parse(time)) / 1000);
   return html`${timeOf(time)} <span class="dim nowrap">${formatDuration(seconds)} ago</span>`;
 }
-
-/** A name and its value. */
-export type Fact = readonly [name: string | VNode, value: Content];
-
-/** A list of names and values; entries that are false are left out. */
-export const factsOf = (facts: readonly (Fact | false)[], kind = ''): VNode => html`
-  <dl class=${`facts ${kind}`.trimEnd()}>
-    ${facts.map(
-      (fact) =>
-        fact !== false &&
-        html`
-          <dt>${fact[0]}</dt>
-          <dd>${fact[1] ?? html`<span class="dim">none</span>`}</dd>
-        `,
-    )}
-  </dl>
-`;
 
 /** A panel of names and values, followed by any other content. */
 export const factsPanel = (title: string, facts: readonly Fact[], further?: Content): VNode => html`

@@ -2,9 +2,10 @@ import type { Status } from '../../status.ts';
 import { countOf, formatCount } from '../../units.ts';
 import { addressOf, destinationAddress, eventAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
-import { tableOf, type Column } from '../html/table.ts';
+import { tableOf, type Column } from '../browser/table.js';
 import { timeOf, timeHeading, withTimes, zoneName } from '../html/time-zone.ts';
-import { badge, factsOf, factsPanel } from '../html/values.ts';
+import { factsOf } from '../browser/facts.js';
+import { badge, factsPanel } from '../html/values.ts';
 import type { Day, Finding, Integrity, VerificationRun } from './integrity-schemas.ts';
 
 interface Shown {

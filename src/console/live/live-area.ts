@@ -6,8 +6,6 @@ import { addressOf } from '../addresses.ts';
 import { only, queryOf } from '../api/query.ts';
 import { readAsked, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { LiveList } from '../browser/live-list.js';
-import { inZone } from '../html/time-zone.ts';
 import { conditionShape } from '../events/conditions.ts';
 import { fieldOf, typesField } from '../html/form.ts';
 import { html } from '../html/html.ts';
@@ -99,7 +97,6 @@ function renderLive(request: Request): Page {
             This page needs JavaScript. On the command line, use xiq-sink events tail.
           </p></noscript
         >
-        ${inZone((zone) => html`<${LiveList} events=${[]} zone=${zone} />`)}
       </div>
     `,
   };

@@ -1,7 +1,7 @@
 import { formatCount } from '../../units.ts';
 import { searchAddress, userAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
-import { tableOf, type Column } from '../html/table.ts';
+import { tableOf, type Column } from '../browser/table.js';
 import { badge, sinceOf } from '../html/values.ts';
 import type { Activity, Figure, NamedFigure, Overview, Silence } from './overview-schemas.ts';
 

@@ -4,7 +4,7 @@ import { formatCount, formatDuration } from '../../units.ts';
 import { addressOf, type Query } from '../addresses.ts';
 import { partOf } from '../gather.ts';
 import { html, type Content } from '../html/html.ts';
-import { tableOf } from '../html/table.ts';
+import { tableOf } from '../browser/table.js';
 import { timeOf, zoneName } from '../html/time-zone.ts';
 import { RANGE_NAMES, RANGES, type RangeName } from './arrivals.ts';
 import type { Arrivals, Overview } from './overview-schemas.ts';
@@ -29,14 +29,10 @@ export function arrivalsPanel(shown: ShownRange, arrivals: Arrivals | null, over
       </div>
       <div
         id="arrivals-chart"
-        class="chart"
-        role="img"
-        data-types=${JSON.stringify(TYPE_TITLES)}
         data-ranges=${JSON.stringify(RANGES)}
         data-range=${shown.range}
-        aria-label="Events received, by time and message type; the table below has the same numbers"
+        data-label="Events received, by time and family of message types; the table below has the numbers"
       ></div>
-      <div id="arrivals-legend" class="legend" role="group" aria-label="Message types in the chart"></div>
       <noscript><p class="dim">The chart needs JavaScript. The table has the same numbers.</p></noscript>
       <div id="arrivals-table" data-live>${partOf(overview.problems, 'arrivals', arrivals, numbersOf)}</div>
     </section>

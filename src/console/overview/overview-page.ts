@@ -123,7 +123,8 @@ function layOutPanels({ overview, shown, counted, arrivals, activity, firstDeliv
   const figures = (id: string, draw: (activity: Activity) => Content) =>
     live(id, partOf(problems, 'activity', activity, draw), 'panel');
   return html`
-    <p id="freshness" class="dim" role="status">As of ${clockOf(overview.at)} ${zoneName()}</p>
+    <p id="freshness" class="dim" data-live>As of ${clockOf(overview.at)} ${zoneName()}</p>
+    <div id="stale" role="status"></div>
     ${live('service', answersPanel(overview), 'panels four')}
     ${live('start', firstDelivery !== undefined && overview.has_arrived === false && firstDeliveryNote(firstDelivery))}
     <div class="panels chart-and-needs">

@@ -10,7 +10,7 @@ import { queryOf, readQuery, textOf } from '../api/query.ts';
 import { cursor, mac, readEvents } from '../events/conditions.ts';
 import { html } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { pagerOf } from '../html/table.ts';
+import { pagerOf } from '../html/pager.ts';
 import { timeOf } from '../html/time-zone.ts';
 import { factsPanel } from '../html/values.ts';
 import { eventTimeline } from './event-timeline.ts';

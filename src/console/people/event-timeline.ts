@@ -6,7 +6,7 @@ import { eventAddress } from '../addresses.ts';
 import { cellOf } from '../events/event-table.ts';
 import { html, type Content } from '../html/html.ts';
 import { timeHeading, timeOf } from '../html/time-zone.ts';
-import { factsOf } from '../html/values.ts';
+import { factsOf } from '../browser/facts.js';
 import { foldBursts, type Burst } from './bursts.ts';
 
 /** A column of the timeline that is left out of the rows if it says the same in all. */

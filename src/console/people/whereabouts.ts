@@ -7,7 +7,7 @@ import { formatCount } from '../../units.ts';
 import { accessPointAddress } from '../addresses.ts';
 import { localText } from '../browser/local-time.js';
 import { html, type Content } from '../html/html.ts';
-import { tableOf } from '../html/table.ts';
+import { tableOf } from '../browser/table.js';
 import { inZone, timeOf } from '../html/time-zone.ts';
 import { staysOf } from './intervals.ts';
 import type { WholeRange } from './people-schemas.ts';

@@ -15,9 +15,11 @@ import { DELIVERED_TYPES } from '../events/conditions.ts';
 import { fieldOf, filterForm, rangeFields, selectOf, typeSelect } from '../html/form.ts';
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
-import { pagerOf, tableOf, type Column } from '../html/table.ts';
+import { tableOf, type Column } from '../browser/table.js';
+import { pagerOf } from '../html/pager.ts';
 import { timeOf, timeHeading } from '../html/time-zone.ts';
-import { badge, factsOf, type Fact } from '../html/values.ts';
+import { factsOf, type Fact } from '../browser/facts.js';
+import { badge } from '../html/values.ts';
 import { conditionsShape, quarantineQuery } from './quarantine-schemas.ts';
 import { readQuarantine, type DescribedQuarantined, type PageOfQuarantine } from './read-quarantine.ts';
 

@@ -4,7 +4,7 @@ import { addressOf, destinationAddress, searchAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { rangeFields } from '../html/form.ts';
-import { tableOf, type Column } from '../html/table.ts';
+import { tableOf, type Column } from '../browser/table.js';
 import { timeOf } from '../html/time-zone.ts';
 import { badge } from '../html/values.ts';
 import type { Written } from '../api/query.ts';

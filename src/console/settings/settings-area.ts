@@ -5,7 +5,7 @@ import { hasAccess } from '../access/rule.ts';
 import { jsonRoute, NOTHING } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { html, type Content } from '../html/html.ts';
-import { factsOf, type Fact } from '../html/values.ts';
+import { factsOf, type Fact } from '../browser/facts.js';
 
 /** What pages and routes of settings need. */
 interface SettingsOptions {

@@ -114,7 +114,8 @@ function layOut(system: System): Content {
   const live = (id: string, content: Content, kind = 'panel') =>
     html`<section id=${id} class=${kind} data-live>${content}</section>`;
   return html`
-    <p id="freshness" class="dim" role="status">As of ${clockOf(system.at)} ${zoneName()}</p>
+    <p id="freshness" class="dim" data-live>As of ${clockOf(system.at)} ${zoneName()}</p>
+    <div id="stale" role="status"></div>
     <div class="panels overview">
       ${live('answers', answersPanel(system))} ${live('queue', queuePanel(system))}
       ${live('storing', storingPanel(system))}

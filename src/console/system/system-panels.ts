@@ -1,9 +1,10 @@
 import { MAX_DEFAULT_COUNT } from '../../store/storage-size.ts';
 import { countOf, formatBytes, formatCount, formatDuration, formatMilliseconds } from '../../units.ts';
 import { html, type Content } from '../html/html.ts';
-import { tableOf, type Column } from '../html/table.ts';
+import { tableOf, type Column } from '../browser/table.js';
 import { timeOf } from '../html/time-zone.ts';
-import { badge, factsOf, sinceOf } from '../html/values.ts';
+import { factsOf } from '../browser/facts.js';
+import { badge, sinceOf } from '../html/values.ts';
 import { partOf } from '../gather.ts';
 import type { ProcessLine, Storage, System } from './system-schemas.ts';
 

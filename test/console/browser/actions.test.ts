@@ -152,7 +152,9 @@ describe.skipIf(!runsInBrowser())(
       const shown = page.locator('.shown code');
       const first = await shown.textContent();
       expect(first).toMatch(/^[0-9a-f]{64}$/);
+      const loaded = page.waitForEvent('load');
       await page.getByRole('link', { name: 'Continue' }).click();
+      await loaded;
       const row = page.getByRole('row', { name: /customer-a/ });
       await row.getByText('200 deliveries/s').waitFor();
       expect(await page.content()).not.toContain(first);
@@ -161,9 +163,11 @@ describe.skipIf(!runsInBrowser())(
       await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click();
       await page.getByText('The new secret of customer-a, shown only now:').waitFor();
       expect(await shown.textContent()).not.toBe(first);
+      const again = page.waitForEvent('load');
       await page.getByRole('link', { name: 'Continue' }).click();
+      await again;
       await button('Drop the old secrets of customer-a').click();
-      await page.getByRole('dialog').getByRole('button', { name: 'Drop old' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Drop the old secrets' }).click();
       await page.getByText('The old secrets of customer-a are dropped.').waitFor();
       expect(await lastAction(test.db)).toMatchObject({ action: 'source.drop-old', via: 'console' });
 

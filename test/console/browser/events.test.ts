@@ -108,11 +108,77 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     expect(await page.locator('.person a').first().textContent()).toBe('ann');
   });
 
-  it('are suggested while a person is typed', async () => {
+  it('are listed while a facet is still counted; all of its values are searched by their beginning', async () => {
+    const timeStamp = Date.parse('2026-02-01T12:00Z');
+    const store = createBatchStore(test.db, pino({ level: 'silent' }), new AbortController().signal);
+    const guests = Array.from({ length: 25 }, (_, n) => auditRecord({ timeStamp, userName: `guest-${n}` }));
+    await store({ deliveries: [queuedDelivery('AUDIT_LOG_ALL', guests)] });
+    const held = Promise.withResolvers<undefined>();
+    await page.route('**/events/facets?*facet=user*', async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await openSearch('since=2026-02-01T00:00:00.000Z&until=2026-02-02T00:00:00.000Z');
+    expect(await rows().count()).toBe(25);
+    await page.locator('.facets h2', { hasText: 'Source' }).waitFor();
+    held.resolve(undefined);
+    await page.unrouteAll({ behavior: 'wait' });
+    const guest = page.locator('.facets li', { hasText: 'guest-' });
+    await guest.first().waitFor();
+    expect(await guest.count()).toBe(10);
+    await page.getByRole('button', { name: 'more' }).click();
+    await expect.poll(() => guest.count()).toBe(25);
+    await page.getByLabel('Search Person').fill('GUEST-2');
+    await expect.poll(() => guest.count()).toBe(6);
+    expect(await problemsOf(page, 'events-facet')).toEqual([]);
+    await page.getByRole('button', { name: 'less' }).click();
+    await expect.poll(() => guest.count()).toBe(10);
+  });
+
+  it('are suggested with their counts after two letters, and chosen by keys', async () => {
     await openSearch(range);
-    await page.getByRole('combobox', { name: 'Search events' }).pressSequentially('-user:b');
-    await page.locator('#suggestions option').first().waitFor({ state: 'attached' });
-    expect(await page.locator('#suggestions option').first().getAttribute('value')).toBe('-user:bob');
+    const line = page.getByRole('combobox', { name: 'Search events' });
+    const suggestions = page.locator('#suggestions').getByRole('option');
+    await line.pressSequentially('-user:b');
+    await suggestions.getByText('-user:bob').waitFor();
+    expect(await suggestions.allTextContents()).toEqual(['-user:bob60']);
+    expect(await problemsOf(page, 'events-suggestions')).toEqual([]);
+    await line.press('ArrowDown');
+    await line.press('Enter');
+    expect(await page.locator('.chip.excluded').textContent()).toContain('-user:bob');
+    await line.pressSequentially('an');
+    await suggestions.getByText('user:ann').click();
+    await line.press('Backspace');
+    expect(await line.inputValue()).toBe('user:ann');
+    await line.press('Enter');
+    await page.waitForURL(/-user.*user/);
+    expect(await page.locator('.chip').count()).toBe(2);
+  });
+
+  it('are found by a MAC address of any notation, which becomes a chip as it is pasted', async () => {
+    await browser.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await openSearch(range);
+    const line = page.getByRole('combobox', { name: 'Search events' });
+    for (const written of ['AABB.CCDD.EEFF', 'aa-bb-cc-dd-ee-ff']) {
+      await page.evaluate((text) => navigator.clipboard.writeText(text), written);
+      await line.press('ControlOrMeta+v');
+      await page.locator('.chip', { hasText: 'mac:aa:bb:cc:dd:ee:ff' }).waitFor();
+      await page.getByRole('button', { name: 'Remove mac:aa:bb:cc:dd:ee:ff' }).click();
+    }
+    await line.fill('-');
+    await line.press('ControlOrMeta+v');
+    await page.locator('.chip.excluded', { hasText: '-mac:aa:bb:cc:dd:ee:ff' }).waitFor();
+    expect(await line.inputValue()).toBe('');
+  });
+
+  it('are searched in a month that is named', async () => {
+    await openSearch(range);
+    const month = new Date().toLocaleDateString('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
+    await page.locator('.search .picker summary').click();
+    await page.getByRole('link', { name: month, exact: true }).click();
+    await page.waitForURL((address) => /-01T00:00:00.000Z$/.test(address.searchParams.get('since') ?? ''));
+    expect(await page.locator('.search .picker summary').textContent()).toContain(month);
+    expect(await page.locator('.months a').count()).toBe(12);
   });
 
   it('fill the page: at least 20 are above the fold at 1280 by 900, and nothing is cut off at any width', async () => {
@@ -121,6 +187,19 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     expect(bottoms.filter((bottom) => bottom <= 900).length).toBeGreaterThanOrEqual(20);
     await page.locator('.facets li').first().waitFor();
     expect(await problemsOf(page, 'events-search')).toEqual([]);
+    await page.setViewportSize({ width: 1280, height: 900 });
+  });
+
+  it('tell the time and the sentence on a telephone, where the filters are behind one button', async () => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await openSearch(`${range}&q=type:audit`);
+    const login = rows().filter({ hasText: 'ann logged in' }).first();
+    expect(await login.locator('time').isVisible()).toBe(true);
+    expect(await login.getByText('ann logged in').isVisible()).toBe(true);
+    const facet = page.getByRole('heading', { name: 'Type' });
+    expect(await facet.isVisible()).toBe(false);
+    await page.getByText('Filters', { exact: true }).click();
+    await facet.waitFor();
     await page.setViewportSize({ width: 1280, height: 900 });
   });
 
@@ -154,7 +233,7 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     const drawer = page.getByRole('complementary', { name: 'Event' });
     await rows().nth(1).locator('.details').click();
     await drawer.getByText('not sealed yet').waitFor();
-    const said = await drawer.getByRole('heading').textContent();
+    const said = await drawer.getByRole('heading', { level: 2 }).textContent();
     await page.goto('about:blank');
     await page.goBack();
     await drawer.getByRole('heading', { name: said ?? '' }).waitFor();
@@ -260,6 +339,28 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     // A quarter and a half of four hours from eight on, to the bar.
     expect(since.slice(0, 15)).toBe('2026-01-20T09:0');
     expect(['2026-01-20T09:5', '2026-01-20T10:0']).toContain(until.slice(0, 15));
+    await page.waitForSelector('[data-histogram][data-ready]');
+    const back = page.waitForURL((address) => address.searchParams.get('since') === RANGE.since);
+    await page.locator('.u-over').dblclick();
+    await back;
+  });
+
+  it('show the chosen range as a band while it is dragged, and cross-hairs at the pointer', async () => {
+    await openSearch(range);
+    const { x, y, width } = (await page.locator('.u-over').boundingBox()) ?? { x: 0, y: 0, width: 0 };
+    await page.mouse.move(x + width * 0.25, y + 40);
+    await page.mouse.down();
+    await page.mouse.move(x + width * 0.5, y + 40);
+    const bandAt = async () => {
+      const band = await page.locator('.u-select').boundingBox();
+      return ((band?.x ?? 0) + (band?.width ?? 0) - x) / width;
+    };
+    await expect.poll(bandAt).toBeGreaterThan(0.48);
+    expect(await bandAt()).toBeLessThan(0.55);
+    expect(await page.locator('.u-cursor-x').isVisible()).toBe(true);
+    // Back to where it began: a click chooses nothing.
+    await page.mouse.move(x + width * 0.25, y + 40);
+    await page.mouse.up();
   });
 
   it('are counted by family under the pointer', async () => {
@@ -322,6 +423,14 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     await page.getByRole('link', { name: 'Page of this event' }).click();
     await page.waitForURL(/\/events\/[0-9a-f-]+\?at=/);
     expect(await page.locator('main').textContent()).toContain('"calling_station_id": "AA-BB-CC-DD-EE-FF"');
+    expect(await problemsOf(page, 'event')).toEqual([]);
+    // On a large screen, its parts use the whole page.
+    await page.setViewportSize({ width: 1920, height: 900 });
+    const ends = await page
+      .locator('.event.page > :not(header)')
+      .evaluateAll((parts) => parts.map((part) => part.getBoundingClientRect().right));
+    expect(Math.max(...ends)).toBeGreaterThan(1880);
+    await page.setViewportSize({ width: 1280, height: 900 });
     await page.getByRole('link', { name: `Timeline of ${ROAMING_CLIENT}` }).click();
     await page.waitForURL(/\/people\/client/);
     expect(await page.locator('h1').textContent()).toBe(`Client ${ROAMING_CLIENT}`);

@@ -69,6 +69,19 @@ describe.skipIf(!runsInBrowser())('live events in a browser (npm run test:consol
     expect(await summaries()).toEqual(['of eve']);
   });
 
+  it('says since when it is paused, and since when it listens', async () => {
+    await page.clock.install();
+    await listen();
+    const state = page.locator('[data-state]');
+    const listening = /since (\S+),/.exec((await state.textContent()) ?? '')?.[1];
+    await page.clock.fastForward(60_000);
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await expect.poll(() => state.textContent()).toMatch(/^Paused since \S+,/);
+    expect(await state.textContent()).not.toContain(String(listening));
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await expect.poll(() => state.textContent()).toContain(`Live since ${listening},`);
+  });
+
   it('counts while paused what comes, and shows all of it when it goes on', async () => {
     await listen();
     await audit('before');

@@ -55,11 +55,13 @@ describe.skipIf(!runsInBrowser())('the overview in a browser (npm run test:conso
   }
 
   test.each(['light', 'dark'] as const)(
-    'the chart is drawn in the %s theme, in the colours of its types',
+    'the chart is drawn in the %s theme, in the colours of its families',
     async (theme) => {
       const { page, problems } = await open();
       await page.emulateMedia({ colorScheme: theme });
       await expect.poll(async () => coloursOf(page)).toMatchObject({ missing: [], shown: 3 });
+      // No bar touches the top.
+      expect((await coloursOf(page)).top).toBeGreaterThan(10);
       expect(problems).toEqual([]);
       await page.close();
     },
@@ -84,15 +86,15 @@ describe.skipIf(!runsInBrowser())('the overview in a browser (npm run test:conso
     await page.close();
   });
 
-  test('a type is taken out of the chart and put back by keyboard', async () => {
+  test('a family is taken out of the chart and put back by keyboard', async () => {
     const { page } = await open();
     await expect.poll(async () => (await coloursOf(page)).shown).toBe(3);
-    const button = page.getByRole('button', { name: /^Audit/ });
+    const button = page.getByRole('button', { name: /^audit/ });
     await button.focus();
     await page.keyboard.press('Enter');
     expect(await button.getAttribute('aria-pressed')).toBe('false');
     await expect.poll(async () => (await coloursOf(page)).shown).toBe(2);
-    expect(await page.locator('#arrivals-legend .moment').textContent()).toBe('240 in total');
+    expect(await page.locator('#arrivals-chart .moment').textContent()).toBe('200 events');
     await page.keyboard.press('Space');
     await expect.poll(async () => (await coloursOf(page)).shown).toBe(3);
     await page.close();
@@ -103,49 +105,52 @@ describe.skipIf(!runsInBrowser())('the overview in a browser (npm run test:conso
     await page.locator('#arrivals-table summary').click();
     const link = page.getByRole('link', { name: 'week' });
     await link.focus();
-    const value = page.locator('#arrivals-legend button', { hasText: 'Personal data' }).locator('.value');
-    expect(await value.textContent()).toBe('0');
+    const value = page.locator('#arrivals-chart .legend button', { hasText: 'logs' }).locator('.value');
+    expect(await value.textContent()).toBe('80');
     const table = page.locator('#arrivals-table');
     expect(await table.locator('td', { hasText: /^41$/ }).count()).toBe(0);
     await deliverAndCount(db, { receivedAt: new Date(), messageType: 'GDPR_LOG_ALL', count: 41 });
-    await expect.poll(() => value.textContent(), { timeout: 12_000 }).toBe('41');
+    await expect.poll(() => value.textContent(), { timeout: 12_000 }).toBe('121');
     await expect.poll(() => table.locator('td', { hasText: /^41$/ }).count(), { timeout: 12_000 }).toBe(1);
-    await expect.poll(async () => (await coloursOf(page)).shown, { timeout: 12_000 }).toBe(4);
+    await expect.poll(async () => (await coloursOf(page)).shown, { timeout: 12_000 }).toBe(3);
     expect(await page.locator('#arrivals-table details').getAttribute('open')).not.toBeNull();
     expect(await link.evaluate((element) => element === document.activeElement)).toBe(true);
     expect(problems).toEqual([]);
 
     isAway = true;
-    const freshness = page.locator('#freshness');
-    await expect.poll(() => freshness.textContent(), { timeout: 12_000 }).toContain('Out of date');
+    const stale = page.locator('#stale');
+    await expect.poll(() => stale.textContent(), { timeout: 12_000 }).toContain('Out of date');
     isAway = false;
-    await expect.poll(() => freshness.textContent(), { timeout: 12_000 }).toMatch(/^As of/);
+    await expect.poll(() => stale.textContent(), { timeout: 12_000 }).toBe('');
     await page.close();
   });
 });
 
-/** How many types have their colour somewhere in the chart, and which of the legend's buttons have none. */
-async function coloursOf(page: Page): Promise<{ shown: number; missing: string[] }> {
+/** How many families have their colour in the chart and from which line on, and which of the legend's buttons have none. */
+async function coloursOf(page: Page): Promise<{ shown: number; missing: string[]; top: number }> {
   return page.evaluate(() => {
     const canvas = document.querySelector('#arrivals-chart canvas');
-    if (!(canvas instanceof HTMLCanvasElement)) return { shown: 0, missing: ['canvas'] };
+    if (!(canvas instanceof HTMLCanvasElement)) return { shown: 0, missing: ['canvas'], top: 0 };
     // Read from a copy: Chromium warns on the console of the page when its own canvas is read again and again.
     const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d');
     copy?.drawImage(canvas, 0, 0);
     const data = copy?.getImageData(0, 0, canvas.width, canvas.height).data ?? [];
-    const seen = new Set<string>();
+    // The first line of the picture with each colour.
+    const seen = new Map<string, number>();
     for (let at = 0; at < data.length; at += 4) {
-      if (data[at + 3] === 255) seen.add(`rgb(${data[at]}, ${data[at + 1]}, ${data[at + 2]})`);
+      const colour = `rgb(${data[at]}, ${data[at + 1]}, ${data[at + 2]})`;
+      if (data[at + 3] === 255 && !seen.has(colour)) seen.set(colour, Math.floor(at / 4 / canvas.width));
     }
-    const buttons = [...document.querySelectorAll('#arrivals-legend button')];
+    const buttons = [...document.querySelectorAll('#arrivals-chart .legend button')];
     const states = buttons.map((button) => {
       const swatch = button.querySelector('.swatch');
       const colour = swatch === null ? '' : getComputedStyle(swatch).backgroundColor;
       const hasEvents = button.querySelector('.value')?.textContent !== '0';
-      return { name: button.textContent ?? '', isSeen: seen.has(colour), hasEvents };
+      return { name: button.textContent ?? '', isSeen: seen.has(colour), top: seen.get(colour), hasEvents };
     });
     return {
       shown: states.filter(({ isSeen }) => isSeen).length,
+      top: Math.min(...states.map(({ top = Number.POSITIVE_INFINITY }) => top)),
       missing: states.filter(({ isSeen, hasEvents }) => hasEvents && !isSeen).map(({ name }) => name),
     };
   });

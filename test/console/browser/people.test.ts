@@ -25,7 +25,7 @@ describe.skipIf(!runsInBrowser())(
       const { db } = test;
       await seedPeople(db);
       admin = await startAdmin(
-        [eventsArea({ db, isFiltered: () => false, ruleOf: () => '' }), peopleArea({ db })],
+        [eventsArea({ db, isFiltered: () => false }), peopleArea({ db })],
         db,
       );
       browser = await openBrowser({ viewport: { width: 1280, height: 900 } });

@@ -56,11 +56,11 @@ describe.skipIf(!runsInBrowser())('time zones in a browser (npm run test:console
     await page.goto(address());
     await page.getByLabel('Time zone').selectOption('Asia/Tokyo');
     await heading('Tokyo').waitFor();
-    await page.locator('details.picker summary').click();
+    await page.locator('.search details.picker summary').click();
     await page.getByLabel('From (Tokyo)').fill('2026-03-01 09:00');
     await page.keyboard.press('Enter');
     await page.waitForURL(/since=2026-03-01T00%3A00%3A00\.000Z/);
-    await page.locator('details.picker summary').click();
+    await page.locator('.search details.picker summary').click();
     expect(await page.getByLabel('From (Tokyo)').inputValue()).toBe('2026-03-01 09:00');
   });
 

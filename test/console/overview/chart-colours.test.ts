@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { MESSAGE_TYPES } from '../../../src/domain.ts';
+import { FAMILIES } from '../../../src/domain.ts';
 
 const STYLE = new URL('../../../src/console/browser/console.css', import.meta.url);
 
@@ -45,12 +45,15 @@ function oklab(rgb: readonly number[]): number[] {
   ];
 }
 
-test.each(['light', 'dark'] as const)('the colours of types stand apart in the %s theme', async (theme) => {
-  const panel = await colourOf('panel', theme);
-  const colours = await Promise.all(MESSAGE_TYPES.map((_, index) => colourOf(`type-${index + 1}`, theme)));
-  for (const colour of colours) expect(contrast(colour, panel)).toBeGreaterThanOrEqual(3);
-  const distances = colours.flatMap((colour, index) =>
-    colours.slice(index + 1).map((other) => distance(colour, other)),
-  );
-  expect(Math.min(...distances)).toBeGreaterThan(0.08);
-});
+test.each(['light', 'dark'] as const)(
+  'the colours of families stand apart in the %s theme',
+  async (theme) => {
+    const panel = await colourOf('panel', theme);
+    const colours = await Promise.all(FAMILIES.map((family) => colourOf(family, theme)));
+    for (const colour of colours) expect(contrast(colour, panel)).toBeGreaterThanOrEqual(3);
+    const distances = colours.flatMap((colour, index) =>
+      colours.slice(index + 1).map((other) => distance(colour, other)),
+    );
+    expect(Math.min(...distances)).toBeGreaterThan(0.08);
+  },
+);

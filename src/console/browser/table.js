@@ -1,0 +1,67 @@
+import { html } from 'htm/preact';
+import { zoneWord } from './local-time.js';
+import { Zone } from './zone.js';
+
+// The table of the console. The server draws it too, so this module must not access the page.
+
+/** @typedef {import('preact').VNode | string | number | null | undefined | false | readonly Content[]} Content */
+
+/**
+ * A column of a table.
+ *
+ * @template Row
+ * @typedef {object} Column
+ * @property {string | { readonly time: string }} heading `time`: the heading of times, which names the time zone, too
+ * @property {(row: Row) => Content} cell
+ * @property {'number' | 'wrap' | 'nowrap' | 'mark' | 'mono nowrap' | undefined} [kind]
+ */
+
+/**
+ * A table that scrolls sideways if it is wider than the page; on a phone each row is a card with its headings. Screen
+ * readers announce `caption`. Rows that change are told apart by `keyOf`; `live` is a list that scrolls by itself.
+ *
+ * @template Row
+ * @param {string} caption
+ * @param {readonly Column<Row>[]} columns
+ * @param {readonly Row[]} rows
+ * @param {{ keyOf?: (row: Row) => string, isLive?: boolean }} [options]
+ * @returns {import('preact').VNode<{}>}
+ */
+export function tableOf(caption, columns, rows, { keyOf, isLive = false } = {}) {
+  /** @param {string} zone */
+  const draw = (zone) => {
+    const labels = columns.map(({ heading }) =>
+      typeof heading === 'string' ? heading : `${heading.time} (${zoneWord(zone)})`,
+    );
+    return html`
+      <div
+        class=${isLive ? 'scroll live' : 'scroll'}
+        tabindex="0"
+        role="region"
+        aria-label=${caption}
+        aria-live=${isLive ? 'off' : undefined}
+      >
+        <table>
+          <caption class="visually-hidden">
+            ${caption}
+          </caption>
+          <thead>
+            <tr>
+              ${columns.map(({ kind }, index) => html`<th scope="col" class=${kind}>${labels[index]}</th>`)}
+            </tr>
+          </thead>
+          <tbody>
+            ${rows.map(
+              (row) => html`
+                <tr key=${keyOf?.(row)}>
+                  ${columns.map(({ cell, kind }, index) => html`<td class=${kind} data-label=${labels[index]}>${cell(row)}</td>`)}
+                </tr>
+              `,
+            )}
+          </tbody>
+        </table>
+      </div>
+    `;
+  };
+  return html`<${Zone.Consumer}>${draw}<//>`;
+}
