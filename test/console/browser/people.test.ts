@@ -24,10 +24,7 @@ describe.skipIf(!runsInBrowser())(
       test = await createTestDatabase();
       const { db } = test;
       await seedPeople(db);
-      admin = await startAdmin(
-        [eventsArea({ db, isFiltered: () => false }), peopleArea({ db })],
-        db,
-      );
+      admin = await startAdmin([eventsArea({ db, isFiltered: () => false }), peopleArea({ db })], db);
       browser = await openBrowser({ viewport: { width: 1280, height: 900 } });
       page = await browser.context.newPage();
       problems = watchPage(page, admin.url);
