@@ -3,7 +3,7 @@ import { render } from 'preact';
 import { request } from './api.js';
 
 /**
- * Posts to the API in parts: repeats the request with each `next_cursor` until there is none, and shows how far it is, in
+ * Posts to the API in parts: repeats the request with each `next_cursor` until there is none, and shows the progress in
  * `#outcome`. The buttons of the form wait. Returns the answers so far if one fails: the earlier parts stay done.
  *
  * @param {HTMLFormElement} form

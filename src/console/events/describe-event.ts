@@ -20,7 +20,7 @@ import {
 export type IsFiltered = (destination: string, event: StoredEvent) => boolean;
 
 /** Whether one destination received an event. */
-export type EventOutcome = EventForwarding & { readonly isFiltered: boolean };
+type EventOutcome = EventForwarding & { readonly isFiltered: boolean };
 
 /** One event, its delivery and its forwarding. */
 export interface EventDetail {
@@ -63,7 +63,7 @@ export async function describeEvent(
 type Outcome = z.input<typeof forwardingSchema>['outcome'];
 
 /** Whether a destination received an event, in a word. */
-export function outcomeOf({ hasPassed, rejectedAt, replayedAt, isFiltered }: EventOutcome): Outcome {
+function outcomeOf({ hasPassed, rejectedAt, replayedAt, isFiltered }: EventOutcome): Outcome {
   if (rejectedAt !== null) return replayedAt === null ? 'rejected' : 'resent';
   if (isFiltered) return 'filtered';
   return hasPassed ? 'sent' : 'waiting';

@@ -11,7 +11,7 @@ import { timeOf } from '../html/time-zone.ts';
 type Value = StoredEvent['columns'][string] | undefined;
 
 /** The value of a typed column; users, clients and access points link to their pages. */
-export function cellOf(column: string, value: Value): Content {
+function cellOf(column: string, value: Value): Content {
   if (value === null || value === undefined || value === '') return undefined;
   if (typeof value !== 'string') return value.join(', ');
   switch (column) {
