@@ -25,10 +25,10 @@ export interface DirectoryEntry {
 }
 
 /** The order of a directory: last seen first, or by name. */
-export type DirectoryOrder = 'seen' | 'name';
+type DirectoryOrder = 'seen' | 'name';
 
 /** The place of an entry in either order. */
-export type DirectoryPlace = Pick<DirectoryEntry, 'kind' | 'key' | 'label' | 'lastSeen'>;
+type DirectoryPlace = Pick<DirectoryEntry, 'kind' | 'key' | 'label' | 'lastSeen'>;
 
 /** A page of a directory. */
 export interface DirectoryQuery {

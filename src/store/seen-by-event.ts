@@ -15,7 +15,7 @@ export const SEEN_FAMILIES = ['audit', 'location', 'log'] as const;
 export type SeenFamily = (typeof SEEN_FAMILIES)[number];
 
 /** The message types that a person acts in. `GDPR_LOG_ALL` names the administrator who deleted or downloaded the data. */
-export const ACTS_OF = {
+const ACTS_OF = {
   administrator: ['AUDIT_LOG_ALL', 'GDPR_LOG_ALL'],
   user: ['AUTHENTICATION_LOG_ALL', 'ACCOUNTING_LOG_ALL', 'CREDENTIAL_LOG_ALL'],
 } as const satisfies Readonly<Record<string, readonly MessageType[]>>;

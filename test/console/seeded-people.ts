@@ -11,9 +11,9 @@ const DAY = 24 * HOUR;
 
 /** A client of Dina that moves between the access points. */
 export const DINAS_CLIENT = '02:00:5e:10:00:01';
-export const ERASED_CLIENT = '02:00:5e:10:00:02';
+const ERASED_CLIENT = '02:00:5e:10:00:02';
 export const LOBBY = 'c4:13:e2:00:00:01';
-export const CAFE = 'c4:13:e2:00:00:02';
+const CAFE = 'c4:13:e2:00:00:02';
 
 /**
  * Stores three weeks of Hana, who administers and works in the network, of Dina, whose private key Hana creates, and of
