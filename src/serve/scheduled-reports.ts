@@ -30,7 +30,7 @@ interface ReportingOptions {
 const INTERVAL_MS = 15_000;
 
 /** A report is made so long after its period, so that the last events of the period are stored. */
-export const DELAY_MS = 15 * 60_000;
+const DELAY_MS = 15 * 60_000;
 
 /** Longer than making and sending a report takes. */
 const LEASE_S = 15 * 60;

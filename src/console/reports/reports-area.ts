@@ -66,7 +66,7 @@ const OPERATORS = { needs: 'operator-log.read', data: 'whole' } as const;
 const SCHEDULES = { needs: 'view', data: 'whole' } as const;
 
 /** A report that the settings send after each period. */
-export interface ShownSchedule {
+interface ShownSchedule {
   readonly name: string;
   readonly report: ReportName;
   readonly every: Period;
