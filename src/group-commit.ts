@@ -59,6 +59,7 @@ export function createGroupCommit<T, Result>(
   }
 
   const fillsGroup = () => waiting.length >= bounds.maxItems || waitingBytes >= bounds.maxBytes;
+  const hasWork = () => waiting.length > 0 && (inFlight === 1 || fillsGroup());
 
   async function commitGroups(): Promise<void> {
     do {
@@ -73,7 +74,7 @@ export function createGroupCommit<T, Result>(
       } catch (error) {
         for (const { reject } of group) reject(error);
       }
-    } while (waiting.length > 0 && (inFlight === 1 || fillsGroup()));
+    } while (hasWork());
     inFlight -= 1;
   }
 

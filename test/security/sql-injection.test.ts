@@ -99,13 +99,17 @@ describe('the source code', () => {
   }));
 
   /** What others than this program's users have written. */
-  const WRITTEN: Readonly<Record<string, string>> = {
+  const WRITTEN: Readonly<Record<string, string | readonly string[]>> = {
     // This program, with values that pg has escaped (test/store/reports.test.ts, "take no value for SQL").
     'src/store/reports.ts': 'report.statement(range',
     // Postgres itself, with format().
     'src/store/roles.ts': 'statement',
     // Postgres, as the bounds of a partition.
     'src/store/recount-deliveries.ts': "facts.bounds ?? 'true'",
+    // This program: the types of the columns of the inventory.
+    'src/store/inventory.ts': 'type',
+    // This program: the table of who appears in which events.
+    'src/store/seen-by-event.ts': ['key', 'name', 'found.key', "found.key.replace('::text', ''"],
     // The migrations.
     'src/store/build-indexes.ts': 'definition',
   };
@@ -115,7 +119,7 @@ describe('the source code', () => {
     for (const { file, text } of files) {
       const raw = [...text.matchAll(/sql\.raw\(([^)]*)\)/g)].map(([, argument]) => argument);
       const allowed = file.startsWith('src/store/') ? /[A-Z][A-Z_]*|'[^']*'/ : /never/;
-      for (const argument of raw.filter((argument = '') => WRITTEN[file] !== argument))
+      for (const argument of raw.filter((argument = '') => ![WRITTEN[file]].flat().includes(argument)))
         expect(`${file}: ${argument}`).toMatch(new RegExp(`^${file}: (?:${allowed.source})$`));
     }
   });

@@ -11,7 +11,7 @@ import { timeOf } from '../html/time-zone.ts';
 type Value = StoredEvent['columns'][string] | undefined;
 
 /** The value of a typed column; users, clients and access points link to their pages. */
-function cellOf(column: string, value: Value): Content {
+export function cellOf(column: string, value: Value): Content {
   if (value === null || value === undefined || value === '') return undefined;
   if (typeof value !== 'string') return value.join(', ');
   switch (column) {
@@ -85,7 +85,7 @@ const GENERAL_COLUMNS: readonly Column<StoredEvent>[] = [
 ];
 
 /** The name and place of the access point at the time of an event, else its MAC address. */
-function accessPointCell(event: StoredEvent): Content {
+export function accessPointCell(event: StoredEvent): Content {
   const { apMac } = viewEvent(event);
   const named = accessPointIn(event);
   if (apMac === null || named === undefined) return cellOf('ap_mac', apMac);

@@ -125,7 +125,7 @@ export function otherForms(conditions: Conditions, statement: string): VNode {
       <div class="panel">
         ${copied('On the command line', ['xiq-sink events search', ...range, ...quoted].join(' '))}
         ${copied('As SQL', statement)}
-        ${copied('As an alert rule', ruleOf(line), html`Add it to the settings: <a href="/settings">Settings</a>.`)}
+        ${copied('As an alert rule', ruleOf(line), 'Add it to the settings file.')}
       </div>
     </details>
   `;

@@ -1,9 +1,9 @@
 import type { VNode } from 'preact';
-import { sentenceOfEvent, titleOfEvent } from '../../event-words.ts';
+import { accessPointIn, sentenceOfEvent, titleOfEvent } from '../../event-words.ts';
 import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
 import { formatCount } from '../../units.ts';
 import { eventAddress } from '../addresses.ts';
-import { cellOf } from '../events/event-table.ts';
+import { accessPointCell, cellOf } from '../events/event-table.ts';
 import { html, type Content } from '../html/html.ts';
 import { timeHeading, timeOf } from '../html/time-zone.ts';
 import { factsOf } from '../browser/facts.js';
@@ -12,20 +12,28 @@ import { foldBursts, type Burst } from './bursts.ts';
 /** A column of the timeline that is left out of the rows if it says the same in all. */
 interface FactColumn {
   readonly heading: string;
-  readonly column: string;
   readonly valueOf: (event: StoredEvent) => string | null;
+  readonly cell: (event: StoredEvent) => Content;
 }
 
+/** A column whose cell is the value itself, as the column of that name shows it. */
+const factColumn = (heading: string, column: string, valueOf: FactColumn['valueOf']): FactColumn => ({
+  heading,
+  valueOf,
+  cell: (event) => cellOf(column, valueOf(event)),
+});
+
 const FACTS: readonly FactColumn[] = [
-  { heading: 'User', column: 'username', valueOf: (event) => viewEvent(event).user },
-  { heading: 'Client', column: 'client_mac', valueOf: (event) => viewEvent(event).clientMac },
-  { heading: 'Access point', column: 'ap_mac', valueOf: (event) => viewEvent(event).apMac },
+  factColumn('User', 'username', (event) => viewEvent(event).user),
+  factColumn('Client', 'client_mac', (event) => viewEvent(event).clientMac),
   {
-    heading: 'SSID',
-    column: 'ssid',
-    valueOf: ({ columns }) => (typeof columns['ssid'] === 'string' ? columns['ssid'] : null),
+    heading: 'Access point',
+    // An access point that was renamed or moved has another name in each event.
+    valueOf: (event) => accessPointIn(event) ?? viewEvent(event).apMac,
+    cell: accessPointCell,
   },
-  { heading: 'Source', column: 'source', valueOf: ({ source }) => source },
+  factColumn('SSID', 'ssid', ({ columns }) => (typeof columns['ssid'] === 'string' ? columns['ssid'] : null)),
+  factColumn('Source', 'source', ({ source }) => source),
 ];
 
 /** The fewest equal events that are folded: two lines are read as fast as one. */
@@ -36,8 +44,8 @@ export function eventTimeline(caption: string, events: readonly StoredEvent[]): 
   const varying = FACTS.filter(({ valueOf }) => new Set(events.map(valueOf)).size > 1);
   const [first] = events;
   const common = FACTS.flatMap((fact) => {
-    const value = first === undefined || varying.includes(fact) ? null : fact.valueOf(first);
-    return value === null ? [] : [[fact.heading, cellOf(fact.column, value)] as const];
+    if (first === undefined || varying.includes(fact) || fact.valueOf(first) === null) return [];
+    return [[fact.heading, fact.cell(first)] as const];
   });
   const bursts = foldBursts(events, saysOf).flatMap((burst) =>
     burst.length < FEWEST ? burst.map((event): Burst<StoredEvent> => [event]) : [burst],
@@ -80,8 +88,7 @@ function rowOf(burst: Burst<StoredEvent>, columns: readonly FactColumn[]): VNode
       <td class="nowrap"><a href=${eventAddress(event)}>${timeOf(event.occurredAt)}</a></td>
       <td class="wrap">${burst.length === 1 ? sentence : foldedOf(burst, sentence)}</td>
       ${columns.map(
-        ({ heading, column, valueOf }) =>
-          html`<td class="nowrap" data-label=${heading}>${cellOf(column, valueOf(event))}</td>`,
+        ({ heading, cell }) => html`<td class="nowrap" data-label=${heading}>${cell(event)}</td>`,
       )}
     </tr>
   `;
