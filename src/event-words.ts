@@ -52,6 +52,11 @@ export const TYPE_TITLES: Readonly<Record<MessageType, string>> = {
   OTHER: 'Other',
 };
 
+const TITLE_OF_TYPE: ReadonlyMap<string, string> = new Map(Object.entries(TYPE_TITLES));
+
+/** A message type in words; a name that is no message type stays as it is. */
+export const titleOfType = (type: string): string => TITLE_OF_TYPE.get(type) ?? type;
+
 /** What happened, in a few words: `Login`, `Network login rejected`. */
 export function titleOfEvent(event: StoredEvent): string {
   const kind = recordKind(event);

@@ -1,3 +1,4 @@
+import { titleOfType } from '../../event-words.ts';
 import { formatCount } from '../../units.ts';
 import { searchAddress, userAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
@@ -18,7 +19,10 @@ function figureOf({ since, until }: Range, { q, count }: Figure): Content {
 export const eventsPanel = (activity: Activity): Content => html`
   <h2>Events</h2>
   <p class="figure">${figureOf(activity, activity.events)}</p>
-  ${figureList(activity, activity.types)}
+  ${figureList(
+    activity,
+    activity.types.map((one) => ({ ...one, name: titleOfType(one.name) })),
+  )}
 `;
 
 const figureList = (range: Range, figures: readonly NamedFigure[]): Content =>
@@ -93,7 +97,7 @@ export function silencesPanel({ at, sources }: Overview, silences: readonly Sile
   const unusual = silences.filter(({ state }) => state === 'unusual');
   const others = silences.filter(({ state }) => state !== 'unusual');
   const nameOf = ({ source, message_type: type }: Silence) =>
-    sources.length > 1 ? `${type} from ${source}` : type;
+    sources.length > 1 ? `${titleOfType(type)} from ${source}` : titleOfType(type);
   const line = (one: Silence) => html`
     <li>
       <span>
