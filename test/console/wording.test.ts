@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { alertsArea } from '../../src/console/alerts/alerts-area.ts';
 import { coverageArea } from '../../src/console/coverage/coverage-area.ts';
 import { deliveriesArea } from '../../src/console/deliveries/deliveries-area.ts';
 import { destinationsArea } from '../../src/console/destinations/destinations-area.ts';
@@ -38,6 +39,7 @@ const PAGES = [
   `/events?${range}&type=LOCATION_AP_CENTRIC`,
   '/events?since=soon&mac=xyz&code=x&type=NONE&cursor=x',
   '/events?since=2026-02-01&until=2026-01-01',
+  '/alerts',
   '/people',
   '/people?q=ann',
   '/devices',
@@ -170,6 +172,7 @@ function areasOf(db: Db, directory: string) {
     overviewForTests(db),
     eventsArea({ db, isFiltered: () => false }),
     peopleArea({ db }),
+    alertsArea({ db, rules: () => [] }),
     liveArea({ db }),
     deliveriesArea({ db }),
     coverageArea({ db }),

@@ -7,9 +7,10 @@ import { render } from 'preact';
  *
  * @param {string} label
  * @param {import('preact').ComponentChildren} content
+ * @param {string} [kind] its class
  * @returns {Promise<string>}
  */
-export function showDialog(label, content) {
+export function showDialog(label, content, kind) {
   const place = document.querySelector('#dialog');
   return new Promise((resolve) => {
     if (place === null) return;
@@ -18,7 +19,10 @@ export function showDialog(label, content) {
       resolve(currentTarget instanceof HTMLDialogElement ? currentTarget.returnValue : '');
       render(null, place);
     };
-    render(html`<dialog aria-label=${label} ref=${open} onClose=${onClose}>${content}</dialog>`, place);
+    render(
+      html`<dialog class=${kind} aria-label=${label} ref=${open} onClose=${onClose}>${content}</dialog>`,
+      place,
+    );
   });
 }
 

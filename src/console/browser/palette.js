@@ -1,7 +1,7 @@
 import { html } from 'htm/preact';
-import { render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { request } from './api.js';
+import { showDialog } from './dialog.js';
 import { addressOfEntry } from './directory-list.js';
 
 // The command palette: Ctrl K opens it on every page. It leads to pages, people, devices, events, searches and saved searches.
@@ -11,19 +11,9 @@ import { addressOfEntry } from './directory-list.js';
 const DELAY_MS = 150;
 const MOST_SEEN = 4;
 
-/** Opens the palette, unless it is open. */
+/** Opens the palette, unless a dialog is open. */
 export function openPalette() {
-  if (document.querySelector('dialog.palette') !== null) return;
-  const dialog = document.createElement('dialog');
-  dialog.className = 'palette';
-  dialog.setAttribute('aria-label', 'Go to');
-  dialog.addEventListener('close', () => {
-    render(null, dialog);
-    dialog.remove();
-  });
-  render(html`<${Palette} />`, dialog);
-  document.body.append(dialog);
-  dialog.showModal();
+  if (document.querySelector('dialog') === null) void showDialog('Go to', html`<${Palette} />`, 'palette');
 }
 
 function Palette() {

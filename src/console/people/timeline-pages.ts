@@ -9,7 +9,7 @@ import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
 import { summarizeClient, summarizeUser } from '../../store/timeline.ts';
 import type { ClientSummary, SeenWith, UserSummary } from '../../store/timeline.ts';
 import type { Scope } from '../../store/scope.ts';
-import { countOf, formatCount } from '../../units.ts';
+import { formatCount } from '../../units.ts';
 import type { Visitor } from '../access/access.ts';
 import { addressOf, clientAddress, searchAddress, userAddress } from '../addresses.ts';
 import type { Query } from '../addresses.ts';
@@ -22,11 +22,10 @@ import type { Page } from '../html/layout.ts';
 import { factsOf } from '../browser/facts.js';
 import { pagerOf } from '../html/pager.ts';
 import { timeOf } from '../html/time-zone.ts';
+import { roamingBars, sessionBars } from './activity-bars.ts';
 import { eventTimeline } from './event-timeline.ts';
-import { sessionsOf, staysOf, type Session, type Sighting } from './intervals.ts';
 import { recordLook } from './looks.ts';
-import { clientQuery, userQuery, USUAL_DAYS, wholeRange, type WholeRange } from './people-schemas.ts';
-import { timeBars } from './time-bars.ts';
+import { clientQuery, userQuery, USUAL_DAYS, wholeRange } from './people-schemas.ts';
 import { accessPointName, readPlaces, strongestOfEachTime, whereaboutsOf } from './whereabouts.ts';
 
 const USER: Subject = { path: '/people/user', parameter: 'name' };
@@ -79,7 +78,7 @@ export async function renderUser(db: Db, { operator, scope }: Visitor, request: 
     ),
     readSessions(db, scope, { terms: [named], since, until }),
   ]);
-  const names = await namesOf(db, scope, summary);
+  const names = await namesOf(db, scope, summary, [...did.items, ...sessions]);
   const inRange = rangeOf(written);
   const panels = [
     seenPanel(summary, USER, written),
@@ -133,7 +132,7 @@ export async function renderClient(db: Db, { operator, scope }: Visitor, request
     ),
     readPlaces(db, scope, mac, range, OBSERVATIONS),
   ]);
-  const names = await namesOf(db, scope, summary);
+  const names = await namesOf(db, scope, summary, [...did.items, ...sessions]);
   const inRange = rangeOf(written);
   const panels = [
     seenPanel(summary, CLIENT, written),
@@ -152,7 +151,7 @@ export async function renderClient(db: Db, { operator, scope }: Visitor, request
     ${timelineForm(CLIENT, written)}
     <div class="panels four">${panels}</div>
     ${sessionBars(sessions, range, ({ ssid, user }) => [user, ssid].filter(Boolean).join(' on ') || 'session')}
-    ${roamingBars(sightings, range, new Map([...names, ...places.names]))}
+    ${roamingBars(sightings, range, new Map([...places.names, ...names]))}
     <h2>Location</h2>
     ${whereaboutsOf(mac, places, OBSERVATIONS)}
     ${didOf('Activity', CLIENT, written, did, printSearch([named, typesTerm(type ?? CLIENT_DOES)]))}
@@ -174,57 +173,25 @@ const readSessions = async (db: Db, scope: Scope, filter: EventFilter): Promise<
   (await readEvents(db, scope, { ...filter, messageTypes: ['ACCOUNTING_LOG_ALL'] }, { limit: OBSERVATIONS }))
     .items;
 
-/** More lanes than this are unreadable. */
-const MOST_LANES = 12;
-
-function sessionBars(
+/** The names of access points by MAC address: those in the inventory at the time of these events, else those in records. */
+async function namesOf(
+  db: Db,
+  scope: Scope,
+  { accessPoints }: UserSummary | ClientSummary,
   events: readonly StoredEvent[],
-  range: WholeRange,
-  laneOf: (session: Session) => string,
-): Content {
-  const sessions = sessionsOf(events);
-  if (sessions.length === 0) return undefined;
-  const lanes = [...Map.groupBy(sessions, laneOf)].slice(0, MOST_LANES).map(([label, all]) => ({
-    label,
-    bars: all.map(({ from, to, hasEnded, user, ssid, apMac }) => ({
-      from,
-      to: hasEnded ? to : range.until,
-      isOpen: !hasEnded,
-      text: [user, ssid, apMac].filter(Boolean).join(' · '),
-    })),
-  }));
-  return html`<h2>Sessions</h2>
-    ${timeBars('Sessions over time', range, lanes)}`;
-}
-
-function roamingBars(
-  sightings: readonly Sighting[],
-  range: WholeRange,
-  names: ReadonlyMap<string, string>,
-): Content {
-  const stays = staysOf(sightings);
-  if (stays.length === 0) return undefined;
-  const nameOf = (mac: string | null) => (mac === null ? '' : (names.get(mac) ?? mac));
-  const lanes = [...Map.groupBy(stays, ({ apMac }) => nameOf(apMac))]
-    .slice(0, MOST_LANES)
-    .map(([label, all]) => ({
-      label,
-      bars: all.map(({ from, to, sightings: times }) => ({
-        from,
-        to,
-        text: `${label}, seen ${countOf(times, 'time')}`,
-      })),
-    }));
-  return html`<h2>Access points over time</h2>
-    ${timeBars('Access points over time', range, lanes)}`;
-}
-
-const namesOf = (db: Db, scope: Scope, { accessPoints }: UserSummary | ClientSummary) =>
-  accessPointNames(
+): Promise<ReadonlyMap<string, string>> {
+  const inRecords = await accessPointNames(
     db,
     scope,
     accessPoints.map(({ name: mac }) => mac),
   );
+  const inInventory = events.toReversed().flatMap((event): [string, string][] => {
+    const { apMac } = viewEvent(event);
+    const name = event.names?.accessPoint ?? null;
+    return apMac === null || name === null ? [] : [[apMac, name]];
+  });
+  return new Map([...inRecords, ...inInventory]);
+}
 
 const rangeOf = (written: Written) => ({
   since: textOf(written, 'since'),
