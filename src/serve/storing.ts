@@ -41,6 +41,12 @@ export interface StoringOptions {
 /** Charts and directories are at most this much behind. */
 const ROLL_UP_INTERVAL_MS = 5_000;
 
+/**
+ * To count people and devices takes 29 us an event, more than to store it. The pause after each step is so many times as long,
+ * so that storing keeps the processor: up to about 8,000 events/s are counted.
+ */
+const SEEN_REST_FACTOR = 3;
+
 const SILENCE_INTERVAL_MS = 60_000;
 
 /**
@@ -183,8 +189,16 @@ function startDirectories(
   { db, logger }: Pick<StoringOptions, 'db' | 'logger'>,
   started: AsyncDisposableStack,
 ): void {
-  const rollUp = async () => ((await rollUpSeen(db))?.isBehind === true ? 'more' : 'done');
-  const counting = repeat(ROLL_UP_INTERVAL_MS, rollUp, (error) => {
+  let pauseMs = ROLL_UP_INTERVAL_MS;
+  const rollUp = async () => {
+    const began = performance.now();
+    const rolledUp = await rollUpSeen(db);
+    const rest = SEEN_REST_FACTOR * (performance.now() - began);
+    pauseMs = rolledUp?.isBehind === true ? Math.min(rest, ROLL_UP_INTERVAL_MS) : ROLL_UP_INTERVAL_MS;
+    return 'done' as const;
+  };
+  const pause = () => pauseMs;
+  const counting = repeat(pause, rollUp, (error) => {
     logger.warn({ err: error }, `people and devices were not counted: ${describeError(error)}`);
   });
   started.defer(closing(logger, 'counting of people and devices', () => counting.stop()));
