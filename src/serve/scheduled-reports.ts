@@ -3,6 +3,7 @@ import { describeError } from '../errors.ts';
 import { findDestination } from '../forward/parse-destinations.ts';
 import type { ReportSchedule } from '../forward/parse-schedules.ts';
 import type { ReportDocument } from '../forward/report-document.ts';
+import { RetryLaterError } from '../forward/sender.ts';
 import { periodAt, type PeriodRange } from '../parse-time.ts';
 import { openConsoleDatabase, type Db } from '../store/database.ts';
 import { recordEnded } from '../store/operator-log.ts';
@@ -35,8 +36,9 @@ const DELAY_MS = 15 * 60_000;
 /** Longer than making and sending a report takes. */
 const LEASE_S = 15 * 60;
 
-/** Beyond 30 s, doubled after each failure, up to an hour. */
-const pauseAfter = (attempts: number) => Math.min(30 * 2 ** attempts, 3_600);
+/** Seconds until the next attempt: as many as the destination asks for, or 30, doubled after each failure. At most an hour. */
+const pauseAfter = (error: unknown, attempts: number) =>
+  Math.min(error instanceof RetryLaterError ? error.afterMs / 1_000 : 30 * 2 ** attempts, 3_600);
 
 const OPERATOR = { name: 'xiq-sink', via: 'system' } as const;
 
@@ -110,7 +112,7 @@ async function sendIfDue(
     return 'sent';
   } catch (error) {
     const reason = describeError(error);
-    await recordNotSent(db, name, nextSince, reason, pauseAfter(attempts));
+    await recordNotSent(db, name, nextSince, reason, pauseAfter(error, attempts));
     if (attempts === 0) await recordEnded(db, action, { outcome: 'failed', result: { error: reason } });
     logger.warn({ err: error, schedule: name }, `report ${name} was not sent to ${destination}: ${reason}`);
     return 'not sent';

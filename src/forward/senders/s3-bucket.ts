@@ -14,7 +14,7 @@ export interface Bucket {
   /** The last key that begins like this, in the order of UTF-8; undefined if there is none. */
   lastKey(prefix: string): Promise<string | undefined>;
   read(key: string): Promise<Buffer>;
-  /** The error that a failure means for the batch. */
+  /** The error that a failure means for a batch or a report. */
   failureOf(error: Error): Error;
   close(): void;
 }
@@ -95,7 +95,7 @@ function failureOf(cause: Error, name: string): Error {
       cause,
     });
   }
-  const message = `${name} did not store a batch: ${cause.name}: ${describeError(cause)}`;
+  const message = `${name} did not store an object: ${cause.name}: ${describeError(cause)}`;
   if (status === undefined || status >= 500 || status === 408 || status === 429 || PASSING.has(cause.name)) {
     return new OutageError(message, { cause });
   }
