@@ -285,6 +285,39 @@ describe.skipIf(!runsInBrowser())('events in a browser (npm run test:console, ne
     await expect.poll(() => page.getByRole('link', { name: 'Failed logins' }).count()).toBe(0);
   });
 
+  it('are searched, narrowed by a facet, opened and exported by the keyboard alone', async () => {
+    /** Presses Tab until something with this text has the focus. */
+    const tabTo = async (text: string) => {
+      const reached = () => page.evaluate(() => document.activeElement?.textContent?.trim() ?? '');
+      for (let step = 0; !(await reached()).startsWith(text); step += 1) {
+        expect(step, `Tab does not reach "${text}"`).toBeLessThan(100);
+        await page.keyboard.press('Tab');
+      }
+    };
+    await openSearch(range);
+    await page.keyboard.press('/');
+    await page.keyboard.type('type:audit');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/q=type/);
+    await page.waitForSelector('[data-histogram][data-ready]');
+    await page.locator('.facets li', { hasText: 'bob' }).waitFor();
+    await tabTo('bob');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/user/);
+    await page.waitForSelector('[data-histogram][data-ready]');
+    const downloading = page.waitForEvent('download');
+    await tabTo('NDJSON');
+    await page.keyboard.press('Enter');
+    const file = await readFile(await (await downloading).path(), 'utf8');
+    expect(file.trimEnd().split('\n')).toHaveLength(60);
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    const drawer = page.getByRole('complementary', { name: 'Event' });
+    await drawer.getByRole('heading', { name: 'bob logged out' }).waitFor();
+    await page.keyboard.press('Escape');
+    await drawer.waitFor({ state: 'detached' });
+  });
+
   it('are found elsewhere by a command, by SQL and by a rule, which are copied', async () => {
     await browser.context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await openSearch(`${range}&q=user:ann`);
