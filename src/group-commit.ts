@@ -39,12 +39,17 @@ interface Waiting<T, Result> {
  * Up to `atOnce` commits are in flight, more than one only while the items that wait fill a whole group: then the next is
  * prepared while one waits for the disk, and no group gets smaller by that. A later item may then be committed before an
  * earlier one.
+ *
+ * With `spacingMs`, a commit begins at least so long after the last one began, unless the items that wait fill a whole group:
+ * fewer and larger commits cost less, where nobody waits for their end. The first item after a pause still does not wait.
  */
 export function createGroupCommit<T, Result>(
   commit: (items: readonly T[]) => Promise<Result>,
   bounds: GroupBounds,
-  atOnce = 1,
+  { atOnce = 1, spacingMs = 0 }: { readonly atOnce?: number; readonly spacingMs?: number } = {},
 ): GroupCommit<T, Result> {
+  let nextAt = 0;
+  let endSpacing: () => void = () => undefined;
   let waiting: Waiting<T, Result>[] = [];
   let waitingBytes = 0;
   let inFlight = 0;
@@ -61,10 +66,23 @@ export function createGroupCommit<T, Result>(
   const fillsGroup = () => waiting.length >= bounds.maxItems || waitingBytes >= bounds.maxBytes;
   const hasWork = () => waiting.length > 0 && (inFlight === 1 || fillsGroup());
 
+  async function untilDue(): Promise<void> {
+    const rest = nextAt - performance.now();
+    if (rest > 0 && !fillsGroup()) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, rest);
+      endSpacing = resolve;
+      await promise;
+      clearTimeout(timer);
+    }
+    nextAt = performance.now() + spacingMs;
+  }
+
   async function commitGroups(): Promise<void> {
     do {
       // Items that arrive in the same turn of the event loop form one group.
       await new Promise(setImmediate);
+      await untilDue();
       const group = takeGroup();
       // Another commit has taken them all meanwhile.
       if (group.length === 0) break;
@@ -89,6 +107,7 @@ export function createGroupCommit<T, Result>(
       new Promise((resolve, reject) => {
         waiting.push({ item, bytes, resolve, reject });
         waitingBytes += bytes;
+        if (fillsGroup()) endSpacing();
         if (inFlight === 0 || (inFlight < atOnce && fillsGroup())) start();
       }),
     async idle() {

@@ -21,7 +21,7 @@ interface Begun {
 }
 
 /** Group commit over a store that the test controls: what was begun, and what became of each item. */
-function controlled(bounds: GroupBounds, atOnce = 1) {
+function controlled(bounds: GroupBounds, { atOnce = 1, spacingMs = 0 } = {}) {
   const begun: Begun[] = [];
   const outcomes = new Map<number, 'stored' | Error>();
   let inFlight = 0;
@@ -38,7 +38,7 @@ function controlled(bounds: GroupBounds, atOnce = 1) {
       });
     },
     bounds,
-    atOnce,
+    { atOnce, spacingMs },
   );
   const add = (item: Item) =>
     void group.add(item, item.bytes).then(
@@ -68,7 +68,7 @@ describe('group commit', () => {
         fc.integer({ min: 1, max: 3 }),
         fc.array(step, { maxLength: 60 }),
         async (limits, atOnce, steps) => {
-          const { group, begun, outcomes, add } = controlled(limits, atOnce);
+          const { group, begun, outcomes, add } = controlled(limits, { atOnce });
           const added: Item[] = [];
           let ended = 0;
           const expected = new Map<number, 'stored' | Error>();
@@ -150,6 +150,26 @@ describe('group commit', () => {
     add({ id: 2, bytes: 1 });
     await turn();
     expect(begun[1]?.items).toEqual([{ id: 2, bytes: 1 }]);
+  });
+
+  it('lets a spaced commit begin only some time after the last one, or with a whole group', async () => {
+    const spacingMs = 200;
+    const { begun, add } = controlled({ maxItems: 3, maxBytes: 100 }, { spacingMs });
+    const began = performance.now();
+    add({ id: 0, bytes: 1 });
+    await turn();
+    expect(begun).toHaveLength(1);
+    begun[0]?.succeed();
+
+    add({ id: 1, bytes: 1 });
+    await expect.poll(() => begun.length).toBe(2);
+    expect(performance.now() - began).toBeGreaterThanOrEqual(spacingMs - 1);
+    begun[1]?.succeed();
+
+    for (let id = 2; id < 5; id += 1) add({ id, bytes: 1 });
+    await turn();
+    expect(begun.map(({ items }) => items.map(({ id }) => id))).toEqual([[0], [1], [2, 3, 4]]);
+    expect(performance.now() - began).toBeLessThan(2 * spacingMs);
   });
 
   it('puts what arrives in one turn of the event loop together', async () => {

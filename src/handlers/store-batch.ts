@@ -40,6 +40,12 @@ export interface BatchStoreOptions extends Pick<StoringContext, 'onStored' | 'on
  */
 const TRANSACTION_BOUNDS = { maxItems: 16, maxBytes: 512 * 1024 };
 
+/**
+ * The senders have their answers, and the log waits 80 ms for events that were received earlier. With 25 ms from one
+ * transaction to the next, a delivery of one record takes SPACINGGAIN
+ */
+const SPACING_MS = 25;
+
 /** A delivery is tried alone so often before it is quarantined as the one that cannot be stored. */
 const ATTEMPTS_ALONE = 3;
 
@@ -51,7 +57,7 @@ export function createBatchStore(
   db: Db,
   logger: Logger,
   giveUp: AbortSignal,
-  { onStored, onWaiting, erasureKeyFile, atOnce }: BatchStoreOptions = {},
+  { onStored, onWaiting, erasureKeyFile, atOnce = 1 }: BatchStoreOptions = {},
 ): StoreBatch {
   const copying = createCopyPace();
   const refusals = createRefusalReader(erasureKeyFile);
@@ -62,7 +68,10 @@ export function createBatchStore(
     );
     return new Map(rows.map((row) => [row.deliveryId, row]));
   };
-  const transactions = createGroupCommit(storeBatches, TRANSACTION_BOUNDS, atOnce);
+  const transactions = createGroupCommit(storeBatches, TRANSACTION_BOUNDS, {
+    atOnce,
+    spacingMs: SPACING_MS,
+  });
   return async ({ deliveries }) => {
     const weight = deliveries.reduce((sum, delivery) => sum + weighDelivery(delivery), 0);
     const rows = await transactions.add(deliveries, weight);

@@ -30,7 +30,7 @@ const MAX_SLICE_CHARACTERS = 1024 * 1024;
 const MAX_COPY_CHARACTERS = 4 * 1024 * 1024;
 
 /** After making events for so long, the event loop gets a turn, to send the ingest answers that are ready. */
-const MAX_STRETCH_MS = 10;
+const MAX_STRETCH_MS = 4;
 
 /** The outcome of an insert: the delivery id of each row written, and the rows that Postgres cannot store. */
 interface Inserted {

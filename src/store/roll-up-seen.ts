@@ -10,8 +10,11 @@ import { appearancesIn, latestOf, SEEN_FAMILIES, SEEN_KINDS, type SeenFamily } f
 /** Days that are counted one by one, today included. */
 export const SEEN_DAYS = 30;
 
-/** Events that are counted in one transaction. */
-const STEP = 40 * TILE_ENTRIES;
+/**
+ * Events that are counted in one transaction. The more, the fewer rows change for each: with 40 tiles an event of 5,000
+ * people takes 11 us of the server, with 160 it takes 6.5, and a step a third of a second.
+ */
+const STEP = 160 * TILE_ENTRIES;
 
 /** The result of one roll-up. */
 export interface SeenRollUp {
