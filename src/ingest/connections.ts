@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Server, ServerResponse } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
+import { Bag } from './bag.ts';
 
 /** The connections of a server, and how they end. */
 export interface Connections {
@@ -22,17 +23,15 @@ export function trackConnections(
   maxConnections: number,
 ): Connections {
   let isDraining = false;
-  const sockets = new Set<Socket>();
-  const inProgress = new Set<ServerResponse>();
+  const sockets = new Bag<Socket>();
+  const inProgress = new Bag<ServerResponse>();
   server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+    socket.once('close', sockets.add(socket));
     // The server's own limit does not count the connections that other sockets have accepted for it.
     if (sockets.size > maxConnections) socket.destroy();
   });
   server.prependListener('request', (_request, response: ServerResponse) => {
-    inProgress.add(response);
-    response.on('close', () => inProgress.delete(response));
+    response.once('close', inProgress.add(response));
     if (isDraining) response.setHeader('Connection', 'close');
   });
   function drain(): void {
@@ -49,9 +48,11 @@ export function trackConnections(
         server.close(() => resolve());
       });
       const grace = AbortSignal.timeout(graceMs);
-      // Iterating a set includes the responses added meanwhile.
-      for (const response of inProgress) {
-        await once(response, 'close', { signal: grace }).catch(() => undefined);
+      // Others are added meanwhile.
+      while (inProgress.size > 0 && !grace.aborted) {
+        for (const response of inProgress) {
+          if (!response.closed) await once(response, 'close', { signal: grace }).catch(() => undefined);
+        }
       }
       for (const socket of sockets) socket.destroy();
       await closed;

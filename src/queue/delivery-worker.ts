@@ -123,6 +123,8 @@ export function startDeliveryWorker(
 
   async function processJob(job: Job<unknown>, token?: string): Promise<void> {
     const rest = await storeJob(job);
+    // The list in which BullMQ hands jobs on keeps finished ones alive until the next full garbage collection.
+    job.data = undefined;
     if (rest === undefined) return;
     await job.moveToDelayed(Date.now() + rest, token);
     throw new DelayedError();
