@@ -228,7 +228,7 @@ describe.skipIf(!hasDebianPostgres)('on another server', () => {
     expect(wrong.stdout.toString()).toMatch(/^fail +seal +The database (?:is|was) older than/m);
     await rm(file);
     const right = await endOfProgram(settingsOn(second), 'doctor');
-    expect(right.stdout.toString()).toMatch(/^ok +seal +\d+ leaves/m);
+    expect(right.stdout.toString()).toMatch(/^ok +seal +.*\d+ leaves/m);
   }, 240_000);
 
   it('a restore to a point in time is recognised, and forwards what is stored from then on once', async () => {
