@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { VNode } from 'preact';
-import { html, type Content } from '../html/html.ts';
+import { type Content, html } from '../html/html.ts';
 import { headOf } from '../html/layout.ts';
 
 /** Inline, because nothing else is served before log-in. */

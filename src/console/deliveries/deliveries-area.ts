@@ -16,6 +16,7 @@ const oneDelivery = z.object({ path: z.object({ delivery_id: z.uuid('must be the
 /** Received deliveries and the result of each. */
 export function deliveriesArea({ db }: { readonly db: Db }): Area {
   return {
+    tag: 'deliveries',
     navigation: [
       {
         path: '/deliveries',
@@ -41,9 +42,7 @@ export function deliveriesArea({ db }: { readonly db: Db }): Area {
 
 const listRoute = (db: Db) =>
   jsonRoute({
-    method: 'get',
-    path: '/deliveries',
-    tag: 'deliveries',
+    route: 'GET /deliveries',
     summary: 'list deliveries, newest first',
     ...VIEW,
     asks: z.object({ query: deliveryQuery }),
@@ -71,9 +70,7 @@ const listRoute = (db: Db) =>
 
 const oneRoute = (db: Db) =>
   jsonRoute({
-    method: 'get',
-    path: '/deliveries/{delivery_id}',
-    tag: 'deliveries',
+    route: 'GET /deliveries/{delivery_id}',
     summary: 'get one delivery with its events and its quarantined records',
     ...VIEW,
     asks: oneDelivery,

@@ -1,6 +1,5 @@
 import type { VNode } from 'preact';
 import { HttpError } from '../../errors.ts';
-import type { Permission } from '../../permissions.ts';
 import type { Db } from '../../store/database.ts';
 import { describeDestinations } from '../../store/destinations.ts';
 import type { ConfiguredDestination, DescribedDestination } from '../../store/destinations.ts';
@@ -9,16 +8,13 @@ import { ALL_SOURCES } from '../../store/scope.ts';
 import { statusOfDestination } from '../../status.ts';
 import { countOf, formatCount, formatDuration } from '../../units.ts';
 import type { Visitor } from '../access/access.ts';
-import { hasAccess } from '../access/rule.ts';
+import { CHANGE_DESTINATIONS, hasAccess } from '../access/rule.ts';
 import { destinationAddress, eventAddress } from '../addresses.ts';
 import type { PageOf } from '../api/paging.ts';
-import { html, type Content } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
+import { type Content, html, type Page } from '../html/html.ts';
+import { badge, pagerOf, timeHeading, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
-import { pagerOf } from '../html/pager.ts';
-import { timeOf, timeHeading } from '../html/time-zone.ts';
 import { factsOf, type Fact } from '../browser/facts.js';
-import { badge } from '../html/values.ts';
 import { readRejected } from './rejected-events.ts';
 
 /** The state of a destination, as the overview shows it. */
@@ -152,16 +148,16 @@ const LIST_COLUMNS: readonly Column<DescribedDestination>[] = [
 
 /** With the actions that the visitor may take. */
 function listColumns(visitor: Visitor): readonly Column<DescribedDestination>[] {
-  if (!maySteer(visitor)) return LIST_COLUMNS;
+  if (!hasAccess(visitor, CHANGE_DESTINATIONS)) return LIST_COLUMNS;
   const cell = (one: DescribedDestination) =>
     one.state === 'not configured'
-      ? may(visitor, 'destinations.forget') && forgetForm(one)
+      ? hasAccess(visitor, FORGET_DESTINATIONS) && forgetForm(one)
       : html`<div class="row tight">${stateForm(one)} ${testForm(one)}</div>`;
   return [...LIST_COLUMNS, { heading: 'Actions', cell }];
 }
 
-const may = (visitor: Visitor, needs: Permission) => hasAccess(visitor, { needs, data: 'whole' });
-const maySteer = (visitor: Visitor) => may(visitor, 'destinations.change');
+/** The rule of deleting the state of a destination that was removed from the settings. */
+export const FORGET_DESTINATIONS = { needs: 'destinations.forget', data: 'whole' } as const;
 
 const REJECTED_ON_A_PAGE = 50;
 
@@ -186,7 +182,7 @@ export async function destinationPage(
     content: html`
       ${destinationFacts(described, seesAll)} ${actionsOn(described, visitor)}
       <h2>Rejected events</h2>
-      ${rejectedOf(described, rejected, { canReplay: isConfigured && maySteer(visitor), after })}
+      ${rejectedOf(described, rejected, { canReplay: isConfigured && hasAccess(visitor, CHANGE_DESTINATIONS), after })}
     `,
   };
 }
@@ -195,7 +191,7 @@ export async function destinationPage(
 function actionsOn(described: DescribedDestination, visitor: Visitor): Content {
   if (described.state !== 'not configured') {
     return (
-      maySteer(visitor) &&
+      hasAccess(visitor, CHANGE_DESTINATIONS) &&
       html`
         <h2>Actions</h2>
         <div class="row">${stateForm(described)} ${testForm(described)}</div>
@@ -204,7 +200,7 @@ function actionsOn(described: DescribedDestination, visitor: Visitor): Content {
     );
   }
   return (
-    may(visitor, 'destinations.forget') &&
+    hasAccess(visitor, FORGET_DESTINATIONS) &&
     html`
       <h2>Actions</h2>
       <p>

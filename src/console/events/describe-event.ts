@@ -9,6 +9,7 @@ import { findDelivery, type Delivery } from '../../store/search-deliveries.ts';
 import { findEvent } from '../../store/search-events.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
 import type { Scope } from '../../store/scope.ts';
+import { toAnswer } from '../api/answer.ts';
 import {
   toEventAnswer,
   type eventDetailSchema,
@@ -77,14 +78,7 @@ export function toDetailAnswer(detail: EventDetail): z.input<typeof eventDetailS
     sentence: sentenceOfEvent(event),
     event: toEventAnswer(event),
     delivery: delivery ?? null,
-    forwarding: forwarding.map((one) => ({
-      destination: one.destination,
-      outcome: outcomeOf(one),
-      state: one.state,
-      reason: one.reason,
-      rejected_at: one.rejectedAt,
-      replayed_at: one.replayedAt,
-    })),
+    forwarding: forwarding.map((one) => ({ ...toAnswer(one), outcome: outcomeOf(one) })),
     seal: toSealAnswer(seal),
   };
 }

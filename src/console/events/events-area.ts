@@ -3,9 +3,12 @@ import type { Db } from '../../store/database.ts';
 import { eventHistogram, type RangeFilter } from '../../store/event-histogram.ts';
 import { countFacet, FACETS } from '../../store/facets.ts';
 import { VIEW } from '../access/rule.ts';
+import { toAnswer } from '../api/answer.ts';
 import { limit } from '../api/query.ts';
-import { jsonRoute, type ApiRoute } from '../api/route.ts';
+import { jsonRoute, readAsked } from '../api/route.ts';
 import type { Area } from '../area.ts';
+import { EventDetail } from '../browser/event-detail.js';
+import { html } from '../html/html.ts';
 import {
   conditionShape,
   cursor,
@@ -17,7 +20,6 @@ import {
   type Conditions,
 } from './conditions.ts';
 import { describeEvent, toDetailAnswer, type IsFiltered } from './describe-event.ts';
-import { renderEvent } from './event-page.ts';
 import {
   eventDetailSchema,
   eventPageSchema,
@@ -38,6 +40,7 @@ interface EventsOptions {
 /** Searching events, exporting them, and the detail of one. */
 export function eventsArea({ db, isFiltered }: EventsOptions): Area {
   return {
+    tag: 'events',
     navigation: [
       {
         path: '/events',
@@ -46,9 +49,10 @@ export function eventsArea({ db, isFiltered }: EventsOptions): Area {
         icon: 'M5 4h9M5 8h9M5 12h9M2 4h.01M2 8h.01M2 12h.01',
       },
     ],
-    // The route of one event matches any word as an id, so it comes last.
     routes: [
-      ...eventRoutes(db),
+      searchRoute(db),
+      histogramRoute(db),
+      facetsRoute(db),
       ...exportRoutes(db),
       ...savedSearchRoutes(db),
       oneEventRoute(db, isFiltered),
@@ -62,7 +66,15 @@ export function eventsArea({ db, isFiltered }: EventsOptions): Area {
       {
         path: '/events/:event_id',
         ...VIEW,
-        render: (request, { scope }) => renderEvent(db, scope, request, isFiltered),
+        async render(request, { scope }) {
+          const { path, query } = readAsked(oneEvent, request);
+          const detail = await describeEvent(db, scope, path.event_id, query.at, isFiltered);
+          return {
+            title: `Event of ${detail.event.occurredAt.slice(0, 19).replace('T', ' ')}`,
+            kind: 'dense',
+            content: html`<${EventDetail} ...${toDetailAnswer(detail)} search="/events" isPage />`,
+          };
+        },
       },
     ],
   };
@@ -70,15 +82,9 @@ export function eventsArea({ db, isFiltered }: EventsOptions): Area {
 
 const DAY_MS = 86_400_000;
 
-function eventRoutes(db: Db): readonly ApiRoute[] {
-  return [searchRoute(db), histogramRoute(db), facetsRoute(db)];
-}
-
 const searchRoute = (db: Db) =>
   jsonRoute({
-    method: 'get',
-    path: '/events',
-    tag: 'events',
+    route: 'GET /events',
     summary: 'search events',
     ...VIEW,
     asks: z.object({
@@ -96,9 +102,7 @@ const searchRoute = (db: Db) =>
 
 const histogramRoute = (db: Db) =>
   jsonRoute({
-    method: 'get',
-    path: '/events/histogram',
-    tag: 'events',
+    route: 'GET /events/histogram',
     summary: 'count matching events over time, by type',
     description: 'The default range is the last 24 hours.',
     ...VIEW,
@@ -121,16 +125,13 @@ const histogramRoute = (db: Db) =>
       const filter = rangeFilterOf(conditions);
       const { since, until } = filter;
       const histogram = await eventHistogram(db, scope, filter, mostBars);
-      const { bucketSeconds: bucket_seconds, bars, isComplete: is_complete } = histogram;
-      return { since, until, bucket_seconds, bars: [...bars], is_complete };
+      return { since, until, ...toAnswer(histogram), bars: [...histogram.bars] };
     },
   });
 
 const facetsRoute = (db: Db) =>
   jsonRoute({
-    method: 'get',
-    path: '/events/facets',
-    tag: 'events',
+    route: 'GET /events/facets',
     summary: 'count matching events by the values of a field',
     description: 'The most frequent values first. The default range is the last 24 hours.',
     ...VIEW,
@@ -162,9 +163,7 @@ function rangeFilterOf(conditions: Conditions): RangeFilter {
 
 const oneEventRoute = (db: Db, isFiltered: IsFiltered) =>
   jsonRoute({
-    method: 'get',
-    path: '/events/{event_id}',
-    tag: 'events',
+    route: 'GET /events/{event_id}',
     summary: 'get one event with its delivery and its forwarding',
     ...VIEW,
     asks: oneEvent,

@@ -1,4 +1,3 @@
-import { createHash, type Hash } from 'node:crypto';
 import type { Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
@@ -7,10 +6,12 @@ import type { Db } from '../../store/database.ts';
 import { countEventsUpTo } from '../../store/search-events.ts';
 import { exportLines } from '../../store/export-events.ts';
 import type { ExportForm, ExportFormat } from '../../store/export-format.ts';
+import { EXPORT } from '../access/rule.ts';
 import { recordAction, type Operator } from '../../store/operator-log.ts';
 import { covers, type Scope } from '../../store/scope.ts';
+import { toAnswer } from '../api/answer.ts';
 import { timeZone } from '../api/moment.ts';
-import { pipeWhole } from '../api/pipe-whole.ts';
+import { fileName, pipeWhole } from '../api/pipe-whole.ts';
 import { jsonRoute, streamRoute, type ApiRoute } from '../api/route.ts';
 import { conditionShape, filterOf, isInOrder, NOT_IN_ORDER, queryOfConditions } from './conditions.ts';
 import type { Conditions } from './conditions.ts';
@@ -28,14 +29,11 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
   const exports = createExports();
   return [
     streamRoute({
-      method: 'get',
-      data: 'by source',
-      path: '/events/export',
-      tag: 'events',
+      route: 'GET /events/export',
       summary: 'export all matching events as a file',
       description:
         'Newest first. The file is streamed; if the export fails, the connection is closed early. The operator log records each export with the SHA-256 of the file.',
-      needs: 'events.export',
+      ...EXPORT,
       asks: z.object({
         query: z
           .object({
@@ -67,28 +65,21 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
       },
     }),
     jsonRoute({
-      method: 'get',
-      data: 'by source',
-      path: '/exports/{export_id}',
-      tag: 'events',
+      route: 'GET /exports/{export_id}',
       summary: 'get the progress of an export that this process runs',
-      needs: 'events.export',
+      ...EXPORT,
       asks: byId,
       answer: exportSchema,
       async work({ path }, { scope }) {
         const progress = exports.find(path.export_id, scope);
         if (progress === undefined) throw notKnown(path.export_id);
-        const { state, rows, bytes, expectedRows } = progress;
-        return { state, rows, bytes, expected_rows: expectedRows ?? null };
+        return toAnswer(progress);
       },
     }),
     jsonRoute({
-      method: 'post',
-      data: 'by source',
-      path: '/exports/{export_id}/cancel',
-      tag: 'events',
+      route: 'POST /exports/{export_id}/cancel',
       summary: 'cancel a running export',
-      needs: 'events.export',
+      ...EXPORT,
       asks: byId,
       answer: z.object({}),
       async work({ path }, { scope }) {
@@ -128,11 +119,8 @@ const MAX_REMEMBERED = 200;
 
 /** Remembers exports in memory, so that a page can show the progress of a download. */
 function createExports(): Exports {
-  const known = new LRUCache<string, { progress: ExportProgress; scope: Scope; controller: AbortController }>(
-    {
-      max: MAX_REMEMBERED,
-    },
-  );
+  type Known = { progress: ExportProgress; scope: Scope; controller: AbortController };
+  const known = new LRUCache<string, Known>({ max: MAX_REMEMBERED });
   const lookUp = (id: string, reader: Scope) => {
     const found = known.get(id);
     return found !== undefined && covers(reader, found.scope) ? found : undefined;
@@ -181,17 +169,16 @@ async function exportTo(response: Response, db: Db, asked: Export): Promise<void
   const { operator, form, conditions, progress, signal } = asked;
   const { format } = form;
   const details = { ...form, ...queryOfConditions(conditions) };
-  const digest = createHash('sha256');
   response.set({
     'Content-Type': MEDIA_TYPE[format],
-    'Content-Disposition': `attachment; filename="${fileName(format, new Date())}"`,
+    'Content-Disposition': `attachment; filename="${fileName('events', format)}"`,
   });
   try {
     await recordAction(
       db,
       { operator, action: 'events.export', details },
-      () => write(response, db, asked, digest),
-      () => ({ rows: progress.rows, bytes: progress.bytes, sha256: digest.digest('hex') }),
+      () => write(response, db, asked),
+      (sha256) => ({ rows: progress.rows, bytes: progress.bytes, sha256 }),
     );
     progress.state = 'done';
   } catch (error) {
@@ -200,7 +187,7 @@ async function exportTo(response: Response, db: Db, asked: Export): Promise<void
   }
 }
 
-async function write(response: Response, db: Db, asked: Export, digest: Hash): Promise<void> {
+async function write(response: Response, db: Db, asked: Export): Promise<string> {
   const { scope, form, conditions, progress, signal } = asked;
   const filter = filterOf(conditions);
   void expect(db, asked);
@@ -208,7 +195,9 @@ async function write(response: Response, db: Db, asked: Export, digest: Hash): P
     progress.rows += rows;
   });
   try {
-    await pipeWhole(response, countBytes(lines, progress, digest), signal);
+    return await pipeWhole(response, lines, signal, (bytes) => {
+      progress.bytes += bytes;
+    });
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new Error(`stopped after ${progress.rows} rows, ${progress.bytes} bytes`, { cause: error });
@@ -222,19 +211,3 @@ async function expect(db: Db, { scope, conditions, progress }: Export): Promise<
   );
   progress.expectedRows = count !== undefined && count > MAX_EXPECTED ? undefined : count;
 }
-
-async function* countBytes(
-  pieces: AsyncIterable<string>,
-  progress: ExportProgress,
-  digest: Hash,
-): AsyncGenerator<Buffer> {
-  for await (const piece of pieces) {
-    const bytes = Buffer.from(piece);
-    progress.bytes += bytes.length;
-    digest.update(bytes);
-    yield bytes;
-  }
-}
-
-const fileName = (format: ExportFormat, now: Date) =>
-  `xiq-sink-events-${now.toISOString().slice(0, 19).replaceAll(':', '')}Z.${format}`;

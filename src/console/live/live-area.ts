@@ -8,8 +8,7 @@ import { readAsked, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { conditionShape } from '../events/conditions.ts';
 import { fieldOf, typesField } from '../html/form.ts';
-import { html } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
+import { html, type Page } from '../html/html.ts';
 import { createEventHub, type EventHub } from './event-hub.ts';
 import { followEvents, parseStoredPosition } from './follow-events.ts';
 
@@ -32,12 +31,11 @@ const position = z
 /** New events as they are stored. */
 export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: EventHub }): Area {
   return {
+    tag: 'events',
     navigation: [{ path: '/live', label: 'Live', group: 'Investigate', icon: 'M1 8h3l2-5 3 10 2-5h4' }],
     routes: [
       streamRoute({
-        method: 'get',
-        path: '/events/stream',
-        tag: 'events',
+        route: 'GET /events/stream',
         summary: 'stream new events',
         description:
           'Server-sent events: `listening` first, `stored` with a LiveEvent, `gap` if too many events were missed, ' +

@@ -15,27 +15,20 @@ import {
   conservationSchema,
   overviewSchema,
   silenceSchema,
-  type Overview,
 } from './overview-schemas.ts';
 import { describeConservation, describeSilence, readOverview, silencesWithin } from './read-overview.ts';
+import { shareAnswers } from './share-answers.ts';
 import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
 
 /** The state of the service at a glance: the first page. */
 export function overviewArea(options: OverviewOptions): Area {
-  const arrivals = createArrivalsReader(options.db);
-  const readings = new Map<string, Promise<Overview>>();
-
-  function overview(scope: Scope): Promise<Overview> {
-    const key = JSON.stringify(scope);
-    const known = readings.get(key);
-    if (known !== undefined) return known;
-    const reading = readOverview(options, scope).finally(() => readings.delete(key));
-    readings.set(key, reading);
-    return reading;
-  }
-
-  const questions = { overview, arrivals, activity: createActivityReader(options.db) };
+  const questions = {
+    overview: shareAnswers((scope: Scope) => readOverview(options, scope)),
+    arrivals: createArrivalsReader(options.db),
+    activity: createActivityReader(options.db),
+  };
   return {
+    tag: 'overview',
     navigation: [{ path: '/', label: 'Overview', icon: 'M2 9l6-6 6 6M4 8v6h8V8' }],
     routes: overviewRoutes(options, questions),
     pages: [
@@ -80,12 +73,9 @@ function overviewRoutes(
   { db, silences }: OverviewOptions,
   { overview, arrivals, activity }: OverviewQuestions,
 ): ApiRoute[] {
-  const tag = 'overview';
   return [
     jsonRoute({
-      method: 'get',
-      path: '/overview',
-      tag,
+      route: 'GET /overview',
       summary: 'get the status of the service: arriving, stored, forwarded, proven',
       description:
         'Also answers while parts are unavailable: they are null, and `problems` has the reasons. Accounts that may not ' +
@@ -96,9 +86,7 @@ function overviewRoutes(
       work: (_asked, { scope }) => overview(scope),
     }),
     jsonRoute({
-      method: 'get',
-      path: '/arrivals',
-      tag,
+      route: 'GET /arrivals',
       summary: 'count arrivals by time and message type',
       description: 'The range is extended to whole buckets. Arrivals older than 14 days are counted by hour.',
       ...VIEW,
@@ -108,9 +96,7 @@ function overviewRoutes(
         readAskedArrivals(arrivals, scope, { ...range, until, bucketSeconds: width }),
     }),
     jsonRoute({
-      method: 'get',
-      path: '/activity',
-      tag,
+      route: 'GET /activity',
       summary: 'count events, and what administrators did, in a time range',
       description:
         'Each number comes with `q`: the search that lists exactly its events. Numbers may be a minute old.',
@@ -121,9 +107,7 @@ function overviewRoutes(
         activity(scope, { since, until, source }),
     }),
     jsonRoute({
-      method: 'get',
-      path: '/silences',
-      tag,
+      route: 'GET /silences',
       summary: 'list by source and message type how unusual the current silence is',
       ...VIEW,
       asks: NOTHING,
@@ -134,9 +118,7 @@ function overviewRoutes(
       }),
     }),
     jsonRoute({
-      method: 'get',
-      path: '/conservation',
-      tag,
+      route: 'GET /conservation',
       summary: 'check that every acknowledged record is accounted for',
       description:
         'Without a range: everything that ever arrived. With a range: what arrived in it, to the minute, or to the ' +

@@ -6,9 +6,8 @@ import { readAsked } from '../api/route.ts';
 import { isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
 import { partOf } from '../gather.ts';
 import { startGathering } from '../gather.ts';
-import { html, type Content } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
-import { timeOf, clockOf, zoneName } from '../html/time-zone.ts';
+import { type Content, html, type Page } from '../html/html.ts';
+import { clockOf, timeOf, zoneName } from '../html/elements.ts';
 import {
   administratorsPanel,
   alertsPanel,

@@ -1,6 +1,6 @@
 import type { StoredEvent } from '../../store/stored-event.ts';
 import { countOf } from '../../units.ts';
-import { html, type Content } from '../html/html.ts';
+import { type Content, html } from '../html/html.ts';
 import { sessionsOf, staysOf, type Session, type Sighting } from './intervals.ts';
 import type { WholeRange } from './people-schemas.ts';
 import { timeBars } from './time-bars.ts';

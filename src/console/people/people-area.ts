@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import { summarizeClient, summarizeUser } from '../../store/timeline.ts';
 import { VIEW } from '../access/rule.ts';
+import { toAnswer } from '../api/answer.ts';
 import { limit } from '../api/query.ts';
 import { jsonRoute, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
@@ -14,7 +15,6 @@ import {
   clientSchema,
   positionsSchema,
   toClientAnswer,
-  toPositionAnswer,
   toUserAnswer,
   userSchema,
   wholeRange,
@@ -25,6 +25,7 @@ import { readPlaces } from './whereabouts.ts';
 /** The activity of users and clients, and where they were. */
 export function peopleArea({ db }: { readonly db: Db }): Area {
   return {
+    tag: 'people',
     navigation: [
       {
         path: '/people',
@@ -70,9 +71,7 @@ const clientPath = z.object({ mac: mac('MAC address of the client, in any notati
 function peopleRoutes(db: Db): readonly ApiRoute[] {
   return [
     jsonRoute({
-      method: 'get',
-      path: '/people',
-      tag: 'people',
+      route: 'GET /people',
       summary: 'list administrators and users of the network, with their logins, changes and keys of 30 days',
       ...VIEW,
       asks: z.object({ query: directoryQuery('people') }),
@@ -80,9 +79,7 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
       work: ({ query }, { scope }) => readDirectory(db, scope, 'people', query),
     }),
     jsonRoute({
-      method: 'get',
-      path: '/devices',
-      tag: 'people',
+      route: 'GET /devices',
       summary: 'list clients and access points, with their events of 30 days',
       ...VIEW,
       asks: z.object({ query: directoryQuery('devices') }),
@@ -90,9 +87,7 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
       work: ({ query }, { scope }) => readDirectory(db, scope, 'devices', query),
     }),
     jsonRoute({
-      method: 'get',
-      path: '/users/{name}',
-      tag: 'people',
+      route: 'GET /users/{name}',
       summary: 'summarize a user: first and last seen, event types, devices and access points',
       description: RANGE_NOTE,
       ...VIEW,
@@ -105,9 +100,7 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
       },
     }),
     jsonRoute({
-      method: 'get',
-      path: '/clients/{mac}',
-      tag: 'people',
+      route: 'GET /clients/{mac}',
       summary: 'summarize a client: first and last seen, event types, users, access points and SSIDs',
       description: RANGE_NOTE,
       ...VIEW,
@@ -129,9 +122,7 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
 
 const positionsRoute = (db: Db) =>
   jsonRoute({
-    method: 'get',
-    path: '/clients/{mac}/positions',
-    tag: 'people',
+    route: 'GET /clients/{mac}/positions',
     summary: 'list the positions of a client, with estimated positions of the access points',
     description: `Returns the newest observations of the range. ${RANGE_NOTE}`,
     ...VIEW,
@@ -146,12 +137,8 @@ const positionsRoute = (db: Db) =>
       const { positions, accessPoints } = await readPlaces(db, scope, path.mac, asked, query.limit);
       return {
         ...asked,
-        items: positions.map(toPositionAnswer),
-        access_points: accessPoints.map(({ mac: apMac, name, ...others }) => ({
-          ap_mac: apMac,
-          name: name ?? null,
-          ...others,
-        })),
+        items: positions.map(toAnswer),
+        access_points: accessPoints.map((one) => ({ ...toAnswer(one), ap_mac: one.mac })),
       };
     },
   });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { MESSAGE_TYPES } from '../../domain.ts';
-import type { ClientPosition } from '../../store/positions.ts';
-import type { ClientSummary, SeenWith, UserSummary } from '../../store/timeline.ts';
+import type { ClientSummary, UserSummary } from '../../store/timeline.ts';
+import { toAnswer } from '../api/answer.ts';
 import { isoTime } from '../api/moment.ts';
 import {
   cursor,
@@ -117,9 +117,10 @@ export const toUserAnswer = (
   user: UserSummary,
 ): z.input<typeof userSchema> => ({
   name,
-  ...toSummaryAnswer(range, user),
-  devices: user.devices.map(toSeenAnswer),
-  access_points: user.accessPoints.map(toSeenAnswer),
+  ...range,
+  ...toAnswer(user),
+  devices: user.devices.map(toAnswer),
+  access_points: user.accessPoints.map(toAnswer),
 });
 
 /** A client as the API answers it. */
@@ -129,26 +130,9 @@ export const toClientAnswer = (
   client: ClientSummary,
 ): z.input<typeof clientSchema> => ({
   mac,
-  ...toSummaryAnswer(range, client),
-  users: client.users.map(toSeenAnswer),
-  access_points: client.accessPoints.map(toSeenAnswer),
-  ssids: client.ssids.map(toSeenAnswer),
-});
-
-const toSummaryAnswer = ({ since, until }: WholeRange, summary: UserSummary | ClientSummary) => ({
-  since,
-  until,
-  first_seen: summary.firstSeen ?? null,
-  last_seen: summary.lastSeen ?? null,
-  counts_by_type: { ...summary.countsByType },
-  is_complete: summary.isComplete,
-});
-
-const toSeenAnswer = ({ lastSeen, ...seen }: SeenWith) => ({ ...seen, last_seen: lastSeen });
-
-/** A position as the API answers it. */
-export const toPositionAnswer = ({ occurredAt, apMac, ...others }: ClientPosition) => ({
-  occurred_at: occurredAt,
-  ap_mac: apMac,
-  ...others,
+  ...range,
+  ...toAnswer(client),
+  users: client.users.map(toAnswer),
+  access_points: client.accessPoints.map(toAnswer),
+  ssids: client.ssids.map(toAnswer),
 });

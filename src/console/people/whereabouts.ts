@@ -6,9 +6,10 @@ import type { Scope } from '../../store/scope.ts';
 import { formatCount } from '../../units.ts';
 import { accessPointAddress } from '../addresses.ts';
 import { localText } from '../browser/local-time.js';
-import { html, type Content } from '../html/html.ts';
+import { type Content, html } from '../html/html.ts';
+import { timeOf } from '../html/elements.ts';
+import { inZone } from '../html/time-zone.ts';
 import { tableOf } from '../browser/table.js';
-import { inZone, timeOf } from '../html/time-zone.ts';
 import { staysOf } from './intervals.ts';
 import type { WholeRange } from './people-schemas.ts';
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { QUARANTINE_STATES } from '../../store/tables.ts';
 import type { Replay } from '../../store/quarantine.ts';
 import type { QuarantineFilter, Quarantined } from '../../store/search-quarantine.ts';
+import { toAnswer } from '../api/answer.ts';
 import { isoTime } from '../api/moment.ts';
 import { cursorOf } from '../api/paging.ts';
 import { limit } from '../api/query.ts';
@@ -103,9 +104,8 @@ export function toReplayAnswer(replay: Replay): z.output<typeof replaySchema> {
   const base = { ...NOT_REPLAYED, quarantine_id: replay.quarantineId, outcome: replay.kind };
   switch (replay.kind) {
     case 'replayed': {
-      const again = replay.again.map(({ quarantineId, reason }) => ({ quarantine_id: quarantineId, reason }));
-      const { deliveryId, events, duplicates } = replay;
-      return { ...base, delivery_id: deliveryId, events, duplicates, again };
+      const { deliveryId, events, duplicates, again } = replay;
+      return { ...base, delivery_id: deliveryId, events, duplicates, again: again.map(toAnswer) };
     }
     case 'resolved': {
       const reason = `already ${replay.resolution} at ${replay.resolvedAt.toISOString()}`;
