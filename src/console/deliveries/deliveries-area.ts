@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
-import { sumDeliveries } from '../../store/search-deliveries.ts';
 import { VIEW } from '../access/rule.ts';
 import { isoTime } from '../api/moment.ts';
 import { jsonRoute, readAsked } from '../api/route.ts';
@@ -8,7 +7,7 @@ import type { Area } from '../area.ts';
 import { eventSchema, toEventAnswer } from '../events/event-schemas.ts';
 import { quarantinedSchema, toQuarantinedAnswer } from '../quarantine/quarantine-schemas.ts';
 import { deliveryPage, renderDeliveries } from './deliveries-pages.ts';
-import { deliveryQuery, deliverySchema, filterOf, sumsSchema } from './delivery-schemas.ts';
+import { deliveryQuery, deliverySchema, sumsSchema } from './delivery-schemas.ts';
 import { describeDelivery, MOST_OF_EACH, readDeliveries } from './read-deliveries.ts';
 
 const oneDelivery = z.object({ path: z.object({ delivery_id: z.uuid('must be the id of a delivery') }) });
@@ -55,14 +54,11 @@ const listRoute = (db: Db) =>
       sums: sumsSchema,
     }),
     async work({ query }, { scope }) {
-      const [page, sums] = await Promise.all([
-        readDeliveries(db, scope, query),
-        sumDeliveries(db, scope, filterOf(query)),
-      ]);
+      const { items, next, lookedBackTo, sums } = await readDeliveries(db, scope, query);
       return {
-        items: [...page.items],
-        next_cursor: page.next ?? null,
-        looked_back_to: page.lookedBackTo ?? null,
+        items: [...items],
+        next_cursor: next ?? null,
+        looked_back_to: lookedBackTo ?? null,
         sums: sums ?? null,
       };
     },

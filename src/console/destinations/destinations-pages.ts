@@ -1,8 +1,6 @@
 import type { VNode } from 'preact';
 import { HttpError } from '../../errors.ts';
-import type { Db } from '../../store/database.ts';
-import { describeDestinations } from '../../store/destinations.ts';
-import type { ConfiguredDestination, DescribedDestination } from '../../store/destinations.ts';
+import { describeDestinations, type DescribedDestination } from '../../store/destinations.ts';
 import type { Rejected } from '../../store/rejected-events.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 import { statusOfDestination } from '../../status.ts';
@@ -15,6 +13,7 @@ import { type Content, html, type Page } from '../html/html.ts';
 import { badge, pagerOf, timeHeading, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
 import { factsOf, type Fact } from '../browser/facts.js';
+import type { DestinationsOptions } from './destinations-area.ts';
 import { readRejected } from './rejected-events.ts';
 
 /** The state of a destination, as the overview shows it. */
@@ -31,21 +30,17 @@ function behindOf({ behind, behind_since: since }: DescribedDestination): string
   return `${countOf(behind, 'event')}${age}`;
 }
 
-/** The last error and its time. */
 function lastErrorOf({ last_error: error, last_error_at: at }: DescribedDestination): Content {
   if (error === null) return html`<span class="dim">none</span>`;
   return [error, at !== null && html` <span class="dim">(${timeOf(at)})</span>`];
 }
 
-/** The number of events sent. */
 const sentOf = ({ sent }: DescribedDestination) =>
   sent === null ? html`<span class="dim">none</span>` : formatCount(Number(sent));
 
-/** When the last event was sent. */
 const lastSentOf = ({ last_sent_at: at }: DescribedDestination): Content =>
   at === null ? html`<span class="dim">never</span>` : timeOf(at);
 
-/** The button to pause or to resume. */
 function stateForm({ name, state }: DescribedDestination): Content {
   const path = destinationAddress(name);
   if (state === 'paused' || state === 'refused') {
@@ -73,7 +68,6 @@ const testForm = ({ name }: DescribedDestination): Content => html`
   </form>
 `;
 
-/** The button to delete the state of a removed destination. */
 const forgetForm = ({ name }: DescribedDestination): Content => html`
   <form
     data-action=${`${destinationAddress(name)}/forget`}
@@ -84,14 +78,8 @@ const forgetForm = ({ name }: DescribedDestination): Content => html`
   </form>
 `;
 
-/** What the pages of destinations need. */
-interface DestinationsPageOptions {
-  readonly db: Db;
-  readonly configured: () => readonly ConfiguredDestination[];
-}
-
 /** The list of destinations. */
-export async function destinationsPage(options: DestinationsPageOptions, visitor: Visitor): Promise<Page> {
+export async function destinationsPage(options: DestinationsOptions, visitor: Visitor): Promise<Page> {
   const { db, configured } = options;
   const { scope } = visitor;
   const destinations = await describeDestinations(db, scope, configured());
@@ -146,7 +134,6 @@ const LIST_COLUMNS: readonly Column<DescribedDestination>[] = [
   { heading: 'Last error', kind: 'wrap', cell: lastErrorOf },
 ];
 
-/** With the actions that the visitor may take. */
 function listColumns(visitor: Visitor): readonly Column<DescribedDestination>[] {
   if (!hasAccess(visitor, CHANGE_DESTINATIONS)) return LIST_COLUMNS;
   const cell = (one: DescribedDestination) =>
@@ -163,7 +150,7 @@ const REJECTED_ON_A_PAGE = 50;
 
 /** The page of one destination. Throws HttpError 404 if it is neither configured nor stored. */
 export async function destinationPage(
-  { db, configured }: DestinationsPageOptions,
+  { db, configured }: DestinationsOptions,
   visitor: Visitor,
   name: string,
   after: string | undefined,

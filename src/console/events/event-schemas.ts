@@ -97,7 +97,7 @@ export const facetSchema = z
   .meta({ id: 'Facet', description: 'The number of matching events by the values of a field' });
 
 /** Whether a destination received an event. */
-export const forwardingSchema = z
+const forwardingSchema = z
   .object({
     destination: z.string(),
     outcome: z

@@ -41,8 +41,6 @@ const NUMBERS: ReadonlySet<string> = new Set([
   'acct_output_octets',
 ]);
 
-const isNumber = (column: string) => NUMBERS.has(column);
-
 /** The most useful columns of each message type, in reading order. */
 const LEADING_COLUMNS: Readonly<Record<MessageType, readonly string[]>> = {
   AUDIT_LOG_ALL: ['user_name', 'code', 'description', 'host_names'],
@@ -107,7 +105,7 @@ const typedColumn = (column: string): Column<StoredEvent> => ({
 });
 
 function kindOf(column: string): Pick<Column<StoredEvent>, 'kind'> {
-  if (isNumber(column)) return { kind: 'number' };
+  if (NUMBERS.has(column)) return { kind: 'number' };
   return column === 'description' || column === 'summary' ? { kind: 'wrap' } : {};
 }
 

@@ -19,7 +19,7 @@ import {
   readEvents,
   type Conditions,
 } from './conditions.ts';
-import { describeEvent, toDetailAnswer, type IsFiltered } from './describe-event.ts';
+import { describeEvent, type IsFiltered } from './describe-event.ts';
 import {
   eventDetailSchema,
   eventPageSchema,
@@ -70,9 +70,9 @@ export function eventsArea({ db, isFiltered }: EventsOptions): Area {
           const { path, query } = readAsked(oneEvent, request);
           const detail = await describeEvent(db, scope, path.event_id, query.at, isFiltered);
           return {
-            title: `Event of ${detail.event.occurredAt.slice(0, 19).replace('T', ' ')}`,
+            title: `Event of ${detail.event.occurred_at.slice(0, 19).replace('T', ' ')}`,
             kind: 'dense',
-            content: html`<${EventDetail} ...${toDetailAnswer(detail)} search="/events" isPage />`,
+            content: html`<${EventDetail} ...${detail} search="/events" isPage />`,
           };
         },
       },
@@ -168,6 +168,5 @@ const oneEventRoute = (db: Db, isFiltered: IsFiltered) =>
     ...VIEW,
     asks: oneEvent,
     answer: eventDetailSchema,
-    work: async ({ path, query }, { scope }) =>
-      toDetailAnswer(await describeEvent(db, scope, path.event_id, query.at, isFiltered)),
+    work: ({ path, query }, { scope }) => describeEvent(db, scope, path.event_id, query.at, isFiltered),
   });

@@ -26,7 +26,15 @@ const byId = z.object({ path: z.object({ export_id: exportId }) });
 
 /** Exporting events, and watching the progress. */
 export function exportRoutes(db: Db): readonly ApiRoute[] {
-  const exports = createExports();
+  const known = new LRUCache<string, Watched>({ max: MAX_REMEMBERED });
+
+  /** Throws HttpError 404 if it is not remembered, or of sources that the reader may not see. */
+  function find(id: string, reader: Scope): Watched {
+    const found = known.get(id);
+    if (found === undefined || !covers(reader, found.scope)) throw notKnown(id);
+    return found;
+  }
+
   return [
     streamRoute({
       route: 'GET /events/export',
@@ -53,14 +61,16 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
         { operator, scope, signal },
         response,
       ) {
-        const watched = id === undefined ? { progress: unwatched(), signal } : exports.begin(id, scope);
+        const progress: ExportProgress = { state: 'running', rows: 0, bytes: 0, expectedRows: undefined };
+        const controller = new AbortController();
+        if (id !== undefined) known.set(id, { progress, scope, controller });
         await exportTo(response, db, {
           operator,
           scope,
           form: { format, ...(zone !== undefined && { zone }) },
           conditions,
-          progress: watched.progress,
-          signal: AbortSignal.any([signal, watched.signal]),
+          progress,
+          signal: AbortSignal.any([signal, controller.signal]),
         });
       },
     }),
@@ -70,11 +80,7 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
       ...EXPORT,
       asks: byId,
       answer: exportSchema,
-      async work({ path }, { scope }) {
-        const progress = exports.find(path.export_id, scope);
-        if (progress === undefined) throw notKnown(path.export_id);
-        return toAnswer(progress);
-      },
+      work: async ({ path }, { scope }) => toAnswer(find(path.export_id, scope).progress),
     }),
     jsonRoute({
       route: 'POST /exports/{export_id}/cancel',
@@ -83,14 +89,14 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
       asks: byId,
       answer: z.object({}),
       async work({ path }, { scope }) {
-        if (!exports.cancel(path.export_id, scope)) throw notKnown(path.export_id);
+        const { progress, controller } = find(path.export_id, scope);
+        if (progress.state !== 'running') throw notKnown(path.export_id);
+        controller.abort();
         return {};
       },
     }),
   ];
 }
-
-const unwatched = (): ExportProgress => ({ state: 'running', rows: 0, bytes: 0, expectedRows: undefined });
 
 const notKnown = (id: string) => new HttpError(404, 'NOT_FOUND', `export ${id} does not run in this process`);
 
@@ -104,43 +110,15 @@ interface ExportProgress {
   expectedRows: number | undefined;
 }
 
-/** The exports of this process that a client watches. */
-interface Exports {
-  /** Registers an export of a scope under the client's id; the signal fires if the export is cancelled. */
-  begin(id: string, scope: Scope): { readonly progress: ExportProgress; readonly signal: AbortSignal };
-  /** Undefined if the export is unknown, no longer remembered, or of sources that the reader may not see. */
-  find(id: string, reader: Scope): Readonly<ExportProgress> | undefined;
-  /** False if no such export runs, or if it is of sources that the reader may not see. */
-  cancel(id: string, reader: Scope): boolean;
+/** An export that a client watches: it shows the progress of the download, and can cancel it. */
+interface Watched {
+  readonly progress: ExportProgress;
+  readonly scope: Scope;
+  readonly controller: AbortController;
 }
 
 /** Exports that are remembered; the least recently used are forgotten first. */
 const MAX_REMEMBERED = 200;
-
-/** Remembers exports in memory, so that a page can show the progress of a download. */
-function createExports(): Exports {
-  type Known = { progress: ExportProgress; scope: Scope; controller: AbortController };
-  const known = new LRUCache<string, Known>({ max: MAX_REMEMBERED });
-  const lookUp = (id: string, reader: Scope) => {
-    const found = known.get(id);
-    return found !== undefined && covers(reader, found.scope) ? found : undefined;
-  };
-  return {
-    begin(id, scope) {
-      const progress = unwatched();
-      const controller = new AbortController();
-      known.set(id, { progress, scope, controller });
-      return { progress, signal: controller.signal };
-    },
-    find: (id, reader) => lookUp(id, reader)?.progress,
-    cancel(id, reader) {
-      const found = lookUp(id, reader);
-      if (found?.progress.state !== 'running') return false;
-      found.controller.abort();
-      return true;
-    },
-  };
-}
 
 /** Beyond this number rows are not counted beforehand. */
 const MAX_EXPECTED = 1_000_000;

@@ -99,13 +99,14 @@ async function save(
   return { name };
 }
 
+const saved = { asks: saveAsks, answer: z.object({ name: z.string() }) };
+
 const saveRoute = (db: Db) =>
   jsonRoute({
     route: 'POST /saved-searches',
     summary: 'save a search; one that you saved under this name is replaced',
     ...VIEW,
-    asks: saveAsks,
-    answer: z.object({ name: z.string() }),
+    ...saved,
     work: (asked, asking) => save(db, asked, asking, false),
   });
 
@@ -114,8 +115,7 @@ const saveAlertRoute = (db: Db) =>
     route: 'POST /saved-searches/alert',
     summary: 'save a search and switch its alerts on',
     ...ALERTING,
-    asks: saveAsks,
-    answer: z.object({ name: z.string() }),
+    ...saved,
     work: (asked, asking) => save(db, asked, asking, true),
   });
 

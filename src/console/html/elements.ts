@@ -26,7 +26,7 @@ const elementOf = (time: Date | string, textOf: typeof localText): VNode =>
   inZone((zone) => html`<time datetime=${new Date(time).toISOString()}>${textOf(time, zone)}</time>`);
 
 /** The time of day in the time zone of the reader: 08:00:00. */
-export const clockOf = (time: Date | string): VNode =>
+const clockOf = (time: Date | string): VNode =>
   inZone(
     (zone) => html`<time datetime=${new Date(time).toISOString()}>${localText(time, zone).slice(11)}</time>`,
   );
@@ -41,6 +41,16 @@ export function sinceOf(now: string, time: string | null): Content {
   const seconds = Math.max(0, (Date.parse(now) - Date.parse(time)) / 1000);
   return html`${timeOf(time)} <span class="dim nowrap">${formatDuration(seconds)} ago</span>`;
 }
+
+/** A part of a page that browser/overview.js refreshes. */
+export const livePart = (id: string, content: Content, kind?: string): VNode =>
+  html`<section id=${id} class=${kind} data-live>${content}</section>`;
+
+/** When a page that is refreshed was drawn; and where it says that it could not be since. */
+export const freshnessOf = (at: string): Content => html`
+  <p id="freshness" class="dim" data-live>As of ${clockOf(at)} ${zoneName()}</p>
+  <div id="stale" role="status"></div>
+`;
 
 /** A panel of names and values, followed by any other content. */
 export const factsPanel = (title: string, facts: readonly Fact[], further?: Content): VNode => html`

@@ -4,6 +4,7 @@ import type { Db } from '../../store/database.ts';
 import { VIEW } from '../access/rule.ts';
 import { addressOf } from '../addresses.ts';
 import { only, queryOf } from '../api/query.ts';
+import { parsedText } from '../api/text.ts';
 import { readAsked, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { conditionShape } from '../events/conditions.ts';
@@ -17,14 +18,7 @@ const { type, source, user, mac, text } = conditionShape;
 /** The conditions of a stream as query parameters. */
 const watchShape = { type, source, user, mac, text };
 
-const position = z
-  .string({ error: 'can be given only once' })
-  .transform((value, context) => {
-    const parsed = parseStoredPosition(value);
-    if (parsed !== undefined) return parsed;
-    context.addIssue({ code: 'custom', message: 'must be the id of a message of an earlier stream' });
-    return z.NEVER;
-  })
+const position = parsedText(parseStoredPosition, 'must be the id of a message of an earlier stream')
   .optional()
   .describe('resume after this message id, like the header Last-Event-ID');
 

@@ -4,10 +4,9 @@ import type { Scope } from '../../store/scope.ts';
 import { formatDuration } from '../../units.ts';
 import { readAsked } from '../api/route.ts';
 import { isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
-import { partOf } from '../gather.ts';
-import { startGathering } from '../gather.ts';
+import { partOf, startGathering } from '../gather.ts';
 import { type Content, html, type Page } from '../html/html.ts';
-import { clockOf, timeOf, zoneName } from '../html/elements.ts';
+import { freshnessOf, livePart, timeOf, zoneName } from '../html/elements.ts';
 import {
   administratorsPanel,
   alertsPanel,
@@ -120,20 +119,18 @@ interface Shown {
 function layOutPanels({ overview, shown, counted, arrivals, activity, firstDelivery }: Shown): Content {
   const { problems } = overview;
   const figures = (id: string, draw: (activity: Activity) => Content) =>
-    live(id, partOf(problems, 'activity', activity, draw), 'panel');
+    livePart(id, partOf(problems, 'activity', activity, draw), 'panel');
   return html`
-    <p id="freshness" class="dim" data-live>As of ${clockOf(overview.at)} ${zoneName()}</p>
-    <div id="stale" role="status"></div>
-    ${live('service', answersPanel(overview), 'panels four')}
-    ${live('start', firstDelivery !== undefined && overview.has_arrived === false && firstDeliveryNote(firstDelivery))}
+    ${freshnessOf(overview.at)} ${livePart('service', answersPanel(overview), 'panels four')}
+    ${livePart('start', firstDelivery !== undefined && overview.has_arrived === false && firstDeliveryNote(firstDelivery))}
     <div class="panels chart-and-needs">
-      ${arrivalsPanel(shown, arrivals, overview)} ${live('needs', needsPanel(overview), 'panel')}
+      ${arrivalsPanel(shown, arrivals, overview)} ${livePart('needs', needsPanel(overview), 'panel')}
     </div>
-    ${live('counted', countedNote(counted), 'dim')}
+    ${livePart('counted', countedNote(counted), 'dim')}
     <div class="panels broad">
       ${figures('administrators', administratorsPanel)} ${figures('events', eventsPanel)}
       ${figures('failed-logins', failedLoginsPanel)} ${figures('alerts', alertsPanel)}
-      ${live(
+      ${livePart(
         'silences',
         partOf(problems, 'silences', overview.silences, (silences) => silencesPanel(overview, silences)),
         'panel wide',
@@ -148,10 +145,6 @@ const countedNote = ({ since, until, source }: CountedRange): Content => html`
     ${timeOf(since)} to ${timeOf(until)} ${zoneName()}${source !== undefined && `, source ${source}`}.
   </p>
 `;
-
-/** A part of the page that is refreshed. */
-const live = (id: string, content: Content, kind = '') =>
-  html`<section id=${id} class=${kind} data-live>${content}</section>`;
 
 /** The first steps of a new installation. */
 function firstDeliveryNote(line: string): Content {

@@ -8,6 +8,7 @@ import { toAnswer } from '../api/answer.ts';
 import { isoTime } from '../api/moment.ts';
 import { cursorOf, pageOf, writeCursor } from '../api/paging.ts';
 import { limit } from '../api/query.ts';
+import { shortText } from '../api/text.ts';
 
 /** The kinds of each directory. */
 export const KINDS_IN = {
@@ -29,10 +30,7 @@ const place = z.object({
 /** The query of a directory, for its page and the API. */
 export const directoryQuery = (name: DirectoryName) =>
   z.object({
-    q: z
-      .string({ error: 'can be given only once' })
-      .max(MAX_PREFIX, `must have at most ${MAX_PREFIX} characters`)
-      .refine((value) => !value.includes('\0'), 'must not contain the character U+0000')
+    q: shortText(MAX_PREFIX)
       .transform((value) => value.trim())
       .optional()
       .describe(

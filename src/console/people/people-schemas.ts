@@ -11,6 +11,7 @@ import {
   rangeShape,
   typeShape,
   userName,
+  type Range,
 } from '../events/conditions.ts';
 
 /** The default range of a user or a client, in days. */
@@ -27,13 +28,7 @@ export const clientQuery = z
   .refine(isInOrder, NOT_IN_ORDER);
 
 /** Completes a range: by default it ends now and is seven days long. */
-export function wholeRange({
-  since,
-  until = new Date(),
-}: {
-  readonly since?: Date | undefined;
-  readonly until?: Date | undefined;
-}): WholeRange {
+export function wholeRange({ since, until = new Date() }: Range): WholeRange {
   return { since: since ?? new Date(until.getTime() - USUAL_DAYS * 86_400_000), until };
 }
 

@@ -128,15 +128,7 @@ export async function readPlaces(
 }
 
 /** The position of a client at one time, whichever number of access points reported it. */
-interface Place {
-  readonly occurredAt: Date;
-  readonly x: number;
-  readonly y: number;
-  /** The access point with the strongest signal. */
-  readonly apMac: string | null;
-  readonly unc: number | null;
-  readonly rssi: number | null;
-}
+type Place = ClientPosition & { readonly x: number; readonly y: number };
 
 /** The positions of observations that have x and y, oldest first. */
 function placesOf(positions: readonly ClientPosition[]): readonly Place[] {
@@ -221,10 +213,7 @@ const lastMark = ([x, y]: Point) => html`
   <text class="last-label" x=${x + offsetOf(x)} y=${y + 24} text-anchor=${anchorOf(x)}>last seen</text>
 `;
 
-interface Located {
-  readonly x: number;
-  readonly y: number;
-}
+type Located = Pick<Place, 'x' | 'y'>;
 
 /** The height of the drawing, and the point of a position in it; x and y have the same scale. */
 function scaleOf(all: readonly Located[]): { height: number; at: (one: Located) => Point } {

@@ -8,7 +8,7 @@ import { jsonRoute, NOTHING } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { startGathering } from '../gather.ts';
 import { type Content, html } from '../html/html.ts';
-import { clockOf, zoneName } from '../html/elements.ts';
+import { freshnessOf, livePart } from '../html/elements.ts';
 import { processLine, sumAnswers, sumSpools, sumStorage, sumStoring } from './sum-figures.ts';
 import { answersPanel, processesPanel, queuePanel, storagePanel, storingPanel } from './system-panels.ts';
 import { processSchema, systemSchema, type System } from './system-schemas.ts';
@@ -100,20 +100,14 @@ async function readSystem({ db, ...options }: SystemOptions): Promise<System> {
   };
 }
 
-/** browser/overview.js refreshes the parts with `data-live`. */
-function layOut(system: System): Content {
-  const live = (id: string, content: Content, kind = 'panel') =>
-    html`<section id=${id} class=${kind} data-live>${content}</section>`;
-  return html`
-    <p id="freshness" class="dim" data-live>As of ${clockOf(system.at)} ${zoneName()}</p>
-    <div id="stale" role="status"></div>
-    <div class="panels overview">
-      ${live('answers', answersPanel(system))} ${live('queue', queuePanel(system))}
-      ${live('storing', storingPanel(system))}
-    </div>
-    <div class="panels broad">
-      ${live('processes', processesPanel(system), 'panel wide')}
-      ${live('storage', storagePanel(system), 'panel wide')}
-    </div>
-  `;
-}
+const layOut = (system: System): Content => html`
+  ${freshnessOf(system.at)}
+  <div class="panels overview">
+    ${livePart('answers', answersPanel(system), 'panel')} ${livePart('queue', queuePanel(system), 'panel')}
+    ${livePart('storing', storingPanel(system), 'panel')}
+  </div>
+  <div class="panels broad">
+    ${livePart('processes', processesPanel(system), 'panel wide')}
+    ${livePart('storage', storagePanel(system), 'panel wide')}
+  </div>
+`;
