@@ -9,7 +9,7 @@ import { moment } from '../api/moment.ts';
 import { limit, queryOf } from '../api/query.ts';
 import { jsonRoute, NOTHING, readAsked } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { isInOrder, NOT_IN_ORDER } from '../events/conditions.ts';
+import { inOrder } from '../events/conditions.ts';
 import { alertsPage } from './alerts-page.ts';
 
 const SEVERITIES = ['low', 'medium', 'high', 'critical'] as const;
@@ -34,7 +34,7 @@ export interface DescribedRule extends ShownRule {
   readonly search: StoredSearch | undefined;
 }
 
-const query = z.object({
+const query = inOrder({
   rule: z.string().optional().describe('exactly this rule'),
   source: z.string().optional(),
   since: moment.optional().describe('when the alert was raised'),
@@ -42,7 +42,7 @@ const query = z.object({
   limit: limit(100, 500),
 });
 
-const asks = z.object({ query: query.refine(isInOrder, NOT_IN_ORDER) });
+const asks = z.object({ query });
 
 const alertSchema = z
   .object({

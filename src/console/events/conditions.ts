@@ -91,15 +91,19 @@ export interface Range {
   readonly until?: Date | undefined;
 }
 
-/** Whether the end of a range is after its start. */
-export const isInOrder = ({ since, until }: Range) =>
-  since === undefined || until === undefined || since < until;
-
-/** The problem of a range that is not in order. */
-export const NOT_IN_ORDER = { path: ['until'], error: 'must be later than since' };
+/** An object with these members, in which a range ends after its start. */
+export function inOrder<Shape extends z.ZodRawShape>(shape: Shape): z.ZodObject<Shape>;
+export function inOrder(shape: z.ZodRawShape): z.ZodObject {
+  return z
+    .object(shape)
+    .refine(({ since, until }) => !(since instanceof Date && until instanceof Date) || since < until, {
+      path: ['until'],
+      error: 'must be later than since',
+    });
+}
 
 /** The conditions of a search. */
-export const conditions = z.object(conditionShape).refine(isInOrder, NOT_IN_ORDER);
+export const conditions = inOrder(conditionShape);
 
 export type Conditions = z.output<typeof conditions>;
 

@@ -4,7 +4,7 @@ import { eventHistogram, type RangeFilter } from '../../store/event-histogram.ts
 import { countFacet, FACETS } from '../../store/facets.ts';
 import { VIEW } from '../access/rule.ts';
 import { toAnswer } from '../api/answer.ts';
-import { limit } from '../api/query.ts';
+import { limit, wholeNumber } from '../api/query.ts';
 import { jsonRoute, readAsked } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { EventDetail } from '../browser/event-detail.js';
@@ -14,8 +14,7 @@ import {
   cursor,
   eventOrder,
   filterOf,
-  isInOrder,
-  NOT_IN_ORDER,
+  inOrder,
   readEvents,
   type Conditions,
 } from './conditions.ts';
@@ -88,9 +87,7 @@ const searchRoute = (db: Db) =>
     summary: 'search events',
     ...VIEW,
     asks: z.object({
-      query: z
-        .object({ ...conditionShape, order: eventOrder, limit: limit(50, 1_000), cursor })
-        .refine(isInOrder, NOT_IN_ORDER),
+      query: inOrder({ ...conditionShape, order: eventOrder, limit: limit(50, 1_000), cursor }),
     }),
     answer: eventPageSchema,
     async work({ query: { limit: most, cursor: after, order, ...conditions } }, { scope }) {
@@ -107,18 +104,10 @@ const histogramRoute = (db: Db) =>
     description: 'The default range is the last 24 hours.',
     ...VIEW,
     asks: z.object({
-      query: z
-        .object({
-          ...conditionShape,
-          bars: z.coerce
-            .number()
-            .int()
-            .min(2)
-            .max(500)
-            .default(60)
-            .describe('maximum number of bars, 2 to 500'),
-        })
-        .refine(isInOrder, NOT_IN_ORDER),
+      query: inOrder({
+        ...conditionShape,
+        bars: wholeNumber(2, 500).default(60).describe('maximum number of bars, 2 to 500'),
+      }),
     }),
     answer: histogramSchema,
     async work({ query: { bars: mostBars, ...conditions } }, { scope }) {
@@ -136,16 +125,14 @@ const facetsRoute = (db: Db) =>
     description: 'The most frequent values first. The default range is the last 24 hours.',
     ...VIEW,
     asks: z.object({
-      query: z
-        .object({
-          ...conditionShape,
-          facet: z
-            .enum(FACETS, `must be one of ${FACETS.join(', ')}`)
-            .default('type')
-            .describe('the field'),
-          limit: limit(10, 200),
-        })
-        .refine(isInOrder, NOT_IN_ORDER),
+      query: inOrder({
+        ...conditionShape,
+        facet: z
+          .enum(FACETS, `must be one of ${FACETS.join(', ')}`)
+          .default('type')
+          .describe('the field'),
+        limit: limit(10, 200),
+      }),
     }),
     answer: facetSchema,
     async work({ query: { facet, limit: most, ...conditions } }, { scope }) {

@@ -13,7 +13,7 @@ import { toAnswer } from '../api/answer.ts';
 import { timeZone } from '../api/moment.ts';
 import { fileName, pipeWhole } from '../api/pipe-whole.ts';
 import { jsonRoute, streamRoute, type ApiRoute } from '../api/route.ts';
-import { conditionShape, filterOf, isInOrder, NOT_IN_ORDER, queryOfConditions } from './conditions.ts';
+import { conditionShape, filterOf, inOrder, queryOfConditions } from './conditions.ts';
 import type { Conditions } from './conditions.ts';
 import { exportSchema } from './event-schemas.ts';
 
@@ -43,14 +43,12 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
         'Newest first. The file is streamed; if the export fails, the connection is closed early. The operator log records each export with the SHA-256 of the file.',
       ...EXPORT,
       asks: z.object({
-        query: z
-          .object({
-            ...conditionShape,
-            format: z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv'),
-            tz: timeZone.describe('time zone of the times in CSV').optional(),
-            export_id: exportId.optional(),
-          })
-          .refine(isInOrder, NOT_IN_ORDER),
+        query: inOrder({
+          ...conditionShape,
+          format: z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv'),
+          tz: timeZone.describe('time zone of the times in CSV').optional(),
+          export_id: exportId.optional(),
+        }),
       }),
       mediaTypes: {
         'text/csv': 'the columns of the view events (for one message type, its own columns) and the payload',

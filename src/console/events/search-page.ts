@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
 import { listSavedSearches } from '../../store/saved-searches.ts';
@@ -18,9 +18,8 @@ import {
   cursor,
   eventOrder,
   filterOf,
-  isInOrder,
+  inOrder,
   type Conditions,
-  NOT_IN_ORDER,
   queryOfConditions,
   readEvents,
 } from './conditions.ts';
@@ -33,7 +32,7 @@ const EVENTS_PER_PAGE = 50;
 /** The default range of a search. */
 const USUAL_DAYS = 1;
 
-const search = z.object({ ...conditionShape, cursor, order: eventOrder }).refine(isInOrder, NOT_IN_ORDER);
+const search = inOrder({ ...conditionShape, cursor, order: eventOrder });
 
 /** The search for events: its form, the histogram, and one page of events. */
 export async function renderSearch(db: Db, visitor: Visitor, request: Request): Promise<Page> {

@@ -6,7 +6,7 @@ import { hasAccess, VIEW_WHOLE } from '../access/rule.ts';
 import { moment, month } from '../api/moment.ts';
 import { jsonRoute, NOTHING, readAsked } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { isInOrder, NOT_IN_ORDER } from '../events/conditions.ts';
+import { inOrder } from '../events/conditions.ts';
 import { integrityContent } from './integrity-page.ts';
 import { integritySchema, verificationSchema, type VerificationRun } from './integrity-schemas.ts';
 import { readIntegrity, type FindDifferences } from './read-integrity.ts';
@@ -17,13 +17,11 @@ const asked = z.object({
   }),
 });
 
-const verifyBody = z
-  .object({
-    since: moment.optional().describe('events received since: ISO 8601 or relative (7d)'),
-    until: moment.optional().describe('exclusive'),
-    source: z.string().optional().describe('source (exact match)'),
-  })
-  .refine(isInOrder, NOT_IN_ORDER);
+const verifyBody = inOrder({
+  since: moment.optional().describe('events received since: ISO 8601 or relative (7d)'),
+  until: moment.optional().describe('exclusive'),
+  source: z.string().optional().describe('source (exact match)'),
+});
 
 /** Starts a verification. Throws HttpError 409 while another one runs. */
 export type StartVerification = (

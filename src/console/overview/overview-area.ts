@@ -3,9 +3,10 @@ import { sumArrivals } from '../../store/read-arrivals.ts';
 import type { Scope } from '../../store/scope.ts';
 import { VIEW } from '../access/rule.ts';
 import { moment } from '../api/moment.ts';
+import { wholeNumber } from '../api/query.ts';
 import { jsonRoute, NOTHING, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
+import { inOrder, rangeShape } from '../events/conditions.ts';
 import { createArrivalsReader, readAskedArrivals } from './arrivals.ts';
 import { createActivityReader } from './count-activity.ts';
 import { renderOverview } from './overview-page.ts';
@@ -41,32 +42,25 @@ export function overviewArea(options: OverviewOptions): Area {
   };
 }
 
-const bucketSeconds = z.coerce
-  .number()
-  .int()
-  .min(60)
-  .multipleOf(60)
-  .describe('width of a bucket in seconds, a multiple of 60');
-
 const activityQuery = {
   since: moment.describe('start of the range: ISO 8601 or relative (24h)'),
   until: rangeShape.until,
   source: z.string().optional().describe('source (exact match)'),
 };
 
-const arrivalsQuery = z
-  .object({
-    ...activityQuery,
-    bucket_seconds: bucketSeconds.optional(),
-    points: z.coerce
-      .number()
-      .int()
-      .min(1)
-      .max(2_000)
-      .optional()
-      .describe('approximate number of buckets, unless bucket_seconds is set'),
-  })
-  .refine(isInOrder, NOT_IN_ORDER);
+const arrivalsQuery = inOrder({
+  ...activityQuery,
+  bucket_seconds: z.coerce
+    .number()
+    .int()
+    .min(60)
+    .multipleOf(60)
+    .describe('width of a bucket in seconds, a multiple of 60')
+    .optional(),
+  points: wholeNumber(1, 2_000)
+    .optional()
+    .describe('approximate number of buckets, unless bucket_seconds is set'),
+});
 
 /** The routes of the overview: all of it in one answer, and its parts. */
 function overviewRoutes(
@@ -101,7 +95,7 @@ function overviewRoutes(
       description:
         'Each number comes with `q`: the search that lists exactly its events. Numbers may be a minute old.',
       ...VIEW,
-      asks: z.object({ query: z.object(activityQuery).refine(isInOrder, NOT_IN_ORDER) }),
+      asks: z.object({ query: inOrder(activityQuery) }),
       answer: activitySchema,
       work: ({ query: { since, until = new Date(), source } }, { scope }) =>
         activity(scope, { since, until, source }),
@@ -124,7 +118,7 @@ function overviewRoutes(
         'Without a range: everything that ever arrived. With a range: what arrived in it, to the minute, or to the ' +
         'hour if older than 14 days.',
       ...VIEW,
-      asks: z.object({ query: z.object(rangeShape).refine(isInOrder, NOT_IN_ORDER) }),
+      asks: z.object({ query: inOrder(rangeShape) }),
       answer: conservationSchema.extend({
         since: z.string().nullable().describe('start of the range; null without a range'),
         until: z.string().nullable().describe('end of the range; null without a range'),

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Scope } from '../../store/scope.ts';
 import { formatDuration } from '../../units.ts';
 import { readAsked } from '../api/route.ts';
-import { isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
+import { inOrder, rangeShape } from '../events/conditions.ts';
 import { partOf, startGathering } from '../gather.ts';
 import { type Content, html, type Page } from '../html/html.ts';
 import { freshnessOf, livePart, timeOf, zoneName } from '../html/elements.ts';
@@ -22,13 +22,11 @@ import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
 import { answersPanel, needsPanel } from './status-panels.ts';
 
 const asks = z.object({
-  query: z
-    .object({
-      range: z.enum(RANGE_NAMES, 'must be hour, day or week').optional(),
-      ...rangeShape,
-      source: z.string().optional(),
-    })
-    .refine(isInOrder, NOT_IN_ORDER),
+  query: inOrder({
+    range: z.enum(RANGE_NAMES, 'must be hour, day or week').optional(),
+    ...rangeShape,
+    source: z.string().optional(),
+  }),
 });
 
 /** The first page. browser/overview.js refreshes its parts with `data-live`. */

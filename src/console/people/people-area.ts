@@ -6,19 +6,12 @@ import { toAnswer } from '../api/answer.ts';
 import { limit } from '../api/query.ts';
 import { jsonRoute, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { isInOrder, mac, NOT_IN_ORDER, rangeShape, userName } from '../events/conditions.ts';
+import { inOrder, mac, rangeShape, userName } from '../events/conditions.ts';
 import { recordLook } from './looks.ts';
 import { renderAccessPoint } from './access-point-page.ts';
 import { renderDirectory } from './directory-page.ts';
 import { directoryQuery, directorySchema, readDirectory } from './directory-schemas.ts';
-import {
-  clientSchema,
-  positionsSchema,
-  toClientAnswer,
-  toUserAnswer,
-  userSchema,
-  wholeRange,
-} from './people-schemas.ts';
+import { clientSchema, positionsSchema, wholeRange, userSchema } from './people-schemas.ts';
 import { renderClient, renderUser } from './timeline-pages.ts';
 import { readPlaces } from './whereabouts.ts';
 
@@ -65,7 +58,7 @@ export function peopleArea({ db }: { readonly db: Db }): Area {
 
 const RANGE_NOTE = 'The default range is the last 7 days. The operator log records each request.';
 
-const range = z.object(rangeShape).refine(isInOrder, NOT_IN_ORDER);
+const range = inOrder(rangeShape);
 const clientPath = z.object({ mac: mac('MAC address of the client, in any notation') });
 
 function peopleRoutes(db: Db): readonly ApiRoute[] {
@@ -96,7 +89,9 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
       async work({ path: { name }, query }, { operator, scope }) {
         const asked = wholeRange(query);
         await recordLook(db, operator, name, asked);
-        return toUserAnswer(name, asked, await summarizeUser(db, scope, name, asked.since, asked.until));
+        const user = await summarizeUser(db, scope, name, asked.since, asked.until);
+        const access_points = user.accessPoints.map(toAnswer);
+        return { name, ...asked, ...toAnswer(user), access_points, devices: user.devices.map(toAnswer) };
       },
     }),
     jsonRoute({
@@ -109,11 +104,15 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
       async work({ path, query }, { operator, scope }) {
         const asked = wholeRange(query);
         await recordLook(db, operator, path.mac, asked);
-        return toClientAnswer(
-          path.mac,
-          asked,
-          await summarizeClient(db, scope, path.mac, asked.since, asked.until),
-        );
+        const client = await summarizeClient(db, scope, path.mac, asked.since, asked.until);
+        return {
+          ...path,
+          ...asked,
+          ...toAnswer(client),
+          users: client.users.map(toAnswer),
+          access_points: client.accessPoints.map(toAnswer),
+          ssids: client.ssids.map(toAnswer),
+        };
       },
     }),
     positionsRoute(db),
@@ -128,7 +127,7 @@ const positionsRoute = (db: Db) =>
     ...VIEW,
     asks: z.object({
       path: clientPath,
-      query: z.object({ ...rangeShape, limit: limit(500, 5_000) }).refine(isInOrder, NOT_IN_ORDER),
+      query: inOrder({ ...rangeShape, limit: limit(500, 5_000) }),
     }),
     answer: positionsSchema,
     async work({ path, query }, { operator, scope }) {

@@ -1,18 +1,7 @@
 import { z } from 'zod';
 import { MESSAGE_TYPES } from '../../domain.ts';
-import type { ClientSummary, UserSummary } from '../../store/timeline.ts';
-import { toAnswer } from '../api/answer.ts';
 import { isoTime } from '../api/moment.ts';
-import {
-  cursor,
-  isInOrder,
-  mac,
-  NOT_IN_ORDER,
-  rangeShape,
-  typeShape,
-  userName,
-  type Range,
-} from '../events/conditions.ts';
+import { cursor, inOrder, mac, rangeShape, typeShape, userName, type Range } from '../events/conditions.ts';
 
 /** The default range of a user or a client, in days. */
 export const USUAL_DAYS = 7;
@@ -20,12 +9,10 @@ export const USUAL_DAYS = 7;
 const timeline = { ...rangeShape, ...typeShape, cursor };
 
 /** The query of the page of a user. */
-export const userQuery = z.object({ name: userName, ...timeline }).refine(isInOrder, NOT_IN_ORDER);
+export const userQuery = inOrder({ name: userName, ...timeline });
 
 /** The query of the page of a client. */
-export const clientQuery = z
-  .object({ mac: mac('MAC address of the client, in any notation'), ...timeline })
-  .refine(isInOrder, NOT_IN_ORDER);
+export const clientQuery = inOrder({ mac: mac('MAC address of the client, in any notation'), ...timeline });
 
 /** Completes a range: by default it ends now and is seven days long. */
 export function wholeRange({ since, until = new Date() }: Range): WholeRange {
@@ -104,30 +91,3 @@ export interface WholeRange {
   readonly since: Date;
   readonly until: Date;
 }
-
-/** A user as the API answers it. */
-export const toUserAnswer = (
-  name: string,
-  range: WholeRange,
-  user: UserSummary,
-): z.input<typeof userSchema> => ({
-  name,
-  ...range,
-  ...toAnswer(user),
-  devices: user.devices.map(toAnswer),
-  access_points: user.accessPoints.map(toAnswer),
-});
-
-/** A client as the API answers it. */
-export const toClientAnswer = (
-  mac: string,
-  range: WholeRange,
-  client: ClientSummary,
-): z.input<typeof clientSchema> => ({
-  mac,
-  ...range,
-  ...toAnswer(client),
-  users: client.users.map(toAnswer),
-  access_points: client.accessPoints.map(toAnswer),
-  ssids: client.ssids.map(toAnswer),
-});

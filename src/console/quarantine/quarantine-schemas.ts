@@ -6,7 +6,7 @@ import { toAnswer } from '../api/answer.ts';
 import { isoTime } from '../api/moment.ts';
 import { cursorOf } from '../api/paging.ts';
 import { limit } from '../api/query.ts';
-import { conditionShape, deliveredType, isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
+import { conditionShape, deliveredType, inOrder, rangeShape } from '../events/conditions.ts';
 
 /** A quarantined item for the API, without its content. */
 export const quarantinedSchema = z
@@ -40,14 +40,12 @@ export const conditionsShape = {
 };
 
 /** The conditions of a list of quarantined items. */
-export const quarantineQuery = z
-  .object({
-    ...conditionsShape,
-    state: z.enum(QUARANTINE_STATES, 'must be open, replayed, discarded or all').default('open'),
-    limit: limit(50, 500),
-    cursor: cursorOf(z.object({ id: z.uuid() })),
-  })
-  .refine(isInOrder, NOT_IN_ORDER);
+export const quarantineQuery = inOrder({
+  ...conditionsShape,
+  state: z.enum(QUARANTINE_STATES, 'must be open, replayed, discarded or all').default('open'),
+  limit: limit(50, 500),
+  cursor: cursorOf(z.object({ id: z.uuid() })),
+});
 
 /** The conditions as the store's filter. */
 export const filterOf = ({
@@ -58,7 +56,7 @@ export const filterOf = ({
   until,
 }: z.output<typeof matching>): QuarantineFilter => ({ source, messageType: type, reason, since, until });
 
-const matching = z.strictObject(conditionsShape).refine(isInOrder, NOT_IN_ORDER);
+const matching = inOrder(conditionsShape).strict();
 
 /** The maximum per request, so that each request ends within seconds. */
 const MOST_AT_ONCE = 1_000;

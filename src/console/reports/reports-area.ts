@@ -19,7 +19,7 @@ import { EXPORT, hasAccess, READ_OPERATOR_LOG, VIEW, VIEW_WHOLE } from '../acces
 import { isoTime, moment, timeZone } from '../api/moment.ts';
 import { jsonRoute, NOTHING, readAsked, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { isInOrder, NOT_IN_ORDER } from '../events/conditions.ts';
+import { inOrder } from '../events/conditions.ts';
 import { recordLook } from '../people/looks.ts';
 import { queryOf } from '../api/query.ts';
 import { zoneOf } from '../html/time-zone.ts';
@@ -28,7 +28,7 @@ import { reportPage } from './reports-page.ts';
 /** More rows than a person reads; the command prints all. */
 const MOST_ROWS = 1_000;
 
-const query = z.object({
+const shape = {
   month: z
     .string()
     .default(() => new Date().toISOString().slice(0, 'YYYY-MM'.length))
@@ -37,14 +37,12 @@ const query = z.object({
   until: moment.optional().describe('end of the range, exclusive; now unless given'),
   tz: timeZone.optional().describe('time zone of the month and of working hours; UTC unless given'),
   user: z.string().optional(),
-});
+};
 
-const asks = z.object({ query: query.refine(isInOrder, NOT_IN_ORDER) });
-
+const query = inOrder(shape);
+const asks = z.object({ query });
 const asksOfPage = z.object({
-  query: query
-    .extend({ name: z.enum(REPORT_NAMES).default('administration') })
-    .refine(isInOrder, NOT_IN_ORDER),
+  query: inOrder({ ...shape, name: z.enum(REPORT_NAMES).default('administration') }),
 });
 
 const Answer = z.object({
