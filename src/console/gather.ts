@@ -2,7 +2,7 @@ import pTimeout from 'p-timeout';
 import { z } from 'zod';
 import { describeError, HttpError } from '../errors.ts';
 import { isLockTimeout } from '../postgres.ts';
-import { type Content, html } from './html/html.ts';
+import { html, type Content } from './html/html.ts';
 
 /** A part that could not be read, and the reason. */
 export const partProblem = z.object({ part: z.string(), why: z.string() });

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { VNode } from 'preact';
-import { type Content, html } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import { headOf } from '../html/layout.ts';
 
 /** Inline, because nothing else is served before log-in. */
@@ -32,7 +32,6 @@ export interface LogInWays {
   readonly provider: string | undefined;
 }
 
-/** The state of a log-in page. */
 interface LogInNotice {
   readonly problem?: string;
   /** The entered name, if it may be right. */

@@ -7,7 +7,7 @@ import type { Written } from '../api/query.ts';
 import { ALERTING } from '../events/saved-searches.ts';
 import { alertForm } from '../events/search-menus.ts';
 import { fieldOf, filterForm, rangeFields, selectOf } from '../html/form.ts';
-import { type Content, html, type Page } from '../html/html.ts';
+import { html, type Content, type Page } from '../html/html.ts';
 import { badge, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
 import type { DescribedRule } from './alerts-area.ts';

@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import type { Certificate } from '../../store/certificate.ts';
 import { countOf, formatCount } from '../../units.ts';
-import { type Content, html, renderDocument } from '../html/html.ts';
+import { html, renderDocument, type Content } from '../html/html.ts';
 import { badge, exactTimeOf } from '../html/elements.ts';
 import { tableOf } from '../browser/table.js';
 import { factsOf } from '../browser/facts.js';

@@ -12,7 +12,7 @@ import { listGaps, type Gap } from '../../store/gaps.ts';
 import type { Scope } from '../../store/scope.ts';
 import { countOf } from '../../units.ts';
 import { addressOf, type Query } from '../addresses.ts';
-import { type Content, html, type Page } from '../html/html.ts';
+import { html, type Content, type Page } from '../html/html.ts';
 import { timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
 

@@ -10,7 +10,7 @@ import { readAsked } from '../api/route.ts';
 import { DELIVERED_TYPES } from '../events/conditions.ts';
 import { eventTable } from '../events/event-table.ts';
 import { fieldOf, filterForm, rangeFields, selectOf, typeSelect } from '../html/form.ts';
-import { type Content, html, type Page } from '../html/html.ts';
+import { html, type Content, type Page } from '../html/html.ts';
 import { pagerOf, timeHeading, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
 import { factsOf } from '../browser/facts.js';

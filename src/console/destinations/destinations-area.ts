@@ -129,7 +129,6 @@ function changeOf(
   return { db, operator, configured: configured().map((one) => one.name), name };
 }
 
-/** A route that changes a destination. */
 function changeRoute<A extends typeof oneDestination>(
   options: DestinationsOptions,
   verb: string,

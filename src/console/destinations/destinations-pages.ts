@@ -9,7 +9,7 @@ import type { Visitor } from '../access/access.ts';
 import { CHANGE_DESTINATIONS, hasAccess } from '../access/rule.ts';
 import { destinationAddress, eventAddress } from '../addresses.ts';
 import type { PageOf } from '../api/paging.ts';
-import { type Content, html, type Page } from '../html/html.ts';
+import { html, type Content, type Page } from '../html/html.ts';
 import { badge, pagerOf, timeHeading, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
 import { factsOf, type Fact } from '../browser/facts.js';
@@ -174,7 +174,6 @@ export async function destinationPage(
   };
 }
 
-/** The actions that the visitor may take. */
 function actionsOn(described: DescribedDestination, visitor: Visitor): Content {
   if (described.state !== 'not configured') {
     return (
@@ -219,7 +218,6 @@ const PRESETS = [
   ['30d', '30 days ago'],
 ] as const;
 
-/** The forms to move the position to a time or by a preset. */
 function rewindForms({ name }: DescribedDestination): Content {
   const action = `${destinationAddress(name)}/rewind`;
   const question = `Move the position of ${name}? Events received since that time are sent, including those already sent.`;

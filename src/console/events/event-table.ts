@@ -4,7 +4,7 @@ import type { VNode } from 'preact';
 import type { MessageType } from '../../domain.ts';
 import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
 import { accessPointAddress, clientAddress, eventAddress, userAddress } from '../addresses.ts';
-import { type Content, html } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import { timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
 

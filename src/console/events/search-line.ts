@@ -7,7 +7,7 @@ import type { Conditions } from './conditions.ts';
 import { rangeFields } from '../html/form.ts';
 import { localText } from '../browser/local-time.js';
 import { SearchLine, type Chip } from '../browser/search-line.js';
-import { type Content, html } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import { inZone, writtenIn } from '../html/time-zone.ts';
 
 /** The query with the parts of its search line joined: the terms that are set, and those that are entered. */

@@ -6,7 +6,7 @@ import type { Visitor } from '../access/access.ts';
 import { hasAccess } from '../access/rule.ts';
 import { searchAddress } from '../addresses.ts';
 import { textOf, type Written } from '../api/query.ts';
-import { type Content, html } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import { badge } from '../html/elements.ts';
 import { ALERTING, LONGEST_NAME } from './saved-searches.ts';
 import { termsOfConditions } from './search-line.ts';

@@ -3,7 +3,7 @@ import { MESSAGE_TYPES } from '../../domain.ts';
 import { addressOf } from '../addresses.ts';
 import { textOf, type Problems, type Written } from '../api/query.ts';
 import { zoneWord } from '../browser/local-time.js';
-import { type Content, html } from './html.ts';
+import { html, type Content } from './html.ts';
 import { inZone, writtenIn } from './time-zone.ts';
 
 const NO_PROBLEMS: Problems = new Map();

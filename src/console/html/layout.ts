@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import type { Visitor } from '../access/access.ts';
 import { ASSETS, IMPORT_MAP, modulesFor } from '../assets.ts';
-import { type Content, html, type Page } from './html.ts';
+import { html, type Content, type Page } from './html.ts';
 import { withZone } from './time-zone.ts';
 import { navigation, type ShownEntry } from './navigation.ts';
 

@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import type { Visitor } from '../access/access.ts';
-import { type Content, html } from './html.ts';
+import { html, type Content } from './html.ts';
 import { badge } from './elements.ts';
 import { inZone } from './time-zone.ts';
 

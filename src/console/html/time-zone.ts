@@ -4,7 +4,7 @@ import type { VNode } from 'preact';
 import { isTimeZone, parseTime } from '../../parse-time.ts';
 import { exactText } from '../browser/local-time.js';
 import { Zone } from '../browser/zone.js';
-import { type Content, html } from './html.ts';
+import { html, type Content } from './html.ts';
 
 /** The cookie with the IANA name of the time zone that a reader chose; time-zone.js writes it. */
 const ZONE_COOKIE = 'xiq_time_zone';

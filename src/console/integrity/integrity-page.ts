@@ -1,7 +1,7 @@
 import type { Status } from '../../status.ts';
 import { countOf, formatCount } from '../../units.ts';
 import { addressOf, destinationAddress, eventAddress } from '../addresses.ts';
-import { type Content, html } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import { badge, factsPanel, timeHeading, timeOf, withTimes, zoneName } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
 import { factsOf } from '../browser/facts.js';

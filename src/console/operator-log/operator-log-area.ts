@@ -8,7 +8,7 @@ import { queryOf, type Written } from '../api/query.ts';
 import { jsonRoute, readAsked } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { fieldOf, filterForm, rangeFields, selectOf } from '../html/form.ts';
-import { type Content, html, type Page } from '../html/html.ts';
+import { html, type Content, type Page } from '../html/html.ts';
 import { badge, pagerOf, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
 import { addressOf } from '../addresses.ts';
@@ -58,7 +58,6 @@ export function operatorLogArea({ db }: { readonly db: Db }): Area {
   };
 }
 
-/** Each action in words. */
 const WORDS: Readonly<Record<OperatorActionName, string>> = {
   'console.login': 'logged in',
   'console.logout': 'logged out',
@@ -104,7 +103,6 @@ const WORDS: Readonly<Record<OperatorActionName, string>> = {
 
 const WAYS = { console: 'console', api: 'API', command: 'command line', system: 'the service' } as const;
 
-/** The page of the operator log: time, operator, action and result. */
 function operatorLogPage({ items, next }: PageOf<LoggedAction>, written: Written, visitor: Visitor): Page {
   return {
     title: 'Operator log',

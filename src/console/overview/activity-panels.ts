@@ -1,7 +1,7 @@
 import { titleOfType } from '../../event-words.ts';
 import { formatCount } from '../../units.ts';
 import { searchAddress, userAddress } from '../addresses.ts';
-import { type Content, html } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import { badge, sinceOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
 import type { Activity, Figure, NamedFigure, Overview, Silence } from './overview-schemas.ts';

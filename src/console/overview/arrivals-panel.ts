@@ -3,7 +3,7 @@ import { TYPE_TITLES } from '../../event-words.ts';
 import { formatCount, formatDuration } from '../../units.ts';
 import { addressOf, type Query } from '../addresses.ts';
 import { partOf } from '../gather.ts';
-import { type Content, html } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import { timeOf, zoneName } from '../html/elements.ts';
 import { tableOf } from '../browser/table.js';
 import { RANGE_NAMES, RANGES, type RangeName } from './arrivals.ts';

@@ -17,7 +17,6 @@ const CHANGES = `${AUDIT} -code:10001,10002,40001,40003`;
 const FAILED_LOGINS = 'type:AUTHENTICATION_LOG_ALL "Access-Reject"';
 const RULE_ALERTS = 'type:OTHER origin:xiq-sink';
 
-/** Administrators, SSIDs and users that are listed. */
 const LISTED = 10;
 const LISTED_VALUES = 3;
 

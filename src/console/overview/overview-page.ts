@@ -5,7 +5,7 @@ import { formatDuration } from '../../units.ts';
 import { readAsked } from '../api/route.ts';
 import { inOrder, rangeShape } from '../events/conditions.ts';
 import { partOf, startGathering } from '../gather.ts';
-import { type Content, html, type Page } from '../html/html.ts';
+import { html, type Content, type Page } from '../html/html.ts';
 import { freshnessOf, livePart, timeOf, zoneName } from '../html/elements.ts';
 import {
   administratorsPanel,
@@ -144,7 +144,6 @@ const countedNote = ({ since, until, source }: CountedRange): Content => html`
   </p>
 `;
 
-/** The first steps of a new installation. */
 function firstDeliveryNote(line: string): Content {
   return html`
     <div class="empty">

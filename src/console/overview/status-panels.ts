@@ -1,5 +1,5 @@
 import { QUESTIONS, type Question } from '../../service-status.ts';
-import { type Content, html } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import { badge, sinceOf, withTimes } from '../html/elements.ts';
 import type { Overview, StatusLine } from './overview-schemas.ts';
 

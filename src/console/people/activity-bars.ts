@@ -1,6 +1,6 @@
 import type { StoredEvent } from '../../store/stored-event.ts';
 import { countOf } from '../../units.ts';
-import { type Content, html } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import { sessionsOf, staysOf, type Interval, type Session, type Sighting } from './intervals.ts';
 import type { WholeRange } from './people-schemas.ts';
 import { timeBars, type Lane } from './time-bars.ts';

@@ -4,7 +4,7 @@ import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
 import { formatCount } from '../../units.ts';
 import { eventAddress } from '../addresses.ts';
 import { accessPointCell, cellOf } from '../events/event-table.ts';
-import { type Content, html } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import { timeOf } from '../html/elements.ts';
 import { factsOf } from '../browser/facts.js';
 import { tableOf, type Column } from '../browser/table.js';

@@ -18,7 +18,7 @@ import type { PageOf } from '../api/paging.ts';
 import { queryOf, readQuery, textOf, withBeginning, type Problems, type Written } from '../api/query.ts';
 import { readEvents } from '../events/conditions.ts';
 import { rangeFields, rangeLinks, typeSelect } from '../html/form.ts';
-import { type Content, html, type Page } from '../html/html.ts';
+import { html, type Content, type Page } from '../html/html.ts';
 import { pagerOf, timeOf } from '../html/elements.ts';
 import { factsOf } from '../browser/facts.js';
 import { roamingBars, sessionBars } from './activity-bars.ts';
@@ -189,7 +189,6 @@ function refuse(written: Written, problems: Problems): Page {
   };
 }
 
-/** The form above a timeline: range and type. */
 function timelineForm({ path, parameter }: Subject, written: Written, problems?: Problems): Content {
   return html`
     <form method="get" action=${path} aria-label="Range and types">

@@ -6,7 +6,7 @@ import type { Scope } from '../../store/scope.ts';
 import { formatCount } from '../../units.ts';
 import { accessPointAddress } from '../addresses.ts';
 import { localText } from '../browser/local-time.js';
-import { type Content, html } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import { timeOf } from '../html/elements.ts';
 import { inZone } from '../html/time-zone.ts';
 import { tableOf } from '../browser/table.js';
@@ -86,7 +86,6 @@ export function accessPointName(mac: string | null, names: ReadonlyMap<string, s
   return html`<a class="mono" href=${accessPointAddress(mac)}>${mac}</a>${name !== undefined && ` ${name}`}`;
 }
 
-/** An access point on a map. */
 interface PlacedAccessPoint {
   readonly mac: string;
   readonly name: string | undefined;

@@ -13,7 +13,7 @@ import { only, queryOf, type Written } from '../api/query.ts';
 import { readAsked } from '../api/route.ts';
 import { DELIVERED_TYPES } from '../events/conditions.ts';
 import { fieldOf, filterForm, rangeFields, selectOf, typeSelect } from '../html/form.ts';
-import { type Content, html, type Page } from '../html/html.ts';
+import { html, type Content, type Page } from '../html/html.ts';
 import { badge, pagerOf, timeHeading, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
 import { factsOf, type Fact } from '../browser/facts.js';
@@ -201,7 +201,6 @@ function bytes({ item }: DescribedQuarantined, content: Buffer): Content {
   `;
 }
 
-/** The state of a quarantined item. */
 function stateBadge({ resolution }: Pick<Quarantined, 'resolution'>): VNode {
   switch (resolution) {
     case null:

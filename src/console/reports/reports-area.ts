@@ -55,7 +55,6 @@ const Answer = z.object({
     .describe(`at most ${MOST_ROWS} rows, by the headings of the report`),
 });
 
-/** What a visitor asked for. */
 type Asked = z.output<typeof query>;
 
 /** A report that the settings send after each period. */

@@ -1,7 +1,7 @@
 import type { Report, ReportChart, ReportRange, ReportRow } from '../../store/reports.ts';
 import { countOf } from '../../units.ts';
 import { addressOf, destinationAddress, searchAddress } from '../addresses.ts';
-import { type Content, html, type Page } from '../html/html.ts';
+import { html, type Content, type Page } from '../html/html.ts';
 import { badge, timeOf } from '../html/elements.ts';
 import { rangeFields } from '../html/form.ts';
 import { tableOf, type Column } from '../browser/table.js';

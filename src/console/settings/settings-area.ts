@@ -4,7 +4,7 @@ import { recordAction } from '../../store/operator-log.ts';
 import { hasAccess } from '../access/rule.ts';
 import { jsonRoute, NOTHING } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { type Content, html } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import { factsOf, type Fact } from '../browser/facts.js';
 
 /** What pages and routes of settings need. */

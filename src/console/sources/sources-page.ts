@@ -1,7 +1,7 @@
 import type { Visitor } from '../access/access.ts';
 import { CHANGE_SOURCES, hasAccess } from '../access/rule.ts';
 import { fieldOf } from '../html/form.ts';
-import { type Content, html, type Page } from '../html/html.ts';
+import { html, type Content, type Page } from '../html/html.ts';
 import { badge, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
 import { limitsOf, type SourceLine } from './source-schema.ts';

@@ -6,7 +6,7 @@ import { isInScope, type Scope } from '../../store/scope.ts';
 import { hasAccess, VIEW } from '../access/rule.ts';
 import { jsonRoute, NOTHING, orBadGateway, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { type Content, html, type Page } from '../html/html.ts';
+import { html, type Content, type Page } from '../html/html.ts';
 import { appliedSchema, sourceSchema, type AppliedView, type SourceView } from './subscription-schemas.ts';
 
 /** The subscriptions of one source. Both calls query the cloud and throw if it does not answer. */

@@ -7,13 +7,12 @@ import { VIEW_WHOLE } from '../access/rule.ts';
 import { jsonRoute, NOTHING } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { startGathering } from '../gather.ts';
-import { type Content, html } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import { freshnessOf, livePart } from '../html/elements.ts';
 import { processLine, sumAnswers, sumSpools, sumStorage, sumStoring } from './sum-figures.ts';
 import { answersPanel, processesPanel, queuePanel, storagePanel, storingPanel } from './system-panels.ts';
 import { processSchema, systemSchema, type System } from './system-schemas.ts';
 
-/** The jobs of the queue by state. */
 interface QueueFigures {
   readonly waiting: number;
   readonly active: number;

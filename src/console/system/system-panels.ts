@@ -1,6 +1,6 @@
 import { MAX_DEFAULT_COUNT } from '../../store/storage-size.ts';
 import { countOf, formatBytes, formatCount, formatDuration, formatMilliseconds } from '../../units.ts';
-import { type Content, html } from '../html/html.ts';
+import { html, type Content } from '../html/html.ts';
 import { badge, sinceOf, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
 import { factsOf } from '../browser/facts.js';
