@@ -167,6 +167,13 @@ export function kindsNamed(text: string, isPrefix: boolean): readonly RecordKind
   );
 }
 
+/** A term for exactly these values of a field: one of them, if there are several. */
+export const exactly = (key: SearchKey, ...texts: readonly string[]): SearchTerm => ({
+  key,
+  values: texts.map((text) => ({ text, isPrefix: false })),
+  isExcluded: false,
+});
+
 /** The text of a search, which parses to the same terms. */
 export const printSearch = (terms: readonly SearchTerm[]): string => terms.map(printTerm).join(' ');
 

@@ -13,7 +13,7 @@ import { serveLogIn } from './access/log-in.ts';
 import { LOG_IN_STYLE_HASH } from './access/log-in-page.ts';
 import { answerErrors } from './answer-errors.ts';
 import { describeApi } from './api/openapi.ts';
-import type { ApiRoute } from './api/route.ts';
+import { placeOf, type ApiRoute } from './api/route.ts';
 import { navigationOf } from './area.ts';
 import type { Area } from './area.ts';
 import { IMPORT_MAP_HASH, serveAssets } from './assets.ts';
@@ -130,19 +130,24 @@ function serveApi(
   { version, stopping }: AdminOptions,
 ): void {
   const routes = areas.flatMap((area) => area.routes);
-  const document = describeApi(routes, version);
+  const document = describeApi(areas, version);
   app.get('/api/openapi.json', (_request, response) => void response.json(document));
   const json = express.json({ limit: '1mb' });
   // `/events/stream` must match before `/events/{event_id}`, in whichever order the areas are.
-  const parameters = ({ path }: ApiRoute) => path.split('{').length;
+  const parameters = ({ route }: ApiRoute) => route.split('{').length;
   for (const one of routes.toSorted((a, b) => parameters(a) - parameters(b))) {
-    const path = `/api/v1${one.path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
-    app[one.method](path, requireAccess(one), json, (request: Request, response: Response) => {
-      const { operator, scope } = visitorOf(request);
-      const ends = [goneOf(response), stopping];
-      if (one.answers.kind === 'stream') ends.push(watchAccess(access, request, one));
-      return one.serve(request, response, { operator, scope, signal: AbortSignal.any(ends) });
-    });
+    const { method, path } = placeOf(one);
+    app[method](
+      `/api/v1${path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
+      requireAccess(one),
+      json,
+      (request: Request, response: Response) => {
+        const { operator, scope } = visitorOf(request);
+        const ends = [goneOf(response), stopping];
+        if (one.answers.kind === 'stream') ends.push(watchAccess(access, request, one));
+        return one.serve(request, response, { operator, scope, signal: AbortSignal.any(ends) });
+      },
+    );
   }
 }
 

@@ -21,8 +21,7 @@ import { letInWith, wantsPage } from './access/gate.ts';
 import type { LogRefusal } from './access/gate.ts';
 import { navigationOf } from './area.ts';
 import type { Area } from './area.ts';
-import { html, renderDocument } from './html/html.ts';
-import type { Content } from './html/html.ts';
+import { html, renderDocument, type Content } from './html/html.ts';
 import { headOf, layOut } from './html/layout.ts';
 import { zoneOf } from './html/time-zone.ts';
 

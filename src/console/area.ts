@@ -2,7 +2,7 @@ import type { Request } from 'express';
 import type { Visitor } from './access/access.ts';
 import { hasAccess, type Rule } from './access/rule.ts';
 import type { ApiRoute } from './api/route.ts';
-import type { Page } from './html/layout.ts';
+import type { Page } from './html/html.ts';
 import type { NavigationEntry, ShownEntry } from './html/navigation.ts';
 
 /** A page and its path. */
@@ -14,6 +14,8 @@ interface PageRoute extends Rule {
 
 /** A part of the console: its pages, its API routes and its navigation entries. */
 export interface Area {
+  /** The heading of its routes in the OpenAPI document. */
+  readonly tag: string;
   readonly navigation: readonly NavigationEntry[];
   readonly pages: readonly PageRoute[];
   readonly routes: readonly ApiRoute[];

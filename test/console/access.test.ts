@@ -19,10 +19,8 @@ const area: Area = {
   ...ONE_PAGE,
   routes: [
     jsonRoute({
-      method: 'get',
+      route: 'GET /thing',
       data: 'by source',
-      path: '/thing',
-      tag: 'test',
       summary: 'a question',
       needs: 'view',
       asks: z.object({}),
@@ -30,10 +28,8 @@ const area: Area = {
       work: async () => ({ thing: 7 }),
     }),
     jsonRoute({
-      method: 'post',
+      route: 'POST /thing',
       data: 'by source',
-      path: '/thing',
-      tag: 'test',
       summary: 'a change',
       needs: 'view',
       asks: z.object({ body: z.object({ thing: z.number() }) }),

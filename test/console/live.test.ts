@@ -144,10 +144,8 @@ describe('the stream of events', () => {
 
   it('is not taken for an event whose id is "stream", whichever area comes first', async () => {
     const one = jsonRoute({
-      method: 'get',
+      route: 'GET /events/{event_id}',
       data: 'by source',
-      path: '/events/{event_id}',
-      tag: 'events',
       summary: 'one event',
       needs: 'view',
       asks: z.object({}),
@@ -156,7 +154,10 @@ describe('the stream of events', () => {
     });
     await admin.close();
     const hub = createEventHub(test.db);
-    const areas = [{ navigation: [], pages: [], routes: [one] }, liveArea({ db: test.db, hub })];
+    const areas = [
+      { tag: 'events', navigation: [], pages: [], routes: [one] },
+      liveArea({ db: test.db, hub }),
+    ];
     admin = await startAdmin(areas, test.db);
     expect((await watch()).response.headers.get('content-type')).toMatch(/^text\/event-stream/);
   });

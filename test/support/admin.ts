@@ -8,6 +8,7 @@ import type { Db } from '../../src/store/database.ts';
 
 /** An area with one page, for tests of what stands around every page. */
 export const ONE_PAGE = {
+  tag: 'test',
   navigation: [{ path: '/page', label: 'Page', icon: 'M2 2h12' }],
   pages: [
     {

@@ -16,43 +16,38 @@ interface Attempt {
   readonly isKnown: boolean;
 }
 
-/** Limits guessing of passwords. */
-export interface Attempts {
-  /**
-   * Counts an attempt before its password is checked. Resolves with a function to call if it was right. Throws
-   * HttpError 429 if there were too many wrong ones.
-   */
-  begin(attempt: Attempt): Promise<() => Promise<void>>;
-}
+/**
+ * Limits guessing of passwords: counts an attempt before its password is checked. Resolves with a function to call if it
+ * was right. Throws HttpError 429 if there were too many wrong ones.
+ */
+type BeginAttempt = (attempt: Attempt) => Promise<() => Promise<void>>;
 
 /**
  * Beyond a limit, also a right password is refused: otherwise an attacker could go on guessing and only look for the
  * one answer that differs. So that nobody can lock others out, a browser that has logged in to an account before is
  * counted by itself, whatever others do to the account or from its network ("device cookies", OWASP).
  */
-export function createAttempts(): Attempts {
+export function createAttempts(): BeginAttempt {
   const networks = createFailureCounts(PER_NETWORK);
   const accounts = createFailureCounts(PER_ACCOUNT);
   const browsers = createFailureCounts(PER_KNOWN_BROWSER);
-  return {
-    async begin({ address, name, isKnown }) {
-      const account = name.toLowerCase();
-      const counted = isKnown
-        ? ([[browsers, account]] as const)
-        : ([
-            [networks, networkOf(address)],
-            [accounts, account],
-          ] as const);
-      for (const [counts, text] of counted) {
-        // One after the other: what a network is refused does not count for the account.
-        const retryAfter = await counts.count(text);
-        if (retryAfter === undefined) continue;
-        const message = `too many wrong passwords; try again in ${retryAfter} s`;
-        throw new HttpError(429, 'TOO_MANY_WRONG_PASSWORDS', message, { retryAfter });
-      }
-      return async () => {
-        await Promise.all(counted.map(([counts, text]) => counts.takeBack(text)));
-      };
-    },
+  return async ({ address, name, isKnown }) => {
+    const account = name.toLowerCase();
+    const counted = isKnown
+      ? ([[browsers, account]] as const)
+      : ([
+          [networks, networkOf(address)],
+          [accounts, account],
+        ] as const);
+    for (const [counts, text] of counted) {
+      // One after the other: what a network is refused does not count for the account.
+      const retryAfter = await counts.count(text);
+      if (retryAfter === undefined) continue;
+      const message = `too many wrong passwords; try again in ${retryAfter} s`;
+      throw new HttpError(429, 'TOO_MANY_WRONG_PASSWORDS', message, { retryAfter });
+    }
+    return async () => {
+      await Promise.all(counted.map(([counts, text]) => counts.takeBack(text)));
+    };
   };
 }

@@ -1,16 +1,10 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { Request, RequestHandler } from 'express';
 import { HttpError } from '../../errors.ts';
 import type { Access, Visitor } from './access.ts';
 import { hasAccess, type Rule } from './rule.ts';
 
-interface AskedFor {
-  readonly path: string;
-  readonly headers: Pick<IncomingHttpHeaders, 'accept'>;
-}
-
 /** Whether the request is for a page, and not for data. */
-export function wantsPage({ path, headers }: AskedFor): boolean {
+export function wantsPage({ path, headers }: Pick<Request, 'path' | 'headers'>): boolean {
   return !path.startsWith('/api/') && (headers.accept ?? '').includes('text/html');
 }
 

@@ -32,7 +32,6 @@ export interface LogInWays {
   readonly provider: string | undefined;
 }
 
-/** The state of a log-in page. */
 interface LogInNotice {
   readonly problem?: string;
   /** The entered name, if it may be right. */

@@ -68,7 +68,7 @@ const NOT_LOGGED_IN = 'not logged in';
 export function serveLogIn(options: LogInOptions): Router {
   const { access, adminToken, noteWrongToken, countFailure, logRefusal, db, checkSchema } = options;
   const router = express.Router({ caseSensitive: true });
-  const attempts = createAttempts();
+  const beginAttempt = createAttempts();
 
   const openId = options.openId && createOpenId(options.openId);
 
@@ -149,7 +149,7 @@ export function serveLogIn(options: LogInOptions): Router {
   async function logInWithPassword(request: Request, entered: Form): Promise<LoggedIn | undefined> {
     const account = await findAccount(db, entered.name);
     const { remoteAddress: address = '' } = request.socket;
-    const wasRight = await attempts.begin({
+    const wasRight = await beginAttempt({
       address,
       name: entered.name,
       isKnown: isKnownBrowser(request, account),

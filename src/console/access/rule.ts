@@ -15,6 +15,15 @@ export interface Rule {
 /** The rule of most pages and lists. */
 export const VIEW = { needs: 'view', data: 'by source' } as const satisfies Rule;
 
+/** The rule of what concerns all sources together. */
+export const VIEW_WHOLE = { needs: 'view', data: 'whole' } as const satisfies Rule;
+
+export const EXPORT = { needs: 'events.export', data: 'by source' } as const satisfies Rule;
+export const READ_OPERATOR_LOG = { needs: 'operator-log.read', data: 'whole' } as const satisfies Rule;
+export const CHANGE_DESTINATIONS = { needs: 'destinations.change', data: 'whole' } as const satisfies Rule;
+export const CHANGE_QUARANTINE = { needs: 'quarantine.change', data: 'by source' } as const satisfies Rule;
+export const CHANGE_SOURCES = { needs: 'sources.change', data: 'whole' } as const satisfies Rule;
+
 /** Whether a visitor has access under a rule. */
 export const hasAccess = ({ permissions, scope }: Visitor, { needs, data }: Rule): boolean =>
   permissions.has(needs) && (data === 'by source' || scope === ALL_SOURCES);

@@ -4,11 +4,12 @@ import type { Db } from '../../store/database.ts';
 import { listSavedSearches, type StoredSearch } from '../../store/saved-searches.ts';
 import type { Scope } from '../../store/scope.ts';
 import { VIEW } from '../access/rule.ts';
+import { toAnswer } from '../api/answer.ts';
 import { moment } from '../api/moment.ts';
 import { limit, queryOf } from '../api/query.ts';
 import { jsonRoute, NOTHING, readAsked } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { isInOrder, NOT_IN_ORDER } from '../events/conditions.ts';
+import { inOrder } from '../events/conditions.ts';
 import { alertsPage } from './alerts-page.ts';
 
 const SEVERITIES = ['low', 'medium', 'high', 'critical'] as const;
@@ -33,7 +34,7 @@ export interface DescribedRule extends ShownRule {
   readonly search: StoredSearch | undefined;
 }
 
-const query = z.object({
+const query = inOrder({
   rule: z.string().optional().describe('exactly this rule'),
   source: z.string().optional(),
   since: moment.optional().describe('when the alert was raised'),
@@ -41,7 +42,7 @@ const query = z.object({
   limit: limit(100, 500),
 });
 
-const asks = z.object({ query: query.refine(isInOrder, NOT_IN_ORDER) });
+const asks = z.object({ query });
 
 const alertSchema = z
   .object({
@@ -79,6 +80,7 @@ const ruleSchema = z
 export function alertsArea({ db, rules }: AlertsOptions): Area {
   const describe = (scope: Scope) => describeRules(db, scope, rules());
   return {
+    tag: 'alerts',
     navigation: [
       {
         path: '/alerts',
@@ -89,29 +91,19 @@ export function alertsArea({ db, rules }: AlertsOptions): Area {
     ],
     routes: [
       jsonRoute({
-        method: 'get',
-        path: '/alerts',
-        tag: 'alerts',
+        route: 'GET /alerts',
         summary: 'list raised alerts, newest first',
         ...VIEW,
         asks,
         answer: z.object({ items: z.array(alertSchema), next_cursor: z.null() }),
         async work({ query: asked }, { scope }) {
           const alerts = await listAlerts(db, scope, asked);
-          const items = alerts.map(({ raisedAt, firstAt, lastAt, causes, ...alert }) => ({
-            ...alert,
-            raised_at: raisedAt,
-            first_at: firstAt,
-            last_at: lastAt,
-            causes: causes.map(({ eventId, occurredAt }) => ({ event_id: eventId, occurred_at: occurredAt })),
-          }));
+          const items = alerts.map((alert) => ({ ...toAnswer(alert), causes: alert.causes.map(toAnswer) }));
           return { items, next_cursor: null };
         },
       }),
       jsonRoute({
-        method: 'get',
-        path: '/alert-rules',
-        tag: 'alerts',
+        route: 'GET /alert-rules',
         summary: 'list the alert rules: built-in, of the settings, and of saved searches',
         ...VIEW,
         asks: NOTHING,

@@ -7,11 +7,9 @@ import type { Written } from '../api/query.ts';
 import { ALERTING } from '../events/saved-searches.ts';
 import { alertForm } from '../events/search-menus.ts';
 import { fieldOf, filterForm, rangeFields, selectOf } from '../html/form.ts';
-import { html, type Content } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
+import { html, type Content, type Page } from '../html/html.ts';
+import { badge, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
-import { timeOf } from '../html/time-zone.ts';
-import { badge } from '../html/values.ts';
 import type { DescribedRule } from './alerts-area.ts';
 
 interface ShownAlerts {

@@ -1,18 +1,23 @@
 import { z } from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
-import type { ApiRoute } from './route.ts';
+import type { Area } from '../area.ts';
+import { placeOf, type ApiRoute } from './route.ts';
 
 /** The body of every error, the cloud's own shape (specification, "Error body"). */
 export const errorBody = z
   .object({ error_code: z.string(), error_id: z.string(), error_message: z.string() })
   .meta({ id: 'Error', description: 'An error; the log has details under error_id' });
 
-/** Describes routes as an OpenAPI 3.1 document, made from the schemas that validate requests. */
-export function describeApi(routes: readonly ApiRoute[], version: string): object {
+/** Describes the routes of areas as an OpenAPI 3.1 document, made from the schemas that validate requests. */
+export function describeApi(areas: readonly Area[], version: string): object {
   const paths: ZodOpenApiPathsObject = {};
-  for (const route of routes) {
-    const path = `/api/v1${route.path}`;
-    paths[path] = { ...paths[path], [route.method]: describeRoute(route) };
+  for (const { tag, routes } of areas) {
+    for (const route of routes) {
+      const { method, path } = placeOf(route);
+      const operationId = `${method}${path.replaceAll(/[/{}_-]+(.?)/g, (_, next: string) => next.toUpperCase())}`;
+      const whole = `/api/v1${path}`;
+      paths[whole] = { ...paths[whole], [method]: { tags: [tag], operationId, ...describeRoute(route) } };
+    }
   }
   return createDocument({
     openapi: '3.1.0',
@@ -33,7 +38,7 @@ export function describeApi(routes: readonly ApiRoute[], version: string): objec
 }
 
 function describeRoute(route: ApiRoute): ZodOpenApiOperationObject {
-  const { tag, summary, description, needs, asks, answers, method, path } = route;
+  const { summary, description, needs, asks, answers } = route;
   const { path: parameters, query, body } = asks.shape;
   const content =
     answers.kind === 'json'
@@ -45,8 +50,6 @@ function describeRoute(route: ApiRoute): ZodOpenApiOperationObject {
           ]),
         );
   return {
-    tags: [tag],
-    operationId: `${method}${path.replaceAll(/[/{}_-]+(.?)/g, (_, next: string) => next.toUpperCase())}`,
     summary,
     ...(description !== undefined && { description }),
     'x-permission': needs,

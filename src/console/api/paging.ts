@@ -1,4 +1,5 @@
-import { z } from 'zod';
+import type { z } from 'zod';
+import { parsedText } from './text.ts';
 
 /** A page of a list. */
 export interface PageOf<Item> {
@@ -21,18 +22,9 @@ export function pageOf<Item>(
   return { items, next: found.length > limit && last !== undefined ? cursorAfter(last) : undefined };
 }
 
-const INVALID_CURSOR = 'must be a next_cursor from an earlier page';
-
 /** A cursor as a query parameter; `read` returns the position, or undefined if the text is not a cursor. */
 export const cursorParameter = <Place>(read: (text: string) => Place | undefined) =>
-  z
-    .string({ error: 'can be given only once' })
-    .transform((text, context): Place => {
-      const place = read(text);
-      if (place !== undefined) return place;
-      context.addIssue({ code: 'custom', message: INVALID_CURSOR });
-      return z.NEVER;
-    })
+  parsedText(read, 'must be a next_cursor from an earlier page')
     .optional()
     .describe('next_cursor of the previous page');
 

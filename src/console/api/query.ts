@@ -63,6 +63,9 @@ export function several<T extends z.ZodType>(one: T) {
   );
 }
 
+/** A whole number between two others. */
+export const wholeNumber = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
+
 /** The size of a page. */
 export const limit = (usual: number, most: number) =>
-  z.coerce.number().int().min(1).max(most).default(usual).describe(`maximum number of items, 1 to ${most}`);
+  wholeNumber(1, most).default(usual).describe(`maximum number of items, 1 to ${most}`);

@@ -27,11 +27,8 @@ export interface Asking {
 }
 
 interface Described<A extends Asks> extends Rule {
-  readonly method: 'get' | 'post';
-  /** Below /api/v1, parameters in braces: `/events/{event_id}`. */
-  readonly path: `/${string}`;
-  /** The area of the console. */
-  readonly tag: string;
+  /** Method and path below /api/v1, parameters in braces: `GET /events/{event_id}`. */
+  readonly route: `${'GET' | 'POST'} /${string}`;
   /** A short phrase that starts with a verb. */
   readonly summary: string;
   readonly description?: string;
@@ -47,6 +44,12 @@ type Answers =
 export interface ApiRoute extends Described<Asks> {
   readonly answers: Answers;
   readonly serve: (request: Request, response: Response, asking: Asking) => Promise<void>;
+}
+
+/** The method of a route, and its path below /api/v1. */
+export function placeOf({ route }: ApiRoute) {
+  const [method, path = ''] = route.split(' ');
+  return { method: method === 'GET' ? 'get' : 'post', path } as const;
 }
 
 /**

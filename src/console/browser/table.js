@@ -14,6 +14,7 @@ import { Zone } from './zone.js';
  * @property {string | { readonly time: string }} heading `time`: the heading of times, which names the time zone, too
  * @property {(row: Row) => Content} cell
  * @property {'number' | 'wrap' | 'nowrap' | 'mark' | 'mono nowrap' | undefined} [kind]
+ * @property {boolean} [isPlain] without its heading beside the value on a phone
  */
 
 /**
@@ -54,7 +55,7 @@ export function tableOf(caption, columns, rows, { keyOf, isLive = false } = {}) 
             ${rows.map(
               (row) => html`
                 <tr key=${keyOf?.(row)}>
-                  ${columns.map(({ cell, kind }, index) => html`<td class=${kind} data-label=${labels[index]}>${cell(row)}</td>`)}
+                  ${columns.map(({ cell, kind, isPlain }, index) => html`<td class=${kind} data-label=${isPlain ? undefined : labels[index]}>${cell(row)}</td>`)}
                 </tr>
               `,
             )}

@@ -1,27 +1,19 @@
 import { z } from 'zod';
-import { monthRange } from '../../parse-time.ts';
 import { readCertificate } from '../../store/certificate.ts';
 import type { Db } from '../../store/database.ts';
 import { VIEW } from '../access/rule.ts';
+import { month } from '../api/moment.ts';
 import { readAsked } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { html } from '../html/html.ts';
 import { certificateContent } from './certificate-page.ts';
 
-const MONTH = z
-  .string()
-  .default(() => new Date().toISOString().slice(0, 'YYYY-MM'.length))
-  .transform((text, context) => {
-    const range = monthRange(text);
-    if (range === undefined) context.addIssue({ code: 'custom', message: 'must be a month such as 2026-03' });
-    return range ?? z.NEVER;
-  });
-
-const asked = z.object({ query: z.object({ month: MONTH, source: z.string().optional() }) });
+const asked = z.object({ query: z.object({ month, source: z.string().optional() }) });
 
 /** What is proven of a month, as a page to print. */
 export function certificateArea({ db }: { readonly db: Db }): Area {
   return {
+    tag: 'certificate',
     navigation: [
       {
         path: '/certificate',

@@ -2,10 +2,9 @@ import type { VNode } from 'preact';
 import type { Certificate } from '../../store/certificate.ts';
 import { countOf, formatCount } from '../../units.ts';
 import { html, renderDocument, type Content } from '../html/html.ts';
+import { badge, exactTimeOf } from '../html/elements.ts';
 import { tableOf } from '../browser/table.js';
-import { exactTimeOf } from '../html/time-zone.ts';
 import { factsOf } from '../browser/facts.js';
-import { badge } from '../html/values.ts';
 
 /** What is certified of a month, for a page and for a document of its own. */
 export function certificateContent(certificate: Certificate): Content {

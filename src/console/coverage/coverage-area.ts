@@ -50,6 +50,7 @@ const gapSchema = z
 /** For which times the events are proven to be complete, and when events may have been missed. */
 export function coverageArea({ db }: { readonly db: Db }): Area {
   return {
+    tag: 'coverage',
     navigation: [
       {
         path: '/coverage',
@@ -60,9 +61,7 @@ export function coverageArea({ db }: { readonly db: Db }): Area {
     ],
     routes: [
       jsonRoute({
-        method: 'get',
-        path: '/coverage',
-        tag: 'coverage',
+        route: 'GET /coverage',
         summary: 'count the quarters of an hour by day and state, and list times with possible gaps',
         ...VIEW,
         asks: z.object({ query: range(400) }),
@@ -82,9 +81,7 @@ export function coverageArea({ db }: { readonly db: Db }): Area {
         },
       }),
       jsonRoute({
-        method: 'get',
-        path: '/coverage/quarters',
-        tag: 'coverage',
+        route: 'GET /coverage/quarters',
         summary: 'list the state of each quarter of an hour',
         ...VIEW,
         asks: z.object({ query: range(7) }),

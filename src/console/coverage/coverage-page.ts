@@ -12,10 +12,9 @@ import { listGaps, type Gap } from '../../store/gaps.ts';
 import type { Scope } from '../../store/scope.ts';
 import { countOf } from '../../units.ts';
 import { addressOf, type Query } from '../addresses.ts';
-import { html, type Content } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
+import { html, type Content, type Page } from '../html/html.ts';
+import { timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
-import { timeOf } from '../html/time-zone.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

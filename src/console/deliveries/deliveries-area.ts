@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
-import { sumDeliveries } from '../../store/search-deliveries.ts';
 import { VIEW } from '../access/rule.ts';
 import { isoTime } from '../api/moment.ts';
 import { jsonRoute, readAsked } from '../api/route.ts';
@@ -8,7 +7,7 @@ import type { Area } from '../area.ts';
 import { eventSchema, toEventAnswer } from '../events/event-schemas.ts';
 import { quarantinedSchema, toQuarantinedAnswer } from '../quarantine/quarantine-schemas.ts';
 import { deliveryPage, renderDeliveries } from './deliveries-pages.ts';
-import { deliveryQuery, deliverySchema, filterOf, sumsSchema } from './delivery-schemas.ts';
+import { deliveryQuery, deliverySchema, sumsSchema } from './delivery-schemas.ts';
 import { describeDelivery, MOST_OF_EACH, readDeliveries } from './read-deliveries.ts';
 
 const oneDelivery = z.object({ path: z.object({ delivery_id: z.uuid('must be the id of a delivery') }) });
@@ -16,6 +15,7 @@ const oneDelivery = z.object({ path: z.object({ delivery_id: z.uuid('must be the
 /** Received deliveries and the result of each. */
 export function deliveriesArea({ db }: { readonly db: Db }): Area {
   return {
+    tag: 'deliveries',
     navigation: [
       {
         path: '/deliveries',
@@ -41,9 +41,7 @@ export function deliveriesArea({ db }: { readonly db: Db }): Area {
 
 const listRoute = (db: Db) =>
   jsonRoute({
-    method: 'get',
-    path: '/deliveries',
-    tag: 'deliveries',
+    route: 'GET /deliveries',
     summary: 'list deliveries, newest first',
     ...VIEW,
     asks: z.object({ query: deliveryQuery }),
@@ -56,14 +54,11 @@ const listRoute = (db: Db) =>
       sums: sumsSchema,
     }),
     async work({ query }, { scope }) {
-      const [page, sums] = await Promise.all([
-        readDeliveries(db, scope, query),
-        sumDeliveries(db, scope, filterOf(query)),
-      ]);
+      const { items, next, lookedBackTo, sums } = await readDeliveries(db, scope, query);
       return {
-        items: [...page.items],
-        next_cursor: page.next ?? null,
-        looked_back_to: page.lookedBackTo ?? null,
+        items: [...items],
+        next_cursor: next ?? null,
+        looked_back_to: lookedBackTo ?? null,
         sums: sums ?? null,
       };
     },
@@ -71,9 +66,7 @@ const listRoute = (db: Db) =>
 
 const oneRoute = (db: Db) =>
   jsonRoute({
-    method: 'get',
-    path: '/deliveries/{delivery_id}',
-    tag: 'deliveries',
+    route: 'GET /deliveries/{delivery_id}',
     summary: 'get one delivery with its events and its quarantined records',
     ...VIEW,
     asks: oneDelivery,

@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
-import { sumDeliveries, type Delivery, type DeliverySums } from '../../store/search-deliveries.ts';
+import type { Delivery, DeliverySums, RecordedLoss } from '../../store/search-deliveries.ts';
 import type { Scope } from '../../store/scope.ts';
 import { countOf, formatBytes, formatCount, formatElapsed } from '../../units.ts';
 import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
@@ -10,31 +10,29 @@ import { readAsked } from '../api/route.ts';
 import { DELIVERED_TYPES } from '../events/conditions.ts';
 import { eventTable } from '../events/event-table.ts';
 import { fieldOf, filterForm, rangeFields, selectOf, typeSelect } from '../html/form.ts';
-import { html, type Content } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
+import { html, type Content, type Page } from '../html/html.ts';
+import { pagerOf, timeHeading, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
-import { pagerOf } from '../html/pager.ts';
-import { timeOf, timeHeading } from '../html/time-zone.ts';
 import { factsOf } from '../browser/facts.js';
 import { quarantineTable } from '../quarantine/quarantine-pages.ts';
-import { deliveryQuery, filterOf } from './delivery-schemas.ts';
-import { MOST_OF_EACH, readDeliveries } from './read-deliveries.ts';
-import type { RecordedLoss } from '../../store/search-deliveries.ts';
-import type { DescribedDelivery, PageOfDeliveries } from './read-deliveries.ts';
+import { deliveryQuery } from './delivery-schemas.ts';
+import {
+  MOST_OF_EACH,
+  readDeliveries,
+  type DescribedDelivery,
+  type PageOfDeliveries,
+} from './read-deliveries.ts';
 
 /** The list of deliveries. */
 export async function renderDeliveries(db: Db, scope: Scope, request: Request): Promise<Page> {
   const { query } = readAsked(z.object({ query: deliveryQuery }), request);
-  const [page, sums] = await Promise.all([
-    readDeliveries(db, scope, query),
-    sumDeliveries(db, scope, filterOf(query)),
-  ]);
+  const page = await readDeliveries(db, scope, query);
   const written = queryOf(request);
   return {
     title: 'Deliveries',
     content: html`
-      ${filterForm('/deliveries', 'Deliveries', conditionFields(written))} ${sumsOf(sums)} ${listOf(page)}
-      ${pagerOf('/deliveries', written, page.next)}
+      ${filterForm('/deliveries', 'Deliveries', conditionFields(written))} ${sumsOf(page.sums)}
+      ${listOf(page)} ${pagerOf('/deliveries', written, page.next)}
     `,
   };
 }

@@ -4,7 +4,7 @@ import type { DeliveryFilter } from '../../store/search-deliveries.ts';
 import { isoTime } from '../api/moment.ts';
 import { cursorOf } from '../api/paging.ts';
 import { limit } from '../api/query.ts';
-import { conditionShape, deliveredType, isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
+import { conditionShape, deliveredType, inOrder, rangeShape } from '../events/conditions.ts';
 
 const count = z.number().int();
 
@@ -30,19 +30,17 @@ export const deliverySchema = z
   .meta({ id: 'Delivery', description: 'One inbound POST and its result' });
 
 /** The conditions of a list of deliveries. */
-export const deliveryQuery = z
-  .object({
-    ...rangeShape,
-    source: conditionShape.source,
-    type: deliveredType.optional(),
-    with: z
-      .enum(['quarantined', 'duplicates'], 'must be quarantined or duplicates')
-      .optional()
-      .describe('only deliveries with quarantined records, or with duplicates'),
-    limit: limit(50, 500),
-    cursor: cursorOf(z.object({ at: z.iso.datetime().transform((text) => new Date(text)), id: z.uuid() })),
-  })
-  .refine(isInOrder, NOT_IN_ORDER);
+export const deliveryQuery = inOrder({
+  ...rangeShape,
+  source: conditionShape.source,
+  type: deliveredType.optional(),
+  with: z
+    .enum(['quarantined', 'duplicates'], 'must be quarantined or duplicates')
+    .optional()
+    .describe('only deliveries with quarantined records, or with duplicates'),
+  limit: limit(50, 500),
+  cursor: cursorOf(z.object({ at: z.iso.datetime().transform((text) => new Date(text)), id: z.uuid() })),
+});
 
 /** The conditions as the store's filter. */
 export function filterOf(query: z.output<typeof deliveryQuery>): DeliveryFilter {

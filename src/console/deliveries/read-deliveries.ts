@@ -6,9 +6,12 @@ import {
   findDelivery,
   readRecordedLoss,
   searchDeliveries,
+  sumDeliveries,
+  type Delivery,
+  type DeliverySums,
+  type RecordedLoss,
 } from '../../store/search-deliveries.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
-import type { Delivery, RecordedLoss } from '../../store/search-deliveries.ts';
 import { findReplayed, quarantinedOf, type Quarantined } from '../../store/search-quarantine.ts';
 import type { Scope } from '../../store/scope.ts';
 import { pageOf, writeCursor, type PageOf } from '../api/paging.ts';
@@ -18,9 +21,11 @@ import { filterOf, type deliveryQuery } from './delivery-schemas.ts';
 export interface PageOfDeliveries extends PageOf<Delivery> {
   /** Set if the search stopped at this time because it took too long. */
   readonly lookedBackTo: Date | undefined;
+  /** The totals of all that match; undefined if that took too long. */
+  readonly sums: DeliverySums | undefined;
 }
 
-/** Reads one page of the matching deliveries. */
+/** Reads one page of the matching deliveries, and their totals. */
 export async function readDeliveries(
   db: Db,
   scope: Scope,
@@ -28,14 +33,15 @@ export async function readDeliveries(
 ): Promise<PageOfDeliveries> {
   const { limit, cursor } = query;
   const after = cursor && { receivedAt: cursor.at, deliveryId: cursor.id };
-  const { deliveries, lookedBackTo } = await searchDeliveries(db, scope, filterOf(query), {
-    limit: limit + 1,
-    after,
-  });
+  const filter = filterOf(query);
+  const [{ deliveries, lookedBackTo }, sums] = await Promise.all([
+    searchDeliveries(db, scope, filter, { limit: limit + 1, after }),
+    sumDeliveries(db, scope, filter),
+  ]);
   const page = pageOf(deliveries, limit, ({ received_at: at, delivery_id: id }) =>
     writeCursor({ at: at.toISOString(), id }),
   );
-  return { ...page, lookedBackTo };
+  return { ...page, lookedBackTo, sums };
 }
 
 /** The maximum number of events and of quarantined records that are shown of one delivery. */

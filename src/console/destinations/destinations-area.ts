@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { HttpError } from '../../errors.ts';
-import type { Permission } from '../../permissions.ts';
 import {
   changeDestinationState,
   forgetUnconfigured,
@@ -9,7 +8,8 @@ import {
 } from '../../store/change-destination.ts';
 import { describeDestinations, readCursors, type ConfiguredDestination } from '../../store/destinations.ts';
 import { recordAction } from '../../store/operator-log.ts';
-import { VIEW } from '../access/rule.ts';
+import { CHANGE_DESTINATIONS, VIEW, type Rule } from '../access/rule.ts';
+import { toAnswer } from '../api/answer.ts';
 import { jsonRoute, NOTHING, orBadGateway, readAsked, type ApiRoute, type Asking } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import type { Notice } from '../html/navigation.ts';
@@ -21,7 +21,7 @@ import {
   resendBody,
   rewindBody,
 } from './destination-schemas.ts';
-import { destinationPage, destinationsPage } from './destinations-pages.ts';
+import { destinationPage, destinationsPage, FORGET_DESTINATIONS } from './destinations-pages.ts';
 import { readRejected, resendChosen, resentSchema, type ResendOptions } from './rejected-events.ts';
 
 /** What pages and routes of destinations need. */
@@ -39,6 +39,7 @@ const onePage = oneDestination.extend({ query: rejectedQuery });
 /** Destinations: their state and the actions on them. */
 export function destinationsArea(options: DestinationsOptions): Area {
   return {
+    tag: 'destinations',
     navigation: [
       {
         path: '/destinations',
@@ -99,7 +100,7 @@ function destinationRoutes(options: DestinationsOptions): readonly ApiRoute[] {
       'delete the state of a removed destination',
       oneDestination,
       forgetUnconfigured,
-      'destinations.forget',
+      FORGET_DESTINATIONS,
     ),
     testRoute(options),
     rejectedRoute(options),
@@ -109,9 +110,7 @@ function destinationRoutes(options: DestinationsOptions): readonly ApiRoute[] {
 
 const listRoute = ({ db, configured }: DestinationsOptions) =>
   jsonRoute({
-    method: 'get',
-    path: '/destinations',
-    tag: 'destinations',
+    route: 'GET /destinations',
     summary: 'list destinations, including those removed from the settings',
     ...VIEW,
     asks: NOTHING,
@@ -130,22 +129,18 @@ function changeOf(
   return { db, operator, configured: configured().map((one) => one.name), name };
 }
 
-/** A route that changes a destination. */
 function changeRoute<A extends typeof oneDestination>(
   options: DestinationsOptions,
   verb: string,
   summary: string,
   asks: A,
   change: (change: DestinationChange, asked: z.output<A>) => Promise<void>,
-  needs: Permission = 'destinations.change',
+  rule: Rule = CHANGE_DESTINATIONS,
 ): ApiRoute {
   return jsonRoute({
-    method: 'post',
-    data: 'whole',
-    path: `/destinations/{name}/${verb}`,
-    tag: 'destinations',
+    route: `POST /destinations/{name}/${verb}`,
     summary,
-    needs,
+    ...rule,
     asks,
     answer: z.object({ name: z.string() }),
     async work(asked, asking) {
@@ -158,12 +153,9 @@ function changeRoute<A extends typeof oneDestination>(
 
 const testRoute = (options: DestinationsOptions) =>
   jsonRoute({
-    method: 'post',
-    data: 'whole',
-    path: '/destinations/{name}/test',
-    tag: 'destinations',
+    route: 'POST /destinations/{name}/test',
     summary: 'send a test event and return the result',
-    needs: 'destinations.change',
+    ...CHANGE_DESTINATIONS,
     asks: oneDestination,
     answer: z.object({
       event_id: z.string(),
@@ -174,21 +166,19 @@ const testRoute = (options: DestinationsOptions) =>
     }),
     async work({ path: { name } }, { operator }) {
       mustBeConfigured(options, name);
-      const { eventId, refusal } = await recordAction(
+      const sent = await recordAction(
         options.db,
         { operator, action: 'destination.test', subject: name },
         () => orBadGateway('DESTINATION_FAILED', `can't send to ${name}`, () => options.sendTest(name)),
-        (sent) => ({ event_id: sent.eventId, refusal: sent.refusal ?? null }),
+        toAnswer,
       );
-      return { event_id: eventId, refusal: refusal ?? null };
+      return toAnswer(sent);
     },
   });
 
 const rejectedRoute = ({ db }: DestinationsOptions) =>
   jsonRoute({
-    method: 'get',
-    path: '/destinations/{name}/rejected',
-    tag: 'destinations',
+    route: 'GET /destinations/{name}/rejected',
     summary: 'list rejected events that were not resent',
     ...VIEW,
     asks: oneDestination.extend({ query: rejectedQuery }),
@@ -201,14 +191,11 @@ const rejectedRoute = ({ db }: DestinationsOptions) =>
 
 const resendRoute = (options: DestinationsOptions) =>
   jsonRoute({
-    method: 'post',
-    data: 'whole',
-    path: '/destinations/{name}/replay',
-    tag: 'destinations',
+    route: 'POST /destinations/{name}/replay',
     summary: 'resend rejected events',
     description:
       'With all, each request resends one part: repeat with cursor set to next_cursor until it is null.',
-    needs: 'destinations.change',
+    ...CHANGE_DESTINATIONS,
     asks: oneDestination.extend({ body: resendBody }),
     answer: z.object({ results: z.array(resentSchema), next_cursor: z.string().nullable() }),
     async work({ path: { name }, body }, asking) {

@@ -1,24 +1,19 @@
 import type { VNode } from 'preact';
 import { HttpError } from '../../errors.ts';
-import type { Permission } from '../../permissions.ts';
-import type { Db } from '../../store/database.ts';
-import { describeDestinations } from '../../store/destinations.ts';
-import type { ConfiguredDestination, DescribedDestination } from '../../store/destinations.ts';
+import { describeDestinations, type DescribedDestination } from '../../store/destinations.ts';
 import type { Rejected } from '../../store/rejected-events.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 import { statusOfDestination } from '../../status.ts';
 import { countOf, formatCount, formatDuration } from '../../units.ts';
 import type { Visitor } from '../access/access.ts';
-import { hasAccess } from '../access/rule.ts';
+import { CHANGE_DESTINATIONS, hasAccess } from '../access/rule.ts';
 import { destinationAddress, eventAddress } from '../addresses.ts';
 import type { PageOf } from '../api/paging.ts';
-import { html, type Content } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
+import { html, type Content, type Page } from '../html/html.ts';
+import { badge, pagerOf, timeHeading, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
-import { pagerOf } from '../html/pager.ts';
-import { timeOf, timeHeading } from '../html/time-zone.ts';
 import { factsOf, type Fact } from '../browser/facts.js';
-import { badge } from '../html/values.ts';
+import type { DestinationsOptions } from './destinations-area.ts';
 import { readRejected } from './rejected-events.ts';
 
 /** The state of a destination, as the overview shows it. */
@@ -35,21 +30,17 @@ function behindOf({ behind, behind_since: since }: DescribedDestination): string
   return `${countOf(behind, 'event')}${age}`;
 }
 
-/** The last error and its time. */
 function lastErrorOf({ last_error: error, last_error_at: at }: DescribedDestination): Content {
   if (error === null) return html`<span class="dim">none</span>`;
   return [error, at !== null && html` <span class="dim">(${timeOf(at)})</span>`];
 }
 
-/** The number of events sent. */
 const sentOf = ({ sent }: DescribedDestination) =>
   sent === null ? html`<span class="dim">none</span>` : formatCount(Number(sent));
 
-/** When the last event was sent. */
 const lastSentOf = ({ last_sent_at: at }: DescribedDestination): Content =>
   at === null ? html`<span class="dim">never</span>` : timeOf(at);
 
-/** The button to pause or to resume. */
 function stateForm({ name, state }: DescribedDestination): Content {
   const path = destinationAddress(name);
   if (state === 'paused' || state === 'refused') {
@@ -77,7 +68,6 @@ const testForm = ({ name }: DescribedDestination): Content => html`
   </form>
 `;
 
-/** The button to delete the state of a removed destination. */
 const forgetForm = ({ name }: DescribedDestination): Content => html`
   <form
     data-action=${`${destinationAddress(name)}/forget`}
@@ -88,14 +78,8 @@ const forgetForm = ({ name }: DescribedDestination): Content => html`
   </form>
 `;
 
-/** What the pages of destinations need. */
-interface DestinationsPageOptions {
-  readonly db: Db;
-  readonly configured: () => readonly ConfiguredDestination[];
-}
-
 /** The list of destinations. */
-export async function destinationsPage(options: DestinationsPageOptions, visitor: Visitor): Promise<Page> {
+export async function destinationsPage(options: DestinationsOptions, visitor: Visitor): Promise<Page> {
   const { db, configured } = options;
   const { scope } = visitor;
   const destinations = await describeDestinations(db, scope, configured());
@@ -150,24 +134,23 @@ const LIST_COLUMNS: readonly Column<DescribedDestination>[] = [
   { heading: 'Last error', kind: 'wrap', cell: lastErrorOf },
 ];
 
-/** With the actions that the visitor may take. */
 function listColumns(visitor: Visitor): readonly Column<DescribedDestination>[] {
-  if (!maySteer(visitor)) return LIST_COLUMNS;
+  if (!hasAccess(visitor, CHANGE_DESTINATIONS)) return LIST_COLUMNS;
   const cell = (one: DescribedDestination) =>
     one.state === 'not configured'
-      ? may(visitor, 'destinations.forget') && forgetForm(one)
+      ? hasAccess(visitor, FORGET_DESTINATIONS) && forgetForm(one)
       : html`<div class="row tight">${stateForm(one)} ${testForm(one)}</div>`;
   return [...LIST_COLUMNS, { heading: 'Actions', cell }];
 }
 
-const may = (visitor: Visitor, needs: Permission) => hasAccess(visitor, { needs, data: 'whole' });
-const maySteer = (visitor: Visitor) => may(visitor, 'destinations.change');
+/** The rule of deleting the state of a destination that was removed from the settings. */
+export const FORGET_DESTINATIONS = { needs: 'destinations.forget', data: 'whole' } as const;
 
 const REJECTED_ON_A_PAGE = 50;
 
 /** The page of one destination. Throws HttpError 404 if it is neither configured nor stored. */
 export async function destinationPage(
-  { db, configured }: DestinationsPageOptions,
+  { db, configured }: DestinationsOptions,
   visitor: Visitor,
   name: string,
   after: string | undefined,
@@ -186,16 +169,15 @@ export async function destinationPage(
     content: html`
       ${destinationFacts(described, seesAll)} ${actionsOn(described, visitor)}
       <h2>Rejected events</h2>
-      ${rejectedOf(described, rejected, { canReplay: isConfigured && maySteer(visitor), after })}
+      ${rejectedOf(described, rejected, { canReplay: isConfigured && hasAccess(visitor, CHANGE_DESTINATIONS), after })}
     `,
   };
 }
 
-/** The actions that the visitor may take. */
 function actionsOn(described: DescribedDestination, visitor: Visitor): Content {
   if (described.state !== 'not configured') {
     return (
-      maySteer(visitor) &&
+      hasAccess(visitor, CHANGE_DESTINATIONS) &&
       html`
         <h2>Actions</h2>
         <div class="row">${stateForm(described)} ${testForm(described)}</div>
@@ -204,7 +186,7 @@ function actionsOn(described: DescribedDestination, visitor: Visitor): Content {
     );
   }
   return (
-    may(visitor, 'destinations.forget') &&
+    hasAccess(visitor, FORGET_DESTINATIONS) &&
     html`
       <h2>Actions</h2>
       <p>
@@ -236,7 +218,6 @@ const PRESETS = [
   ['30d', '30 days ago'],
 ] as const;
 
-/** The forms to move the position to a time or by a preset. */
 function rewindForms({ name }: DescribedDestination): Content {
   const action = `${destinationAddress(name)}/rewind`;
   const question = `Move the position of ${name}? Events received since that time are sent, including those already sent.`;

@@ -4,6 +4,7 @@ import type { Db } from '../../store/database.ts';
 import { findRejected, pageOfRejected, type Rejected } from '../../store/rejected-events.ts';
 import { describeIds, recordAction } from '../../store/operator-log.ts';
 import type { Scope } from '../../store/scope.ts';
+import { toAnswer } from '../api/answer.ts';
 import { pageOf, writeCursor, type PageOf } from '../api/paging.ts';
 import { orBadGateway, type Asking } from '../api/route.ts';
 import type { resendBody } from './destination-schemas.ts';
@@ -61,8 +62,8 @@ export async function resendChosen(
         'DESTINATION_FAILED',
         `can't send to ${name}; the remaining events are unchanged`,
         async () => {
-          for await (const { eventId, reason } of resend(name, items)) {
-            results.push({ event_id: eventId, reason: reason ?? null });
+          for await (const one of resend(name, items)) {
+            results.push(toAnswer(one));
             if (signal.aborted && results.length < items.length) throw new Error('the client disconnected');
           }
         },

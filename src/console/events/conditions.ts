@@ -14,6 +14,7 @@ import type { Query } from '../addresses.ts';
 import { moment } from '../api/moment.ts';
 import { cursorParameter, pageOf, type PageOf } from '../api/paging.ts';
 import { several } from '../api/query.ts';
+import { parsedText, shortText } from '../api/text.ts';
 
 /** All types of deliveries. */
 export const DELIVERED_TYPES = [...MESSAGE_TYPES, UNKNOWN_MESSAGE_TYPE] as const;
@@ -23,13 +24,7 @@ export const deliveredType = z.enum(DELIVERED_TYPES, 'must be a message type, or
 
 const MAX_TEXT = 500;
 
-const text = (description: string) =>
-  z
-    .string({ error: 'can be given only once' })
-    .max(MAX_TEXT, `must have at most ${MAX_TEXT} characters`)
-    // Postgres cannot store this character.
-    .refine((value) => !value.includes('\0'), 'must not contain the character U+0000')
-    .describe(description);
+const text = (description: string) => shortText(MAX_TEXT).describe(description);
 
 /** A search line. */
 const searchLine = text('search such as user:dina* -type:location "any text" (docs/searching.md)').transform(
@@ -52,16 +47,10 @@ const id = (description: string) =>
 
 /** A MAC address in any notation. */
 export const mac = (description: string) =>
-  z
-    .string({ error: 'can be given only once' })
-    .transform((value, context) => {
-      const parsed = parseMacAddress(value);
-      if (parsed !== undefined) return parsed;
-      const message = 'must have 12 hexadecimal digits, such as aa:bb:cc:dd:ee:ff or AABBCCDDEEFF';
-      context.addIssue({ code: 'custom', message });
-      return z.NEVER;
-    })
-    .describe(description);
+  parsedText(
+    parseMacAddress,
+    'must have 12 hexadecimal digits, such as aa:bb:cc:dd:ee:ff or AABBCCDDEEFF',
+  ).describe(description);
 
 /** A user name, exactly as in the events. */
 export const userName = text('user name (exact match)');
@@ -96,20 +85,25 @@ export const conditionShape = {
   text: text('any part of the record, ignoring case').optional(),
 };
 
-interface Range {
+/** A time range, which may be open. */
+export interface Range {
   readonly since?: Date | undefined;
   readonly until?: Date | undefined;
 }
 
-/** Whether the end of a range is after its start. */
-export const isInOrder = ({ since, until }: Range) =>
-  since === undefined || until === undefined || since < until;
-
-/** The problem of a range that is not in order. */
-export const NOT_IN_ORDER = { path: ['until'], error: 'must be later than since' };
+/** An object with these members, in which a range ends after its start. */
+export function inOrder<Shape extends z.ZodRawShape>(shape: Shape): z.ZodObject<Shape>;
+export function inOrder(shape: z.ZodRawShape): z.ZodObject {
+  return z
+    .object(shape)
+    .refine(({ since, until }) => !(since instanceof Date && until instanceof Date) || since < until, {
+      path: ['until'],
+      error: 'must be later than since',
+    });
+}
 
 /** The conditions of a search. */
-export const conditions = z.object(conditionShape).refine(isInOrder, NOT_IN_ORDER);
+export const conditions = inOrder(conditionShape);
 
 export type Conditions = z.output<typeof conditions>;
 

@@ -5,39 +5,27 @@ import { sealOf, type Seal } from '../../ledger/prove-event.ts';
 import type { Db } from '../../store/database.ts';
 import { withNames } from '../../store/names-as-of.ts';
 import { forwardingOf, type EventForwarding } from '../../store/rejected-events.ts';
-import { findDelivery, type Delivery } from '../../store/search-deliveries.ts';
+import { findDelivery } from '../../store/search-deliveries.ts';
 import { findEvent } from '../../store/search-events.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
 import type { Scope } from '../../store/scope.ts';
-import {
-  toEventAnswer,
-  type eventDetailSchema,
-  type forwardingSchema,
-  type sealSchema,
-} from './event-schemas.ts';
+import { toAnswer } from '../api/answer.ts';
+import { toEventAnswer, type eventDetailSchema, type sealSchema } from './event-schemas.ts';
 
 /** Whether the filter of a configured destination leaves an event out. */
 export type IsFiltered = (destination: string, event: StoredEvent) => boolean;
 
-/** Whether one destination received an event. */
-type EventOutcome = EventForwarding & { readonly isFiltered: boolean };
-
-/** One event, its delivery and its forwarding. */
-export interface EventDetail {
-  readonly event: StoredEvent;
-  readonly delivery: Delivery | undefined;
-  readonly forwarding: readonly EventOutcome[];
-  readonly seal: Seal;
-}
-
-/** Reads one event with the names of its time, its delivery and its forwarding. Throws HttpError 404 if it is not stored. */
+/**
+ * Reads one event with the names of its time, its delivery and its forwarding, for the API. Throws HttpError 404 if it is
+ * not stored.
+ */
 export async function describeEvent(
   db: Db,
   scope: Scope,
   eventId: string,
   occurredAt: Date | undefined,
   isFiltered: IsFiltered,
-): Promise<EventDetail> {
+): Promise<z.input<typeof eventDetailSchema>> {
   const event = await findEvent(db, scope, eventId, occurredAt);
   if (event === undefined) {
     const hint =
@@ -53,40 +41,23 @@ export async function describeEvent(
     withNames(db, scope, [event]),
   ]);
   return {
-    event: named,
-    delivery,
-    forwarding: forwarding.map((one) => ({ ...one, isFiltered: isFiltered(one.destination, event) })),
-    seal,
-  };
-}
-
-type Outcome = z.input<typeof forwardingSchema>['outcome'];
-
-/** Whether a destination received an event, in a word. */
-function outcomeOf({ hasPassed, rejectedAt, replayedAt, isFiltered }: EventOutcome): Outcome {
-  if (rejectedAt !== null) return replayedAt === null ? 'rejected' : 'resent';
-  if (isFiltered) return 'filtered';
-  return hasPassed ? 'sent' : 'waiting';
-}
-
-/** The detail of an event for the API. */
-export function toDetailAnswer(detail: EventDetail): z.input<typeof eventDetailSchema> {
-  const { event, delivery, forwarding, seal } = detail;
-  return {
-    title: titleOfEvent(event),
-    sentence: sentenceOfEvent(event),
-    event: toEventAnswer(event),
+    title: titleOfEvent(named),
+    sentence: sentenceOfEvent(named),
+    event: toEventAnswer(named),
     delivery: delivery ?? null,
     forwarding: forwarding.map((one) => ({
-      destination: one.destination,
-      outcome: outcomeOf(one),
-      state: one.state,
-      reason: one.reason,
-      rejected_at: one.rejectedAt,
-      replayed_at: one.replayedAt,
+      ...toAnswer(one),
+      outcome: outcomeOf(one, isFiltered(one.destination, event)),
     })),
     seal: toSealAnswer(seal),
   };
+}
+
+/** Whether a destination received an event, in a word. */
+function outcomeOf({ hasPassed, rejectedAt, replayedAt }: EventForwarding, isFiltered: boolean) {
+  if (rejectedAt !== null) return replayedAt === null ? 'rejected' : 'resent';
+  if (isFiltered) return 'filtered';
+  return hasPassed ? 'sent' : 'waiting';
 }
 
 function toSealAnswer(seal: Seal): z.input<typeof sealSchema> {

@@ -8,7 +8,7 @@ import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
 import { addressOf, eventAddress, searchAddress } from '../addresses.ts';
 import { type Written } from '../api/query.ts';
 import { html } from '../html/html.ts';
-import { timeOf, timeHeading } from '../html/time-zone.ts';
+import { timeHeading, timeOf } from '../html/elements.ts';
 import { searchWith } from './search-line.ts';
 
 /** A column of the list that a reader can choose. */

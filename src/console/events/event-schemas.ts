@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ORIGINS, FAMILIES, MESSAGE_TYPES } from '../../domain.ts';
-import type { EventNames, StoredEvent } from '../../store/stored-event.ts';
+import type { StoredEvent } from '../../store/stored-event.ts';
+import { toAnswer } from '../api/answer.ts';
 import { isoTime, moment } from '../api/moment.ts';
 import { deliverySchema } from '../deliveries/delivery-schemas.ts';
 
@@ -52,31 +53,16 @@ export const eventSchema = z
 /** An event as the API answers it. */
 export function toEventAnswer(event: StoredEvent): z.input<typeof eventSchema> {
   return {
-    event_id: event.eventId,
-    delivery_id: event.deliveryId,
-    source: event.source,
-    message_type: event.messageType,
-    family: event.family,
-    occurred_at: event.occurredAt,
-    received_at: event.receivedAt,
-    owner_id: event.ownerId,
-    org_id: event.orgId,
-    origin: event.origin,
+    ...toAnswer(event),
     columns: Object.fromEntries(
       Object.entries(event.columns).map(([name, value]) => [
         name,
         typeof value === 'string' || value === null ? value : [...value],
       ]),
     ),
-    payload: event.payload,
-    ...(event.names !== undefined && { names: toNamesAnswer(event.names) }),
+    names: event.names && toAnswer(event.names),
   };
 }
-
-const toNamesAnswer = ({ accessPoint, ...others }: EventNames): z.input<typeof namesSchema> => ({
-  access_point: accessPoint,
-  ...others,
-});
 
 /** One page of events. */
 export const eventPageSchema = z.object({
@@ -111,7 +97,7 @@ export const facetSchema = z
   .meta({ id: 'Facet', description: 'The number of matching events by the values of a field' });
 
 /** Whether a destination received an event. */
-export const forwardingSchema = z
+const forwardingSchema = z
   .object({
     destination: z.string(),
     outcome: z

@@ -5,8 +5,8 @@ import type { MessageType } from '../../domain.ts';
 import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
 import { accessPointAddress, clientAddress, eventAddress, userAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
+import { timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
-import { timeOf } from '../html/time-zone.ts';
 
 type Value = StoredEvent['columns'][string] | undefined;
 
@@ -40,8 +40,6 @@ const NUMBERS: ReadonlySet<string> = new Set([
   'acct_input_octets',
   'acct_output_octets',
 ]);
-
-const isNumber = (column: string) => NUMBERS.has(column);
 
 /** The most useful columns of each message type, in reading order. */
 const LEADING_COLUMNS: Readonly<Record<MessageType, readonly string[]>> = {
@@ -107,7 +105,7 @@ const typedColumn = (column: string): Column<StoredEvent> => ({
 });
 
 function kindOf(column: string): Pick<Column<StoredEvent>, 'kind'> {
-  if (isNumber(column)) return { kind: 'number' };
+  if (NUMBERS.has(column)) return { kind: 'number' };
   return column === 'description' || column === 'summary' ? { kind: 'wrap' } : {};
 }
 

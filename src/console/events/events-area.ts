@@ -3,21 +3,22 @@ import type { Db } from '../../store/database.ts';
 import { eventHistogram, type RangeFilter } from '../../store/event-histogram.ts';
 import { countFacet, FACETS } from '../../store/facets.ts';
 import { VIEW } from '../access/rule.ts';
-import { limit } from '../api/query.ts';
-import { jsonRoute, type ApiRoute } from '../api/route.ts';
+import { toAnswer } from '../api/answer.ts';
+import { limit, wholeNumber } from '../api/query.ts';
+import { jsonRoute, readAsked } from '../api/route.ts';
 import type { Area } from '../area.ts';
+import { EventDetail } from '../browser/event-detail.js';
+import { html } from '../html/html.ts';
 import {
   conditionShape,
   cursor,
   eventOrder,
   filterOf,
-  isInOrder,
-  NOT_IN_ORDER,
+  inOrder,
   readEvents,
   type Conditions,
 } from './conditions.ts';
-import { describeEvent, toDetailAnswer, type IsFiltered } from './describe-event.ts';
-import { renderEvent } from './event-page.ts';
+import { describeEvent, type IsFiltered } from './describe-event.ts';
 import {
   eventDetailSchema,
   eventPageSchema,
@@ -38,6 +39,7 @@ interface EventsOptions {
 /** Searching events, exporting them, and the detail of one. */
 export function eventsArea({ db, isFiltered }: EventsOptions): Area {
   return {
+    tag: 'events',
     navigation: [
       {
         path: '/events',
@@ -46,9 +48,10 @@ export function eventsArea({ db, isFiltered }: EventsOptions): Area {
         icon: 'M5 4h9M5 8h9M5 12h9M2 4h.01M2 8h.01M2 12h.01',
       },
     ],
-    // The route of one event matches any word as an id, so it comes last.
     routes: [
-      ...eventRoutes(db),
+      searchRoute(db),
+      histogramRoute(db),
+      facetsRoute(db),
       ...exportRoutes(db),
       ...savedSearchRoutes(db),
       oneEventRoute(db, isFiltered),
@@ -62,7 +65,15 @@ export function eventsArea({ db, isFiltered }: EventsOptions): Area {
       {
         path: '/events/:event_id',
         ...VIEW,
-        render: (request, { scope }) => renderEvent(db, scope, request, isFiltered),
+        async render(request, { scope }) {
+          const { path, query } = readAsked(oneEvent, request);
+          const detail = await describeEvent(db, scope, path.event_id, query.at, isFiltered);
+          return {
+            title: `Event of ${detail.event.occurred_at.slice(0, 19).replace('T', ' ')}`,
+            kind: 'dense',
+            content: html`<${EventDetail} ...${detail} search="/events" isPage />`,
+          };
+        },
       },
     ],
   };
@@ -70,21 +81,13 @@ export function eventsArea({ db, isFiltered }: EventsOptions): Area {
 
 const DAY_MS = 86_400_000;
 
-function eventRoutes(db: Db): readonly ApiRoute[] {
-  return [searchRoute(db), histogramRoute(db), facetsRoute(db)];
-}
-
 const searchRoute = (db: Db) =>
   jsonRoute({
-    method: 'get',
-    path: '/events',
-    tag: 'events',
+    route: 'GET /events',
     summary: 'search events',
     ...VIEW,
     asks: z.object({
-      query: z
-        .object({ ...conditionShape, order: eventOrder, limit: limit(50, 1_000), cursor })
-        .refine(isInOrder, NOT_IN_ORDER),
+      query: inOrder({ ...conditionShape, order: eventOrder, limit: limit(50, 1_000), cursor }),
     }),
     answer: eventPageSchema,
     async work({ query: { limit: most, cursor: after, order, ...conditions } }, { scope }) {
@@ -96,55 +99,40 @@ const searchRoute = (db: Db) =>
 
 const histogramRoute = (db: Db) =>
   jsonRoute({
-    method: 'get',
-    path: '/events/histogram',
-    tag: 'events',
+    route: 'GET /events/histogram',
     summary: 'count matching events over time, by type',
     description: 'The default range is the last 24 hours.',
     ...VIEW,
     asks: z.object({
-      query: z
-        .object({
-          ...conditionShape,
-          bars: z.coerce
-            .number()
-            .int()
-            .min(2)
-            .max(500)
-            .default(60)
-            .describe('maximum number of bars, 2 to 500'),
-        })
-        .refine(isInOrder, NOT_IN_ORDER),
+      query: inOrder({
+        ...conditionShape,
+        bars: wholeNumber(2, 500).default(60).describe('maximum number of bars, 2 to 500'),
+      }),
     }),
     answer: histogramSchema,
     async work({ query: { bars: mostBars, ...conditions } }, { scope }) {
       const filter = rangeFilterOf(conditions);
       const { since, until } = filter;
       const histogram = await eventHistogram(db, scope, filter, mostBars);
-      const { bucketSeconds: bucket_seconds, bars, isComplete: is_complete } = histogram;
-      return { since, until, bucket_seconds, bars: [...bars], is_complete };
+      return { since, until, ...toAnswer(histogram), bars: [...histogram.bars] };
     },
   });
 
 const facetsRoute = (db: Db) =>
   jsonRoute({
-    method: 'get',
-    path: '/events/facets',
-    tag: 'events',
+    route: 'GET /events/facets',
     summary: 'count matching events by the values of a field',
     description: 'The most frequent values first. The default range is the last 24 hours.',
     ...VIEW,
     asks: z.object({
-      query: z
-        .object({
-          ...conditionShape,
-          facet: z
-            .enum(FACETS, `must be one of ${FACETS.join(', ')}`)
-            .default('type')
-            .describe('the field'),
-          limit: limit(10, 200),
-        })
-        .refine(isInOrder, NOT_IN_ORDER),
+      query: inOrder({
+        ...conditionShape,
+        facet: z
+          .enum(FACETS, `must be one of ${FACETS.join(', ')}`)
+          .default('type')
+          .describe('the field'),
+        limit: limit(10, 200),
+      }),
     }),
     answer: facetSchema,
     async work({ query: { facet, limit: most, ...conditions } }, { scope }) {
@@ -162,13 +150,10 @@ function rangeFilterOf(conditions: Conditions): RangeFilter {
 
 const oneEventRoute = (db: Db, isFiltered: IsFiltered) =>
   jsonRoute({
-    method: 'get',
-    path: '/events/{event_id}',
-    tag: 'events',
+    route: 'GET /events/{event_id}',
     summary: 'get one event with its delivery and its forwarding',
     ...VIEW,
     asks: oneEvent,
     answer: eventDetailSchema,
-    work: async ({ path, query }, { scope }) =>
-      toDetailAnswer(await describeEvent(db, scope, path.event_id, query.at, isFiltered)),
+    work: ({ path, query }, { scope }) => describeEvent(db, scope, path.event_id, query.at, isFiltered),
   });

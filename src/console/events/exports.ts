@@ -1,4 +1,3 @@
-import { createHash, type Hash } from 'node:crypto';
 import type { Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
@@ -7,12 +6,14 @@ import type { Db } from '../../store/database.ts';
 import { countEventsUpTo } from '../../store/search-events.ts';
 import { exportLines } from '../../store/export-events.ts';
 import type { ExportForm, ExportFormat } from '../../store/export-format.ts';
+import { EXPORT } from '../access/rule.ts';
 import { recordAction, type Operator } from '../../store/operator-log.ts';
 import { covers, type Scope } from '../../store/scope.ts';
+import { toAnswer } from '../api/answer.ts';
 import { timeZone } from '../api/moment.ts';
-import { pipeWhole } from '../api/pipe-whole.ts';
+import { fileName, pipeWhole } from '../api/pipe-whole.ts';
 import { jsonRoute, streamRoute, type ApiRoute } from '../api/route.ts';
-import { conditionShape, filterOf, isInOrder, NOT_IN_ORDER, queryOfConditions } from './conditions.ts';
+import { conditionShape, filterOf, inOrder, queryOfConditions } from './conditions.ts';
 import type { Conditions } from './conditions.ts';
 import { exportSchema } from './event-schemas.ts';
 
@@ -25,26 +26,29 @@ const byId = z.object({ path: z.object({ export_id: exportId }) });
 
 /** Exporting events, and watching the progress. */
 export function exportRoutes(db: Db): readonly ApiRoute[] {
-  const exports = createExports();
+  const known = new LRUCache<string, Watched>({ max: MAX_REMEMBERED });
+
+  /** Throws HttpError 404 if it is not remembered, or of sources that the reader may not see. */
+  function find(id: string, reader: Scope): Watched {
+    const found = known.get(id);
+    if (found === undefined || !covers(reader, found.scope)) throw notKnown(id);
+    return found;
+  }
+
   return [
     streamRoute({
-      method: 'get',
-      data: 'by source',
-      path: '/events/export',
-      tag: 'events',
+      route: 'GET /events/export',
       summary: 'export all matching events as a file',
       description:
         'Newest first. The file is streamed; if the export fails, the connection is closed early. The operator log records each export with the SHA-256 of the file.',
-      needs: 'events.export',
+      ...EXPORT,
       asks: z.object({
-        query: z
-          .object({
-            ...conditionShape,
-            format: z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv'),
-            tz: timeZone.describe('time zone of the times in CSV').optional(),
-            export_id: exportId.optional(),
-          })
-          .refine(isInOrder, NOT_IN_ORDER),
+        query: inOrder({
+          ...conditionShape,
+          format: z.enum(['csv', 'ndjson'], 'must be csv or ndjson').default('csv'),
+          tz: timeZone.describe('time zone of the times in CSV').optional(),
+          export_id: exportId.optional(),
+        }),
       }),
       mediaTypes: {
         'text/csv': 'the columns of the view events (for one message type, its own columns) and the payload',
@@ -55,51 +59,42 @@ export function exportRoutes(db: Db): readonly ApiRoute[] {
         { operator, scope, signal },
         response,
       ) {
-        const watched = id === undefined ? { progress: unwatched(), signal } : exports.begin(id, scope);
+        const progress: ExportProgress = { state: 'running', rows: 0, bytes: 0, expectedRows: undefined };
+        const controller = new AbortController();
+        if (id !== undefined) known.set(id, { progress, scope, controller });
         await exportTo(response, db, {
           operator,
           scope,
           form: { format, ...(zone !== undefined && { zone }) },
           conditions,
-          progress: watched.progress,
-          signal: AbortSignal.any([signal, watched.signal]),
+          progress,
+          signal: AbortSignal.any([signal, controller.signal]),
         });
       },
     }),
     jsonRoute({
-      method: 'get',
-      data: 'by source',
-      path: '/exports/{export_id}',
-      tag: 'events',
+      route: 'GET /exports/{export_id}',
       summary: 'get the progress of an export that this process runs',
-      needs: 'events.export',
+      ...EXPORT,
       asks: byId,
       answer: exportSchema,
-      async work({ path }, { scope }) {
-        const progress = exports.find(path.export_id, scope);
-        if (progress === undefined) throw notKnown(path.export_id);
-        const { state, rows, bytes, expectedRows } = progress;
-        return { state, rows, bytes, expected_rows: expectedRows ?? null };
-      },
+      work: async ({ path }, { scope }) => toAnswer(find(path.export_id, scope).progress),
     }),
     jsonRoute({
-      method: 'post',
-      data: 'by source',
-      path: '/exports/{export_id}/cancel',
-      tag: 'events',
+      route: 'POST /exports/{export_id}/cancel',
       summary: 'cancel a running export',
-      needs: 'events.export',
+      ...EXPORT,
       asks: byId,
       answer: z.object({}),
       async work({ path }, { scope }) {
-        if (!exports.cancel(path.export_id, scope)) throw notKnown(path.export_id);
+        const { progress, controller } = find(path.export_id, scope);
+        if (progress.state !== 'running') throw notKnown(path.export_id);
+        controller.abort();
         return {};
       },
     }),
   ];
 }
-
-const unwatched = (): ExportProgress => ({ state: 'running', rows: 0, bytes: 0, expectedRows: undefined });
 
 const notKnown = (id: string) => new HttpError(404, 'NOT_FOUND', `export ${id} does not run in this process`);
 
@@ -113,46 +108,15 @@ interface ExportProgress {
   expectedRows: number | undefined;
 }
 
-/** The exports of this process that a client watches. */
-interface Exports {
-  /** Registers an export of a scope under the client's id; the signal fires if the export is cancelled. */
-  begin(id: string, scope: Scope): { readonly progress: ExportProgress; readonly signal: AbortSignal };
-  /** Undefined if the export is unknown, no longer remembered, or of sources that the reader may not see. */
-  find(id: string, reader: Scope): Readonly<ExportProgress> | undefined;
-  /** False if no such export runs, or if it is of sources that the reader may not see. */
-  cancel(id: string, reader: Scope): boolean;
+/** An export that a client watches: it shows the progress of the download, and can cancel it. */
+interface Watched {
+  readonly progress: ExportProgress;
+  readonly scope: Scope;
+  readonly controller: AbortController;
 }
 
 /** Exports that are remembered; the least recently used are forgotten first. */
 const MAX_REMEMBERED = 200;
-
-/** Remembers exports in memory, so that a page can show the progress of a download. */
-function createExports(): Exports {
-  const known = new LRUCache<string, { progress: ExportProgress; scope: Scope; controller: AbortController }>(
-    {
-      max: MAX_REMEMBERED,
-    },
-  );
-  const lookUp = (id: string, reader: Scope) => {
-    const found = known.get(id);
-    return found !== undefined && covers(reader, found.scope) ? found : undefined;
-  };
-  return {
-    begin(id, scope) {
-      const progress = unwatched();
-      const controller = new AbortController();
-      known.set(id, { progress, scope, controller });
-      return { progress, signal: controller.signal };
-    },
-    find: (id, reader) => lookUp(id, reader)?.progress,
-    cancel(id, reader) {
-      const found = lookUp(id, reader);
-      if (found?.progress.state !== 'running') return false;
-      found.controller.abort();
-      return true;
-    },
-  };
-}
 
 /** Beyond this number rows are not counted beforehand. */
 const MAX_EXPECTED = 1_000_000;
@@ -181,17 +145,16 @@ async function exportTo(response: Response, db: Db, asked: Export): Promise<void
   const { operator, form, conditions, progress, signal } = asked;
   const { format } = form;
   const details = { ...form, ...queryOfConditions(conditions) };
-  const digest = createHash('sha256');
   response.set({
     'Content-Type': MEDIA_TYPE[format],
-    'Content-Disposition': `attachment; filename="${fileName(format, new Date())}"`,
+    'Content-Disposition': `attachment; filename="${fileName('events', format)}"`,
   });
   try {
     await recordAction(
       db,
       { operator, action: 'events.export', details },
-      () => write(response, db, asked, digest),
-      () => ({ rows: progress.rows, bytes: progress.bytes, sha256: digest.digest('hex') }),
+      () => write(response, db, asked),
+      (sha256) => ({ rows: progress.rows, bytes: progress.bytes, sha256 }),
     );
     progress.state = 'done';
   } catch (error) {
@@ -200,7 +163,7 @@ async function exportTo(response: Response, db: Db, asked: Export): Promise<void
   }
 }
 
-async function write(response: Response, db: Db, asked: Export, digest: Hash): Promise<void> {
+async function write(response: Response, db: Db, asked: Export): Promise<string> {
   const { scope, form, conditions, progress, signal } = asked;
   const filter = filterOf(conditions);
   void expect(db, asked);
@@ -208,7 +171,9 @@ async function write(response: Response, db: Db, asked: Export, digest: Hash): P
     progress.rows += rows;
   });
   try {
-    await pipeWhole(response, countBytes(lines, progress, digest), signal);
+    return await pipeWhole(response, lines, signal, (bytes) => {
+      progress.bytes += bytes;
+    });
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new Error(`stopped after ${progress.rows} rows, ${progress.bytes} bytes`, { cause: error });
@@ -222,19 +187,3 @@ async function expect(db: Db, { scope, conditions, progress }: Export): Promise<
   );
   progress.expectedRows = count !== undefined && count > MAX_EXPECTED ? undefined : count;
 }
-
-async function* countBytes(
-  pieces: AsyncIterable<string>,
-  progress: ExportProgress,
-  digest: Hash,
-): AsyncGenerator<Buffer> {
-  for await (const piece of pieces) {
-    const bytes = Buffer.from(piece);
-    progress.bytes += bytes.length;
-    digest.update(bytes);
-    yield bytes;
-  }
-}
-
-const fileName = (format: ExportFormat, now: Date) =>
-  `xiq-sink-events-${now.toISOString().slice(0, 19).replaceAll(':', '')}Z.${format}`;

@@ -12,6 +12,7 @@ import {
   type NewSearch,
 } from '../../store/saved-searches.ts';
 import type { Scope } from '../../store/scope.ts';
+import { toAnswer } from '../api/answer.ts';
 import { isoTime } from '../api/moment.ts';
 import { jsonRoute, NOTHING, type ApiRoute, type Asking } from '../api/route.ts';
 import { VIEW } from '../access/rule.ts';
@@ -63,23 +64,15 @@ const savedId = z.object({ id: z.string().regex(/^\d{1,18}$/) });
 
 const listRoute = (db: Db) =>
   jsonRoute({
-    method: 'get',
-    path: '/saved-searches',
-    tag: 'events',
+    route: 'GET /saved-searches',
     summary: 'list the saved searches',
     ...VIEW,
     asks: NOTHING,
     answer: z.object({ items: z.array(savedSchema), next_cursor: z.null() }),
-    async work(_asked, { scope }) {
-      const searches = await listSavedSearches(db, scope);
-      const items = searches.map(({ savedBy, savedAt, raisesAlerts, ...search }) => ({
-        ...search,
-        saved_by: savedBy,
-        saved_at: savedAt,
-        raises_alerts: raisesAlerts,
-      }));
-      return { items, next_cursor: null };
-    },
+    work: async (_asked, { scope }) => ({
+      items: (await listSavedSearches(db, scope)).map(toAnswer),
+      next_cursor: null,
+    }),
   });
 
 const saveAsks = z.object({
@@ -106,27 +99,23 @@ async function save(
   return { name };
 }
 
+const saved = { asks: saveAsks, answer: z.object({ name: z.string() }) };
+
 const saveRoute = (db: Db) =>
   jsonRoute({
-    method: 'post',
-    path: '/saved-searches',
-    tag: 'events',
+    route: 'POST /saved-searches',
     summary: 'save a search; one that you saved under this name is replaced',
     ...VIEW,
-    asks: saveAsks,
-    answer: z.object({ name: z.string() }),
+    ...saved,
     work: (asked, asking) => save(db, asked, asking, false),
   });
 
 const saveAlertRoute = (db: Db) =>
   jsonRoute({
-    method: 'post',
-    path: '/saved-searches/alert',
-    tag: 'events',
+    route: 'POST /saved-searches/alert',
     summary: 'save a search and switch its alerts on',
     ...ALERTING,
-    asks: saveAsks,
-    answer: z.object({ name: z.string() }),
+    ...saved,
     work: (asked, asking) => save(db, asked, asking, true),
   });
 
@@ -147,9 +136,7 @@ async function saveNew(db: Db, scope: Scope, search: NewSearch, savedBy: string)
 
 const deleteRoute = (db: Db) =>
   jsonRoute({
-    method: 'post',
-    path: '/saved-searches/{id}/delete',
-    tag: 'events',
+    route: 'POST /saved-searches/{id}/delete',
     summary: 'delete a search that you saved',
     ...VIEW,
     asks: z.object({ path: savedId }),
@@ -166,9 +153,7 @@ const deleteRoute = (db: Db) =>
 
 const alertsRoute = (db: Db) =>
   jsonRoute({
-    method: 'post',
-    path: '/saved-searches/{id}/alerts',
-    tag: 'events',
+    route: 'POST /saved-searches/{id}/alerts',
     summary: 'switch the alerts of a saved search on or off',
     description:
       'While they are on, a rule named search-ID raises an alert when an event matches that is stored from then on. What matches within ten minutes of the last match is the same alert, and one more for each day that it lasts.',

@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { monthRange } from '../../parse-time.ts';
-import { parseSearch, printSearch, type SearchKey, type SearchTerm } from '../../search-query.ts';
+import { exactly, parseSearch, printSearch, type SearchKey, type SearchTerm } from '../../search-query.ts';
 import { addressOf, searchAddress, type Query } from '../addresses.ts';
 import { textOf, type Problems, type Written } from '../api/query.ts';
 import type { Conditions } from './conditions.ts';
@@ -16,18 +16,16 @@ export const joinSearchLine = (written: Written): Written =>
 
 /** The same search on its first page with one more term. */
 export function searchWith(written: Written, key: SearchKey, value: string): Query {
-  const term = { key, values: [{ text: value, isPrefix: false }], isExcluded: false };
-  return { ...written, cursor: undefined, q: printSearch([...termsOf(written), term]) };
+  return { ...written, cursor: undefined, q: printSearch([...termsOf(written), exactly(key, value)]) };
 }
 
 /** All conditions but the range as terms: links of before the search line have some beside it. */
 export function termsOfConditions({ q = [], type = [], ...others }: Conditions): readonly SearchTerm[] {
-  const term = (key: SearchKey, texts: readonly string[]): readonly SearchTerm[] =>
-    texts.length === 0
-      ? []
-      : [{ key, values: texts.map((text) => ({ text, isPrefix: false })), isExcluded: false }];
-  const one = (key: SearchKey, text: string | undefined) => term(key, text === undefined ? [] : [text]);
-  return [...q, ...term('type', type), ...FURTHER_KEYS.flatMap((key) => one(key, others[key]))];
+  const further = FURTHER_KEYS.flatMap((key) => {
+    const text = others[key];
+    return text === undefined ? [] : [exactly(key, text)];
+  });
+  return [...q, ...(type.length > 0 ? [exactly('type', ...type)] : []), ...further];
 }
 
 const termsOf = (written: Written) => parseSearch(textOf(written, 'q') ?? '').terms ?? [];

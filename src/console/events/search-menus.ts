@@ -7,7 +7,7 @@ import { hasAccess } from '../access/rule.ts';
 import { searchAddress } from '../addresses.ts';
 import { textOf, type Written } from '../api/query.ts';
 import { html, type Content } from '../html/html.ts';
-import { badge } from '../html/values.ts';
+import { badge } from '../html/elements.ts';
 import { ALERTING, LONGEST_NAME } from './saved-searches.ts';
 import { termsOfConditions } from './search-line.ts';
 import type { Conditions } from './conditions.ts';

@@ -1,40 +1,38 @@
 import type { Request } from 'express';
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
 import { listSavedSearches } from '../../store/saved-searches.ts';
 import { searchStatement } from '../../store/search-sql.ts';
 import type { Visitor } from '../access/access.ts';
-import { hasAccess } from '../access/rule.ts';
+import { EXPORT, hasAccess } from '../access/rule.ts';
 import { ACTION_TITLES, TYPE_TITLES } from '../../event-words.ts';
 import { addressOf, type Query } from '../addresses.ts';
 import { queryOf, readQuery, withBeginning, type Written } from '../api/query.ts';
 import type { VNode } from 'preact';
-import { html } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
-import { pagerOf } from '../html/pager.ts';
+import { html, type Page } from '../html/html.ts';
+import { pagerOf } from '../html/elements.ts';
+import { inZone } from '../html/time-zone.ts';
 import {
   conditionShape,
   cursor,
   eventOrder,
   filterOf,
-  isInOrder,
+  inOrder,
   type Conditions,
-  NOT_IN_ORDER,
   queryOfConditions,
   readEvents,
 } from './conditions.ts';
 import { columnChoice, columnsOf, eventList } from './event-list.ts';
 import { alertButton, otherForms, savedMenu } from './search-menus.ts';
 import { joinSearchLine, searchLine } from './search-line.ts';
-import { inZone } from '../html/time-zone.ts';
 
 const EVENTS_PER_PAGE = 50;
 
 /** The default range of a search. */
 const USUAL_DAYS = 1;
 
-const search = z.object({ ...conditionShape, cursor, order: eventOrder }).refine(isInOrder, NOT_IN_ORDER);
+const search = inOrder({ ...conditionShape, cursor, order: eventOrder });
 
 /** The search for events: its form, the histogram, and one page of events. */
 export async function renderSearch(db: Db, visitor: Visitor, request: Request): Promise<Page> {
@@ -58,7 +56,7 @@ export async function renderSearch(db: Db, visitor: Visitor, request: Request): 
   const facets = addressOf('/events/facets', exactly);
   const columns = columnsOf(request);
   const saved = await listSavedSearches(db, visitor.scope);
-  const mayExport = hasAccess(visitor, { needs: 'events.export', data: 'by source' });
+  const mayExport = hasAccess(visitor, EXPORT);
   return {
     title: 'Events',
     kind: 'dense',

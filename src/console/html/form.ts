@@ -16,25 +16,34 @@ export function fieldOf(
   placeholder?: string,
   problems: Problems = NO_PROBLEMS,
 ): VNode {
-  const id = `field-${name}`;
   const problem = problems.get(name);
-  return html`
-    <div class="field">
-      <label for=${id}>${label}</label>
+  return labelled(
+    name,
+    label,
+    problem,
+    html`
       <input
-        id=${id}
+        id=${`field-${name}`}
         name=${name}
         value=${textOf(written, name) ?? ''}
         placeholder=${placeholder}
         autocomplete="off"
         spellcheck="false"
-        aria-invalid=${problem === undefined ? undefined : 'true'}
-        aria-describedby=${problem === undefined ? undefined : `${id}-problem`}
+        aria-invalid=${problem && 'true'}
+        aria-describedby=${problem && `field-${name}-problem`}
       />
-      ${problem !== undefined && html`<p class="problem" id=${`${id}-problem`}>${label} ${problem}.</p>`}
-    </div>
-  `;
+    `,
+  );
 }
+
+/** A control with its label above and its problem below. */
+const labelled = (name: string, label: string, problem: string | undefined, control: Content): VNode => html`
+  <div class="field">
+    <label for=${`field-${name}`}>${label}</label>
+    ${control}
+    ${problem !== undefined && html`<p class="problem" id=${`field-${name}-problem`}>${label} ${problem}.</p>`}
+  </div>
+`;
 
 /** A labelled choice of values with their labels; the first one if none was chosen. */
 export function selectOf(
@@ -44,20 +53,17 @@ export function selectOf(
   options: readonly (readonly [value: string, text: string])[],
   problems: Problems = NO_PROBLEMS,
 ): VNode {
-  const id = `field-${name}`;
-  const problem = problems.get(name);
-  return html`
-    <div class="field">
-      <label for=${id}>${label}</label>
-      <select id=${id} name=${name}>
-        ${options.map(
-          ([value, text]) =>
-            html`<option value=${value} selected=${value === textOf(written, name)}>${text}</option>`,
-        )}
+  const chosen = textOf(written, name);
+  return labelled(
+    name,
+    label,
+    problems.get(name),
+    html`
+      <select id=${`field-${name}`} name=${name}>
+        ${options.map(([value, text]) => html`<option value=${value} selected=${value === chosen}>${text}</option>`)}
       </select>
-      ${problem !== undefined && html`<p class="problem">${label} ${problem}.</p>`}
-    </div>
-  `;
+    `,
+  );
 }
 
 /** The choice of one message type, or all of them. */

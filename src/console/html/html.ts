@@ -8,6 +8,16 @@ export { html };
 /** Anything that can be part of a page. Text is always escaped, and its hidden characters are shown as `\u202e`. */
 export type Content = VNode | string | number | null | undefined | false | readonly Content[];
 
+/** A page of the console. */
+export interface Page {
+  readonly title: string;
+  readonly content: Content;
+  /** `dense`: controls and lists use the whole page, and the title is not shown. */
+  readonly kind?: 'dense';
+  /** File names of the modules in `browser/` that the page runs. */
+  readonly modules?: readonly string[];
+}
+
 // Preact calls this for each element, so that no page can leave it out. Attributes stay: a form sends them back.
 options.vnode = ({ type, props }) => {
   if (typeof type === 'string') props.children = revealText(props.children);

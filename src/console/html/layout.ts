@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import type { Visitor } from '../access/access.ts';
 import { ASSETS, IMPORT_MAP, modulesFor } from '../assets.ts';
-import { html, type Content } from './html.ts';
+import { html, type Content, type Page } from './html.ts';
 import { withZone } from './time-zone.ts';
 import { navigation, type ShownEntry } from './navigation.ts';
 
@@ -16,16 +16,6 @@ export function headOf(title: string, more: Content): VNode {
       ${more}
     </head>
   `;
-}
-
-/** A page of the console. */
-export interface Page {
-  readonly title: string;
-  readonly content: Content;
-  /** `dense`: controls and lists use the whole page, and the title is not shown. */
-  readonly kind?: 'dense';
-  /** File names of the modules in `browser/` that the page runs. */
-  readonly modules?: readonly string[];
 }
 
 /** The modules that every page runs. */

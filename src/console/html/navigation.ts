@@ -1,8 +1,8 @@
 import type { VNode } from 'preact';
 import type { Visitor } from '../access/access.ts';
 import { html, type Content } from './html.ts';
+import { badge } from './elements.ts';
 import { inZone } from './time-zone.ts';
-import { badge } from './values.ts';
 
 /** The groups of the navigation, in order. The overview stands above them. */
 const GROUPS = ['Investigate', 'Delivery', 'Administer'] as const;

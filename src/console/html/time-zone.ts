@@ -2,7 +2,7 @@ import { parseCookie } from 'cookie';
 import type { Request } from 'express';
 import type { VNode } from 'preact';
 import { isTimeZone, parseTime } from '../../parse-time.ts';
-import { exactText, localText, zoneWord } from '../browser/local-time.js';
+import { exactText } from '../browser/local-time.js';
 import { Zone } from '../browser/zone.js';
 import { html, type Content } from './html.ts';
 
@@ -21,31 +21,6 @@ export const withZone = (zone: string, content: VNode): VNode =>
 
 /** Content that depends on the time zone of the reader. */
 export const inZone = (content: (zone: string) => Content): VNode => html`<${Zone.Consumer}>${content}<//>`;
-
-/** The name of a fact that is a time: the name, and the time zone. */
-export const timeHeading = (name: string): VNode => inZone((zone) => `${name} (${zoneWord(zone)})`);
-
-/** A sentence with its instants in ISO 8601 as times of the reader. */
-export const withTimes = (text: string): Content =>
-  text.split(/(\d{4}-\d\d-\d\dT[\d:.]+Z)/).map((part, index) => (index % 2 === 0 ? part : timeOf(part)));
-
-/** The name of the time zone, to put after times. */
-export const zoneName = (): VNode => inZone((zone) => zone);
-
-/** A time in the time zone of the reader, to the second. */
-export const timeOf = (time: Date | string): VNode => elementOf(time, localText);
-
-/** A time in the time zone of the reader, to the millisecond. */
-export const exactTimeOf = (time: Date | string): VNode => elementOf(time, exactText);
-
-const elementOf = (time: Date | string, textOf: typeof localText): VNode =>
-  inZone((zone) => html`<time datetime=${new Date(time).toISOString()}>${textOf(time, zone)}</time>`);
-
-/** The time of day in the time zone of the reader: 08:00:00. */
-export const clockOf = (time: Date | string): VNode =>
-  inZone(
-    (zone) => html`<time datetime=${new Date(time).toISOString()}>${localText(time, zone).slice(11)}</time>`,
-  );
 
 /**
  * What a field shows of the instant in an address: the local time as short as it can be written, with an offset where

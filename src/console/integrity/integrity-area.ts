@@ -1,39 +1,27 @@
 import { z } from 'zod';
 import { statusOfSeal } from '../../status.ts';
-import { monthRange } from '../../parse-time.ts';
 import type { Db } from '../../store/database.ts';
 import type { Operator } from '../../store/operator-log.ts';
-import { hasAccess } from '../access/rule.ts';
-import { moment } from '../api/moment.ts';
+import { hasAccess, VIEW_WHOLE } from '../access/rule.ts';
+import { moment, month } from '../api/moment.ts';
 import { jsonRoute, NOTHING, readAsked } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { isInOrder, NOT_IN_ORDER } from '../events/conditions.ts';
+import { inOrder } from '../events/conditions.ts';
 import { integrityContent } from './integrity-page.ts';
 import { integritySchema, verificationSchema, type VerificationRun } from './integrity-schemas.ts';
 import { readIntegrity, type FindDifferences } from './read-integrity.ts';
 
 const asked = z.object({
   query: z.object({
-    month: z
-      .string()
-      .default(() => new Date().toISOString().slice(0, 'YYYY-MM'.length))
-      .transform((text, context) => {
-        const range = monthRange(text);
-        if (range === undefined)
-          context.addIssue({ code: 'custom', message: 'must be a month such as 2026-03' });
-        return range ?? z.NEVER;
-      })
-      .describe('month of the calendar, such as 2026-03; by default this one'),
+    month: month.describe('month of the calendar, such as 2026-03; by default this one'),
   }),
 });
 
-const verifyBody = z
-  .object({
-    since: moment.optional().describe('events received since: ISO 8601 or relative (7d)'),
-    until: moment.optional().describe('exclusive'),
-    source: z.string().optional().describe('source (exact match)'),
-  })
-  .refine(isInOrder, NOT_IN_ORDER);
+const verifyBody = inOrder({
+  since: moment.optional().describe('events received since: ISO 8601 or relative (7d)'),
+  until: moment.optional().describe('exclusive'),
+  source: z.string().optional().describe('source (exact match)'),
+});
 
 /** Starts a verification. Throws HttpError 409 while another one runs. */
 export type StartVerification = (
@@ -50,14 +38,12 @@ export interface IntegrityOptions {
   readonly latest: () => VerificationRun | undefined;
 }
 
-/** The seal is of all sources together. */
-const WHOLE = { needs: 'view', data: 'whole' } as const;
 const VERIFY = { needs: 'integrity.verify', data: 'whole' } as const;
 
 /** What is sealed, who keeps it, and how the stored rows compare with it. */
 export function integrityArea({ db, findDifferences, start, latest }: IntegrityOptions): Area {
-  const tag = 'integrity';
   return {
+    tag: 'integrity',
     navigation: [
       {
         path: '/integrity',
@@ -68,29 +54,23 @@ export function integrityArea({ db, findDifferences, start, latest }: IntegrityO
     ],
     routes: [
       jsonRoute({
-        method: 'get',
-        path: '/integrity',
-        tag,
+        route: 'GET /integrity',
         summary: 'get the seal of the log, and how the rows of each day of a month compare with it',
-        ...WHOLE,
+        ...VIEW_WHOLE,
         asks: asked,
         answer: integritySchema,
         work: ({ query }) => readIntegrity(db, query.month, findDifferences),
       }),
       jsonRoute({
-        method: 'get',
-        path: '/integrity/verification',
-        tag,
+        route: 'GET /integrity/verification',
         summary: 'get the verification that this process runs, or the last one',
-        ...WHOLE,
+        ...VIEW_WHOLE,
         asks: NOTHING,
         answer: z.object({ verification: verificationSchema.nullable() }),
         work: async () => ({ verification: latest() ?? null }),
       }),
       jsonRoute({
-        method: 'post',
-        path: '/integrity/verify',
-        tag,
+        route: 'POST /integrity/verify',
         summary: 'verify the stored rows now, as the command verify does',
         description: 'The range limits the events and deliveries; the rest is always verified whole.',
         ...VERIFY,
@@ -102,7 +82,7 @@ export function integrityArea({ db, findDifferences, start, latest }: IntegrityO
     pages: [
       {
         path: '/integrity',
-        ...WHOLE,
+        ...VIEW_WHOLE,
         async render(request, visitor) {
           const { month } = readAsked(asked, request).query;
           const integrity = await readIntegrity(db, month, findDifferences);

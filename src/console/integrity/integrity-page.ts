@@ -2,10 +2,9 @@ import type { Status } from '../../status.ts';
 import { countOf, formatCount } from '../../units.ts';
 import { addressOf, destinationAddress, eventAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
+import { badge, factsPanel, timeHeading, timeOf, withTimes, zoneName } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
-import { timeOf, timeHeading, withTimes, zoneName } from '../html/time-zone.ts';
 import { factsOf } from '../browser/facts.js';
-import { badge, factsPanel } from '../html/values.ts';
 import type { Day, Finding, Integrity, VerificationRun } from './integrity-schemas.ts';
 
 interface Shown {

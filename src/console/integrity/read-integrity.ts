@@ -11,6 +11,7 @@ import { chunksWithDifferences, readSealedRanges, type SealedRange } from '../..
 import { searchEvents } from '../../store/search-events.ts';
 import { ownTypeOf } from '../../store/stored-event.ts';
 import { readSealFacts } from '../../store/verifications.ts';
+import { toAnswer } from '../api/answer.ts';
 import type { Day, Finding, Integrity } from './integrity-schemas.ts';
 
 /** What differs in a chunk of leaves; an event has its position in the log. */
@@ -30,23 +31,10 @@ export async function readIntegrity(db: Db, month: MonthRange, find: FindDiffere
   const differences: Awaited<ReturnType<FindDifferences>>[number][] = [];
   for (const chunk of await chunksWithDifferences(db, CHUNKS)) differences.push(...(await find(chunk)));
   return {
-    checkpoint:
-      checkpoint === undefined
-        ? null
-        : {
-            made_at: checkpoint.madeAt,
-            size: checkpoint.size,
-            public_key: checkpoint.publicKey,
-            note: checkpoint.note,
-          },
+    checkpoint: checkpoint === undefined ? null : toAnswer(checkpoint),
     not_sealed_yet: waiting,
-    verified: { ...verified, since: verified.since ?? null },
-    anchors: anchors.map(({ anchor, size, anchoredAt, error }) => ({
-      name: anchor,
-      size,
-      anchored_at: anchoredAt,
-      error,
-    })),
+    verified: toAnswer(verified),
+    anchors: anchors.map((one) => ({ ...toAnswer(one), name: one.anchor })),
     held_by: await readHolders(db),
     days: await readDays(db, month, differences),
     differences: differences.slice(0, FINDINGS),

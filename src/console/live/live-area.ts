@@ -4,12 +4,12 @@ import type { Db } from '../../store/database.ts';
 import { VIEW } from '../access/rule.ts';
 import { addressOf } from '../addresses.ts';
 import { only, queryOf } from '../api/query.ts';
+import { parsedText } from '../api/text.ts';
 import { readAsked, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { conditionShape } from '../events/conditions.ts';
 import { fieldOf, typesField } from '../html/form.ts';
-import { html } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
+import { html, type Page } from '../html/html.ts';
 import { createEventHub, type EventHub } from './event-hub.ts';
 import { followEvents, parseStoredPosition } from './follow-events.ts';
 
@@ -18,26 +18,18 @@ const { type, source, user, mac, text } = conditionShape;
 /** The conditions of a stream as query parameters. */
 const watchShape = { type, source, user, mac, text };
 
-const position = z
-  .string({ error: 'can be given only once' })
-  .transform((value, context) => {
-    const parsed = parseStoredPosition(value);
-    if (parsed !== undefined) return parsed;
-    context.addIssue({ code: 'custom', message: 'must be the id of a message of an earlier stream' });
-    return z.NEVER;
-  })
+const position = parsedText(parseStoredPosition, 'must be the id of a message of an earlier stream')
   .optional()
   .describe('resume after this message id, like the header Last-Event-ID');
 
 /** New events as they are stored. */
 export function liveArea({ db, hub = createEventHub(db) }: { db: Db; hub?: EventHub }): Area {
   return {
+    tag: 'events',
     navigation: [{ path: '/live', label: 'Live', group: 'Investigate', icon: 'M1 8h3l2-5 3 10 2-5h4' }],
     routes: [
       streamRoute({
-        method: 'get',
-        path: '/events/stream',
-        tag: 'events',
+        route: 'GET /events/stream',
         summary: 'stream new events',
         description:
           'Server-sent events: `listening` first, `stored` with a LiveEvent, `gap` if too many events were missed, ' +

@@ -8,15 +8,12 @@ import { queryOf, type Written } from '../api/query.ts';
 import { jsonRoute, readAsked } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { fieldOf, filterForm, rangeFields, selectOf } from '../html/form.ts';
-import { html, type Content } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
+import { html, type Content, type Page } from '../html/html.ts';
+import { badge, pagerOf, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
-import { pagerOf } from '../html/pager.ts';
-import { timeOf } from '../html/time-zone.ts';
-import { badge } from '../html/values.ts';
 import { addressOf } from '../addresses.ts';
 import type { Visitor } from '../access/access.ts';
-import { hasAccess } from '../access/rule.ts';
+import { hasAccess, READ_OPERATOR_LOG } from '../access/rule.ts';
 import { actionSchema, askedPage, readActions } from './operator-log-entries.ts';
 import { exportRoute, EXPORTING } from './operator-log-export.ts';
 
@@ -25,6 +22,7 @@ const asks = z.object({ query: askedPage });
 /** The actions of operators on this service. */
 export function operatorLogArea({ db }: { readonly db: Db }): Area {
   return {
+    tag: 'operator log',
     navigation: [
       {
         path: '/operator-log',
@@ -35,12 +33,9 @@ export function operatorLogArea({ db }: { readonly db: Db }): Area {
     ],
     routes: [
       jsonRoute({
-        method: 'get',
-        data: 'whole',
-        path: '/operator-log',
-        tag: 'operator log',
+        route: 'GET /operator-log',
         summary: 'list operator actions, newest first',
-        needs: 'operator-log.read',
+        ...READ_OPERATOR_LOG,
         asks,
         answer: z.object({ items: z.array(actionSchema), next_cursor: z.string().nullable() }),
         async work({ query }) {
@@ -53,8 +48,7 @@ export function operatorLogArea({ db }: { readonly db: Db }): Area {
     pages: [
       {
         path: '/operator-log',
-        needs: 'operator-log.read',
-        data: 'whole',
+        ...READ_OPERATOR_LOG,
         render: async (request, visitor) => {
           const { query } = readAsked(asks, request);
           return operatorLogPage(await readActions(db, query), queryOf(request), visitor);
@@ -64,7 +58,6 @@ export function operatorLogArea({ db }: { readonly db: Db }): Area {
   };
 }
 
-/** Each action in words. */
 const WORDS: Readonly<Record<OperatorActionName, string>> = {
   'console.login': 'logged in',
   'console.logout': 'logged out',
@@ -110,7 +103,6 @@ const WORDS: Readonly<Record<OperatorActionName, string>> = {
 
 const WAYS = { console: 'console', api: 'API', command: 'command line', system: 'the service' } as const;
 
-/** The page of the operator log: time, operator, action and result. */
 function operatorLogPage({ items, next }: PageOf<LoggedAction>, written: Written, visitor: Visitor): Page {
   return {
     title: 'Operator log',

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { csvLine, guardFormula } from '../../csv.ts';
 import { escapeHiddenInJson } from '../../hidden-characters.ts';
@@ -6,7 +5,7 @@ import { isoIn } from '../../parse-time.ts';
 import type { Db } from '../../store/database.ts';
 import { listActions, recordAction, type LoggedAction } from '../../store/operator-log.ts';
 import { timeZone } from '../api/moment.ts';
-import { pipeWhole } from '../api/pipe-whole.ts';
+import { fileName, pipeWhole } from '../api/pipe-whole.ts';
 import { streamRoute } from '../api/route.ts';
 import { askedEntries } from './operator-log-entries.ts';
 
@@ -19,10 +18,8 @@ const ENTRIES_AT_ONCE = 1_000;
 /** Exports the entries of the operator log that match. The newest is that of the export itself, still running. */
 export const exportRoute = (db: Db) =>
   streamRoute({
-    method: 'get',
+    route: 'GET /operator-log/export',
     ...EXPORTING,
-    path: '/operator-log/export',
-    tag: 'operator log',
     summary: 'export all matching operator actions as a file',
     description:
       'Newest first. The file is streamed; if the export fails, the connection is closed early. The operator log records each export with the SHA-256 of the file.',
@@ -40,7 +37,6 @@ export const exportRoute = (db: Db) =>
       const details = { format, ...conditions };
       const action = { operator, action: 'events.export', subject: 'operator log', details } as const;
       const line = format === 'csv' ? csvOf(zone) : toJsonLine;
-      const digest = createHash('sha256');
       let rows = 0;
       async function* lines() {
         if (format === 'csv') yield csvLine(COLUMNS);
@@ -49,21 +45,13 @@ export const exportRoute = (db: Db) =>
           yield line(entry);
         }
       }
-      async function* digested() {
-        for await (const text of lines()) {
-          const bytes = Buffer.from(text);
-          digest.update(bytes);
-          yield bytes;
-        }
-      }
       response.type(format === 'csv' ? 'text/csv' : 'application/x-ndjson');
-      const now = new Date().toISOString().slice(0, 19).replaceAll(':', '');
-      response.attachment(`xiq-sink-operator-log-${now}Z.${format}`);
+      response.attachment(fileName('operator-log', format));
       await recordAction(
         db,
         action,
-        () => pipeWhole(response, digested(), signal),
-        () => ({ rows, sha256: digest.digest('hex') }),
+        () => pipeWhole(response, lines(), signal),
+        (sha256) => ({ rows, sha256 }),
       );
     },
   });

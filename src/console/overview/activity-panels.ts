@@ -2,8 +2,8 @@ import { titleOfType } from '../../event-words.ts';
 import { formatCount } from '../../units.ts';
 import { searchAddress, userAddress } from '../addresses.ts';
 import { html, type Content } from '../html/html.ts';
+import { badge, sinceOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
-import { badge, sinceOf } from '../html/values.ts';
 import type { Activity, Figure, NamedFigure, Overview, Silence } from './overview-schemas.ts';
 
 type Range = Pick<Activity, 'since' | 'until'>;

@@ -4,19 +4,17 @@ import { formatCount, formatDuration } from '../../units.ts';
 import { addressOf, type Query } from '../addresses.ts';
 import { partOf } from '../gather.ts';
 import { html, type Content } from '../html/html.ts';
+import { timeOf, zoneName } from '../html/elements.ts';
 import { tableOf } from '../browser/table.js';
-import { timeOf, zoneName } from '../html/time-zone.ts';
 import { RANGE_NAMES, RANGES, type RangeName } from './arrivals.ts';
+import type { CountedRange } from './count-activity.ts';
 import type { Arrivals, Overview } from './overview-schemas.ts';
 
 /** The time range of the chart. */
-export interface ShownRange {
+export interface ShownRange extends CountedRange {
   readonly range: RangeName;
   /** Not the last hour, day or week. */
   readonly isZoomed: boolean;
-  readonly since: Date;
-  readonly until: Date;
-  readonly source: string | undefined;
 }
 
 /** The chart of received events, and a table with the same numbers. */

@@ -1,8 +1,9 @@
-import { LRUCache } from 'lru-cache';
 import { HttpError } from '../../errors.ts';
 import { readArrivals, type Arrival, type ArrivalRange } from '../../store/read-arrivals.ts';
 import type { Db } from '../../store/database.ts';
 import type { Scope } from '../../store/scope.ts';
+import { toAnswer } from '../api/answer.ts';
+import { shareAnswers } from './share-answers.ts';
 import type { Arrivals } from './overview-schemas.ts';
 
 const HOUR = 3_600;
@@ -81,25 +82,15 @@ const KEPT_SHARE = 1 / 200;
 
 const LONGEST_KEPT_MS = 60_000;
 
-/** Ranges that are cached at the same time. */
-const MAX_KEPT = 200;
-
 /**
  * Queries the database, and caches an answer for a two-hundredth of its bucket width, at most for a minute: a week in
  * buckets of two hours is a hundred thousand rows, too many to read every few seconds for each viewer.
  */
-export function createArrivalsReader(db: Db): ArrivalsReader {
-  const kept = new LRUCache<string, Promise<readonly Arrival[]>>({ max: MAX_KEPT });
-  return (scope, range) => {
-    const key = JSON.stringify([scope, range]);
-    const known = kept.get(key);
-    if (known !== undefined) return known;
-    const answer = readArrivals(db, scope, range);
-    kept.set(key, answer, { ttl: Math.min(range.bucketSeconds * 1000 * KEPT_SHARE, LONGEST_KEPT_MS) });
-    answer.catch(() => kept.delete(key));
-    return answer;
-  };
-}
+export const createArrivalsReader = (db: Db): ArrivalsReader =>
+  shareAnswers(
+    (scope, range) => readArrivals(db, scope, range),
+    (_scope, { bucketSeconds }) => Math.min(bucketSeconds * 1000 * KEPT_SHARE, LONGEST_KEPT_MS),
+  );
 
 /** The arrivals of a range for the API. Throws HttpError 400 for an invalid range. */
 export async function readAskedArrivals(
@@ -113,10 +104,6 @@ export async function readAskedArrivals(
     since: range.since.toISOString(),
     until: range.until.toISOString(),
     bucket_seconds: range.bucketSeconds,
-    items: arrivals.map(({ bucket, messageType, ...counts }) => ({
-      bucket: bucket.toISOString(),
-      message_type: messageType,
-      ...counts,
-    })),
+    items: arrivals.map((one) => ({ ...toAnswer(one), bucket: one.bucket.toISOString() })),
   };
 }

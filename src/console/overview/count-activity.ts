@@ -1,11 +1,11 @@
-import { LRUCache } from 'lru-cache';
-import { parseSearch, printSearch, type SearchKey } from '../../search-query.ts';
+import { exactly, parseSearch, printSearch, type SearchKey } from '../../search-query.ts';
 import { countAdministrators, countLogins, countRuleAlerts } from '../../store/activity.ts';
 import type { AdministratorActivity, LoginCount } from '../../store/activity.ts';
 import type { Db } from '../../store/database.ts';
 import type { RangeFilter } from '../../store/event-histogram.ts';
 import { countFacet } from '../../store/facets.ts';
 import type { Scope } from '../../store/scope.ts';
+import { shareAnswers } from './share-answers.ts';
 import type { Activity, Figure, NamedFigure } from './overview-schemas.ts';
 
 /** The searches behind the figures. Each figure counts what its search finds. */
@@ -17,7 +17,6 @@ const CHANGES = `${AUDIT} -code:10001,10002,40001,40003`;
 const FAILED_LOGINS = 'type:AUTHENTICATION_LOG_ALL "Access-Reject"';
 const RULE_ALERTS = 'type:OTHER origin:xiq-sink';
 
-/** Administrators, SSIDs and users that are listed. */
 const LISTED = 10;
 const LISTED_VALUES = 3;
 
@@ -32,21 +31,13 @@ export interface CountedRange {
 export type ActivityReader = (scope: Scope, range: CountedRange) => Promise<Activity>;
 
 const KEPT_MS = 60_000;
-const MAX_KEPT = 100;
 
 /** Counts are kept for a minute for those with the same scope and range: pages refresh every few seconds. */
-export function createActivityReader(db: Db): ActivityReader {
-  const kept = new LRUCache<string, Promise<Activity>>({ max: MAX_KEPT, ttl: KEPT_MS });
-  return (scope, range) => {
-    const key = JSON.stringify([scope, range]);
-    const known = kept.get(key);
-    if (known !== undefined) return known;
-    const answer = countActivity(db, scope, range);
-    kept.set(key, answer);
-    answer.catch(() => kept.delete(key));
-    return answer;
-  };
-}
+export const createActivityReader = (db: Db): ActivityReader =>
+  shareAnswers(
+    (scope: Scope, range: CountedRange) => countActivity(db, scope, range),
+    () => KEPT_MS,
+  );
 
 async function countActivity(db: Db, scope: Scope, { source, ...range }: CountedRange): Promise<Activity> {
   const within = source === undefined ? '' : ` ${term('source', source)}`;
@@ -110,8 +101,7 @@ async function countActivity(db: Db, scope: Scope, { source, ...range }: Counted
 /** More than an account has; all of them make the sum. */
 const MOST_ADMINISTRATORS = 10_000;
 
-const term = (key: SearchKey, text: string) =>
-  printSearch([{ key, values: [{ text, isPrefix: false }], isExcluded: false }]);
+const term = (key: SearchKey, text: string) => printSearch([exactly(key, text)]);
 
 const sum = (counts: readonly number[]) => counts.reduce((all, count) => all + count, 0);
 

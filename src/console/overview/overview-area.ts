@@ -3,9 +3,10 @@ import { sumArrivals } from '../../store/read-arrivals.ts';
 import type { Scope } from '../../store/scope.ts';
 import { VIEW } from '../access/rule.ts';
 import { moment } from '../api/moment.ts';
+import { wholeNumber } from '../api/query.ts';
 import { jsonRoute, NOTHING, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
+import { inOrder, rangeShape } from '../events/conditions.ts';
 import { createArrivalsReader, readAskedArrivals } from './arrivals.ts';
 import { createActivityReader } from './count-activity.ts';
 import { renderOverview } from './overview-page.ts';
@@ -15,27 +16,20 @@ import {
   conservationSchema,
   overviewSchema,
   silenceSchema,
-  type Overview,
 } from './overview-schemas.ts';
 import { describeConservation, describeSilence, readOverview, silencesWithin } from './read-overview.ts';
+import { shareAnswers } from './share-answers.ts';
 import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
 
 /** The state of the service at a glance: the first page. */
 export function overviewArea(options: OverviewOptions): Area {
-  const arrivals = createArrivalsReader(options.db);
-  const readings = new Map<string, Promise<Overview>>();
-
-  function overview(scope: Scope): Promise<Overview> {
-    const key = JSON.stringify(scope);
-    const known = readings.get(key);
-    if (known !== undefined) return known;
-    const reading = readOverview(options, scope).finally(() => readings.delete(key));
-    readings.set(key, reading);
-    return reading;
-  }
-
-  const questions = { overview, arrivals, activity: createActivityReader(options.db) };
+  const questions = {
+    overview: shareAnswers((scope: Scope) => readOverview(options, scope)),
+    arrivals: createArrivalsReader(options.db),
+    activity: createActivityReader(options.db),
+  };
   return {
+    tag: 'overview',
     navigation: [{ path: '/', label: 'Overview', icon: 'M2 9l6-6 6 6M4 8v6h8V8' }],
     routes: overviewRoutes(options, questions),
     pages: [
@@ -48,44 +42,34 @@ export function overviewArea(options: OverviewOptions): Area {
   };
 }
 
-const bucketSeconds = z.coerce
-  .number()
-  .int()
-  .min(60)
-  .multipleOf(60)
-  .describe('width of a bucket in seconds, a multiple of 60');
-
 const activityQuery = {
   since: moment.describe('start of the range: ISO 8601 or relative (24h)'),
   until: rangeShape.until,
   source: z.string().optional().describe('source (exact match)'),
 };
 
-const arrivalsQuery = z
-  .object({
-    ...activityQuery,
-    bucket_seconds: bucketSeconds.optional(),
-    points: z.coerce
-      .number()
-      .int()
-      .min(1)
-      .max(2_000)
-      .optional()
-      .describe('approximate number of buckets, unless bucket_seconds is set'),
-  })
-  .refine(isInOrder, NOT_IN_ORDER);
+const arrivalsQuery = inOrder({
+  ...activityQuery,
+  bucket_seconds: z.coerce
+    .number()
+    .int()
+    .min(60)
+    .multipleOf(60)
+    .describe('width of a bucket in seconds, a multiple of 60')
+    .optional(),
+  points: wholeNumber(1, 2_000)
+    .optional()
+    .describe('approximate number of buckets, unless bucket_seconds is set'),
+});
 
 /** The routes of the overview: all of it in one answer, and its parts. */
 function overviewRoutes(
   { db, silences }: OverviewOptions,
   { overview, arrivals, activity }: OverviewQuestions,
 ): ApiRoute[] {
-  const tag = 'overview';
   return [
     jsonRoute({
-      method: 'get',
-      path: '/overview',
-      tag,
+      route: 'GET /overview',
       summary: 'get the status of the service: arriving, stored, forwarded, proven',
       description:
         'Also answers while parts are unavailable: they are null, and `problems` has the reasons. Accounts that may not ' +
@@ -96,9 +80,7 @@ function overviewRoutes(
       work: (_asked, { scope }) => overview(scope),
     }),
     jsonRoute({
-      method: 'get',
-      path: '/arrivals',
-      tag,
+      route: 'GET /arrivals',
       summary: 'count arrivals by time and message type',
       description: 'The range is extended to whole buckets. Arrivals older than 14 days are counted by hour.',
       ...VIEW,
@@ -108,22 +90,18 @@ function overviewRoutes(
         readAskedArrivals(arrivals, scope, { ...range, until, bucketSeconds: width }),
     }),
     jsonRoute({
-      method: 'get',
-      path: '/activity',
-      tag,
+      route: 'GET /activity',
       summary: 'count events, and what administrators did, in a time range',
       description:
         'Each number comes with `q`: the search that lists exactly its events. Numbers may be a minute old.',
       ...VIEW,
-      asks: z.object({ query: z.object(activityQuery).refine(isInOrder, NOT_IN_ORDER) }),
+      asks: z.object({ query: inOrder(activityQuery) }),
       answer: activitySchema,
       work: ({ query: { since, until = new Date(), source } }, { scope }) =>
         activity(scope, { since, until, source }),
     }),
     jsonRoute({
-      method: 'get',
-      path: '/silences',
-      tag,
+      route: 'GET /silences',
       summary: 'list by source and message type how unusual the current silence is',
       ...VIEW,
       asks: NOTHING,
@@ -134,15 +112,13 @@ function overviewRoutes(
       }),
     }),
     jsonRoute({
-      method: 'get',
-      path: '/conservation',
-      tag,
+      route: 'GET /conservation',
       summary: 'check that every acknowledged record is accounted for',
       description:
         'Without a range: everything that ever arrived. With a range: what arrived in it, to the minute, or to the ' +
         'hour if older than 14 days.',
       ...VIEW,
-      asks: z.object({ query: z.object(rangeShape).refine(isInOrder, NOT_IN_ORDER) }),
+      asks: z.object({ query: inOrder(rangeShape) }),
       answer: conservationSchema.extend({
         since: z.string().nullable().describe('start of the range; null without a range'),
         until: z.string().nullable().describe('end of the range; null without a range'),

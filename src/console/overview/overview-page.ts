@@ -3,12 +3,10 @@ import { z } from 'zod';
 import type { Scope } from '../../store/scope.ts';
 import { formatDuration } from '../../units.ts';
 import { readAsked } from '../api/route.ts';
-import { isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
-import { partOf } from '../gather.ts';
-import { startGathering } from '../gather.ts';
-import { html, type Content } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
-import { timeOf, clockOf, zoneName } from '../html/time-zone.ts';
+import { inOrder, rangeShape } from '../events/conditions.ts';
+import { partOf, startGathering } from '../gather.ts';
+import { html, type Content, type Page } from '../html/html.ts';
+import { freshnessOf, livePart, timeOf, zoneName } from '../html/elements.ts';
 import {
   administratorsPanel,
   alertsPanel,
@@ -24,13 +22,11 @@ import type { OverviewOptions, OverviewQuestions } from './read-overview.ts';
 import { answersPanel, needsPanel } from './status-panels.ts';
 
 const asks = z.object({
-  query: z
-    .object({
-      range: z.enum(RANGE_NAMES, 'must be hour, day or week').optional(),
-      ...rangeShape,
-      source: z.string().optional(),
-    })
-    .refine(isInOrder, NOT_IN_ORDER),
+  query: inOrder({
+    range: z.enum(RANGE_NAMES, 'must be hour, day or week').optional(),
+    ...rangeShape,
+    source: z.string().optional(),
+  }),
 });
 
 /** The first page. browser/overview.js refreshes its parts with `data-live`. */
@@ -121,20 +117,18 @@ interface Shown {
 function layOutPanels({ overview, shown, counted, arrivals, activity, firstDelivery }: Shown): Content {
   const { problems } = overview;
   const figures = (id: string, draw: (activity: Activity) => Content) =>
-    live(id, partOf(problems, 'activity', activity, draw), 'panel');
+    livePart(id, partOf(problems, 'activity', activity, draw), 'panel');
   return html`
-    <p id="freshness" class="dim" data-live>As of ${clockOf(overview.at)} ${zoneName()}</p>
-    <div id="stale" role="status"></div>
-    ${live('service', answersPanel(overview), 'panels four')}
-    ${live('start', firstDelivery !== undefined && overview.has_arrived === false && firstDeliveryNote(firstDelivery))}
+    ${freshnessOf(overview.at)} ${livePart('service', answersPanel(overview), 'panels four')}
+    ${livePart('start', firstDelivery !== undefined && overview.has_arrived === false && firstDeliveryNote(firstDelivery))}
     <div class="panels chart-and-needs">
-      ${arrivalsPanel(shown, arrivals, overview)} ${live('needs', needsPanel(overview), 'panel')}
+      ${arrivalsPanel(shown, arrivals, overview)} ${livePart('needs', needsPanel(overview), 'panel')}
     </div>
-    ${live('counted', countedNote(counted), 'dim')}
+    ${livePart('counted', countedNote(counted), 'dim')}
     <div class="panels broad">
       ${figures('administrators', administratorsPanel)} ${figures('events', eventsPanel)}
       ${figures('failed-logins', failedLoginsPanel)} ${figures('alerts', alertsPanel)}
-      ${live(
+      ${livePart(
         'silences',
         partOf(problems, 'silences', overview.silences, (silences) => silencesPanel(overview, silences)),
         'panel wide',
@@ -150,11 +144,6 @@ const countedNote = ({ since, until, source }: CountedRange): Content => html`
   </p>
 `;
 
-/** A part of the page that is refreshed. */
-const live = (id: string, content: Content, kind = '') =>
-  html`<section id=${id} class=${kind} data-live>${content}</section>`;
-
-/** The first steps of a new installation. */
 function firstDeliveryNote(line: string): Content {
   return html`
     <div class="empty">

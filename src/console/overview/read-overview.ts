@@ -9,6 +9,7 @@ import { ALL_SOURCES, isInScope, type Scope } from '../../store/scope.ts';
 import { latestCheckpoint } from '../../store/seal-log.ts';
 import { readOpenQuarantine } from '../../store/search-quarantine.ts';
 import { readSealFacts } from '../../store/verifications.ts';
+import { toAnswer } from '../api/answer.ts';
 import { startGathering } from '../gather.ts';
 import type { ActivityReader } from './count-activity.ts';
 import type { ArrivalsReader } from './arrivals.ts';
@@ -116,12 +117,7 @@ const describeStatus = ({ since, ...status }: Status): StatusLine => ({
 export function describeConservation(sums: readonly ArrivalSum[]): Conservation {
   return {
     adds_up: sums.every(({ addsUp }) => addsUp),
-    items: sums.map(({ messageType, addsUp, lastReceivedAt, ...counts }) => ({
-      message_type: messageType,
-      adds_up: addsUp,
-      last_received_at: lastReceivedAt.toISOString(),
-      ...counts,
-    })),
+    items: sums.map((one) => ({ ...toAnswer(one), last_received_at: one.lastReceivedAt.toISOString() })),
   };
 }
 
@@ -130,9 +126,10 @@ export const silencesWithin = (scope: Scope, silences: readonly SilenceLine[]): 
   silences.filter(({ source }) => isInScope(scope, source));
 
 /** A silence for the API. */
-export function describeSilence({ messageType, lastReceivedAt, ...rest }: SilenceLine): Silence {
-  return { ...rest, message_type: messageType, last_received_at: lastReceivedAt?.toISOString() ?? null };
-}
+export const describeSilence = (silence: SilenceLine): Silence => ({
+  ...toAnswer(silence),
+  last_received_at: silence.lastReceivedAt?.toISOString() ?? null,
+});
 
 /** Adds what the other processes report about themselves, and the work that no process does. */
 function withOthers(

@@ -1,7 +1,6 @@
 import { QUESTIONS, type Question } from '../../service-status.ts';
 import { html, type Content } from '../html/html.ts';
-import { withTimes } from '../html/time-zone.ts';
-import { badge, sinceOf } from '../html/values.ts';
+import { badge, sinceOf, withTimes } from '../html/elements.ts';
 import type { Overview, StatusLine } from './overview-schemas.ts';
 
 const TITLES: Readonly<Record<Question, string>> = {

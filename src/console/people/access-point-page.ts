@@ -8,11 +8,8 @@ import { formatCount } from '../../units.ts';
 import { searchAddress } from '../addresses.ts';
 import { queryOf, readQuery, textOf } from '../api/query.ts';
 import { cursor, mac, readEvents } from '../events/conditions.ts';
-import { html } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
-import { pagerOf } from '../html/pager.ts';
-import { timeOf } from '../html/time-zone.ts';
-import { factsPanel } from '../html/values.ts';
+import { html, type Page } from '../html/html.ts';
+import { factsPanel, pagerOf, timeOf } from '../html/elements.ts';
 import { eventTimeline } from './event-timeline.ts';
 
 const query = z.object({ mac: mac('MAC address of the access point, in any notation'), cursor });

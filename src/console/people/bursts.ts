@@ -1,11 +1,9 @@
+import type { StoredEvent } from '../../store/stored-event.ts';
+
 /** Events that say the same, one soon after the other, in the order of a list. */
 export type Burst<Event> = readonly [Event, ...Event[]];
 
-/** An event that may be part of a burst. */
-interface Timed {
-  /** ISO 8601 in UTC. */
-  readonly occurredAt: string;
-}
+type Timed = Pick<StoredEvent, 'occurredAt'>;
 
 /** Two equal events with a longer time between them are not of one burst. Access points report clients every 10 minutes or sooner. */
 export const BURST_GAP_MS = 15 * 60_000;

@@ -4,8 +4,7 @@ import type { Scope } from '../../store/scope.ts';
 import { only, queryOf, readQuery, textOf } from '../api/query.ts';
 import { DirectoryList } from '../browser/directory-list.js';
 import { fieldOf, selectOf } from '../html/form.ts';
-import { html } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
+import { html, type Page } from '../html/html.ts';
 import {
   directoryQuery,
   directorySchema,

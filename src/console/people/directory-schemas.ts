@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import { SEEN_DAYS } from '../../store/roll-up-seen.ts';
 import { SEEN_KINDS, type SeenKind } from '../../store/seen-by-event.ts';
-import { directorySince, listDirectory, type DirectoryEntry } from '../../store/read-directory.ts';
+import { directorySince, listDirectory } from '../../store/read-directory.ts';
 import type { Db } from '../../store/database.ts';
 import type { Scope } from '../../store/scope.ts';
+import { toAnswer } from '../api/answer.ts';
 import { isoTime } from '../api/moment.ts';
 import { cursorOf, pageOf, writeCursor } from '../api/paging.ts';
 import { limit } from '../api/query.ts';
+import { shortText } from '../api/text.ts';
 
 /** The kinds of each directory. */
 export const KINDS_IN = {
@@ -28,10 +30,7 @@ const place = z.object({
 /** The query of a directory, for its page and the API. */
 export const directoryQuery = (name: DirectoryName) =>
   z.object({
-    q: z
-      .string({ error: 'can be given only once' })
-      .max(MAX_PREFIX, `must have at most ${MAX_PREFIX} characters`)
-      .refine((value) => !value.includes('\0'), 'must not contain the character U+0000')
+    q: shortText(MAX_PREFIX)
       .transform((value) => value.trim())
       .optional()
       .describe(
@@ -92,15 +91,13 @@ export async function readDirectory(
   const { items, next } = pageOf(found, size, ({ kind: ofKind, key, label, lastSeen }) =>
     writeCursor({ kind: ofKind, key, label, lastSeen }),
   );
-  return { since: directorySince(new Date()), items: items.map(toAnswer), next_cursor: next ?? null };
+  const named = items.map((entry) => ({
+    ...toAnswer(entry),
+    name: entry.name ?? entry.key,
+    days: [...entry.days],
+  }));
+  return { since: directorySince(new Date()), items: named, next_cursor: next ?? null };
 }
-
-const toAnswer = ({ lastSeen, name, label: _label, ...entry }: DirectoryEntry) => ({
-  ...entry,
-  name: name ?? entry.key,
-  days: [...entry.days],
-  last_seen: lastSeen,
-});
 
 /** The beginning of a MAC address in its usual notation, if the text can be one. */
 function macPrefix(text: string): readonly string[] {

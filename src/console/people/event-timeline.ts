@@ -5,8 +5,9 @@ import { formatCount } from '../../units.ts';
 import { eventAddress } from '../addresses.ts';
 import { accessPointCell, cellOf } from '../events/event-table.ts';
 import { html, type Content } from '../html/html.ts';
-import { timeHeading, timeOf } from '../html/time-zone.ts';
+import { timeOf } from '../html/elements.ts';
 import { factsOf } from '../browser/facts.js';
+import { tableOf, type Column } from '../browser/table.js';
 import { foldBursts, type Burst } from './bursts.ts';
 
 /** A column of the timeline that is left out of the rows if it says the same in all. */
@@ -52,49 +53,42 @@ export function eventTimeline(caption: string, events: readonly StoredEvent[]): 
   );
   return html`
     ${common.length > 0 && events.length > 1 && factsOf(common, 'common')}
-    <div class="scroll" tabindex="0" role="region" aria-label=${caption}>
-      <table class="timeline">
-        <caption class="visually-hidden">
-          ${caption}
-        </caption>
-        <thead>
-          <tr>
-            <th scope="col">${timeHeading('Time')}</th>
-            <th scope="col">What happened</th>
-            ${varying.map(({ heading }) => html`<th scope="col">${heading}</th>`)}
-          </tr>
-        </thead>
-        <tbody>
-          ${bursts.map((burst) => rowOf(burst, varying))}
-        </tbody>
-      </table>
-    </div>
+    ${tableOf(caption, [TIME, SENTENCE, ...varying.map(columnOf)], bursts)}
   `;
 }
+
+const TIME: Column<Burst<StoredEvent>> = {
+  heading: { time: 'Time' },
+  kind: 'nowrap',
+  isPlain: true,
+  cell: ([event]) => html`<a href=${eventAddress(event)}>${timeOf(event.occurredAt)}</a>`,
+};
+
+const SENTENCE: Column<Burst<StoredEvent>> = {
+  heading: 'What happened',
+  kind: 'wrap',
+  isPlain: true,
+  cell: sentenceCell,
+};
+
+const columnOf = ({ heading, cell }: FactColumn): Column<Burst<StoredEvent>> => ({
+  heading,
+  kind: 'nowrap',
+  cell: ([event]) => cell(event),
+});
 
 /** Equal events say the same sentence of the same source. */
 const saysOf = (event: StoredEvent) =>
   [event.messageType, titleOfEvent(event), sentenceOfEvent(event), event.source].join('\n');
 
-function rowOf(burst: Burst<StoredEvent>, columns: readonly FactColumn[]): VNode {
+function sentenceCell(burst: Burst<StoredEvent>): VNode {
   const [event] = burst;
   const { code } = viewEvent(event);
   const sentence = html`
     <span class=${`swatch ${event.family}`}></span> ${sentenceOfEvent(event)}
     ${code !== null && html` <span class="dim">${code}</span>`}
   `;
-  return html`
-    <tr>
-      <td class="nowrap"><a href=${eventAddress(event)}>${timeOf(event.occurredAt)}</a></td>
-      <td class="wrap">${burst.length === 1 ? sentence : foldedOf(burst, sentence)}</td>
-      ${columns.map(
-        ({ heading, cell }) => html`<td class="nowrap" data-label=${heading}>${cell(event)}</td>`,
-      )}
-    </tr>
-  `;
-}
-
-function foldedOf(burst: Burst<StoredEvent>, sentence: VNode): VNode {
+  if (burst.length === 1) return sentence;
   const oldest = burst.at(-1) ?? burst[0];
   return html`
     <details class="burst">

@@ -2,29 +2,23 @@ import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import { summarizeClient, summarizeUser } from '../../store/timeline.ts';
 import { VIEW } from '../access/rule.ts';
+import { toAnswer } from '../api/answer.ts';
 import { limit } from '../api/query.ts';
 import { jsonRoute, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { isInOrder, mac, NOT_IN_ORDER, rangeShape, userName } from '../events/conditions.ts';
+import { inOrder, mac, rangeShape, userName } from '../events/conditions.ts';
 import { recordLook } from './looks.ts';
 import { renderAccessPoint } from './access-point-page.ts';
 import { renderDirectory } from './directory-page.ts';
 import { directoryQuery, directorySchema, readDirectory } from './directory-schemas.ts';
-import {
-  clientSchema,
-  positionsSchema,
-  toClientAnswer,
-  toPositionAnswer,
-  toUserAnswer,
-  userSchema,
-  wholeRange,
-} from './people-schemas.ts';
+import { clientSchema, positionsSchema, wholeRange, userSchema } from './people-schemas.ts';
 import { renderClient, renderUser } from './timeline-pages.ts';
 import { readPlaces } from './whereabouts.ts';
 
 /** The activity of users and clients, and where they were. */
 export function peopleArea({ db }: { readonly db: Db }): Area {
   return {
+    tag: 'people',
     navigation: [
       {
         path: '/people',
@@ -64,15 +58,13 @@ export function peopleArea({ db }: { readonly db: Db }): Area {
 
 const RANGE_NOTE = 'The default range is the last 7 days. The operator log records each request.';
 
-const range = z.object(rangeShape).refine(isInOrder, NOT_IN_ORDER);
+const range = inOrder(rangeShape);
 const clientPath = z.object({ mac: mac('MAC address of the client, in any notation') });
 
 function peopleRoutes(db: Db): readonly ApiRoute[] {
   return [
     jsonRoute({
-      method: 'get',
-      path: '/people',
-      tag: 'people',
+      route: 'GET /people',
       summary: 'list administrators and users of the network, with their logins, changes and keys of 30 days',
       ...VIEW,
       asks: z.object({ query: directoryQuery('people') }),
@@ -80,9 +72,7 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
       work: ({ query }, { scope }) => readDirectory(db, scope, 'people', query),
     }),
     jsonRoute({
-      method: 'get',
-      path: '/devices',
-      tag: 'people',
+      route: 'GET /devices',
       summary: 'list clients and access points, with their events of 30 days',
       ...VIEW,
       asks: z.object({ query: directoryQuery('devices') }),
@@ -90,9 +80,7 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
       work: ({ query }, { scope }) => readDirectory(db, scope, 'devices', query),
     }),
     jsonRoute({
-      method: 'get',
-      path: '/users/{name}',
-      tag: 'people',
+      route: 'GET /users/{name}',
       summary: 'summarize a user: first and last seen, event types, devices and access points',
       description: RANGE_NOTE,
       ...VIEW,
@@ -101,13 +89,13 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
       async work({ path: { name }, query }, { operator, scope }) {
         const asked = wholeRange(query);
         await recordLook(db, operator, name, asked);
-        return toUserAnswer(name, asked, await summarizeUser(db, scope, name, asked.since, asked.until));
+        const user = await summarizeUser(db, scope, name, asked.since, asked.until);
+        const access_points = user.accessPoints.map(toAnswer);
+        return { name, ...asked, ...toAnswer(user), access_points, devices: user.devices.map(toAnswer) };
       },
     }),
     jsonRoute({
-      method: 'get',
-      path: '/clients/{mac}',
-      tag: 'people',
+      route: 'GET /clients/{mac}',
       summary: 'summarize a client: first and last seen, event types, users, access points and SSIDs',
       description: RANGE_NOTE,
       ...VIEW,
@@ -116,11 +104,15 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
       async work({ path, query }, { operator, scope }) {
         const asked = wholeRange(query);
         await recordLook(db, operator, path.mac, asked);
-        return toClientAnswer(
-          path.mac,
-          asked,
-          await summarizeClient(db, scope, path.mac, asked.since, asked.until),
-        );
+        const client = await summarizeClient(db, scope, path.mac, asked.since, asked.until);
+        return {
+          ...path,
+          ...asked,
+          ...toAnswer(client),
+          users: client.users.map(toAnswer),
+          access_points: client.accessPoints.map(toAnswer),
+          ssids: client.ssids.map(toAnswer),
+        };
       },
     }),
     positionsRoute(db),
@@ -129,15 +121,13 @@ function peopleRoutes(db: Db): readonly ApiRoute[] {
 
 const positionsRoute = (db: Db) =>
   jsonRoute({
-    method: 'get',
-    path: '/clients/{mac}/positions',
-    tag: 'people',
+    route: 'GET /clients/{mac}/positions',
     summary: 'list the positions of a client, with estimated positions of the access points',
     description: `Returns the newest observations of the range. ${RANGE_NOTE}`,
     ...VIEW,
     asks: z.object({
       path: clientPath,
-      query: z.object({ ...rangeShape, limit: limit(500, 5_000) }).refine(isInOrder, NOT_IN_ORDER),
+      query: inOrder({ ...rangeShape, limit: limit(500, 5_000) }),
     }),
     answer: positionsSchema,
     async work({ path, query }, { operator, scope }) {
@@ -146,12 +136,8 @@ const positionsRoute = (db: Db) =>
       const { positions, accessPoints } = await readPlaces(db, scope, path.mac, asked, query.limit);
       return {
         ...asked,
-        items: positions.map(toPositionAnswer),
-        access_points: accessPoints.map(({ mac: apMac, name, ...others }) => ({
-          ap_mac: apMac,
-          name: name ?? null,
-          ...others,
-        })),
+        items: positions.map(toAnswer),
+        access_points: accessPoints.map((one) => ({ ...toAnswer(one), ap_mac: one.mac })),
       };
     },
   });

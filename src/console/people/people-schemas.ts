@@ -1,17 +1,7 @@
 import { z } from 'zod';
 import { MESSAGE_TYPES } from '../../domain.ts';
-import type { ClientPosition } from '../../store/positions.ts';
-import type { ClientSummary, SeenWith, UserSummary } from '../../store/timeline.ts';
 import { isoTime } from '../api/moment.ts';
-import {
-  cursor,
-  isInOrder,
-  mac,
-  NOT_IN_ORDER,
-  rangeShape,
-  typeShape,
-  userName,
-} from '../events/conditions.ts';
+import { cursor, inOrder, mac, rangeShape, typeShape, userName, type Range } from '../events/conditions.ts';
 
 /** The default range of a user or a client, in days. */
 export const USUAL_DAYS = 7;
@@ -19,21 +9,13 @@ export const USUAL_DAYS = 7;
 const timeline = { ...rangeShape, ...typeShape, cursor };
 
 /** The query of the page of a user. */
-export const userQuery = z.object({ name: userName, ...timeline }).refine(isInOrder, NOT_IN_ORDER);
+export const userQuery = inOrder({ name: userName, ...timeline });
 
 /** The query of the page of a client. */
-export const clientQuery = z
-  .object({ mac: mac('MAC address of the client, in any notation'), ...timeline })
-  .refine(isInOrder, NOT_IN_ORDER);
+export const clientQuery = inOrder({ mac: mac('MAC address of the client, in any notation'), ...timeline });
 
 /** Completes a range: by default it ends now and is seven days long. */
-export function wholeRange({
-  since,
-  until = new Date(),
-}: {
-  readonly since?: Date | undefined;
-  readonly until?: Date | undefined;
-}): WholeRange {
+export function wholeRange({ since, until = new Date() }: Range): WholeRange {
   return { since: since ?? new Date(until.getTime() - USUAL_DAYS * 86_400_000), until };
 }
 
@@ -109,46 +91,3 @@ export interface WholeRange {
   readonly since: Date;
   readonly until: Date;
 }
-
-/** A user as the API answers it. */
-export const toUserAnswer = (
-  name: string,
-  range: WholeRange,
-  user: UserSummary,
-): z.input<typeof userSchema> => ({
-  name,
-  ...toSummaryAnswer(range, user),
-  devices: user.devices.map(toSeenAnswer),
-  access_points: user.accessPoints.map(toSeenAnswer),
-});
-
-/** A client as the API answers it. */
-export const toClientAnswer = (
-  mac: string,
-  range: WholeRange,
-  client: ClientSummary,
-): z.input<typeof clientSchema> => ({
-  mac,
-  ...toSummaryAnswer(range, client),
-  users: client.users.map(toSeenAnswer),
-  access_points: client.accessPoints.map(toSeenAnswer),
-  ssids: client.ssids.map(toSeenAnswer),
-});
-
-const toSummaryAnswer = ({ since, until }: WholeRange, summary: UserSummary | ClientSummary) => ({
-  since,
-  until,
-  first_seen: summary.firstSeen ?? null,
-  last_seen: summary.lastSeen ?? null,
-  counts_by_type: { ...summary.countsByType },
-  is_complete: summary.isComplete,
-});
-
-const toSeenAnswer = ({ lastSeen, ...seen }: SeenWith) => ({ ...seen, last_seen: lastSeen });
-
-/** A position as the API answers it. */
-export const toPositionAnswer = ({ occurredAt, apMac, ...others }: ClientPosition) => ({
-  occurred_at: occurredAt,
-  ap_mac: apMac,
-  ...others,
-});

@@ -1,10 +1,11 @@
 import type { Request } from 'express';
 import { MESSAGE_TYPES, type MessageType } from '../../domain.ts';
 import { TYPE_TITLES } from '../../event-words.ts';
-import { printSearch, type SearchTerm } from '../../search-query.ts';
+import { exactly, printSearch, type SearchTerm } from '../../search-query.ts';
 import { accessPointNames } from '../../store/positions.ts';
 import type { Db } from '../../store/database.ts';
 import type { EventFilter } from '../../store/event-filter.ts';
+import type { EventPage } from '../../store/event-pages.ts';
 import { viewEvent, type StoredEvent } from '../../store/stored-event.ts';
 import { summarizeClient, summarizeUser } from '../../store/timeline.ts';
 import type { ClientSummary, SeenWith, UserSummary } from '../../store/timeline.ts';
@@ -17,11 +18,9 @@ import type { PageOf } from '../api/paging.ts';
 import { queryOf, readQuery, textOf, withBeginning, type Problems, type Written } from '../api/query.ts';
 import { readEvents } from '../events/conditions.ts';
 import { rangeFields, rangeLinks, typeSelect } from '../html/form.ts';
-import { html, type Content } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
+import { html, type Content, type Page } from '../html/html.ts';
+import { pagerOf, timeOf } from '../html/elements.ts';
 import { factsOf } from '../browser/facts.js';
-import { pagerOf } from '../html/pager.ts';
-import { timeOf } from '../html/time-zone.ts';
 import { roamingBars, sessionBars } from './activity-bars.ts';
 import { eventTimeline } from './event-timeline.ts';
 import { recordLook } from './looks.ts';
@@ -37,6 +36,7 @@ interface Subject {
   readonly parameter: 'name' | 'mac';
 }
 
+/** What happened to a person or client is little: a page of it is enough, beside a link to all of it. */
 const EVENTS_PER_PAGE = 50;
 
 /** A map with more dots is unreadable. */
@@ -59,26 +59,17 @@ export async function renderUser(db: Db, { operator, scope }: Visitor, request: 
   const range = wholeRange(asked);
   // Further pages belong to the same look.
   if (asked.cursor === undefined) await recordLook(db, operator, user, range);
-  const named: SearchTerm = { key: 'user', values: [{ text: user, isPrefix: false }], isExcluded: false };
-  const mentioned: SearchTerm = { key: 'text', values: [{ text: user, isPrefix: false }], isExcluded: false };
+  const named = exactly('user', user);
+  const mentioned = [exactly('text', user), { ...named, isExcluded: true }];
+  const read = eventsReader(db, scope, { since, until });
   const [summary, did, addressed, mentions, sessions] = await Promise.all([
     summarizeUser(db, scope, user, range.since, range.until),
-    readEvents(
-      db,
-      scope,
-      { terms: [named], messageTypes: type ?? USER_DOES, since, until },
-      { limit: EVENTS_PER_PAGE, after: asked.cursor },
-    ),
-    readEvents(db, scope, { terms: [named], messageTypes: HAPPENS_TO_USER, since, until }, AFFECTED),
-    readEvents(
-      db,
-      scope,
-      { terms: [mentioned, { ...named, isExcluded: true }], messageTypes: ['AUDIT_LOG_ALL'], since, until },
-      AFFECTED,
-    ),
-    readSessions(db, scope, { terms: [named], since, until }),
+    read([named], type ?? USER_DOES, EVENTS_PER_PAGE, asked.cursor),
+    read([named], HAPPENS_TO_USER, EVENTS_PER_PAGE),
+    read(mentioned, ['AUDIT_LOG_ALL'], EVENTS_PER_PAGE),
+    read([named], ['ACCOUNTING_LOG_ALL'], OBSERVATIONS),
   ]);
-  const names = await namesOf(db, scope, summary, [...did.items, ...sessions]);
+  const names = await namesOf(db, scope, summary, [...did.items, ...sessions.items]);
   const inRange = rangeOf(written);
   const panels = [
     seenPanel(summary, USER, written),
@@ -91,15 +82,15 @@ export async function renderUser(db: Db, { operator, scope }: Visitor, request: 
   ];
   const affected = [...addressed.items, ...mentions.items]
     .toSorted((a, b) => (a.occurredAt > b.occurredAt ? -1 : 1))
-    .slice(0, AFFECTED.limit);
+    .slice(0, EVENTS_PER_PAGE);
   const content = html`
     ${timelineForm(USER, written)}
     <div class="panels">${panels}</div>
-    ${sessionBars(sessions, range, ({ clientMac }) => clientMac ?? 'unknown client')}
-    ${didOf('Did', USER, written, did, printSearch([named, typesTerm(type ?? USER_DOES)]))}
+    ${sessionBars(sessions.items, range, ({ clientMac }) => clientMac ?? 'unknown client')}
+    ${didOf('Did', USER, written, did, printSearch([named, exactly('type', ...(type ?? USER_DOES))]))}
     ${affectedOf(affected, written, [
-      printSearch([named, typesTerm(HAPPENS_TO_USER)]),
-      printSearch([mentioned, { ...named, isExcluded: true }, typesTerm(['AUDIT_LOG_ALL'])]),
+      printSearch([named, exactly('type', ...HAPPENS_TO_USER)]),
+      printSearch([...mentioned, exactly('type', 'AUDIT_LOG_ALL')]),
     ])}
   `;
   return { title, content };
@@ -113,26 +104,17 @@ export async function renderClient(db: Db, { operator, scope }: Visitor, request
   const { mac, type, since, until } = asked;
   const range = wholeRange(asked);
   if (asked.cursor === undefined) await recordLook(db, operator, mac, range);
-  const named: SearchTerm = { key: 'client', values: [{ text: mac, isPrefix: false }], isExcluded: false };
+  const named = exactly('client', mac);
+  const read = eventsReader(db, scope, { since, until });
   const [summary, did, affected, sessions, logins, places] = await Promise.all([
     summarizeClient(db, scope, mac, range.since, range.until),
-    readEvents(
-      db,
-      scope,
-      { terms: [named], messageTypes: type ?? CLIENT_DOES, since, until },
-      { limit: EVENTS_PER_PAGE, after: asked.cursor },
-    ),
-    readEvents(db, scope, { terms: [named], messageTypes: ['GDPR_LOG_ALL'], since, until }, AFFECTED),
-    readSessions(db, scope, { terms: [named], since, until }),
-    readEvents(
-      db,
-      scope,
-      { terms: [named], messageTypes: ['AUTHENTICATION_LOG_ALL'], since, until },
-      { limit: OBSERVATIONS },
-    ),
+    read([named], type ?? CLIENT_DOES, EVENTS_PER_PAGE, asked.cursor),
+    read([named], ['GDPR_LOG_ALL'], EVENTS_PER_PAGE),
+    read([named], ['ACCOUNTING_LOG_ALL'], OBSERVATIONS),
+    read([named], ['AUTHENTICATION_LOG_ALL'], OBSERVATIONS),
     readPlaces(db, scope, mac, range, OBSERVATIONS),
   ]);
-  const names = await namesOf(db, scope, summary, [...did.items, ...sessions]);
+  const names = await namesOf(db, scope, summary, [...did.items, ...sessions.items]);
   const inRange = rangeOf(written);
   const panels = [
     seenPanel(summary, CLIENT, written),
@@ -142,7 +124,7 @@ export async function renderClient(db: Db, { operator, scope }: Visitor, request
   ];
   const sightings = [
     ...strongestOfEachTime(places.positions),
-    ...[...sessions, ...logins.items].map((event) => ({
+    ...[...sessions.items, ...logins.items].map((event) => ({
       occurredAt: new Date(event.occurredAt),
       apMac: viewEvent(event).apMac,
     })),
@@ -150,28 +132,26 @@ export async function renderClient(db: Db, { operator, scope }: Visitor, request
   const content = html`
     ${timelineForm(CLIENT, written)}
     <div class="panels four">${panels}</div>
-    ${sessionBars(sessions, range, ({ ssid, user }) => [user, ssid].filter(Boolean).join(' on ') || 'session')}
+    ${sessionBars(sessions.items, range, ({ ssid, user }) => [user, ssid].filter(Boolean).join(' on ') || 'session')}
     ${roamingBars(sightings, range, new Map([...places.names, ...names]))}
     <h2>Location</h2>
     ${whereaboutsOf(mac, places, OBSERVATIONS)}
-    ${didOf('Activity', CLIENT, written, did, printSearch([named, typesTerm(type ?? CLIENT_DOES)]))}
-    ${affectedOf(affected.items, written, [printSearch([named, typesTerm(['GDPR_LOG_ALL'])])])}
+    ${didOf('Activity', CLIENT, written, did, printSearch([named, exactly('type', ...(type ?? CLIENT_DOES))]))}
+    ${affectedOf(affected.items, written, [printSearch([named, exactly('type', 'GDPR_LOG_ALL')])])}
   `;
   return { title: `Client ${mac}`, content };
 }
 
-/** What happened to a person or client is little: a page of it is enough, beside a link to all of it. */
-const AFFECTED = { limit: EVENTS_PER_PAGE };
-
-const typesTerm = (types: readonly MessageType[]): SearchTerm => ({
-  key: 'type',
-  values: types.map((text) => ({ text, isPrefix: false })),
-  isExcluded: false,
-});
-
-const readSessions = async (db: Db, scope: Scope, filter: EventFilter): Promise<readonly StoredEvent[]> =>
-  (await readEvents(db, scope, { ...filter, messageTypes: ['ACCOUNTING_LOG_ALL'] }, { limit: OBSERVATIONS }))
-    .items;
+/** Reads events of a range: those of some types that meet the terms. */
+const eventsReader =
+  (db: Db, scope: Scope, range: Pick<EventFilter, 'since' | 'until'>) =>
+  (
+    terms: readonly SearchTerm[],
+    messageTypes: readonly MessageType[],
+    limit: number,
+    after?: EventPage['after'],
+  ) =>
+    readEvents(db, scope, { ...range, terms, messageTypes }, { limit, after });
 
 /** The names of access points by MAC address: those in the inventory at the time of these events, else those in records. */
 async function namesOf(
@@ -209,7 +189,6 @@ function refuse(written: Written, problems: Problems): Page {
   };
 }
 
-/** The form above a timeline: range and type. */
 function timelineForm({ path, parameter }: Subject, written: Written, problems?: Problems): Content {
   return html`
     <form method="get" action=${path} aria-label="Range and types">

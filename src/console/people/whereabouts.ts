@@ -7,8 +7,9 @@ import { formatCount } from '../../units.ts';
 import { accessPointAddress } from '../addresses.ts';
 import { localText } from '../browser/local-time.js';
 import { html, type Content } from '../html/html.ts';
+import { timeOf } from '../html/elements.ts';
+import { inZone } from '../html/time-zone.ts';
 import { tableOf } from '../browser/table.js';
-import { inZone, timeOf } from '../html/time-zone.ts';
 import { staysOf } from './intervals.ts';
 import type { WholeRange } from './people-schemas.ts';
 
@@ -85,7 +86,6 @@ export function accessPointName(mac: string | null, names: ReadonlyMap<string, s
   return html`<a class="mono" href=${accessPointAddress(mac)}>${mac}</a>${name !== undefined && ` ${name}`}`;
 }
 
-/** An access point on a map. */
 interface PlacedAccessPoint {
   readonly mac: string;
   readonly name: string | undefined;
@@ -127,15 +127,7 @@ export async function readPlaces(
 }
 
 /** The position of a client at one time, whichever number of access points reported it. */
-interface Place {
-  readonly occurredAt: Date;
-  readonly x: number;
-  readonly y: number;
-  /** The access point with the strongest signal. */
-  readonly apMac: string | null;
-  readonly unc: number | null;
-  readonly rssi: number | null;
-}
+type Place = ClientPosition & { readonly x: number; readonly y: number };
 
 /** The positions of observations that have x and y, oldest first. */
 function placesOf(positions: readonly ClientPosition[]): readonly Place[] {
@@ -220,10 +212,7 @@ const lastMark = ([x, y]: Point) => html`
   <text class="last-label" x=${x + offsetOf(x)} y=${y + 24} text-anchor=${anchorOf(x)}>last seen</text>
 `;
 
-interface Located {
-  readonly x: number;
-  readonly y: number;
-}
+type Located = Pick<Place, 'x' | 'y'>;
 
 /** The height of the drawing, and the point of a position in it; x and y have the same scale. */
 function scaleOf(all: readonly Located[]): { height: number; at: (one: Located) => Point } {

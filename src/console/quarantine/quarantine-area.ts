@@ -4,11 +4,12 @@ import { recordAction } from '../../store/operator-log.ts';
 import { addReplay, NO_REPLAYS, discardQuarantined, type Replay } from '../../store/quarantine.ts';
 import { countOpen, readContent, type Quarantined } from '../../store/search-quarantine.ts';
 import type { Scope } from '../../store/scope.ts';
-import { hasAccess, VIEW } from '../access/rule.ts';
+import { CHANGE_QUARANTINE, hasAccess, VIEW } from '../access/rule.ts';
+import { toAnswer } from '../api/answer.ts';
 import { jsonRoute, readAsked, streamRoute, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import type { Notice } from '../html/navigation.ts';
-import { mayChange, quarantinedPage, renderQuarantine } from './quarantine-pages.ts';
+import { quarantinedPage, renderQuarantine } from './quarantine-pages.ts';
 import {
   chosenBody,
   quarantinedSchema,
@@ -19,10 +20,13 @@ import {
 } from './quarantine-schemas.ts';
 import { choosePart, describeChoice, describeQuarantined, readQuarantine } from './read-quarantine.ts';
 
+const SEE_CONTENT = { needs: 'quarantine.content', data: 'by source' } as const;
+
 /** Quarantined items: listing, replaying, discarding. */
 export function quarantineArea(options: QuarantineOptions): Area {
   const { db } = options;
   return {
+    tag: 'quarantine',
     navigation: [
       {
         path: '/quarantine',
@@ -41,9 +45,9 @@ export function quarantineArea(options: QuarantineOptions): Area {
         async render(request, visitor) {
           const { path } = readAsked(oneQuarantined, request);
           const described = await describeQuarantined(db, visitor.scope, path.quarantine_id);
-          const maySee = hasAccess(visitor, { needs: 'quarantine.content', data: 'by source' });
+          const maySee = hasAccess(visitor, SEE_CONTENT);
           const content = maySee ? await readContent(db, visitor.scope, path.quarantine_id) : undefined;
-          return quarantinedPage(described, content, mayChange(visitor));
+          return quarantinedPage(described, content, visitor);
         },
       },
     ],
@@ -82,9 +86,7 @@ function quarantineRoutes(options: QuarantineOptions): readonly ApiRoute[] {
 
 const listRoute = (db: Db) =>
   jsonRoute({
-    method: 'get',
-    path: '/quarantine',
-    tag: 'quarantine',
+    route: 'GET /quarantine',
     summary: 'list quarantined items, newest first',
     ...VIEW,
     asks: z.object({ query: quarantineQuery }),
@@ -101,9 +103,7 @@ const listRoute = (db: Db) =>
 
 const oneRoute = (db: Db) =>
   jsonRoute({
-    method: 'get',
-    path: '/quarantine/{quarantine_id}',
-    tag: 'quarantine',
+    route: 'GET /quarantine/{quarantine_id}',
     summary: 'get one quarantined item and the result of its replay',
     ...VIEW,
     asks: oneQuarantined,
@@ -115,22 +115,16 @@ const oneRoute = (db: Db) =>
     }),
     async work({ path }, { scope }) {
       const { item, replayOf, account } = await describeQuarantined(db, scope, path.quarantine_id);
-      const again = (account?.again ?? []).map(({ quarantineId, reason }) => ({
-        quarantine_id: quarantineId,
-        reason,
-      }));
+      const again = account?.again.map(toAnswer) ?? [];
       return { ...toQuarantinedAnswer(item), replay_of: replayOf ?? null, again };
     },
   });
 
 const contentRoute = (db: Db) =>
   streamRoute({
-    method: 'get',
-    data: 'by source',
-    path: '/quarantine/{quarantine_id}/content',
-    tag: 'quarantine',
+    route: 'GET /quarantine/{quarantine_id}/content',
     summary: 'download the original content of one item',
-    needs: 'quarantine.content',
+    ...SEE_CONTENT,
     asks: oneQuarantined,
     mediaTypes: { 'application/octet-stream': 'the content; empty if the item was discarded' },
     async work({ path: { quarantine_id: id } }, { scope }, response) {
@@ -144,14 +138,11 @@ const next = z.string().nullable().describe('cursor of the next part; null after
 
 const replayRoute = ({ db, replay }: QuarantineOptions) =>
   jsonRoute({
-    method: 'post',
-    data: 'by source',
-    path: '/quarantine/replay',
-    tag: 'quarantine',
+    route: 'POST /quarantine/replay',
     summary: 'replay the chosen items',
     description:
       'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
-    needs: 'quarantine.change',
+    ...CHANGE_QUARANTINE,
     asks: z.object({ body: chosenBody }),
     answer: z.object({ results: z.array(replaySchema), next_cursor: next }),
     async work({ body }, { operator, scope, signal }) {
@@ -174,14 +165,11 @@ const replayRoute = ({ db, replay }: QuarantineOptions) =>
 
 const discardRoute = (db: Db) =>
   jsonRoute({
-    method: 'post',
-    data: 'by source',
-    path: '/quarantine/discard',
-    tag: 'quarantine',
+    route: 'POST /quarantine/discard',
     summary: 'delete the content of the chosen open items; the record of them stays',
     description:
       'With matching, each request processes one part: repeat with cursor set to next_cursor until it is null.',
-    needs: 'quarantine.change',
+    ...CHANGE_QUARANTINE,
     asks: z.object({ body: chosenBody }),
     answer: z.object({ discarded: z.number().int(), next_cursor: next }),
     async work({ body }, { operator, scope }) {

@@ -7,19 +7,16 @@ import { QUARANTINE_STATES } from '../../store/tables.ts';
 import type { Quarantined } from '../../store/search-quarantine.ts';
 import { countOf, formatBytes, formatCount } from '../../units.ts';
 import type { Visitor } from '../access/access.ts';
-import { hasAccess } from '../access/rule.ts';
+import { CHANGE_QUARANTINE, hasAccess } from '../access/rule.ts';
 import { deliveryAddress, quarantinedAddress } from '../addresses.ts';
 import { only, queryOf, type Written } from '../api/query.ts';
 import { readAsked } from '../api/route.ts';
 import { DELIVERED_TYPES } from '../events/conditions.ts';
 import { fieldOf, filterForm, rangeFields, selectOf, typeSelect } from '../html/form.ts';
-import { html, type Content } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
+import { html, type Content, type Page } from '../html/html.ts';
+import { badge, pagerOf, timeHeading, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
-import { pagerOf } from '../html/pager.ts';
-import { timeOf, timeHeading } from '../html/time-zone.ts';
 import { factsOf, type Fact } from '../browser/facts.js';
-import { badge } from '../html/values.ts';
 import { conditionsShape, quarantineQuery } from './quarantine-schemas.ts';
 import { readQuarantine, type DescribedQuarantined, type PageOfQuarantine } from './read-quarantine.ts';
 
@@ -37,15 +34,11 @@ export async function renderQuarantine(db: Db, visitor: Visitor, request: Reques
         Replay processes them again as new deliveries. Discard deletes their content permanently.
       </p>
       ${filterForm('/quarantine', 'Quarantine', conditionFields(written))}
-      ${page.items.length === 0 ? emptyState(query.state) : chooser(page, query.state, written, mayChange(visitor))}
+      ${page.items.length === 0 ? emptyState(query.state) : chooser(page, query.state, written, hasAccess(visitor, CHANGE_QUARANTINE))}
       ${pagerOf('/quarantine', written, page.next)}
     `,
   };
 }
-
-/** Whether a visitor may replay and discard items. */
-export const mayChange = (visitor: Visitor): boolean =>
-  hasAccess(visitor, { needs: 'quarantine.change', data: 'by source' });
 
 const STATE_OPTIONS = QUARANTINE_STATES.map((state) => [state, state] as const);
 
@@ -124,14 +117,15 @@ const MAX_SHOWN = 64 * 1024;
 export function quarantinedPage(
   described: DescribedQuarantined,
   content: Buffer | undefined,
-  canChange: boolean,
+  visitor: Visitor,
 ): Page {
   const { item } = described;
   return {
     title: 'Quarantined item',
     modules: ['quarantine.js'],
     content: html`
-      ${quarantinedFacts(described)} ${canChange && item.resolution === null && actions(item.quarantine_id)}
+      ${quarantinedFacts(described)}
+      ${hasAccess(visitor, CHANGE_QUARANTINE) && item.resolution === null && actions(item.quarantine_id)}
       ${content !== undefined && bytes(described, content)}
     `,
   };
@@ -207,7 +201,6 @@ function bytes({ item }: DescribedQuarantined, content: Buffer): Content {
   `;
 }
 
-/** The state of a quarantined item. */
 function stateBadge({ resolution }: Pick<Quarantined, 'resolution'>): VNode {
   switch (resolution) {
     case null:

@@ -2,10 +2,11 @@ import { z } from 'zod';
 import { QUARANTINE_STATES } from '../../store/tables.ts';
 import type { Replay } from '../../store/quarantine.ts';
 import type { QuarantineFilter, Quarantined } from '../../store/search-quarantine.ts';
+import { toAnswer } from '../api/answer.ts';
 import { isoTime } from '../api/moment.ts';
 import { cursorOf } from '../api/paging.ts';
 import { limit } from '../api/query.ts';
-import { conditionShape, deliveredType, isInOrder, NOT_IN_ORDER, rangeShape } from '../events/conditions.ts';
+import { conditionShape, deliveredType, inOrder, rangeShape } from '../events/conditions.ts';
 
 /** A quarantined item for the API, without its content. */
 export const quarantinedSchema = z
@@ -39,14 +40,12 @@ export const conditionsShape = {
 };
 
 /** The conditions of a list of quarantined items. */
-export const quarantineQuery = z
-  .object({
-    ...conditionsShape,
-    state: z.enum(QUARANTINE_STATES, 'must be open, replayed, discarded or all').default('open'),
-    limit: limit(50, 500),
-    cursor: cursorOf(z.object({ id: z.uuid() })),
-  })
-  .refine(isInOrder, NOT_IN_ORDER);
+export const quarantineQuery = inOrder({
+  ...conditionsShape,
+  state: z.enum(QUARANTINE_STATES, 'must be open, replayed, discarded or all').default('open'),
+  limit: limit(50, 500),
+  cursor: cursorOf(z.object({ id: z.uuid() })),
+});
 
 /** The conditions as the store's filter. */
 export const filterOf = ({
@@ -57,7 +56,7 @@ export const filterOf = ({
   until,
 }: z.output<typeof matching>): QuarantineFilter => ({ source, messageType: type, reason, since, until });
 
-const matching = z.strictObject(conditionsShape).refine(isInOrder, NOT_IN_ORDER);
+const matching = inOrder(conditionsShape).strict();
 
 /** The maximum per request, so that each request ends within seconds. */
 const MOST_AT_ONCE = 1_000;
@@ -103,9 +102,8 @@ export function toReplayAnswer(replay: Replay): z.output<typeof replaySchema> {
   const base = { ...NOT_REPLAYED, quarantine_id: replay.quarantineId, outcome: replay.kind };
   switch (replay.kind) {
     case 'replayed': {
-      const again = replay.again.map(({ quarantineId, reason }) => ({ quarantine_id: quarantineId, reason }));
-      const { deliveryId, events, duplicates } = replay;
-      return { ...base, delivery_id: deliveryId, events, duplicates, again };
+      const { deliveryId, events, duplicates, again } = replay;
+      return { ...base, delivery_id: deliveryId, events, duplicates, again: again.map(toAnswer) };
     }
     case 'resolved': {
       const reason = `already ${replay.resolution} at ${replay.resolvedAt.toISOString()}`;

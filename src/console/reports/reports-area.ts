@@ -15,11 +15,11 @@ import {
 } from '../../store/reports.ts';
 import type { Scope } from '../../store/scope.ts';
 import { HttpError } from '../../errors.ts';
-import { hasAccess, VIEW } from '../access/rule.ts';
+import { EXPORT, hasAccess, READ_OPERATOR_LOG, VIEW, VIEW_WHOLE } from '../access/rule.ts';
 import { isoTime, moment, timeZone } from '../api/moment.ts';
 import { jsonRoute, NOTHING, readAsked, streamRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { isInOrder, NOT_IN_ORDER } from '../events/conditions.ts';
+import { inOrder } from '../events/conditions.ts';
 import { recordLook } from '../people/looks.ts';
 import { queryOf } from '../api/query.ts';
 import { zoneOf } from '../html/time-zone.ts';
@@ -28,7 +28,7 @@ import { reportPage } from './reports-page.ts';
 /** More rows than a person reads; the command prints all. */
 const MOST_ROWS = 1_000;
 
-const query = z.object({
+const shape = {
   month: z
     .string()
     .default(() => new Date().toISOString().slice(0, 'YYYY-MM'.length))
@@ -37,14 +37,12 @@ const query = z.object({
   until: moment.optional().describe('end of the range, exclusive; now unless given'),
   tz: timeZone.optional().describe('time zone of the month and of working hours; UTC unless given'),
   user: z.string().optional(),
-});
+};
 
-const asks = z.object({ query: query.refine(isInOrder, NOT_IN_ORDER) });
-
+const query = inOrder(shape);
+const asks = z.object({ query });
 const asksOfPage = z.object({
-  query: query
-    .extend({ name: z.enum(REPORT_NAMES).default('administration') })
-    .refine(isInOrder, NOT_IN_ORDER),
+  query: inOrder({ ...shape, name: z.enum(REPORT_NAMES).default('administration') }),
 });
 
 const Answer = z.object({
@@ -57,13 +55,7 @@ const Answer = z.object({
     .describe(`at most ${MOST_ROWS} rows, by the headings of the report`),
 });
 
-/** What a visitor asked for. */
 type Asked = z.output<typeof query>;
-
-const OPERATORS = { needs: 'operator-log.read', data: 'whole' } as const;
-
-/** Who sees which reports are sent where: addresses of receivers may be in an error. */
-const SCHEDULES = { needs: 'view', data: 'whole' } as const;
 
 /** A report that the settings send after each period. */
 interface ShownSchedule {
@@ -118,10 +110,8 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
   const route = (name: ReportName) => {
     const report = reportOf(name);
     return jsonRoute({
-      method: 'get',
-      path: `/reports/${name}`,
-      ...(report.isOfOperators === true ? OPERATORS : VIEW),
-      tag: 'reports',
+      route: `GET /reports/${name}`,
+      ...(report.isOfOperators === true ? READ_OPERATOR_LOG : VIEW),
       summary: `report: ${report.title.toLowerCase()}`,
       description: report.answers,
       asks,
@@ -136,11 +126,9 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
   const csvRoute = (name: ReportName) => {
     const report = reportOf(name);
     return streamRoute({
-      method: 'get',
-      path: `/reports/${name}/csv`,
-      needs: 'events.export',
-      data: report.isOfOperators === true ? 'whole' : 'by source',
-      tag: 'reports',
+      route: `GET /reports/${name}/csv`,
+      ...EXPORT,
+      ...(report.isOfOperators === true && { data: 'whole' }),
       summary: `report as a file: ${report.title.toLowerCase()}`,
       description: `At most ${MOST_FILE_ROWS} rows. The operator log records each file.`,
       asks,
@@ -167,10 +155,9 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
     return shown.map((one) => ({ ...one, progress: known.find(({ name }) => name === one.name) }));
   }
   const schedulesRoute = jsonRoute({
-    method: 'get',
-    path: '/report-schedules',
-    ...SCHEDULES,
-    tag: 'reports',
+    route: 'GET /report-schedules',
+    // Addresses of receivers may be in an error.
+    ...VIEW_WHOLE,
     summary: 'list the scheduled reports, and how far they are',
     asks: NOTHING,
     answer: z.object({ items: z.array(scheduleSchema), next_cursor: z.null() }),
@@ -186,6 +173,7 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
     },
   });
   return {
+    tag: 'reports',
     navigation: [
       {
         path: '/reports',
@@ -202,7 +190,7 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
         async render(request, visitor) {
           const asked = readAsked(asksOfPage, request).query;
           const shown = REPORTS.filter(
-            ({ isOfOperators }) => isOfOperators !== true || hasAccess(visitor, OPERATORS),
+            ({ isOfOperators }) => isOfOperators !== true || hasAccess(visitor, READ_OPERATOR_LOG),
           );
           const report = shown.find(({ name }) => name === asked.name) ?? reportOf('administration');
           const inZone = { ...asked, tz: asked.tz ?? zoneOf(request) };
@@ -214,8 +202,8 @@ export function reportsArea({ db, schedules }: ReportsOptions): Area {
             written: queryOf(request),
             month: asked.since === undefined ? asked.month : undefined,
             mostRows: MOST_ROWS,
-            mayExport: hasAccess(visitor, { needs: 'events.export', data: 'by source' }),
-            schedules: hasAccess(visitor, SCHEDULES) ? await describeSchedules() : [],
+            mayExport: hasAccess(visitor, EXPORT),
+            schedules: hasAccess(visitor, VIEW_WHOLE) ? await describeSchedules() : [],
           });
         },
       },

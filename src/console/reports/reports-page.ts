@@ -1,12 +1,10 @@
 import type { Report, ReportChart, ReportRange, ReportRow } from '../../store/reports.ts';
 import { countOf } from '../../units.ts';
 import { addressOf, destinationAddress, searchAddress } from '../addresses.ts';
-import { html, type Content } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
+import { html, type Content, type Page } from '../html/html.ts';
+import { badge, timeOf } from '../html/elements.ts';
 import { rangeFields } from '../html/form.ts';
 import { tableOf, type Column } from '../browser/table.js';
-import { timeOf } from '../html/time-zone.ts';
-import { badge } from '../html/values.ts';
 import type { Written } from '../api/query.ts';
 import type { DescribedSchedule } from './reports-area.ts';
 

@@ -23,6 +23,7 @@ interface SettingsOptions {
 /** The settings of this process, without secrets, and their reload. */
 export function settingsArea({ db, settings, reload }: SettingsOptions): Area {
   return {
+    tag: 'settings',
     navigation: [
       {
         path: '/settings',
@@ -33,20 +34,15 @@ export function settingsArea({ db, settings, reload }: SettingsOptions): Area {
     ],
     routes: [
       jsonRoute({
-        method: 'get',
-        data: 'whole',
-        path: '/settings',
-        tag: 'settings',
+        route: 'GET /settings',
         summary: 'get the settings of this process, without secrets',
-        needs: 'settings.read',
+        ...READ,
         asks: NOTHING,
         answer: z.record(z.string(), z.unknown()),
         work: async () => settings(),
       }),
       jsonRoute({
-        method: 'post',
-        path: '/reload',
-        tag: 'settings',
+        route: 'POST /reload',
         summary: 'reload the settings of this process',
         description:
           'The same as the signal SIGHUP. If a setting is wrong, the answer is 400 and nothing changes.',
@@ -70,8 +66,7 @@ export function settingsArea({ db, settings, reload }: SettingsOptions): Area {
     pages: [
       {
         path: '/settings',
-        needs: 'settings.read',
-        data: 'whole',
+        ...READ,
         render: async (_request, visitor) => ({
           title: 'Settings',
           modules: ['sources.js'],
@@ -101,6 +96,7 @@ export function settingsArea({ db, settings, reload }: SettingsOptions): Area {
   };
 }
 
+const READ = { needs: 'settings.read', data: 'whole' } as const;
 const RELOAD = { needs: 'settings.reload', data: 'whole' } as const;
 
 function show(value: unknown): Content {

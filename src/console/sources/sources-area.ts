@@ -2,11 +2,10 @@ import { z } from 'zod';
 import { CLOUD_TYPES } from '../../domain.ts';
 import type { Operator } from '../../store/operator-log.ts';
 import type { Scope } from '../../store/scope.ts';
-import { jsonRoute, NOTHING } from '../api/route.ts';
-import type { ApiRoute } from '../api/route.ts';
+import { CHANGE_SOURCES } from '../access/rule.ts';
+import { jsonRoute, NOTHING, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { sourceSchema } from './source-schema.ts';
-import type { SourceLine } from './source-schema.ts';
+import { sourceSchema, type SourceLine } from './source-schema.ts';
 import { sourcesPage } from './sources-page.ts';
 
 /** A source that is added. Without a secret, one is generated; the API takes secrets themselves. */
@@ -48,9 +47,12 @@ export interface SourcesOptions {
   readonly disable: (operator: Operator, name: string) => Promise<void>;
 }
 
+const READ = { needs: 'settings.read', data: 'by source' } as const;
+
 /** The sources, and their changes without a restart. */
 export function sourcesArea(options: SourcesOptions): Area {
   return {
+    tag: 'sources',
     navigation: [
       {
         path: '/sources',
@@ -69,8 +71,7 @@ export function sourcesArea(options: SourcesOptions): Area {
     pages: [
       {
         path: '/sources',
-        needs: 'settings.read',
-        data: 'by source',
+        ...READ,
         render: async (_request, visitor) => sourcesPage(await options.list(visitor.scope), visitor),
       },
     ],
@@ -79,12 +80,9 @@ export function sourcesArea(options: SourcesOptions): Area {
 
 const listRoute = ({ list }: SourcesOptions) =>
   jsonRoute({
-    method: 'get',
-    data: 'by source',
-    path: '/sources',
-    tag: 'sources',
+    route: 'GET /sources',
     summary: 'list the sources of the settings and of the database',
-    needs: 'settings.read',
+    ...READ,
     asks: NOTHING,
     answer: z.object({ items: z.array(sourceSchema), next_cursor: z.null() }),
     work: async (_asked, { scope }) => ({ items: [...(await list(scope))], next_cursor: null }),
@@ -107,12 +105,9 @@ const limit = z.coerce.number().int().min(1).optional();
 
 const addRoute = ({ add }: SourcesOptions) =>
   jsonRoute({
-    method: 'post',
-    data: 'whole',
-    path: '/sources',
-    tag: 'sources',
+    route: 'POST /sources',
     summary: 'add a source, whose deliveries are accepted within a second',
-    needs: 'sources.change',
+    ...CHANGE_SOURCES,
     asks: z.object({
       body: z.strictObject({
         name: z.string().max(63),
@@ -146,12 +141,9 @@ const onePath = z.object({ name: z.string().max(63) });
 
 const rotateRoute = ({ rotate }: SourcesOptions) =>
   jsonRoute({
-    method: 'post',
-    data: 'whole',
-    path: '/sources/{name}/rotate',
-    tag: 'sources',
+    route: 'POST /sources/{name}/rotate',
     summary: 'add a new secret to a source, in front of the old ones',
-    needs: 'sources.change',
+    ...CHANGE_SOURCES,
     asks: z.object({
       path: onePath,
       body: z.strictObject({
@@ -178,12 +170,9 @@ const plainRoute = (
   change: (operator: Operator, name: string) => Promise<void>,
 ): ApiRoute =>
   jsonRoute({
-    method: 'post',
-    data: 'whole',
-    path: `/sources/{name}/${verb}`,
-    tag: 'sources',
+    route: `POST /sources/{name}/${verb}`,
     summary,
-    needs: 'sources.change',
+    ...CHANGE_SOURCES,
     asks: z.object({ path: onePath }),
     answer: z.object({ name: z.string() }),
     async work({ path: { name } }, { operator }) {

@@ -1,19 +1,14 @@
 import type { Visitor } from '../access/access.ts';
-import { hasAccess } from '../access/rule.ts';
+import { CHANGE_SOURCES, hasAccess } from '../access/rule.ts';
 import { fieldOf } from '../html/form.ts';
-import { html } from '../html/html.ts';
-import type { Content } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
-import { tableOf } from '../browser/table.js';
-import type { Column } from '../browser/table.js';
-import { timeOf } from '../html/time-zone.ts';
-import { badge } from '../html/values.ts';
-import { limitsOf } from './source-schema.ts';
-import type { SourceLine } from './source-schema.ts';
+import { html, type Content, type Page } from '../html/html.ts';
+import { badge, timeOf } from '../html/elements.ts';
+import { tableOf, type Column } from '../browser/table.js';
+import { limitsOf, type SourceLine } from './source-schema.ts';
 
 /** The sources, with the forms that change those of the database. */
 export function sourcesPage(sources: readonly SourceLine[], visitor: Visitor): Page {
-  const mayChange = hasAccess(visitor, { needs: 'sources.change', data: 'whole' });
+  const mayChange = hasAccess(visitor, CHANGE_SOURCES);
   return {
     title: 'Sources',
     modules: ['sources.js'],

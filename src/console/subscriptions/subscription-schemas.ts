@@ -2,7 +2,6 @@ import { z } from 'zod';
 
 const action = z.enum(['create', 'update', 'delete', 'keep']);
 
-/** A step of a plan. */
 const stepSchema = z
   .object({
     action,
@@ -23,7 +22,6 @@ const stepSchema = z
   })
   .meta({ id: 'SubscriptionStep', description: 'The planned change of one subscription' });
 
-/** A subscription in the cloud. */
 const heldSchema = z
   .object({
     source: z.string(),

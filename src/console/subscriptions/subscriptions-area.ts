@@ -6,8 +6,7 @@ import { isInScope, type Scope } from '../../store/scope.ts';
 import { hasAccess, VIEW } from '../access/rule.ts';
 import { jsonRoute, NOTHING, orBadGateway, type ApiRoute } from '../api/route.ts';
 import type { Area } from '../area.ts';
-import { html, type Content } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
+import { html, type Content, type Page } from '../html/html.ts';
 import { appliedSchema, sourceSchema, type AppliedView, type SourceView } from './subscription-schemas.ts';
 
 /** The subscriptions of one source. Both calls query the cloud and throw if it does not answer. */
@@ -28,9 +27,12 @@ export interface SubscriptionsOptions {
   readonly missing: readonly { readonly setting: string; readonly purpose: string }[];
 }
 
+const APPLY = { needs: 'subscriptions.apply', data: 'by source' } as const;
+
 /** The webhook subscriptions in the cloud, compared with the settings. */
 export function subscriptionsArea(options: SubscriptionsOptions): Area {
   return {
+    tag: 'subscriptions',
     navigation: [
       {
         path: '/subscriptions',
@@ -45,10 +47,7 @@ export function subscriptionsArea(options: SubscriptionsOptions): Area {
         path: '/subscriptions',
         ...VIEW,
         render: async (_request, visitor) =>
-          subscriptionsPage(
-            limitTo(visitor.scope, options),
-            hasAccess(visitor, { needs: 'subscriptions.apply', data: 'by source' }),
-          ),
+          subscriptionsPage(limitTo(visitor.scope, options), hasAccess(visitor, APPLY)),
       },
     ],
   };
@@ -56,9 +55,7 @@ export function subscriptionsArea(options: SubscriptionsOptions): Area {
 
 const listRoute = (options: SubscriptionsOptions): ApiRoute =>
   jsonRoute({
-    method: 'get',
-    path: '/subscriptions',
-    tag: 'subscriptions',
+    route: 'GET /subscriptions',
     summary: 'list the sources with managed subscriptions',
     ...VIEW,
     asks: NOTHING,
@@ -81,9 +78,7 @@ const oneSource = z.object({ path: z.object({ source: z.string().max(200) }) });
 
 const lookRoute = (options: SubscriptionsOptions): ApiRoute =>
   jsonRoute({
-    method: 'get',
-    path: '/subscriptions/{source}',
-    tag: 'subscriptions',
+    route: 'GET /subscriptions/{source}',
     summary: 'plan the subscriptions of a source and list those in the cloud',
     ...VIEW,
     asks: oneSource,
@@ -94,12 +89,9 @@ const lookRoute = (options: SubscriptionsOptions): ApiRoute =>
 
 const applyRoute = (options: SubscriptionsOptions): ApiRoute =>
   jsonRoute({
-    method: 'post',
-    data: 'by source',
-    path: '/subscriptions/{source}/apply',
-    tag: 'subscriptions',
+    route: 'POST /subscriptions/{source}/apply',
     summary: 'apply the configured subscriptions (safe to repeat)',
-    needs: 'subscriptions.apply',
+    ...APPLY,
     asks: oneSource,
     answer: appliedSchema,
     async work({ path }, { operator, scope, signal }) {

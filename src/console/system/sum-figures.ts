@@ -1,5 +1,6 @@
 import type { ProcessFigures, ReportedProcess } from '../../store/processes.ts';
 import type { StorageSize } from '../../store/storage-size.ts';
+import { toAnswer } from '../api/answer.ts';
 import type { ProcessLine, Storage, System } from './system-schemas.ts';
 
 type Rate = { readonly p50Ms: number; readonly p99Ms: number };
@@ -40,14 +41,9 @@ export function sumSpools(processes: readonly ReportedProcess[]): System['spool'
 
 /** A process for the API. */
 export function processLine(process: ReportedProcess): ProcessLine {
-  const { process_id, role, host, pid, version, is_alive, figures } = process;
+  const { figures, ...line } = process;
   return {
-    process_id,
-    role,
-    host,
-    pid,
-    version,
-    is_alive,
+    ...line,
     started_at: process.started_at.toISOString(),
     seen_at: process.seen_at.toISOString(),
     memory_bytes: figures?.memoryBytes ?? null,
@@ -80,8 +76,7 @@ function percentiles<T extends Rate>(rates: readonly T[], weightOf: (rate: T) =>
 const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
 
 /** The size of the database, and of its partitions that were ever used, for the API. */
-export const sumStorage = ({ databaseBytes, defaultRows, partitions }: StorageSize): Storage => ({
-  database_bytes: databaseBytes,
-  default_rows: defaultRows,
-  partitions: partitions.filter(({ isUsed }) => isUsed).map(({ isUsed: _isUsed, ...partition }) => partition),
+export const sumStorage = (storage: StorageSize): Storage => ({
+  ...toAnswer(storage),
+  partitions: storage.partitions.filter(({ isUsed }) => isUsed),
 });

@@ -2,16 +2,17 @@ import { z } from 'zod';
 import type { Db } from '../../store/database.ts';
 import { listProcesses } from '../../store/processes.ts';
 import { measureStorage } from '../../store/storage-size.ts';
+import { toAnswer } from '../api/answer.ts';
+import { VIEW_WHOLE } from '../access/rule.ts';
 import { jsonRoute, NOTHING } from '../api/route.ts';
 import type { Area } from '../area.ts';
 import { startGathering } from '../gather.ts';
 import { html, type Content } from '../html/html.ts';
+import { freshnessOf, livePart } from '../html/elements.ts';
 import { processLine, sumAnswers, sumSpools, sumStorage, sumStoring } from './sum-figures.ts';
 import { answersPanel, processesPanel, queuePanel, storagePanel, storingPanel } from './system-panels.ts';
 import { processSchema, systemSchema, type System } from './system-schemas.ts';
-import { clockOf, zoneName } from '../html/time-zone.ts';
 
-/** The jobs of the queue by state. */
 interface QueueFigures {
   readonly waiting: number;
   readonly active: number;
@@ -30,12 +31,10 @@ export interface SystemOptions {
   readonly freeDisk: () => Promise<number>;
 }
 
-/** It concerns all sources together. */
-const WHOLE = { needs: 'view', data: 'whole' } as const;
-
 /** Processes, queue, database and disk. */
 export function systemArea(options: SystemOptions): Area {
   return {
+    tag: 'system',
     navigation: [
       {
         path: '/system',
@@ -46,23 +45,19 @@ export function systemArea(options: SystemOptions): Area {
     ],
     routes: [
       jsonRoute({
-        method: 'get',
-        path: '/system',
-        tag: 'system',
+        route: 'GET /system',
         summary: 'get the figures of processes, queue, database and disk',
         description:
           'Also answers while parts are unavailable: they are null, and `problems` has the reasons.',
-        ...WHOLE,
+        ...VIEW_WHOLE,
         asks: NOTHING,
         answer: systemSchema,
         work: () => readSystem(options),
       }),
       jsonRoute({
-        method: 'get',
-        path: '/processes',
-        tag: 'system',
+        route: 'GET /processes',
         summary: 'list the processes of the last day, running ones first',
-        ...WHOLE,
+        ...VIEW_WHOLE,
         asks: NOTHING,
         answer: z.object({ items: z.array(processSchema), next_cursor: z.null() }),
         work: async () => ({ items: (await listProcesses(options.db)).map(processLine), next_cursor: null }),
@@ -71,7 +66,7 @@ export function systemArea(options: SystemOptions): Area {
     pages: [
       {
         path: '/system',
-        ...WHOLE,
+        ...VIEW_WHOLE,
         render: async () => ({
           title: 'System',
           modules: ['overview.js'],
@@ -95,7 +90,7 @@ async function readSystem({ db, ...options }: SystemOptions): Promise<System> {
     at,
     answers: processes && sumAnswers(processes),
     storing: processes && sumStoring(processes),
-    queue: queue && describeQueue(queue),
+    queue: queue && toAnswer(queue),
     spool: processes && sumSpools(processes),
     processes: processes && processes.map(processLine),
     storage: storage && sumStorage(storage),
@@ -104,25 +99,14 @@ async function readSystem({ db, ...options }: SystemOptions): Promise<System> {
   };
 }
 
-function describeQueue({ oldestWaitingSeconds, ...counts }: QueueFigures): System['queue'] {
-  const { waiting, active, delayed, failed } = counts;
-  return { waiting, active, delayed, failed, oldest_waiting_seconds: oldestWaitingSeconds ?? null };
-}
-
-/** browser/overview.js refreshes the parts with `data-live`. */
-function layOut(system: System): Content {
-  const live = (id: string, content: Content, kind = 'panel') =>
-    html`<section id=${id} class=${kind} data-live>${content}</section>`;
-  return html`
-    <p id="freshness" class="dim" data-live>As of ${clockOf(system.at)} ${zoneName()}</p>
-    <div id="stale" role="status"></div>
-    <div class="panels overview">
-      ${live('answers', answersPanel(system))} ${live('queue', queuePanel(system))}
-      ${live('storing', storingPanel(system))}
-    </div>
-    <div class="panels broad">
-      ${live('processes', processesPanel(system), 'panel wide')}
-      ${live('storage', storagePanel(system), 'panel wide')}
-    </div>
-  `;
-}
+const layOut = (system: System): Content => html`
+  ${freshnessOf(system.at)}
+  <div class="panels overview">
+    ${livePart('answers', answersPanel(system), 'panel')} ${livePart('queue', queuePanel(system), 'panel')}
+    ${livePart('storing', storingPanel(system), 'panel')}
+  </div>
+  <div class="panels broad">
+    ${livePart('processes', processesPanel(system), 'panel wide')}
+    ${livePart('storage', storagePanel(system), 'panel wide')}
+  </div>
+`;

@@ -1,10 +1,9 @@
 import { MAX_DEFAULT_COUNT } from '../../store/storage-size.ts';
 import { countOf, formatBytes, formatCount, formatDuration, formatMilliseconds } from '../../units.ts';
 import { html, type Content } from '../html/html.ts';
+import { badge, sinceOf, timeOf } from '../html/elements.ts';
 import { tableOf, type Column } from '../browser/table.js';
-import { timeOf } from '../html/time-zone.ts';
 import { factsOf } from '../browser/facts.js';
-import { badge, sinceOf } from '../html/values.ts';
 import { partOf } from '../gather.ts';
 import type { ProcessLine, Storage, System } from './system-schemas.ts';
 

@@ -26,9 +26,7 @@ const area: Area = {
   ...ONE_PAGE,
   routes: [
     jsonRoute({
-      method: 'get',
-      path: '/me',
-      tag: 'test',
+      route: 'GET /me',
       summary: 'a question',
       needs: 'view',
       data: 'by source',
@@ -37,9 +35,7 @@ const area: Area = {
       work: async (_asked, { operator, scope }) => ({ by: operator.name, via: operator.via, scope }),
     }),
     streamRoute({
-      method: 'get',
-      path: '/stream',
-      tag: 'test',
+      route: 'GET /stream',
       summary: 'a stream',
       needs: 'view',
       data: 'by source',

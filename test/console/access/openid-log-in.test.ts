@@ -25,9 +25,7 @@ const area: Area = {
   ...ONE_PAGE,
   routes: [
     jsonRoute({
-      method: 'get',
-      path: '/me',
-      tag: 'test',
+      route: 'GET /me',
       summary: 'get who asks',
       needs: 'quarantine.change',
       data: 'by source',

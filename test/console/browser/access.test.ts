@@ -27,6 +27,7 @@ const HOSTILE = [
 let changes = 0;
 
 const area: Area = {
+  tag: 'test',
   navigation: [{ path: '/page', label: 'Page', icon: 'M2 2h12' }],
   pages: [
     {
@@ -49,10 +50,8 @@ const area: Area = {
   ],
   routes: [
     jsonRoute({
-      method: 'post',
+      route: 'POST /change',
       data: 'by source',
-      path: '/change',
-      tag: 'test',
       summary: 'a change',
       needs: 'view',
       asks: z.object({}),

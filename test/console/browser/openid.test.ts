@@ -12,6 +12,7 @@ import { openIdConfig, startOpenIdProvider } from '../../support/openid-provider
 import type { RunningProvider } from '../../support/openid-provider.ts';
 
 const area: Area = {
+  tag: 'test',
   navigation: [{ path: '/page', label: 'Page', icon: 'M2 2h12' }],
   pages: [
     {

@@ -1,0 +1,76 @@
+import type { VNode } from 'preact';
+import { formatDuration } from '../../units.ts';
+import { addressOf, type Query } from '../addresses.ts';
+import { factsOf, type Fact } from '../browser/facts.js';
+import { exactText, localText, zoneWord } from '../browser/local-time.js';
+import { html, type Content } from './html.ts';
+import { inZone } from './time-zone.ts';
+
+/** The name of a fact that is a time: the name, and the time zone. */
+export const timeHeading = (name: string): VNode => inZone((zone) => `${name} (${zoneWord(zone)})`);
+
+/** A sentence with its instants in ISO 8601 as times of the reader. */
+export const withTimes = (text: string): Content =>
+  text.split(/(\d{4}-\d\d-\d\dT[\d:.]+Z)/).map((part, index) => (index % 2 === 0 ? part : timeOf(part)));
+
+/** The name of the time zone, to put after times. */
+export const zoneName = (): VNode => inZone((zone) => zone);
+
+/** A time in the time zone of the reader, to the second. */
+export const timeOf = (time: Date | string): VNode => elementOf(time, localText);
+
+/** A time in the time zone of the reader, to the millisecond. */
+export const exactTimeOf = (time: Date | string): VNode => elementOf(time, exactText);
+
+const elementOf = (time: Date | string, textOf: typeof localText): VNode =>
+  inZone((zone) => html`<time datetime=${new Date(time).toISOString()}>${textOf(time, zone)}</time>`);
+
+/** The time of day in the time zone of the reader: 08:00:00. */
+const clockOf = (time: Date | string): VNode =>
+  inZone(
+    (zone) => html`<time datetime=${new Date(time).toISOString()}>${localText(time, zone).slice(11)}</time>`,
+  );
+
+/** A state: a word, and a colour that says the same. */
+export const badge = (kind: 'good' | 'warn' | 'bad' | 'plain', word: string): VNode =>
+  html`<span class=${`badge ${kind}`}>${word}</span>`;
+
+/** A time, and how long before another one it was. */
+export function sinceOf(now: string, time: string | null): Content {
+  if (time === null) return html`<span class="dim">never</span>`;
+  const seconds = Math.max(0, (Date.parse(now) - Date.parse(time)) / 1000);
+  return html`${timeOf(time)} <span class="dim nowrap">${formatDuration(seconds)} ago</span>`;
+}
+
+/** A part of a page that browser/overview.js refreshes. */
+export const livePart = (id: string, content: Content, kind?: string): VNode =>
+  html`<section id=${id} class=${kind} data-live>${content}</section>`;
+
+/** When a page that is refreshed was drawn; and where it says that it could not be since. */
+export const freshnessOf = (at: string): Content => html`
+  <p id="freshness" class="dim" data-live>As of ${clockOf(at)} ${zoneName()}</p>
+  <div id="stale" role="status"></div>
+`;
+
+/** A panel of names and values, followed by any other content. */
+export const factsPanel = (title: string, facts: readonly Fact[], further?: Content): VNode => html`
+  <section class="panel">
+    <h2>${title}</h2>
+    ${factsOf(facts)} ${further}
+  </section>
+`;
+
+/** Links to the next page of a list and back to the first, if there are any. `query` is that of this page. */
+export function pagerOf(path: string, query: Query, next: string | undefined): Content {
+  const isFirst = query['cursor'] === undefined;
+  if (isFirst && next === undefined) return undefined;
+  return html`
+    <nav class="row paging" aria-label="Pages of the list">
+      ${!isFirst && html`<a class="button quiet" href=${addressOf(path, { ...query, cursor: undefined })}>Newest</a>`}
+      ${
+        next !== undefined &&
+        html`<a class="button quiet" rel="next" href=${addressOf(path, { ...query, cursor: next })}>Older</a>`
+      }
+    </nav>
+  `;
+}
