@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
-import type { SourceConfig } from '../config.ts';
+import type { Config, SourceConfig } from '../config.ts';
 import type { DestinationsOptions } from '../console/destinations/destinations-area.ts';
 import type { QuarantineOptions } from '../console/quarantine/quarantine-area.ts';
 import type {
@@ -10,17 +9,15 @@ import type {
 import type { IsFiltered } from '../console/events/describe-event.ts';
 import { allRules, type ConfiguredRule } from '../forward/rules/parse-rules.ts';
 import { createFilter } from '../forward/destination-filter.ts';
-import { findDestination } from '../forward/parse-destinations.ts';
-import type { Destination } from '../forward/parse-destinations.ts';
+import { findDestination, type Destination } from '../forward/parse-destinations.ts';
 import { resendRejected, sendTest } from '../forward/send-to-destination.ts';
 import { groupByBytes, replayQuarantined } from '../replay/replay.ts';
 import type { ShownRule } from '../console/alerts/alerts-area.ts';
 import type { Db } from '../store/database.ts';
 import type { Replay } from '../store/quarantine.ts';
 import { createSubscribers } from '../subscribe/create-subscribers.ts';
-import { logOut } from '../subscribe/subscriber.ts';
+import { logOut, type Subscriber } from '../subscribe/subscriber.ts';
 import { viewListing, viewPlan, viewStep } from '../subscribe/plan-view.ts';
-import type { Subscriber } from '../subscribe/subscriber.ts';
 import { closing } from './closing.ts';
 
 /** The destinations of the settings in force. */

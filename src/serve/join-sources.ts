@@ -3,8 +3,7 @@ import { readStoredSource, sourceDefinition } from '../config/stored-sources.ts'
 import type { SourceContext, StoredSource } from '../config/stored-sources.ts';
 import type { Db } from '../store/database.ts';
 import { ALL_SOURCES } from '../store/scope.ts';
-import { listSources } from '../store/sources.ts';
-import type { SourceRow } from '../store/sources.ts';
+import { listSources, type SourceRow } from '../store/sources.ts';
 
 /** The sources of the settings and of the database together. */
 export interface JoinedSources {

@@ -2,8 +2,7 @@ import type { SourceConfig } from '../config.ts';
 import { hasEndedOldSecrets } from '../config/stored-sources.ts';
 import type { SourceLine } from '../console/sources/source-schema.ts';
 import type { Db } from '../store/database.ts';
-import { isInScope } from '../store/scope.ts';
-import type { Scope } from '../store/scope.ts';
+import { isInScope, type Scope } from '../store/scope.ts';
 import { listSources } from '../store/sources.ts';
 import { toStored } from './join-sources.ts';
 

@@ -1,7 +1,5 @@
-import { loadConfig } from '../config.ts';
-import type { Config } from '../config.ts';
-import { parseDestinations } from '../forward/parse-destinations.ts';
-import type { Destination } from '../forward/parse-destinations.ts';
+import { loadConfig, type Config } from '../config.ts';
+import { parseDestinations, type Destination } from '../forward/parse-destinations.ts';
 import { parseSchedules, type ReportSchedule } from '../forward/parse-schedules.ts';
 import { parseRules, type ConfiguredRule } from '../forward/rules/parse-rules.ts';
 

@@ -7,24 +7,17 @@ import { describeError } from '../errors.ts';
 import type { ForwardObserver } from '../forward/forward-events.ts';
 import type { IngestObserver } from '../ingest/receive-delivery.ts';
 import { cached } from '../observe/cached.ts';
-import { createForwardingMetrics } from '../observe/forwarding-metrics.ts';
-import type { AskDestinations } from '../observe/forwarding-metrics.ts';
+import { createForwardingMetrics, type AskDestinations } from '../observe/forwarding-metrics.ts';
 import { createIngestMetrics, registerQueueMetrics } from '../observe/ingest-metrics.ts';
-import { createMetrics, createSourceLabel } from '../observe/metrics.ts';
-import type { Metrics } from '../observe/metrics.ts';
-import { createProcessGauge } from '../observe/process-figures.ts';
-import type { ProcessGauge } from '../observe/process-figures.ts';
-import { isProblem } from '../observe/readiness.ts';
-import type { Readiness } from '../observe/readiness.ts';
+import { createMetrics, createSourceLabel, type Metrics } from '../observe/metrics.ts';
+import { createProcessGauge, type ProcessGauge } from '../observe/process-figures.ts';
+import { isProblem, type Readiness } from '../observe/readiness.ts';
 import { startProcessReport } from '../observe/process-report.ts';
-import { createRefusedCounter } from '../observe/refused-deliveries.ts';
-import type { RefusedCounter } from '../observe/refused-deliveries.ts';
+import { createRefusedCounter, type RefusedCounter } from '../observe/refused-deliveries.ts';
 import type { Stored } from '../observe/sum-stored.ts';
-import { createStoringProgress } from '../observe/storing-progress.ts';
-import type { StoringProgress } from '../observe/storing-progress.ts';
+import { createStoringProgress, type StoringProgress } from '../observe/storing-progress.ts';
 import type { TypeSilence } from '../observe/silence.ts';
-import { startTraces } from '../observe/traces.ts';
-import type { Traces } from '../observe/traces.ts';
+import { startTraces, type Traces } from '../observe/traces.ts';
 import {
   createQuarantineMetrics,
   createStoringMetrics,
@@ -34,17 +27,14 @@ import {
 } from '../observe/worker-metrics.ts';
 import type { DeliveryQueue, OnCommitted } from '../queue/delivery-queue.ts';
 import { countRecentCoverage } from '../store/coverage.ts';
-import { openReportingDatabase } from '../store/database.ts';
-import type { Db } from '../store/database.ts';
+import { openReportingDatabase, type Db } from '../store/database.ts';
 import type { DroppedContent } from '../store/limit-quarantine.ts';
 import { listDestinations } from '../store/destinations.ts';
 import type { BlockedChange } from '../store/partition-changes.ts';
 import { closing } from './closing.ts';
 import type { ServiceConfig } from './load-settings.ts';
-import { forwardsIn, receivesIn, storesIn } from './roles.ts';
-import type { Role } from './roles.ts';
-import { createStartSteps } from './start-steps.ts';
-import type { StartSteps } from './start-steps.ts';
+import { forwardsIn, receivesIn, storesIn, type Role } from './roles.ts';
+import { createStartSteps, type StartSteps } from './start-steps.ts';
 
 /** The observers that the parts of a process report to, and the figures that they add up to. */
 export interface Observation {

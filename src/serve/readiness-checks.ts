@@ -4,17 +4,14 @@ import type { Check, Checks, Finding, State } from '../observe/readiness.ts';
 import type { Arrival } from '../observe/worker-metrics.ts';
 import type { QueueMeasure } from '../queue/batch-queue.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
-import { checkDatabase } from '../store/database.ts';
-import type { Db } from '../store/database.ts';
+import { checkDatabase, type Db } from '../store/database.ts';
 import type { DestinationStatus } from '../store/destinations.ts';
 import { describeWork } from '../store/server-sessions.ts';
-import { findObstacles, findWaits } from '../store/waits.ts';
-import type { Wait } from '../store/waits.ts';
+import { findObstacles, findWaits, type Wait } from '../store/waits.ts';
 import { factsOfDestination, statusOfDestination } from '../status.ts';
 import { countOf, formatBytes, formatDuration } from '../units.ts';
 import { describeBlocked } from './maintenance.ts';
-import { forwardsIn, storesIn } from './roles.ts';
-import type { Role } from './roles.ts';
+import { forwardsIn, storesIn, type Role } from './roles.ts';
 import type { CheckPool, Observation } from './observation.ts';
 
 export interface CheckedParts {

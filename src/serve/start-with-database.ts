@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { describeError } from '../errors.ts';
-import { classifyFailure } from '../store/failure.ts';
-import type { FailureKind } from '../store/failure.ts';
+import { classifyFailure, type FailureKind } from '../store/failure.ts';
 
 /** Starts the parts that need the database, and defers their closing. The signal cancels it. */
 export type Start = (started: AsyncDisposableStack, signal: AbortSignal) => Promise<void>;

@@ -15,10 +15,8 @@ import { countOf, formatBytes } from '../../units.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { note, print, printJson } from '../shared/output.ts';
 import { commandOperator } from '../shared/process.ts';
-import { createProgress } from '../shared/progress.ts';
-import type { Progress } from '../shared/progress.ts';
-import { DATABASE_FILE, digestOf, MANIFEST_FILE, SPOOL } from './manifest.ts';
-import type { Manifest } from './manifest.ts';
+import { createProgress, type Progress } from '../shared/progress.ts';
+import { DATABASE_FILE, digestOf, MANIFEST_FILE, SPOOL, type Manifest } from './manifest.ts';
 
 const MIB = 2 ** 20;
 

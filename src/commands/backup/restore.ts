@@ -19,8 +19,7 @@ import { countOf, formatBytes, formatCount } from '../../units.ts';
 import { note, print, printJson } from '../shared/output.ts';
 import { commandOperator } from '../shared/process.ts';
 import { refuseServer } from './backup.ts';
-import { DATABASE_FILE, digestOf, readManifest, SPOOL } from './manifest.ts';
-import type { Manifest } from './manifest.ts';
+import { DATABASE_FILE, digestOf, readManifest, SPOOL, type Manifest } from './manifest.ts';
 
 /**
  * `restore`: creates the data directory of the settings from a backup. First it compares the checksums of all files, then

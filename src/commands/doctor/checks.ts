@@ -1,7 +1,6 @@
 import { alertRulesCheck } from './alert-rules.ts';
 import { commandName } from '../../command-name.ts';
-import type { Config } from '../../config.ts';
-import type { SourceConfig } from '../../config.ts';
+import type { Config, SourceConfig } from '../../config.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import { FULL_LIMIT_MS, LIMIT_MS, ok, type Check } from './check.ts';
 import { checkApi, checkSubscriptions } from './cloud.ts';

@@ -1,8 +1,7 @@
 import { createCloudClient } from '../../cloud/client.ts';
 import type { TokenInfo } from '../../cloud/contract/auth.ts';
 import { commandName } from '../../command-name.ts';
-import type { Config } from '../../config.ts';
-import type { SourceConfig } from '../../config.ts';
+import type { Config, SourceConfig } from '../../config.ts';
 import { describeError } from '../../errors.ts';
 import { createLogger } from '../../logger.ts';
 import { demandPermissions } from '../../subscribe/permissions.ts';

@@ -8,10 +8,8 @@ import { createBatchStore } from '../../handlers/store-batch.ts';
 import { serverName } from '../../postgres.ts';
 import { openBatchQueue } from '../../queue/batch-queue.ts';
 import { startDeliveryWorker } from '../../queue/delivery-worker.ts';
-import { logLostConnections, prepareStore, withStore } from '../../serve/open-store.ts';
-import type { CommandStore } from '../../serve/open-store.ts';
-import { OLDEST_POSTGRES, openDatabase, readServerFacts } from '../../store/database.ts';
-import type { Db } from '../../store/database.ts';
+import { logLostConnections, prepareStore, withStore, type CommandStore } from '../../serve/open-store.ts';
+import { OLDEST_POSTGRES, openDatabase, readServerFacts, type Db } from '../../store/database.ts';
 import { moveSequences, moveTables, readMonths, refuseUsed } from '../../store/move-tables.ts';
 import type { MovedTable, MoveObserver } from '../../store/move-tables.ts';
 import { recordAction } from '../../store/operator-log.ts';
@@ -19,8 +17,7 @@ import { maintainPartitions } from '../../store/partitions.ts';
 import { countOf, formatCount } from '../../units.ts';
 import { note, print, printRows } from '../shared/output.ts';
 import { asUsage, commandOperator } from '../shared/process.ts';
-import { createProgress } from '../shared/progress.ts';
-import type { Progress } from '../shared/progress.ts';
+import { createProgress, type Progress } from '../shared/progress.ts';
 
 /** A move, and the settings of the installation before and after it. */
 export interface Move {

@@ -1,6 +1,5 @@
 import dns from 'node:dns';
-import http from 'node:http';
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { z } from 'zod';
