@@ -10,8 +10,7 @@ import { changeAllSources, changeSource, disableSource, insertSource } from '../
 import type { SourceUpdate } from '../store/sources.ts';
 import type { Scope } from '../store/scope.ts';
 import type { OperatorActionName } from '../store/tables.ts';
-import { toStored } from './join-sources.ts';
-import { describeSources } from './list-sources.ts';
+import { toStored, describeSources } from './join-sources.ts';
 import type { LiveSettings } from './live-settings.ts';
 
 /** Who changes a source in which database, under which settings. */

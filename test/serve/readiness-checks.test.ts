@@ -1,9 +1,8 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { checksOf, locksCheck } from '../../src/serve/readiness-checks.ts';
-import type { CheckedParts } from '../../src/serve/readiness-checks.ts';
+import { checksOf, locksCheck, type CheckedParts } from '../../src/serve/readiness-checks.ts';
 import { createStoringProgress } from '../../src/observe/storing-progress.ts';
-import { createStartSteps } from '../../src/serve/start-steps.ts';
+import { createStartSteps } from '../../src/serve/start-with-database.ts';
 import { createReadiness } from '../../src/observe/readiness.ts';
 import type { Arrival } from '../../src/observe/worker-metrics.ts';
 import { OutageError } from '../../src/errors.ts';

@@ -10,7 +10,7 @@ import {
 } from '../../serve/change-sources.ts';
 import type { Made } from '../../console/sources/sources-area.ts';
 import type { GivenSecret, SourceChange } from '../../serve/change-sources.ts';
-import { describeSources } from '../../serve/list-sources.ts';
+import { describeSources } from '../../serve/join-sources.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import type { Db } from '../../store/database.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
