@@ -1,4 +1,4 @@
-import { createAlertSubscriptions } from './alert-subscriptions.ts';
+import { createAlertSubscriptions, createSubscriptions, type Subscriptions } from './subscriptions.ts';
 import { createAccount, createAuthorization, type Account, type Authorization } from './account.ts';
 import { authorize, createTokens, type Credentials } from './tokens.ts';
 import { parseBaseUrl } from './addresses.ts';
@@ -7,7 +7,6 @@ import { createInventory, type Inventory } from './inventory.ts';
 import { createLogs, type Logs } from './logs.ts';
 import { createRequest, type CloudLogger } from './request.ts';
 import { createSecrets } from '../secrets.ts';
-import { createSubscriptions, type Subscriptions } from './subscriptions.ts';
 import { observe, type Observation, type Probe } from './survey.ts';
 
 /** The options of a client of the cloud's API. */
@@ -62,7 +61,7 @@ export function createCloudClient({
       await tokens.current(signal);
     },
     logout: (signal) => tokens.logout(signal),
-    authorization: createAuthorization({ request, anonymous, secrets }),
+    authorization: createAuthorization(request),
     subscriptions: createSubscriptions(request, secrets),
     alertSubscriptions: createAlertSubscriptions(request, secrets),
     logs: createLogs(request),

@@ -4,7 +4,7 @@ import {
   alertSchema,
   AUDIT_WINDOW_MS,
   fullDescriptionSchema,
-  LOG_PAGE_LIMITS,
+  LOG_PAGE_LIMIT,
   logRecordSchema,
 } from './contract/logs.ts';
 import type { HistoryKind, LogRecord } from './contract/logs.ts';
@@ -37,7 +37,7 @@ export function createLogs(request: Request<Call>): Logs {
   return {
     async *read({ kind, from, to, signal }) {
       for (const window of windows(from, to, kind === 'audit' ? AUDIT_WINDOW_MS : Infinity)) {
-        const limit = LOG_PAGE_LIMITS[kind];
+        const limit = LOG_PAGE_LIMIT;
         if (kind === 'alerts') {
           const query = { ...window, sortField: 'TIMESTAMP', order: 'ASC' };
           yield* listAll(request, { path: '/alerts', query, limit, item: alertSchema, signal });

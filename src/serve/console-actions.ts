@@ -15,8 +15,7 @@ import { groupByBytes, replayQuarantined } from '../replay/replay.ts';
 import type { ShownRule } from '../console/alerts/alerts-area.ts';
 import type { Db } from '../store/database.ts';
 import type { Replay } from '../store/quarantine.ts';
-import { createSubscribers } from '../subscribe/create-subscribers.ts';
-import { logOut, type Subscriber } from '../subscribe/subscriber.ts';
+import { createSubscribers, logOut, type Subscriber } from '../subscribe/subscriber.ts';
 import { viewListing, viewPlan, viewStep } from '../subscribe/plan-view.ts';
 import { closing } from './closing.ts';
 

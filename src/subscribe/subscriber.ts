@@ -1,12 +1,16 @@
 import pTimeout from 'p-timeout';
-import type { CloudClient } from '../cloud/client.ts';
+import type { Logger } from 'pino';
+import { type CloudClient, createCloudClient } from '../cloud/client.ts';
 import type { MessageType } from '../domain.ts';
 import { whileSubscribing } from '../store/subscriptions.ts';
 import { offeredOf, readActual, type ActualSubscription } from './actual.ts';
 import { applySubscriptions, type Applied, type ApplyContext, type ApplyOptions } from './apply.ts';
-import type { DesiredSubscription } from './desired.ts';
+import { type DesiredSubscription, createOwnership, desiredSubscriptions } from './desired.ts';
 import { demandPermissions } from './permissions.ts';
 import { planSubscriptions, type Step } from './plan.ts';
+import { systemClock } from '../clock.ts';
+import type { SourceConfig } from '../config.ts';
+import type { Db } from '../store/database.ts';
 
 /** The desired state of the cloud: the subscriptions from the settings, or none of ours. */
 export type Goal = 'subscribed' | 'removed';
@@ -86,4 +90,38 @@ export async function logOut(subscribers: readonly Pick<Subscriber, 'logout'>[])
   const signal = AbortSignal.timeout(LOGOUT_TIMEOUT_MS);
   const logouts = Promise.all(subscribers.map((subscriber) => subscriber.logout(signal)));
   await pTimeout(logouts, { milliseconds: LOGOUT_TIMEOUT_MS, message: false });
+}
+
+interface SubscribersOptions {
+  /** All sources of this installation. Those with API credentials and a secret to register get a subscriber. */
+  readonly sources: readonly SourceConfig[];
+  /** The names of all sources, if there are more than these: their subscriptions are left alone. */
+  readonly allNames?: readonly string[];
+  readonly publicUrl: string;
+  readonly db: Db;
+  readonly logger: Logger;
+}
+
+/** Creates a subscriber with its own client for each source. Nothing is sent yet. */
+export function createSubscribers({
+  sources,
+  allNames = [],
+  publicUrl,
+  db,
+  logger,
+}: SubscribersOptions): Subscriber[] {
+  const names = [...new Set([...sources.map(({ name }) => name), ...allNames])];
+  return sources.flatMap(({ name: source, secrets: [secret], cloud, messageTypes }) => {
+    if (cloud === undefined || secret === undefined) return [];
+    const { apiUrl: baseUrl, credentials } = cloud;
+    const otherSources = names.filter((name) => name !== source);
+    return createSubscriber({
+      source,
+      client: createCloudClient({ baseUrl, credentials, logger }),
+      db,
+      clock: systemClock,
+      isOurs: createOwnership({ publicUrl, otherSources }),
+      desired: desiredSubscriptions({ source, publicUrl, secret, messageTypes }),
+    });
+  });
 }

@@ -6,7 +6,7 @@ import { describeError } from '../../errors.ts';
 import { createLogger } from '../../logger.ts';
 import { demandPermissions } from '../../subscribe/permissions.ts';
 import { changesOf, messageTypeOf, type Change } from '../../subscribe/plan.ts';
-import { createSubscribers } from '../../subscribe/create-subscribers.ts';
+import { createSubscribers } from '../../subscribe/subscriber.ts';
 import { readKeptSecret } from '../../serve/webhook-secret.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 import { listSources } from '../../store/sources.ts';

@@ -11,7 +11,7 @@ import { joinSources, readStoredSources } from '../../serve/join-sources.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import { withStore } from '../../serve/open-store.ts';
 import { completeSecrets } from '../../serve/webhook-secret.ts';
-import { createSubscribers } from '../../subscribe/create-subscribers.ts';
+import { createSubscribers } from '../../subscribe/subscriber.ts';
 import { countOf } from '../../units.ts';
 import { note, print, printJson, printTable } from '../shared/output.ts';
 import { commandOperator } from '../shared/process.ts';
