@@ -21,7 +21,7 @@ export function defineAlerts(program: Command, settings: Settings): void {
   ])
     .option('--json', 'print one JSON object per line')
     .action(async ({ json }) => {
-      const { printRules } = await import('./list.ts');
+      const { printRules } = await import('./alerts.ts');
       const { withSearchRules } = await import('../../forward/rules/search-rules.ts');
       await runOnStore(settings, async ({ db }, { rules }) =>
         printRules(db, await withSearchRules(db, rules), json === true),
@@ -41,7 +41,7 @@ export function defineAlerts(program: Command, settings: Settings): void {
     .option('--json', 'print one JSON object per line')
     .action(async ({ json, limit, ...options }) => {
       const filter = withRange(options);
-      const { printAlerts } = await import('./list.ts');
+      const { printAlerts } = await import('./alerts.ts');
       await runOnStore(settings, ({ db }) =>
         printAlerts(db, { ...filter, limit: Number(limit) }, json === true),
       );
@@ -59,7 +59,7 @@ export function defineAlerts(program: Command, settings: Settings): void {
     .option('--json', 'print one JSON object per line')
     .action(async (name, { json, ...options }) => {
       const { since = new Date(), until = new Date(), source } = withRange(options);
-      const { testRule } = await import('./test-rule.ts');
+      const { testRule } = await import('./alerts.ts');
       const { withSearchRules } = await import('../../forward/rules/search-rules.ts');
       await runOnStore(settings, async ({ db }, { rules }) =>
         testRule(

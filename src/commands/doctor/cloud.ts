@@ -12,7 +12,7 @@ import { ALL_SOURCES } from '../../store/scope.ts';
 import { listSources } from '../../store/sources.ts';
 import { countOf } from '../../units.ts';
 import { fail, LIMIT_MS, ok, skipped, warn, type Finding } from './check.ts';
-import type { DatabaseAccess } from './database-access.ts';
+import type { DatabaseAccess } from './database.ts';
 
 /** The API access of a source. */
 type CloudAccess = NonNullable<SourceConfig['cloud']>;
