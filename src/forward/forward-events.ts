@@ -9,9 +9,8 @@ import { createBackoff } from './backoff.ts';
 import { createBatcher, type BatchLimits } from './batch-events.ts';
 import { messageTypesOf, type DestinationFilter } from './destination-filter.ts';
 import { LEASE_RENEWAL_MS, type ForwardingSource } from './forwarding-source.ts';
-import { sendBisecting } from './send-bisecting.ts';
+import { sendBisecting, MAX_REJECTED_IN_ROW, settleBatch } from './send-batch.ts';
 import { EndpointRefusedError, RetryLaterError, type Sender, type Format } from './sender.ts';
-import { MAX_REJECTED_IN_ROW, settleBatch } from './settle-batch.ts';
 
 /** A destination that is ready to receive events. */
 export interface Forwarding {

@@ -1,8 +1,7 @@
 import { OWN_TYPES } from '../domain.ts';
 import { recordOf } from '../forward/rules/own-alerts.ts';
-import type { ConfiguredRule } from '../forward/rules/parse-rules.ts';
+import { type ConfiguredRule, withSearchRules } from '../forward/rules/parse-rules.ts';
 import { createRuleRunner } from '../forward/rules/run-rules.ts';
-import { withSearchRules } from '../forward/rules/search-rules.ts';
 import { alertsToStore, markAlertsStored } from '../store/alerts.ts';
 import { openForwardingDatabase, type Db } from '../store/database.ts';
 import { openLog } from '../store/read-log.ts';

@@ -3,6 +3,7 @@ import { describeError } from '../errors.ts';
 import { findDestination } from '../forward/parse-destinations.ts';
 import type { ReportSchedule } from '../forward/parse-schedules.ts';
 import type { ReportDocument } from '../forward/report-document.ts';
+import { withSender } from '../forward/send-to-destination.ts';
 import { RetryLaterError } from '../forward/sender.ts';
 import { periodAt, type PeriodRange } from '../parse-time.ts';
 import { openConsoleDatabase, type Db } from '../store/database.ts';
@@ -134,12 +135,9 @@ async function send(
   document: ReportDocument,
 ): Promise<void> {
   const found = findDestination(destinations, name);
-  const sender = found.createSender();
-  try {
+  await withSender(found, async (sender) => {
     if (sender.sendReport === undefined)
       throw new TypeError(`destinations of type ${found.type} carry no reports`);
     await sender.sendReport(document);
-  } finally {
-    await sender.close();
-  }
+  });
 }

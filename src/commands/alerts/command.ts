@@ -22,7 +22,7 @@ export function defineAlerts(program: Command, settings: Settings): void {
     .option('--json', 'print one JSON object per line')
     .action(async ({ json }) => {
       const { printRules } = await import('./alerts.ts');
-      const { withSearchRules } = await import('../../forward/rules/search-rules.ts');
+      const { withSearchRules } = await import('../../forward/rules/parse-rules.ts');
       await runOnStore(settings, async ({ db }, { rules }) =>
         printRules(db, await withSearchRules(db, rules), json === true),
       );
@@ -60,7 +60,7 @@ export function defineAlerts(program: Command, settings: Settings): void {
     .action(async (name, { json, ...options }) => {
       const { since = new Date(), until = new Date(), source } = withRange(options);
       const { testRule } = await import('./alerts.ts');
-      const { withSearchRules } = await import('../../forward/rules/search-rules.ts');
+      const { withSearchRules } = await import('../../forward/rules/parse-rules.ts');
       await runOnStore(settings, async ({ db }, { rules }) =>
         testRule(
           db,

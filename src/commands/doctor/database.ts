@@ -179,32 +179,28 @@ interface OpenedDatabase {
 }
 
 /** The configured database, if it exists. */
-export interface DatabaseAccess {
-  /** Opens it, and starts an embedded one that is not running. Undefined when it was never created. */
-  open(): Promise<OpenedDatabase | undefined>;
-  /** The database that `open` opened. Throws before that. */
-  opened(): OpenedDatabase;
-  /** Closes it, and stops an embedded server that `open` started. */
-  close(): Promise<void>;
-}
+export type DatabaseAccess = ReturnType<typeof createDatabaseAccess>;
 
 /** Access to the configured database for checks that take at most `limitMs`. */
-export function createDatabaseAccess(config: Config, limitMs = LIMIT_MS): DatabaseAccess {
+export function createDatabaseAccess(config: Config, limitMs = LIMIT_MS) {
   let held: OpenedDatabase | undefined;
   let location: ReturnType<typeof locateDatabase> | undefined;
   return {
-    async open() {
+    /** Opens it, and starts an embedded one that is not running. Undefined when it was never created. */
+    async open(): Promise<OpenedDatabase | undefined> {
       if (config.databaseUrl === undefined && !(await hasCluster(config.dataDir))) return undefined;
       location = locateDatabase(config);
       const { databaseUrl } = await location;
       held = { databaseUrl, db: openInspectingDatabase(databaseUrl, () => undefined, limitMs + MARGIN_MS) };
       return held;
     },
-    opened() {
+    /** The database that `open` opened. Throws before that. */
+    opened(): OpenedDatabase {
       if (held === undefined) throw new Error('the database is not open yet');
       return held;
     },
-    async close() {
+    /** Closes it, and stops an embedded server that `open` started. */
+    async close(): Promise<void> {
       await held?.db.destroy();
       await (await location?.catch(() => undefined))?.close();
     },

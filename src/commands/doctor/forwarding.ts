@@ -5,8 +5,7 @@ import { countOf, formatDuration } from '../../units.ts';
 import type { Destination } from '../../forward/parse-destinations.ts';
 import { fail, ok, warn, type Check, type Finding } from './check.ts';
 import type { DatabaseAccess } from './database.ts';
-import type { ConfiguredRule } from '../../forward/rules/parse-rules.ts';
-import { withSearchRules } from '../../forward/rules/search-rules.ts';
+import { type ConfiguredRule, withSearchRules } from '../../forward/rules/parse-rules.ts';
 import { ruleBacklog } from '../../store/alerts.ts';
 
 /** The checks of the configured destinations. */

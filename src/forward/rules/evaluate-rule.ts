@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { NewAlert } from '../../store/alerts.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
 import type { AlertRule } from './alert-rule.ts';
 import { createMatch, createReader, createUsual } from './match-event.ts';
@@ -22,22 +23,8 @@ export const groupStateSchema = z.strictObject({
 
 export type GroupState = z.output<typeof groupStateSchema>;
 
-/** What a rule has found. */
-export interface Alert {
-  readonly rule: string;
-  readonly title: string;
-  readonly severity: AlertRule['severity'];
-  readonly source: string;
-  /** The columns that the rule groups by, with their values. */
-  readonly group: Readonly<Record<string, string>>;
-  /** Events, or distinct values. */
-  readonly count: number;
-  /** ISO 8601. */
-  readonly firstAt: string;
-  readonly lastAt: string;
-  /** The events that caused it, by time; at most 100, the latest. */
-  readonly causes: readonly { readonly eventId: string; readonly occurredAt: string }[];
-}
+/** What a rule has found: the values of the columns that it groups by, and the events that caused it, the latest by time. */
+export type Alert = Omit<NewAlert, 'destinations'>;
 
 /** Evaluates a rule over events in the order of the log. */
 export interface RuleEvaluator {
@@ -46,6 +33,7 @@ export interface RuleEvaluator {
   takeChanged(): ReadonlyMap<string, GroupState | undefined>;
 }
 
+/** Of the events that caused an alert, so many are named. */
 const MOST_CAUSES = 100;
 
 /** What goes on without a pause of `within` is one alert, but at least one a day. */
