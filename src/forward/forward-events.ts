@@ -39,12 +39,6 @@ const STRETCH_EVENTS = 1_000;
 /** Half of the time that the whole program has to stop. */
 const STOP_TIMEOUT_MS = 5_000;
 
-/** Forwarding in progress. */
-interface RunningForwarding {
-  /** Resolves once the current batch is finished, or abandoned after the time-out: the next process sends it again. */
-  stop(timeoutMs?: number): Promise<void>;
-}
-
 /**
  * Forwards the stored events to one destination, in order, until stopped. Each is sent at least once, with the event id
  * by which the receiver can recognize a duplicate. One batch is in flight while the next is read. The cursor moves past
@@ -55,13 +49,14 @@ export function startForwarding(
   source: ForwardingSource,
   logger: Logger,
   observer?: ForwardObserver,
-): RunningForwarding {
+) {
   const stopping = new AbortController();
   const holder = { name: forwarding.name, holder: randomUUID() };
   const leave = source.events.join();
   const running = forwardUntil(stopping.signal, forwarding, { source, logger, holder, observer });
   return {
-    async stop(timeoutMs = STOP_TIMEOUT_MS) {
+    /** Resolves once the current batch is finished, or abandoned after the time-out: the next process sends it again. */
+    async stop(timeoutMs = STOP_TIMEOUT_MS): Promise<void> {
       stopping.abort();
       leave();
       await pTimeout(running, { milliseconds: timeoutMs, message: false });

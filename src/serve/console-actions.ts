@@ -143,20 +143,14 @@ function missingSettings(
   publicUrl: string | undefined,
 ): SubscriptionsOptions['missing'] {
   const withApi = sources.filter(({ cloud }) => cloud !== undefined);
+  const apiPurpose = "the cloud's API, with CLOUD_API_TOKEN, or with CLOUD_USERNAME and CLOUD_PASSWORD";
+  const hasNoSecret = withApi.length > 0 && withApi.every(({ secrets }) => secrets.length === 0);
   return [
-    ...(withApi.length === 0
-      ? [
-          {
-            setting: 'CLOUD_API_URL',
-            purpose: "the cloud's API, with CLOUD_API_TOKEN, or with CLOUD_USERNAME and CLOUD_PASSWORD",
-          },
-        ]
-      : []),
-    ...(publicUrl === undefined
-      ? [{ setting: 'PUBLIC_URL', purpose: 'the address to which the cloud sends deliveries' }]
-      : []),
-    ...(withApi.length > 0 && withApi.every(({ secrets }) => secrets.length === 0)
-      ? [{ setting: 'WEBHOOK_SECRET', purpose: 'the secret of the deliveries' }]
-      : []),
-  ];
+    withApi.length === 0 && { setting: 'CLOUD_API_URL', purpose: apiPurpose },
+    publicUrl === undefined && {
+      setting: 'PUBLIC_URL',
+      purpose: 'the address to which the cloud sends deliveries',
+    },
+    hasNoSecret && { setting: 'WEBHOOK_SECRET', purpose: 'the secret of the deliveries' },
+  ].filter((missing) => missing !== false);
 }

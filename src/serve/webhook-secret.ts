@@ -41,7 +41,7 @@ const withSecret = (sources: readonly SourceConfig[], secret: string) =>
   sources.map((source) => (source.secrets.length > 0 ? source : { ...source, secrets: [secret] }));
 
 /** The generated secret. Undefined if there is none yet. */
-export async function readKeptSecret(dataDir: string): Promise<string | undefined> {
+async function readKeptSecret(dataDir: string): Promise<string | undefined> {
   return readFile(secretFileOf(dataDir), 'utf8').catch(() => undefined);
 }
 

@@ -31,34 +31,26 @@ export interface Listing {
 }
 
 /** The subscriptions of one source. Each call first checks the permissions and rejects with the missing ones. */
-export interface Subscriber {
-  readonly source: string;
-  /** Lists all subscriptions that the cloud shows, including other applications. */
-  list(signal?: AbortSignal): Promise<Listing>;
-  /** Returns what `apply` would do, without changing anything. */
-  plan(goal: Goal, signal?: AbortSignal): Promise<Plan>;
-  /** Makes the changes for the goal, one process at a time. Safe to repeat. */
-  apply(goal: Goal, options?: ApplyOptions): Promise<Applied>;
-  /** Ends the login, if any, as the last call. */
-  logout(signal?: AbortSignal): Promise<void>;
-}
+export type Subscriber = ReturnType<typeof createSubscriber>;
 
 interface SubscriberOptions extends ApplyContext {
   readonly client: CloudClient;
   readonly desired: readonly DesiredSubscription[];
 }
 
-export function createSubscriber({ desired, ...context }: SubscriberOptions): Subscriber {
+export function createSubscriber({ desired, ...context }: SubscriberOptions) {
   const { client, db, source, isOurs } = context;
   const wanted = (goal: Goal) => (goal === 'subscribed' ? desired : []);
   return {
     source,
-    async list(signal) {
+    /** Lists all subscriptions that the cloud shows, including other applications. */
+    async list(signal?: AbortSignal): Promise<Listing> {
       await demandPermissions(client, ['read'], signal);
       const { from, subscriptions } = await readActual(client, db, source, signal);
       return { from, subscriptions: subscriptions.map((one) => ({ ...one, isOurs: isOurs(one) })) };
     },
-    async plan(goal, signal) {
+    /** Returns what `apply` would do, without changing anything. */
+    async plan(goal: Goal, signal?: AbortSignal): Promise<Plan> {
       await demandPermissions(client, ['read'], signal);
       const actual = await readActual(client, db, source, signal);
       const offered = offeredOf(wanted(goal), actual);
@@ -70,7 +62,8 @@ export function createSubscriber({ desired, ...context }: SubscriberOptions): Su
           .map(({ messageType }) => messageType),
       };
     },
-    async apply(goal, options) {
+    /** Makes the changes for the goal, one process at a time. Safe to repeat. */
+    async apply(goal: Goal, options?: ApplyOptions): Promise<Applied> {
       const signal = options?.signal;
       await demandPermissions(client, ['read', 'write'], signal);
       return whileSubscribing(db, source, async () => {
@@ -78,7 +71,8 @@ export function createSubscriber({ desired, ...context }: SubscriberOptions): Su
         return applySubscriptions(wanted(goal), actual, context, options);
       });
     },
-    logout: (signal) => client.logout(signal),
+    /** Ends the login, if any, as the last call. */
+    logout: (signal?: AbortSignal) => client.logout(signal),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { AlertRule } from '../../forward/rules/alert-rule.ts';
-import { allRules, findRule } from '../../forward/rules/parse-rules.ts';
+import { allRules, findRule, withSearchRules, type ConfiguredRule } from '../../forward/rules/parse-rules.ts';
 import { listAlerts, tallyAlerts, type AlertFilter, type StoredAlert } from '../../store/alerts.ts';
 import type { Db } from '../../store/database.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
@@ -29,7 +29,12 @@ const RULE_COLUMNS: Columns<DescribedRule> = {
 };
 
 /** `alerts rules`: prints built-in and configured rules, as a table or as JSON lines. */
-export async function printRules(db: Db, configured: readonly AlertRule[], asJson: boolean): Promise<void> {
+export async function printRules(
+  db: Db,
+  ofSettings: readonly ConfiguredRule[],
+  asJson: boolean,
+): Promise<void> {
+  const configured = await withSearchRules(db, ofSettings);
   const tallies = new Map((await tallyAlerts(db, ALL_SOURCES)).map((tally) => [tally.rule, tally]));
   const rows = allRules(configured).map(({ name, title, severity }) => ({
     name,
@@ -82,13 +87,13 @@ const MOST_SHOWN = 100;
 /** `alerts test`: prints the alerts that a rule would have raised, as a table or as JSON lines. */
 export async function testRule(
   db: Db,
-  configured: readonly AlertRule[],
+  configured: readonly ConfiguredRule[],
   name: string,
   range: BacktestRange,
   asJson: boolean,
   signal: AbortSignal,
 ): Promise<void> {
-  const rule = findRule(configured, name);
+  const rule = findRule(await withSearchRules(db, configured), name);
   const progress = createProgress('evaluated', undefined);
   let events = 0;
   const evaluated = () => progress.show((events += 1));

@@ -22,10 +22,7 @@ export function defineAlerts(program: Command, settings: Settings): void {
     .option('--json', 'print one JSON object per line')
     .action(async ({ json }) => {
       const { printRules } = await import('./alerts.ts');
-      const { withSearchRules } = await import('../../forward/rules/parse-rules.ts');
-      await runOnStore(settings, async ({ db }, { rules }) =>
-        printRules(db, await withSearchRules(db, rules), json === true),
-      );
+      await runOnStore(settings, ({ db }, { rules }) => printRules(db, rules, json === true));
     });
 
   defineCommand(alerts, 'list', 'list raised alerts, newest first', [
@@ -60,16 +57,8 @@ export function defineAlerts(program: Command, settings: Settings): void {
     .action(async (name, { json, ...options }) => {
       const { since = new Date(), until = new Date(), source } = withRange(options);
       const { testRule } = await import('./alerts.ts');
-      const { withSearchRules } = await import('../../forward/rules/parse-rules.ts');
-      await runOnStore(settings, async ({ db }, { rules }) =>
-        testRule(
-          db,
-          await withSearchRules(db, rules),
-          name,
-          { since, until, source },
-          json === true,
-          stopSignal(),
-        ),
+      await runOnStore(settings, ({ db }, { rules }) =>
+        testRule(db, rules, name, { since, until, source }, json === true, stopSignal()),
       );
     });
 }

@@ -27,11 +27,7 @@ export type GroupState = z.output<typeof groupStateSchema>;
 export type Alert = Omit<NewAlert, 'destinations'>;
 
 /** Evaluates a rule over events in the order of the log. */
-export interface RuleEvaluator {
-  evaluate(event: StoredEvent): Alert | undefined;
-  /** The groups whose states changed since the last call; undefined: nothing to remember any more. */
-  takeChanged(): ReadonlyMap<string, GroupState | undefined>;
-}
+export type RuleEvaluator = ReturnType<typeof createEvaluator>;
 
 /** Of the events that caused an alert, so many are named. */
 const MOST_CAUSES = 100;
@@ -53,7 +49,7 @@ const METRES_PER_DEGREE = 111_195;
 export function createEvaluator(
   rule: AlertRule,
   saved: Iterable<readonly [group: string, state: GroupState]> = [],
-): RuleEvaluator {
+) {
   const matches = createMatch(rule);
   const isUsual = createUsual(rule);
   const readers = rule.group_by.map((column) => createReader(column, rule.time_zone));
@@ -162,7 +158,7 @@ export function createEvaluator(
   }
 
   return {
-    evaluate(event) {
+    evaluate(event: StoredEvent): Alert | undefined {
       if (!matches(event)) return undefined;
       // What happens in usual hours raises no alert, but a group's values are learned from it.
       const canRaise = !isUsual(event);
@@ -184,7 +180,8 @@ export function createEvaluator(
       }
       return causes && toAlert(rule, event.source, values, causes);
     },
-    takeChanged() {
+    /** The groups whose states changed since the last call; undefined: nothing to remember any more. */
+    takeChanged(): ReadonlyMap<string, GroupState | undefined> {
       const taken = new Map([...changed].map((group) => [group, groups.get(group)]));
       changed.clear();
       return taken;
