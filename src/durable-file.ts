@@ -1,5 +1,4 @@
-import { open } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
+import { open, type FileHandle } from 'node:fs/promises';
 
 /**
  * Appends to a file of `size` bytes. Resolves once the bytes are on the disk. On an error, which it throws, it truncates

@@ -1,7 +1,5 @@
-import { pino } from 'pino';
-import type { Logger } from 'pino';
-import pretty from 'pino-pretty';
-import type { PrettyOptions } from 'pino-pretty';
+import { pino, type Logger } from 'pino';
+import pretty, { type PrettyOptions } from 'pino-pretty';
 import { describeError } from './errors.ts';
 import { escapeHiddenInJson, revealHidden } from './hidden-characters.ts';
 

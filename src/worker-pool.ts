@@ -1,5 +1,4 @@
-import { Worker } from 'node:worker_threads';
-import type { Transferable } from 'node:worker_threads';
+import { Worker, type Transferable } from 'node:worker_threads';
 
 /** A pool of worker threads for work that would hold up the event loop. A thread starts when work first needs it. */
 export interface WorkerPool<Request, Reply> {

@@ -1,14 +1,13 @@
-import { createAlertSubscriptions } from './alert-subscriptions.ts';
-import { createAccount, createAuthorization, type Account, type Authorization } from './account.ts';
+import { createAlertSubscriptions, createSubscriptions } from './subscriptions.ts';
+import { createAccount, createAuthorization } from './account.ts';
 import { authorize, createTokens, type Credentials } from './tokens.ts';
 import { parseBaseUrl } from './addresses.ts';
 import { systemClock, type Clock } from '../clock.ts';
-import { createInventory, type Inventory } from './inventory.ts';
-import { createLogs, type Logs } from './logs.ts';
+import { createInventory } from './inventory.ts';
+import { createLogs } from './logs.ts';
 import { createRequest, type CloudLogger } from './request.ts';
 import { createSecrets } from '../secrets.ts';
-import { createSubscriptions, type Subscriptions } from './subscriptions.ts';
-import { observe, type Observation, type Probe } from './survey.ts';
+import { observe, type Probe } from './survey.ts';
 
 /** The options of a client of the cloud's API. */
 export interface CloudClientOptions {
@@ -26,20 +25,7 @@ export interface CloudClientOptions {
  * The cloud's API. Every call accepts an abort signal, respects the time-out and the rate limit, and rejects with a
  * `CloudApiError`.
  */
-export interface CloudClient {
-  /** Logs in now instead of with the first call, so that wrong credentials show immediately. */
-  login(signal?: AbortSignal): Promise<void>;
-  /** Revokes the token of the login, as the last call of a one-off command. */
-  logout(signal?: AbortSignal): Promise<void>;
-  authorization: Authorization;
-  subscriptions: Subscriptions;
-  alertSubscriptions: Subscriptions;
-  logs: Logs;
-  inventory: Inventory;
-  account: Account;
-  /** Compares one answer of the cloud with the documented forms. */
-  observe(probe: Probe, signal?: AbortSignal): Promise<Observation>;
-}
+export type CloudClient = ReturnType<typeof createCloudClient>;
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 
@@ -51,23 +37,24 @@ export function createCloudClient({
   fetch = globalThis.fetch,
   clock = systemClock,
   ...options
-}: CloudClientOptions): CloudClient {
+}: CloudClientOptions) {
   const baseUrl = parseBaseUrl(options.baseUrl);
   const secrets = createSecrets();
   const anonymous = createRequest({ baseUrl, fetch, clock, timeoutMs, secrets, logger });
   const tokens = createTokens({ credentials, request: anonymous, clock, secrets, logger });
   const request = authorize(anonymous, tokens);
   return {
-    login: async (signal) => {
-      await tokens.current(signal);
-    },
-    logout: (signal) => tokens.logout(signal),
-    authorization: createAuthorization({ request, anonymous, secrets }),
+    /** Logs in now instead of with the first call, so that wrong credentials show immediately. */
+    login: async (signal?: AbortSignal): Promise<void> => void (await tokens.current(signal)),
+    /** Revokes the token of the login, as the last call of a one-off command. */
+    logout: (signal?: AbortSignal) => tokens.logout(signal),
+    authorization: createAuthorization(request),
     subscriptions: createSubscriptions(request, secrets),
     alertSubscriptions: createAlertSubscriptions(request, secrets),
     logs: createLogs(request),
     inventory: createInventory(request),
     account: createAccount(request),
-    observe: (probe, signal) => observe(request, probe, signal),
+    /** Compares one answer of the cloud with the documented forms. */
+    observe: (probe: Probe, signal?: AbortSignal) => observe(request, probe, signal),
   };
 }

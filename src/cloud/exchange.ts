@@ -7,9 +7,8 @@ export interface Call {
   path: string;
   /** A parameter with a list is repeated. */
   query?: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
-  /** The body: `json` is serialized, `text` is sent as plain text. */
+  /** The body, which is serialized. */
   json?: unknown;
-  text?: string;
   /** Whether it is safe to repeat the call. By default, everything except a POST is. */
   repeatable?: boolean;
   signal?: AbortSignal | undefined;
@@ -45,7 +44,7 @@ export async function exchange(call: OutgoingCall, options: ExchangeOptions): Pr
     const response = await options.fetch(urlOf(call, options.baseUrl), {
       method,
       headers: headersOf(call),
-      body: bodyOf(call),
+      body: call.json === undefined ? null : JSON.stringify(call.json),
       // A redirect must not send the token elsewhere or turn a POST into a GET.
       redirect: 'manual',
       signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
@@ -73,18 +72,13 @@ function urlOf({ path, query = {} }: Call, baseUrl: string): URL {
   return url;
 }
 
-function headersOf({ json, text, token }: OutgoingCall): Record<string, string> {
+function headersOf({ json, token }: OutgoingCall): Record<string, string> {
   return {
     accept: 'application/json',
     'user-agent': 'xiq-sink',
     ...(json === undefined ? {} : { 'content-type': 'application/json' }),
-    ...(text === undefined ? {} : { 'content-type': 'text/plain' }),
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
   };
-}
-
-function bodyOf({ json, text }: Call): string | null {
-  return json === undefined ? (text ?? null) : JSON.stringify(json);
 }
 
 function pathOnly(path: string): string {

@@ -7,14 +7,7 @@ import { listWhole, readItems } from './paging.ts';
 import type { Request } from './request.ts';
 
 /** What an account consists of. Each list is complete, or the call rejects. */
-export interface Inventory {
-  /** All devices, with the members of the views `basic` and `location`. */
-  devices(signal?: AbortSignal): Promise<readonly ListedDevice[]>;
-  /** The outermost locations, each with those that it contains. */
-  locations(signal?: AbortSignal): Promise<readonly Location[]>;
-  /** The users who administer the account. */
-  users(signal?: AbortSignal): Promise<readonly User[]>;
-}
+export type Inventory = ReturnType<typeof createInventory>;
 
 const PAGE_LIMIT = 100;
 
@@ -27,12 +20,13 @@ const VIEW_FORMS: readonly NonNullable<Call['query']>[] = [
 /** The status of an answer to a query that the cloud does not understand. */
 const NOT_UNDERSTOOD = [400, 422];
 
-export function createInventory(request: Request<Call>): Inventory {
+export function createInventory(request: Request<Call>) {
   /** The form that was understood last is tried first. */
   let forms = VIEW_FORMS;
 
   return {
-    async devices(signal) {
+    /** All devices, with the members of the views `basic` and `location`. */
+    async devices(signal?: AbortSignal): Promise<readonly ListedDevice[]> {
       const [usual, other] = forms;
       const list = (query: Call['query'] = {}) =>
         listWhole(request, { path: '/devices', query, limit: PAGE_LIMIT, item: listedDeviceSchema, signal });
@@ -45,10 +39,13 @@ export function createInventory(request: Request<Call>): Inventory {
       forms = forms.toReversed();
       return devices;
     },
-    async locations(signal) {
+    /** The outermost locations, each with those that it contains. */
+    async locations(signal?: AbortSignal): Promise<readonly Location[]> {
       const answer = await request({ method: 'GET', path: '/locations/tree', signal });
       return readItems(answer, locationSchema).items;
     },
-    users: (signal) => listWhole(request, { path: '/users', limit: PAGE_LIMIT, item: userSchema, signal }),
+    /** The users who administer the account. */
+    users: (signal?: AbortSignal): Promise<readonly User[]> =>
+      listWhole(request, { path: '/users', limit: PAGE_LIMIT, item: userSchema, signal }),
   };
 }

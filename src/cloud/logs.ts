@@ -4,7 +4,7 @@ import {
   alertSchema,
   AUDIT_WINDOW_MS,
   fullDescriptionSchema,
-  LOG_PAGE_LIMITS,
+  LOG_PAGE_LIMIT,
   logRecordSchema,
 } from './contract/logs.ts';
 import type { HistoryKind, LogRecord } from './contract/logs.ts';
@@ -22,22 +22,18 @@ interface LogQuery {
 }
 
 /** The logs of the cloud, and its alerts. */
-export interface Logs {
-  /**
-   * Returns the records of a time range as the cloud sends them, fetched page by page while they are consumed. A range of
-   * the audit log that is too long for one query is read in several windows, oldest first. A record may come twice if
-   * the log grows in the meantime or if it lies between two windows.
-   */
-  read(query: LogQuery): AsyncGenerator<LogRecord, void, undefined>;
-  /** The whole description of an audit record, by its `full_description_id`. Undefined if the cloud does not have it. */
-  fullDescription(id: string, signal?: AbortSignal): Promise<string | undefined>;
-}
+export type Logs = ReturnType<typeof createLogs>;
 
-export function createLogs(request: Request<Call>): Logs {
+export function createLogs(request: Request<Call>) {
   return {
-    async *read({ kind, from, to, signal }) {
+    /**
+     * Returns the records of a time range as the cloud sends them, fetched page by page while they are consumed. A range of
+     * the audit log that is too long for one query is read in several windows, oldest first. A record may come twice if
+     * the log grows in the meantime or if it lies between two windows.
+     */
+    async *read({ kind, from, to, signal }: LogQuery): AsyncGenerator<LogRecord, void, undefined> {
       for (const window of windows(from, to, kind === 'audit' ? AUDIT_WINDOW_MS : Infinity)) {
-        const limit = LOG_PAGE_LIMITS[kind];
+        const limit = LOG_PAGE_LIMIT;
         if (kind === 'alerts') {
           const query = { ...window, sortField: 'TIMESTAMP', order: 'ASC' };
           yield* listAll(request, { path: '/alerts', query, limit, item: alertSchema, signal });
@@ -47,7 +43,8 @@ export function createLogs(request: Request<Call>): Logs {
         }
       }
     },
-    async fullDescription(id, signal) {
+    /** The whole description of an audit record, by its `full_description_id`. Undefined if the cloud does not have it. */
+    async fullDescription(id: string, signal?: AbortSignal): Promise<string | undefined> {
       try {
         const at = path`/logs/audit/full-descriptions/${id}`;
         const answer = await request({ method: 'GET', path: at, signal });

@@ -41,25 +41,19 @@ function seconds(text: string | undefined): number | undefined {
   return text !== undefined && /^\s*\d+\s*$/.test(text) ? Number(text) : undefined;
 }
 
-/** Delays calls when the quota runs low. */
-export interface Pacer {
-  /** Resolves when the next call may be sent. */
-  turn(signal: AbortSignal | undefined): Promise<void>;
-  /** Reads the quota from an answer. */
-  observe(headers: Headers): void;
-}
-
-/** Creates a pacer that does not delay calls until the quota is low, then spreads them until it renews. */
-export function createPacer(clock: Clock): Pacer {
+/** Delays calls when the quota runs low: spreads them until it renews. */
+export function createPacer(clock: Clock) {
   let gapMs = 0;
   let lastAt = 0;
   return {
-    async turn(signal) {
+    /** Resolves when the next call may be sent. */
+    async turn(signal: AbortSignal | undefined): Promise<void> {
       const now = clock.now();
       lastAt = Math.max(now, lastAt + gapMs);
       if (lastAt > now) await clock.sleep(lastAt - now, signal);
     },
-    observe(headers) {
+    /** Reads the quota from an answer. */
+    observe(headers: Headers): void {
       const limit = readRateLimit(headers);
       if (limit !== undefined) gapMs = gapFor(limit);
     },

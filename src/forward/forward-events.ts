@@ -9,9 +9,8 @@ import { createBackoff } from './backoff.ts';
 import { createBatcher, type BatchLimits } from './batch-events.ts';
 import { messageTypesOf, type DestinationFilter } from './destination-filter.ts';
 import { LEASE_RENEWAL_MS, type ForwardingSource } from './forwarding-source.ts';
-import { sendBisecting } from './send-bisecting.ts';
+import { sendBisecting, MAX_REJECTED_IN_ROW, settleBatch } from './send-batch.ts';
 import { EndpointRefusedError, RetryLaterError, type Sender, type Format } from './sender.ts';
-import { MAX_REJECTED_IN_ROW, settleBatch } from './settle-batch.ts';
 
 /** A destination that is ready to receive events. */
 export interface Forwarding {
@@ -40,12 +39,6 @@ const STRETCH_EVENTS = 1_000;
 /** Half of the time that the whole program has to stop. */
 const STOP_TIMEOUT_MS = 5_000;
 
-/** Forwarding in progress. */
-interface RunningForwarding {
-  /** Resolves once the current batch is finished, or abandoned after the time-out: the next process sends it again. */
-  stop(timeoutMs?: number): Promise<void>;
-}
-
 /**
  * Forwards the stored events to one destination, in order, until stopped. Each is sent at least once, with the event id
  * by which the receiver can recognize a duplicate. One batch is in flight while the next is read. The cursor moves past
@@ -56,13 +49,14 @@ export function startForwarding(
   source: ForwardingSource,
   logger: Logger,
   observer?: ForwardObserver,
-): RunningForwarding {
+) {
   const stopping = new AbortController();
   const holder = { name: forwarding.name, holder: randomUUID() };
   const leave = source.events.join();
   const running = forwardUntil(stopping.signal, forwarding, { source, logger, holder, observer });
   return {
-    async stop(timeoutMs = STOP_TIMEOUT_MS) {
+    /** Resolves once the current batch is finished, or abandoned after the time-out: the next process sends it again. */
+    async stop(timeoutMs = STOP_TIMEOUT_MS): Promise<void> {
       stopping.abort();
       leave();
       await pTimeout(running, { milliseconds: timeoutMs, message: false });

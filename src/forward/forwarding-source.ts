@@ -13,31 +13,14 @@ import {
   type Lease,
   type LeasedProgress,
 } from '../store/destinations.ts';
-import { openLog, shared, type Log } from '../store/read-log.ts';
-import { openSharedEvents, type SharedEvents } from '../store/shared-events.ts';
+import { openLog, shared } from '../store/read-log.ts';
+import { openSharedEvents } from '../store/shared-events.ts';
 
 /**
  * What the destinations of a process share, so that many cost little more than one: they look at the same moments, read
  * the log, the events and the cursors once, and write their leases and cursors together.
  */
-export interface ForwardingSource {
-  readonly db: Db;
-  readonly log: Log;
-  readonly events: SharedEvents;
-  /** The cursor of a destination, as of at most `SHARED_MS` ago, but never before what this process wrote. */
-  cursor(name: string): Promise<Cursor | undefined>;
-  /** Takes the lease of a destination, or renews it when it is due. Undefined while another one has it. */
-  lease(holder: Holder): Promise<Lease | undefined>;
-  /** Keeps the lease from ending. */
-  renew(holder: Holder): Promise<void>;
-  release(holder: Holder): Promise<void>;
-  /** Moves the cursor of a destination (see `checkpoint`). Undefined if the lease was lost or somebody moved the cursor. */
-  save(progress: LeasedProgress): Promise<Checkpoint | undefined>;
-  /** Records why sending failed, and whether the destination is stopped for it. */
-  recordFailure(holder: Holder, error: string, state: 'running' | 'refused'): Promise<void>;
-  /** Resolves at the next moment at which all destinations look for new events, and for leases that others hold. */
-  nextLook(): Promise<void>;
-}
+export type ForwardingSource = ReturnType<typeof openForwardingSource>;
 
 /** How often to look for new events, and for a lease that another process holds. */
 const LOOK_MS = 100;
@@ -55,7 +38,7 @@ export const LEASE_RENEWAL_MS = 10_000;
 const TOGETHER = { maxItems: 1_000, maxBytes: Infinity };
 
 /** Opens what destinations share. */
-export function openForwardingSource(db: Db): ForwardingSource {
+export function openForwardingSource(db: Db) {
   const log = openLog(db, SHARED_MS);
   const cursors = new Map<string, Cursor>();
   /** Counts what this process has written, so that what was read before does not hide it. */
@@ -112,33 +95,39 @@ export function openForwardingSource(db: Db): ForwardingSource {
     db,
     log,
     events: openSharedEvents(log),
-    async cursor(name) {
+    /** The cursor of a destination, as of at most `SHARED_MS` ago, but never before what this process wrote. */
+    async cursor(name: string): Promise<Cursor | undefined> {
       await refresh();
       return cursors.get(name);
     },
-    async lease({ name, holder }) {
+    /** Takes the lease of a destination, or renews it when it is due. Undefined while another one has it. */
+    async lease({ name, holder }: Holder): Promise<Lease | undefined> {
       await refresh();
       const cursor = cursors.get(name);
       const isYoung = performance.now() - (takenAt.get(holder) ?? -Infinity) < LEASE_RENEWAL_MS;
       if (!isYoung || cursor?.holder !== holder || cursor.position === null) return take({ name, holder });
       return { ...cursor, position: cursor.position };
     },
-    renew: async (holder) => void (await take(holder)),
-    async release(holder) {
+    /** Keeps the lease from ending. */
+    renew: async (holder: Holder) => void (await take(holder)),
+    async release(holder: Holder): Promise<void> {
       takenAt.delete(holder.holder);
       await releaseLease(db, holder);
     },
-    async save(progress) {
+    /** Moves the cursor of a destination (see `checkpoint`). Undefined if the lease was lost or somebody moved the cursor. */
+    async save(progress: LeasedProgress): Promise<Checkpoint | undefined> {
       const saved = (await saves.add(progress, 0)).get(progress.name);
       const { name, holder, generation, position } = progress;
       if (saved !== undefined) noteWritten(name, { ...saved, name, holder, generation, position });
       return saved;
     },
-    async recordFailure(holder, error, state) {
+    /** Records why sending failed, and whether the destination is stopped for it. */
+    async recordFailure(holder: Holder, error: string, state: 'running' | 'refused'): Promise<void> {
       await recordFailure(db, holder, error, state);
       noteWritten(holder.name, undefined);
     },
-    nextLook() {
+    /** Resolves at the next moment at which all destinations look for new events, and for leases that others hold. */
+    nextLook(): Promise<void> {
       look ??= passLook();
       return look;
     },

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Destination } from './parse-destinations.ts';
-import { sendBisecting } from './send-bisecting.ts';
+import { sendBisecting } from './send-batch.ts';
 import type { Sender } from './sender.ts';
 import type { StoredEvent } from '../store/stored-event.ts';
 import type { Db } from '../store/database.ts';
@@ -106,7 +106,11 @@ async function sendOne(
   return rejected[0]?.reason;
 }
 
-async function withSender<T>(destination: Destination, work: (sender: Sender) => Promise<T>): Promise<T> {
+/** Does work with a sender of a destination, which is closed after it. */
+export async function withSender<T>(
+  destination: Pick<Destination, 'createSender'>,
+  work: (sender: Sender) => Promise<T>,
+): Promise<T> {
   const sender = destination.createSender();
   try {
     return await work(sender);

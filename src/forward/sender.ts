@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { StoredEvent } from '../store/stored-event.ts';
 import type { ReportDocument } from './report-document.ts';
 
@@ -56,4 +57,14 @@ export class BatchRefusedError extends Error {
 /** The destination refuses us: credentials, address or permissions are wrong, and the events are not the cause. */
 export class EndpointRefusedError extends Error {
   override readonly name = 'EndpointRefusedError';
+}
+
+/**
+ * The id of a batch: the same for the same events in the same order. It survives retries, even after a restart, so
+ * the receiver can recognize a batch that it already has.
+ */
+export function batchId(batch: readonly Message[]): string {
+  const hash = createHash('sha256');
+  for (const { event } of batch) hash.update(`${event.eventId}\n`);
+  return `msg_${hash.digest('base64url')}`;
 }

@@ -1,30 +1,14 @@
-import type { Logger } from 'pino';
-import { describeError } from '../errors.ts';
 import { OWN_TYPES } from '../domain.ts';
 import { recordOf } from '../forward/rules/own-alerts.ts';
-import type { ConfiguredRule } from '../forward/rules/parse-rules.ts';
+import { type ConfiguredRule, withSearchRules } from '../forward/rules/parse-rules.ts';
 import { createRuleRunner } from '../forward/rules/run-rules.ts';
-import { withSearchRules } from '../forward/rules/search-rules.ts';
 import { alertsToStore, markAlertsStored } from '../store/alerts.ts';
-import { openForwardingDatabase } from '../store/database.ts';
-import type { Db } from '../store/database.ts';
+import { openForwardingDatabase, type Db } from '../store/database.ts';
 import { openLog } from '../store/read-log.ts';
-import { closing } from './closing.ts';
-import type { LiveSettings } from './live-settings.ts';
-import type { Observation } from './observation.ts';
-import { logLostConnections } from './open-store.ts';
-import { repeat } from './repeat.ts';
+import { openFor, repeatInBackground, type PartOptions } from './background.ts';
 import { createRecordStore, type OwnRecords } from './store-records.ts';
 
 type Rules = readonly ConfiguredRule[];
-
-/** The events to evaluate, and the rules. */
-interface AlertingOptions {
-  readonly databaseUrl: string;
-  readonly live: Pick<LiveSettings, 'config'>;
-  readonly observation: Pick<Observation, 'onAlert'>;
-  readonly logger: Logger;
-}
 
 const POLL_MS = 200;
 
@@ -35,14 +19,11 @@ const SEARCHES_MS = 1_000;
 const STORED_AT_ONCE = 100;
 
 /** Evaluates the alert rules of the settings in force and of saved searches. The tables must be up to date. */
-export function startAlerting(
-  { databaseUrl, live, observation, logger }: AlertingOptions,
-  started: AsyncDisposableStack,
-): void {
+export function startAlerting(options: PartOptions, started: AsyncDisposableStack): void {
+  const { live, observation, logger } = options;
   const { config } = live;
   const stopping = new AbortController();
-  const db = openForwardingDatabase(databaseUrl, logLostConnections(logger));
-  started.defer(closing(logger, 'database of the alert rules', () => db.destroy()));
+  const db = openFor('the alert rules', openForwardingDatabase, options, started);
   const runner = createRuleRunner(db, openLog(db), (rule) => {
     observation.onAlert(rule);
     logger.warn({ rule }, `rule ${rule} raised an alert`);
@@ -65,14 +46,8 @@ export function startAlerting(
     isSettled = rules.length === 0;
     return more;
   };
-  const onError = (error: unknown) =>
-    logger.warn({ err: error }, `the alert rules were not evaluated: ${describeError(error)}`);
-  const alerting = repeat(POLL_MS, work, onError);
-  const stop = async () => {
-    stopping.abort();
-    await alerting.stop();
-  };
-  started.defer(closing(logger, 'alert rules', stop));
+  const failure = 'the alert rules were not evaluated';
+  repeatInBackground({ part: 'alert rules', failure, pauseMs: POLL_MS, work, stopping }, logger, started);
 }
 
 /** Stores alerts as events. One that was stored before its process ended is a duplicate then. */

@@ -3,17 +3,14 @@ import { sourceDefinition, readStoredSource, subjectOf } from '../config/stored-
 import type { SecretReference, SourceContext, SourceDefinition } from '../config/stored-sources.ts';
 import type { AddedSource, Made } from '../console/sources/sources-area.ts';
 import { ConflictError, UsageError } from '../errors.ts';
-import { openSecret, sealSecret } from '../sealed-secret.ts';
-import type { SecretsKey } from '../sealed-secret.ts';
+import { openSecret, sealSecret, type SecretsKey } from '../sealed-secret.ts';
 import type { Db } from '../store/database.ts';
-import { recordAction } from '../store/operator-log.ts';
-import type { Operator } from '../store/operator-log.ts';
+import { recordAction, type Operator } from '../store/operator-log.ts';
 import { changeAllSources, changeSource, disableSource, insertSource } from '../store/sources.ts';
 import type { SourceUpdate } from '../store/sources.ts';
 import type { Scope } from '../store/scope.ts';
 import type { OperatorActionName } from '../store/tables.ts';
-import { toStored } from './join-sources.ts';
-import { describeSources } from './list-sources.ts';
+import { toStored, describeSources } from './join-sources.ts';
 import type { LiveSettings } from './live-settings.ts';
 
 /** Who changes a source in which database, under which settings. */

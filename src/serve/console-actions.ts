@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
-import type { SourceConfig } from '../config.ts';
+import type { Config, SourceConfig } from '../config.ts';
 import type { DestinationsOptions } from '../console/destinations/destinations-area.ts';
 import type { QuarantineOptions } from '../console/quarantine/quarantine-area.ts';
 import type {
@@ -10,17 +9,14 @@ import type {
 import type { IsFiltered } from '../console/events/describe-event.ts';
 import { allRules, type ConfiguredRule } from '../forward/rules/parse-rules.ts';
 import { createFilter } from '../forward/destination-filter.ts';
-import { findDestination } from '../forward/parse-destinations.ts';
-import type { Destination } from '../forward/parse-destinations.ts';
+import { findDestination, type Destination } from '../forward/parse-destinations.ts';
 import { resendRejected, sendTest } from '../forward/send-to-destination.ts';
 import { groupByBytes, replayQuarantined } from '../replay/replay.ts';
 import type { ShownRule } from '../console/alerts/alerts-area.ts';
 import type { Db } from '../store/database.ts';
 import type { Replay } from '../store/quarantine.ts';
-import { createSubscribers } from '../subscribe/create-subscribers.ts';
-import { logOut } from '../subscribe/subscriber.ts';
+import { createSubscribers, logOut, type Subscriber } from '../subscribe/subscriber.ts';
 import { viewListing, viewPlan, viewStep } from '../subscribe/plan-view.ts';
-import type { Subscriber } from '../subscribe/subscriber.ts';
 import { closing } from './closing.ts';
 
 /** The destinations of the settings in force. */
@@ -147,20 +143,14 @@ function missingSettings(
   publicUrl: string | undefined,
 ): SubscriptionsOptions['missing'] {
   const withApi = sources.filter(({ cloud }) => cloud !== undefined);
+  const apiPurpose = "the cloud's API, with CLOUD_API_TOKEN, or with CLOUD_USERNAME and CLOUD_PASSWORD";
+  const hasNoSecret = withApi.length > 0 && withApi.every(({ secrets }) => secrets.length === 0);
   return [
-    ...(withApi.length === 0
-      ? [
-          {
-            setting: 'CLOUD_API_URL',
-            purpose: "the cloud's API, with CLOUD_API_TOKEN, or with CLOUD_USERNAME and CLOUD_PASSWORD",
-          },
-        ]
-      : []),
-    ...(publicUrl === undefined
-      ? [{ setting: 'PUBLIC_URL', purpose: 'the address to which the cloud sends deliveries' }]
-      : []),
-    ...(withApi.length > 0 && withApi.every(({ secrets }) => secrets.length === 0)
-      ? [{ setting: 'WEBHOOK_SECRET', purpose: 'the secret of the deliveries' }]
-      : []),
-  ];
+    withApi.length === 0 && { setting: 'CLOUD_API_URL', purpose: apiPurpose },
+    publicUrl === undefined && {
+      setting: 'PUBLIC_URL',
+      purpose: 'the address to which the cloud sends deliveries',
+    },
+    hasNoSecret && { setting: 'WEBHOOK_SECRET', purpose: 'the secret of the deliveries' },
+  ].filter((missing) => missing !== false);
 }

@@ -19,14 +19,13 @@ import { settingsArea } from '../console/settings/settings-area.ts';
 import { subscriptionsArea } from '../console/subscriptions/subscriptions-area.ts';
 import { systemArea } from '../console/system/system-area.ts';
 import { openConsoleDatabase } from '../store/database.ts';
+import { openFor } from './background.ts';
 import { changingSources } from './change-sources.ts';
 import { closing } from './closing.ts';
 import { filteredBy, replayerOf, shownRules, sendingOf, subscriptionsOf } from './console-actions.ts';
-import { overviewOptions, systemOptions } from './console-overview.ts';
-import type { OverviewParts } from './console-overview.ts';
+import { overviewOptions, systemOptions, type OverviewParts } from './console-overview.ts';
 import type { LiveSettings } from './live-settings.ts';
 import { createVerifyJob, differencesIn } from './verify-job.ts';
-import { logLostConnections } from './open-store.ts';
 
 /** What the console needs of its process. */
 export interface ConsoleNeeds extends OverviewParts {
@@ -44,8 +43,7 @@ export function createConsole(
   const { publicUrl } = config;
   const destinations = () => config.destinations;
   const sources = () => config.sources;
-  const db = openConsoleDatabase(databaseUrl, logLostConnections(logger));
-  opened.defer(closing(logger, 'database of the console', () => db.destroy()));
+  const db = openFor('the console', openConsoleDatabase, { databaseUrl, logger }, opened);
   const verifying = createVerifyJob(db, databaseUrl);
   opened.defer(closing(logger, 'verification', () => verifying.stop()));
   return {

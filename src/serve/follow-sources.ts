@@ -3,8 +3,7 @@ import path from 'node:path';
 import pTimeout from 'p-timeout';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { sourceDefinition } from '../config/stored-sources.ts';
-import type { StoredSource } from '../config/stored-sources.ts';
+import { sourceDefinition, type StoredSource } from '../config/stored-sources.ts';
 import { isMissingFile } from '../durable-file.ts';
 import { describeError } from '../errors.ts';
 import { makePrivateDirectory } from '../private-directory.ts';
@@ -14,8 +13,7 @@ import { closing } from './closing.ts';
 import { readStoredSources } from './join-sources.ts';
 import type { LiveSettings } from './live-settings.ts';
 import { repeat } from './repeat.ts';
-import { receivesIn } from './roles.ts';
-import type { Role } from './roles.ts';
+import { receivesIn, type Role } from './roles.ts';
 
 /** A new source is known within this time everywhere. LISTEN would be faster, and no pooler of transactions carries it. */
 const INTERVAL_MS = 500;

@@ -1,24 +1,11 @@
 import pLimit from 'p-limit';
-import type { Logger } from 'pino';
-import { describeError } from '../errors.ts';
 import { startForwarding } from '../forward/forward-events.ts';
 import { openForwardingSource } from '../forward/forwarding-source.ts';
 import { checkDatabase, openForwardingDatabase } from '../store/database.ts';
 import { addDestination } from '../store/destinations.ts';
 import { readRange } from '../store/read-log.ts';
+import { openFor, repeatInBackground, type PartOptions } from './background.ts';
 import { closing } from './closing.ts';
-import type { LiveSettings } from './live-settings.ts';
-import type { Observation } from './observation.ts';
-import { logLostConnections } from './open-store.ts';
-import { repeat } from './repeat.ts';
-
-/** The events to forward, and their destinations. */
-export interface ForwardingOptions {
-  readonly databaseUrl: string;
-  readonly live: Pick<LiveSettings, 'config' | 'follow'>;
-  readonly observation: Pick<Observation, 'forwarding' | 'addPool'>;
-  readonly logger: Logger;
-}
 
 /** A change that could not be made is tried again after so long. */
 const RETRY_INTERVAL_MS = 5_000;
@@ -33,13 +20,10 @@ interface Running {
  * stored from now on; a changed one continues at its position, as one does that was removed before. The tables must be
  * up to date.
  */
-export async function startForwardings(
-  { databaseUrl, live, observation, logger }: ForwardingOptions,
-  started: AsyncDisposableStack,
-): Promise<void> {
+export async function startForwardings(options: PartOptions, started: AsyncDisposableStack): Promise<void> {
+  const { live, observation, logger } = options;
   const { config } = live;
-  const db = openForwardingDatabase(databaseUrl, logLostConnections(logger));
-  started.defer(closing(logger, 'database of the forwarder', () => db.destroy()));
+  const db = openFor('the forwarder', openForwardingDatabase, options, started);
   observation.addPool('forwarding', () => checkDatabase(db), started);
   const source = openForwardingSource(db);
   const running = new Map<string, Running>();
@@ -76,12 +60,10 @@ export async function startForwardings(
   await applyInTurn();
   if (running.size === 0) logger.info('no destinations are configured: nothing is forwarded');
   started.defer(live.follow('forwarding', applyInTurn));
-  const work = async () => {
-    await applyInTurn();
-    return 'done' as const;
-  };
-  const retrying = repeat(RETRY_INTERVAL_MS, work, (error) => {
-    logger.warn(`destinations were not changed as the settings say: ${describeError(error)}`);
-  });
-  started.defer(closing(logger, 'changes of destinations', () => retrying.stop()));
+  const failure = 'destinations were not changed as the settings say';
+  repeatInBackground(
+    { part: 'changes of destinations', failure, pauseMs: RETRY_INTERVAL_MS, work: applyInTurn },
+    logger,
+    started,
+  );
 }

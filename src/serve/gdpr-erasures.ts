@@ -1,12 +1,10 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { eraseForGood } from '../erasure/erase-person.ts';
-import { describeError } from '../errors.ts';
 import type { Db } from '../store/database.ts';
 import { suggestErasures } from '../store/erase.ts';
 import { recordAction } from '../store/operator-log.ts';
-import { closing } from './closing.ts';
-import { repeat } from './repeat.ts';
+import { repeatInBackground } from './background.ts';
 
 const INTERVAL_MS = 60 * 60 * 1000;
 
@@ -19,7 +17,7 @@ export function startGdprErasures(
   started: AsyncDisposableStack,
 ): void {
   if (!config.erasesAfterGdprLog) return;
-  const erase = async () => {
+  const work = async () => {
     for (const { mac, events } of await suggestErasures(db)) {
       const chosen = { person: { users: [], macs: [mac], phones: [] }, eventIds: [] };
       const erasure = await recordAction(
@@ -33,10 +31,10 @@ export function startGdprErasures(
         'the events of a client were erased, because the cloud deleted its data',
       );
     }
-    return 'done' as const;
   };
-  const erasing = repeat(INTERVAL_MS, erase, (error) => {
-    logger.error({ err: error }, `a client was not erased: ${describeError(error)}`);
-  });
-  started.defer(closing(logger, 'erasures', () => erasing.stop()));
+  repeatInBackground(
+    { part: 'erasures', failure: 'a client was not erased', level: 'error', pauseMs: INTERVAL_MS, work },
+    logger,
+    started,
+  );
 }

@@ -1,13 +1,18 @@
 import type { SourceConfig } from '../config.ts';
-import { readStoredSource, sourceDefinition } from '../config/stored-sources.ts';
-import type { SourceContext, StoredSource } from '../config/stored-sources.ts';
+import {
+  readStoredSource,
+  sourceDefinition,
+  type SourceContext,
+  type StoredSource,
+  hasEndedOldSecrets,
+} from '../config/stored-sources.ts';
 import type { Db } from '../store/database.ts';
-import { ALL_SOURCES } from '../store/scope.ts';
-import { listSources } from '../store/sources.ts';
-import type { SourceRow } from '../store/sources.ts';
+import { ALL_SOURCES, isInScope, type Scope } from '../store/scope.ts';
+import { listSources, type SourceRow } from '../store/sources.ts';
+import type { SourceLine } from '../console/sources/source-schema.ts';
 
 /** The sources of the settings and of the database together. */
-export interface JoinedSources {
+interface JoinedSources {
   readonly sources: readonly SourceConfig[];
   /** Their names, and those of sources that are disabled or cannot be used: subscriptions of these are left alone. */
   readonly names: readonly string[];
@@ -57,4 +62,47 @@ export function toStored(row: SourceRow): StoredSource {
     oldSecretsUntil: row.old_secrets_until,
     isDisabled: row.disabled_at !== null,
   };
+}
+
+/** The sources that may be seen, those of the settings first. */
+export async function describeSources(
+  db: Db,
+  scope: Scope,
+  configured: readonly SourceConfig[],
+): Promise<readonly SourceLine[]> {
+  const names = new Set(configured.map(({ name }) => name));
+  const inSettings = configured
+    .filter(({ name }) => isInScope(scope, name))
+    .map(({ name, secrets, cloud, messageTypes, limits }) => ({
+      name,
+      origin: 'settings' as const,
+      state: 'in use' as const,
+      secrets: secrets.length,
+      old_secrets_until: null,
+      api_url: cloud?.apiUrl ?? null,
+      message_types: messageTypes,
+      deliveries_per_second: limits?.deliveriesPerSecond ?? null,
+      bytes_per_second: limits?.bytesPerSecond ?? null,
+    }));
+  const now = Date.now();
+  const inDatabase = (await listSources(db, scope)).map(toStored).map((stored) => {
+    const { name, definition, oldSecretsUntil, isDisabled } = stored;
+    const secrets = hasEndedOldSecrets(stored, now) ? 1 : definition.webhook_secrets.length;
+    return {
+      name,
+      origin: 'database' as const,
+      state: isDisabled
+        ? ('disabled' as const)
+        : names.has(name)
+          ? ('conflict' as const)
+          : ('in use' as const),
+      secrets,
+      old_secrets_until: secrets === 1 ? null : (oldSecretsUntil?.toISOString() ?? null),
+      api_url: definition.cloud?.api_url ?? null,
+      message_types: definition.message_types ?? null,
+      deliveries_per_second: definition.limits?.deliveries_per_second ?? null,
+      bytes_per_second: definition.limits?.bytes_per_second ?? null,
+    };
+  });
+  return [...inSettings, ...inDatabase];
 }

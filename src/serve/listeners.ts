@@ -1,12 +1,10 @@
 import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Config } from '../config.ts';
-import { createAdminApp } from '../console/admin-app.ts';
-import type { ConsoleOptions } from '../console/admin-app.ts';
+import { createAdminApp, type ConsoleOptions } from '../console/admin-app.ts';
 import { UsageError } from '../errors.ts';
 import { createFailedSecrets } from '../failed-secrets.ts';
-import { createHttpListener } from '../ingest/http-listener.ts';
-import type { HttpListener } from '../ingest/http-listener.ts';
+import { createHttpListener, type HttpListener } from '../ingest/http-listener.ts';
 import { createRefusalLog } from '../ingest/refusal-log.ts';
 import { readTlsFiles, watchTlsFiles } from '../ingest/tls-files.ts';
 import { isLoopbackHost } from '../loopback.ts';

@@ -3,8 +3,7 @@ import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import type { SourceConfig } from '../config.ts';
 import { readEnvironment, SETTING_NAMES } from '../config/environment.ts';
-import { hasEndedOldSecrets } from '../config/stored-sources.ts';
-import type { StoredSource } from '../config/stored-sources.ts';
+import { hasEndedOldSecrets, type StoredSource } from '../config/stored-sources.ts';
 import { describeError, SettingsError } from '../errors.ts';
 import type { Db } from '../store/database.ts';
 import { recordAction } from '../store/operator-log.ts';
@@ -22,24 +21,7 @@ interface Reloaded {
 }
 
 /** The settings in force, which a reload and the database change while the service runs. */
-export interface LiveSettings {
-  /** Always the same object. Members that a reload changes have their present value at each read. */
-  readonly config: ServiceConfig;
-  /** The sources of the settings, without those of the database. */
-  readonly configured: () => readonly SourceConfig[];
-  /** The names of all sources, also of those in the database that are not used. */
-  readonly names: () => readonly string[];
-  /** Whether the sources of the database are known. */
-  readonly knowsStored: () => boolean;
-  /** Calls `apply` after each change, until the result is called. What it throws is reported as an error of the part. */
-  follow(part: string, apply: () => void | Promise<void>): () => void;
-  /** Puts the sources of the database in force, beside those of the settings. */
-  useStored(stored: readonly StoredSource[]): void;
-  /** Puts the ends of old secrets in force. Call it often. */
-  readonly refresh: () => void;
-  /** Reads the settings again. Throws a SettingsError if one is wrong: nothing has changed then. */
-  readonly reload: () => Promise<Reloaded>;
-}
+export type LiveSettings = ReturnType<typeof createLiveSettings>;
 
 interface LiveOptions {
   readonly given: ServiceConfig;
@@ -92,7 +74,7 @@ function liveMembers(config: ServiceConfig) {
 }
 
 /** Starts with the given settings, whose sources are complete. */
-export function createLiveSettings({ given, reread, complete, logger }: LiveOptions): LiveSettings {
+export function createLiveSettings({ given, reread, complete, logger }: LiveOptions) {
   const config: ServiceConfig = { ...given };
   const followers = new Map<() => void | Promise<void>, string>();
   const oneAtATime = pLimit(1);
@@ -170,22 +152,30 @@ export function createLiveSettings({ given, reread, complete, logger }: LiveOpti
   }
 
   return {
+    /** Always the same object. Members that a reload changes have their present value at each read. */
     config,
+    /** The sources of the settings, without those of the database. */
     configured: () => own,
+    /** The names of all sources, also of those in the database that are not used. */
     names: () => join(own, config).names,
+    /** Whether the sources of the database are known. */
     knowsStored: () => stored !== undefined,
-    follow(part, apply) {
+    /** Calls `apply` after each change, until the result is called. What it throws is reported as an error of the part. */
+    follow(part: string, apply: () => void | Promise<void>): () => void {
       followers.set(apply, part);
       return () => followers.delete(apply);
     },
-    useStored(next) {
+    /** Puts the sources of the database in force, beside those of the settings. */
+    useStored(next: readonly StoredSource[]): void {
       const isFirst = stored === undefined;
       stored = next;
       putInForce(isFirst);
     },
-    refresh() {
+    /** Puts the ends of old secrets in force. Call it often. */
+    refresh(): void {
       if (endedNow() !== ended) putInForce(false);
     },
+    /** Reads the settings again. Throws a SettingsError if one is wrong: nothing has changed then. */
     reload: () => oneAtATime(reloadLogged),
   };
 }

@@ -1,23 +1,13 @@
 import { loadConfig } from '../config.ts';
-import type { Config } from '../config.ts';
-import { parseDestinations } from '../forward/parse-destinations.ts';
-import type { Destination } from '../forward/parse-destinations.ts';
+import { parseDestinations, type Destination } from '../forward/parse-destinations.ts';
 import { parseSchedules, type ReportSchedule } from '../forward/parse-schedules.ts';
 import { parseRules, type ConfiguredRule } from '../forward/rules/parse-rules.ts';
 
 /** The settings, with the destinations and rules that only the forwarder can check. */
-export interface ServiceConfig extends Config {
-  readonly destinations: readonly Destination[];
-  /** The alert rules that are switched on. */
-  readonly rules: readonly ConfiguredRule[];
-  /** The reports that are sent after each period. */
-  readonly schedules: readonly ReportSchedule[];
-  /** The environment that these settings were read from, which sources in the database refer to. Contains secrets. */
-  readonly variables: Readonly<Record<string, string | undefined>>;
-}
+export type ServiceConfig = ReturnType<typeof loadSettings>;
 
 /** Reads all settings. Throws one UsageError that lists every wrong one, destinations included. */
-export function loadSettings(env: Readonly<Record<string, string | undefined>>): ServiceConfig {
+export function loadSettings(env: Readonly<Record<string, string | undefined>>) {
   let destinations: readonly Destination[] = [];
   let rules: readonly ConfiguredRule[] = [];
   let schedules: readonly ReportSchedule[] = [];
@@ -26,5 +16,14 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>):
     (forwarding) => (rules = parseRules(forwarding)),
     (forwarding) => (schedules = parseSchedules(forwarding, destinations)),
   ]);
-  return Object.freeze({ ...config, destinations, rules, schedules, variables: env });
+  return Object.freeze({
+    ...config,
+    destinations,
+    /** The alert rules that are switched on. */
+    rules,
+    /** The reports that are sent after each period. */
+    schedules,
+    /** The environment that these settings were read from, which sources in the database refer to. Contains secrets. */
+    variables: env,
+  });
 }

@@ -1,20 +1,21 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { destinationNames } from '../config/destinations.ts';
-import { describeError, OutageError } from '../errors.ts';
+import { OutageError } from '../errors.ts';
 import { convertDeliveries } from '../store/convert-deliveries.ts';
 import type { Db } from '../store/database.ts';
 import type { BlockedChange } from '../store/partition-changes.ts';
-import { maintainPartitions, missingNow } from '../store/partitions.ts';
-import type { PartitionReport } from '../store/partitions.ts';
+import { maintainPartitions, missingNow, type PartitionReport } from '../store/partitions.ts';
 import { recountDue } from '../store/recount-deliveries.ts';
 import { compactArrivals } from '../store/roll-up-arrivals.ts';
 import { pruneSeen } from '../store/roll-up-seen.ts';
 import { describeSession } from '../store/server-sessions.ts';
 import { countOf } from '../units.ts';
-import { closing } from './closing.ts';
+import { repeatInBackground } from './background.ts';
 import type { Observation } from './observation.ts';
-import { repeat } from './repeat.ts';
+import { isPooled } from '../postgres.ts';
+import { buildIndexes } from '../store/build-indexes.ts';
+import { directly } from './open-store.ts';
 
 interface MaintenanceOptions {
   readonly config: Pick<Config, 'forwarding' | 'retentionMonths'>;
@@ -87,22 +88,18 @@ export async function startMaintenance(
         `the deliveries in ${difference.partition} are not those that were stored: see the table delivery_sums`,
       );
     }
-    return 'done' as const;
   };
-  const pause = () => {
+  const pauseMs = () => {
     const ms = retryMs;
     retryMs = blocked.length === 0 ? FIRST_RETRY_MS : Math.min(ms * 2, LAST_RETRY_MS);
     return blocked.length === 0 ? INTERVAL_MS : ms;
   };
-  const maintaining = repeat(pause, work, (error) => {
-    if (stopping.signal.aborted) return;
-    logger.error({ err: error }, `partitions were not maintained: ${describeError(error)}`);
-  });
-  const stop = () => {
-    stopping.abort();
-    return maintaining.stop();
-  };
-  started.defer(closing(logger, 'maintenance', stop));
+  const failure = 'partitions were not maintained';
+  repeatInBackground(
+    { part: 'maintenance', failure, level: 'error', pauseMs, work, stopping },
+    logger,
+    started,
+  );
 }
 
 /** The change that waits, and the sessions that it waits for. */
@@ -130,4 +127,39 @@ function logReport(report: PartitionReport, logger: Logger): void {
   for (const { partition, rows } of inDefault) {
     logger.warn({ partition, rows }, 'rows are in the default partition: their month has none of its own');
   }
+}
+
+/** Another process may die while it builds, and a table that is in use becomes free. */
+const RETRY_INTERVAL_MS = 60_000;
+
+const DONE_INTERVAL_MS = 24 * 60 * 60 * 1000;
+
+const POOLED =
+  'indexes are missing, and cannot be built through a pooler, so searches are slow: set DATABASE_DIRECT_URL';
+
+/** Builds the missing indexes of large tables in the background, until they exist. */
+export function startIndexBuilding(
+  {
+    config,
+    databaseUrl,
+    db,
+    logger,
+  }: { readonly config: Config; readonly databaseUrl: string; readonly db: Db; readonly logger: Logger },
+  started: AsyncDisposableStack,
+): void {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let isDone = false;
+  const work = async () => {
+    isDone = false;
+    const onProgress = (progress: object) => logger.info(progress, 'building an index');
+    const options = { signal, onProgress, isPooled: () => isPooled(config.databaseDirectUrl ?? databaseUrl) };
+    const built = await directly(config, db, (direct) => buildIndexes(direct, options));
+    isDone = built !== 'busy';
+    if (built === 'pooled') logger.warn(POOLED);
+    else if (built !== 'busy' && built.length > 0) logger.info({ built }, 'indexes built');
+  };
+  const pauseMs = () => (isDone ? DONE_INTERVAL_MS : RETRY_INTERVAL_MS);
+  const failure = 'indexes were not built, will be retried';
+  repeatInBackground({ part: 'building of indexes', failure, pauseMs, work, stopping }, logger, started);
 }

@@ -7,24 +7,17 @@ import { describeError } from '../errors.ts';
 import type { ForwardObserver } from '../forward/forward-events.ts';
 import type { IngestObserver } from '../ingest/receive-delivery.ts';
 import { cached } from '../observe/cached.ts';
-import { createForwardingMetrics } from '../observe/forwarding-metrics.ts';
-import type { AskDestinations } from '../observe/forwarding-metrics.ts';
+import { createForwardingMetrics, type AskDestinations } from '../observe/forwarding-metrics.ts';
 import { createIngestMetrics, registerQueueMetrics } from '../observe/ingest-metrics.ts';
-import { createMetrics, createSourceLabel } from '../observe/metrics.ts';
-import type { Metrics } from '../observe/metrics.ts';
-import { createProcessGauge } from '../observe/process-figures.ts';
-import type { ProcessGauge } from '../observe/process-figures.ts';
-import { isProblem } from '../observe/readiness.ts';
-import type { Readiness } from '../observe/readiness.ts';
+import { createMetrics, createSourceLabel, type Metrics } from '../observe/metrics.ts';
+import { createProcessGauge, type ProcessGauge } from '../observe/process-figures.ts';
+import { isProblem, type Readiness } from '../observe/readiness.ts';
 import { startProcessReport } from '../observe/process-report.ts';
-import { createRefusedCounter } from '../observe/refused-deliveries.ts';
-import type { RefusedCounter } from '../observe/refused-deliveries.ts';
+import { createRefusedCounter, type RefusedCounter } from '../observe/refused-deliveries.ts';
 import type { Stored } from '../observe/sum-stored.ts';
 import { createStoringProgress } from '../observe/storing-progress.ts';
-import type { StoringProgress } from '../observe/storing-progress.ts';
 import type { TypeSilence } from '../observe/silence.ts';
-import { startTraces } from '../observe/traces.ts';
-import type { Traces } from '../observe/traces.ts';
+import { startTraces, type Traces } from '../observe/traces.ts';
 import {
   createQuarantineMetrics,
   createStoringMetrics,
@@ -34,55 +27,17 @@ import {
 } from '../observe/worker-metrics.ts';
 import type { DeliveryQueue, OnCommitted } from '../queue/delivery-queue.ts';
 import { countRecentCoverage } from '../store/coverage.ts';
-import { openReportingDatabase } from '../store/database.ts';
-import type { Db } from '../store/database.ts';
+import { openReportingDatabase, type Db } from '../store/database.ts';
 import type { DroppedContent } from '../store/limit-quarantine.ts';
 import { listDestinations } from '../store/destinations.ts';
 import type { BlockedChange } from '../store/partition-changes.ts';
 import { closing } from './closing.ts';
 import type { ServiceConfig } from './load-settings.ts';
-import { forwardsIn, receivesIn, storesIn } from './roles.ts';
-import type { Role } from './roles.ts';
-import { createStartSteps } from './start-steps.ts';
-import type { StartSteps } from './start-steps.ts';
+import { forwardsIn, receivesIn, storesIn, type Role } from './roles.ts';
+import { createStartSteps } from './start-with-database.ts';
 
 /** The observers that the parts of a process report to, and the figures that they add up to. */
-export interface Observation {
-  readonly metrics: Metrics;
-  /** Undefined unless traces are configured. */
-  readonly traces: Traces | undefined;
-  readonly ingest: IngestObserver;
-  readonly onCommitted: OnCommitted;
-  /** Called after every transaction with what it stored, and its duration. */
-  readonly onStored: (stored: Stored, seconds: number) => void;
-  readonly onQuarantineDropped: (dropped: DroppedContent) => void;
-  readonly forwarding: ForwardObserver;
-  /** Called when a rule has raised an alert. */
-  readonly onAlert: (rule: string) => void;
-  readonly onSubscriptionsChecked: (source: string, changes: number) => void;
-  /** The state of the configured destinations, read from the database every few seconds at most. */
-  readonly askDestinations: AskDestinations;
-  /** The last arrivals; empty until the silence watch runs. */
-  readonly arrivals: () => readonly TypeSilence[];
-  /** Changes of the partitions that wait for other sessions; empty until maintenance runs. */
-  readonly blockedChanges: () => readonly BlockedChange[];
-  /** What the worker is doing. */
-  readonly storing: StoringProgress;
-  /** The steps of the start. */
-  readonly startSteps: StartSteps;
-  /** Checks of the connections that do the work of this process, by the name of the work. */
-  readonly pools: ReadonlyMap<string, CheckPool>;
-  /** Adds connections that do work, until they are closed. */
-  addPool(name: string, check: CheckPool, closed: AsyncDisposableStack): void;
-  /** Follows the maintenance, once it runs. */
-  followMaintenance(blocked: () => readonly BlockedChange[]): void;
-  /** Follows the silence watch, once it runs. */
-  followArrivals(latest: () => readonly TypeSilence[]): void;
-  /** Adds the figures of the queue, once it is open. */
-  followQueue(queue: DeliveryQueue): void;
-  /** Reports in the database that this process is alive, and how ready, until everything is closed. */
-  startReport(databaseUrl: string, readiness: Readiness, opened: AsyncDisposableStack): void;
-}
+export type Observation = Awaited<ReturnType<typeof startObserving>>;
 
 /** Rejects if the database does not answer over these connections. */
 export type CheckPool = () => Promise<void>;
@@ -101,10 +56,7 @@ const DESTINATIONS_CACHE = { keepMs: 10_000, timeoutMs: 2_000 };
 const COVERAGE_CACHE = { keepMs: 60_000, timeoutMs: 2_000 };
 
 /** Starts to observe this process: metrics of the parts that its role runs, and traces if configured. */
-export async function startObserving(
-  options: ObservationOptions,
-  opened: AsyncDisposableStack,
-): Promise<Observation> {
+export async function startObserving(options: ObservationOptions, opened: AsyncDisposableStack) {
   const { config, role, logger } = options;
   const metrics = createMetrics({ version: packageJson.version, role });
   const traces = await openTraces(config.traces, role, logger, opened);
@@ -123,30 +75,42 @@ export async function startObserving(
   opened.defer(() => gauge.close());
   const refused = createRefusedCounter();
   return {
-    metrics,
-    traces,
     ...observeParts(options, metrics, gauge, { askDestinations, arrivals, refused }),
+    metrics,
+    /** Undefined unless traces are configured. */
+    traces,
+    /** What the worker is doing. */
     storing,
+    /** The steps of the start. */
     startSteps: createStartSteps(role !== 'ingest' && options.db !== undefined),
+    /** Checks of the connections that do the work of this process, by the name of the work. */
     pools,
-    addPool(name, check, closed) {
+    /** Adds connections that do work, until they are closed. */
+    addPool(name: string, check: CheckPool, closed: AsyncDisposableStack): void {
       pools.set(name, check);
       closed.defer(() => void pools.delete(name));
     },
+    /** The state of the configured destinations, read from the database every few seconds at most. */
     askDestinations,
+    /** The last arrivals; empty until the silence watch runs. */
     arrivals,
+    /** Changes of the partitions that wait for other sessions; empty until maintenance runs. */
     blockedChanges: () => blocked(),
-    followMaintenance(next) {
+    /** Follows the maintenance, once it runs. */
+    followMaintenance(next: typeof blocked): void {
       blocked = next;
     },
-    followArrivals(next) {
+    /** Follows the silence watch, once it runs. */
+    followArrivals(next: typeof latest): void {
       latest = next;
     },
-    followQueue(next) {
+    /** Adds the figures of the queue, once it is open. */
+    followQueue(next: DeliveryQueue): void {
       queue = next;
       registerQueueMetrics(metrics.registry, next);
     },
-    startReport(databaseUrl, readiness, toClose) {
+    /** Reports in the database that this process is alive, and how ready, until everything is closed. */
+    startReport(databaseUrl: string, readiness: Readiness, toClose: AsyncDisposableStack): void {
       const report = startProcessReport({
         db: openReportingDatabase(databaseUrl, (error) =>
           logger.debug(`the connection of the process report was lost: ${describeError(error)}`),
@@ -164,26 +128,19 @@ export async function startObserving(
   };
 }
 
+interface Figures {
+  readonly askDestinations: AskDestinations;
+  readonly arrivals: () => readonly TypeSilence[];
+  readonly refused: RefusedCounter;
+}
+
 /** The observers of the parts that the role runs. */
 function observeParts(
   { config, role, db }: ObservationOptions,
   { registry }: Metrics,
   gauge: ProcessGauge,
-  {
-    askDestinations,
-    arrivals,
-    refused,
-  }: Pick<Observation, 'askDestinations' | 'arrivals'> & { readonly refused: RefusedCounter },
-): Pick<
-  Observation,
-  | 'ingest'
-  | 'onCommitted'
-  | 'onStored'
-  | 'onQuarantineDropped'
-  | 'forwarding'
-  | 'onAlert'
-  | 'onSubscriptionsChecked'
-> {
+  { askDestinations, arrivals, refused }: Figures,
+) {
   const sourceLabel = createSourceLabel(() => config.sources.map(({ name }) => name));
   const ingest = receivesIn(role) ? createIngestMetrics(registry, sourceLabel) : undefined;
   const countStored = storesIn(role) ? createStoringMetrics(registry, sourceLabel) : undefined;
@@ -198,33 +155,36 @@ function observeParts(
       cached(() => countRecentCoverage(db), COVERAGE_CACHE),
     );
   }
+  const ingestObserver: IngestObserver = {
+    taken(delivery, seconds) {
+      ingest?.taken(delivery, seconds);
+      gauge.answered(seconds);
+    },
+    refused(status) {
+      ingest?.refused(status);
+      gauge.refused();
+    },
+    deferred: (source, messageType) => refused.add(source, messageType),
+  };
+  const forwardObserver: ForwardObserver = {
+    sent: (destination, events) => forwarding?.sent(destination, events),
+    failed: (destination) => forwarding?.failed(destination),
+  };
+  const onCommitted: OnCommitted = (deliveries) => ingest?.committed(deliveries);
   return {
-    ingest: {
-      taken(delivery, seconds) {
-        ingest?.taken(delivery, seconds);
-        gauge.answered(seconds);
-      },
-      refused(status) {
-        ingest?.refused(status);
-        gauge.refused();
-      },
-      deferred: (source, messageType) => refused.add(source, messageType),
-    },
-    onCommitted: (deliveries) => ingest?.committed(deliveries),
-    onStored(stored, seconds) {
+    ingest: ingestObserver,
+    forwarding: forwardObserver,
+    onCommitted,
+    /** Called after every transaction with what it stored, and its duration. */
+    onStored(stored: Stored, seconds: number): void {
       countStored?.(stored, seconds);
-      gauge.stored(
-        stored.sums.reduce((sum, { events }) => sum + events, 0),
-        seconds,
-      );
+      const events = stored.sums.reduce((sum, one) => sum + one.events, 0);
+      gauge.stored(events, seconds);
     },
-    onQuarantineDropped: (dropped) => onQuarantineDropped?.(dropped),
-    forwarding: {
-      sent: (destination, events) => forwarding?.sent(destination, events),
-      failed: (destination) => forwarding?.failed(destination),
-    },
-    onAlert: (rule) => forwarding?.alert(rule),
-    onSubscriptionsChecked: (source, changes) => onSubscriptionsChecked?.(source, changes),
+    onQuarantineDropped: (dropped: DroppedContent) => onQuarantineDropped?.(dropped),
+    /** Called when a rule has raised an alert. */
+    onAlert: (rule: string) => forwarding?.alert(rule),
+    onSubscriptionsChecked: (source: string, changes: number) => onSubscriptionsChecked?.(source, changes),
   };
 }
 

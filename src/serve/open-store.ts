@@ -10,13 +10,10 @@ import type { QueueLocation } from '../queue/engine.ts';
 import type { Identity } from '../queue/installation.ts';
 import { isQueueMigrated, migrateQueue } from '../queue/postgres-engine.ts';
 import { createRoles } from '../store/create-roles.ts';
-import { buildIndexes } from '../store/build-indexes.ts';
-import type { BuildOptions } from '../store/build-indexes.ts';
-import { openDatabase, withDatabase } from '../store/database.ts';
-import type { Db } from '../store/database.ts';
+import { buildIndexes, type BuildOptions } from '../store/build-indexes.ts';
+import { openDatabase, withDatabase, type Db } from '../store/database.ts';
 import { classifyFailure } from '../store/failure.ts';
-import { checkCompatible, migrateStore, readMigrationState } from '../store/migrate.ts';
-import type { MigrationState } from '../store/migrate.ts';
+import { checkCompatible, migrateStore, readMigrationState, type MigrationState } from '../store/migrate.ts';
 
 /** A running database server, and how to leave it. */
 interface DatabaseLocation {

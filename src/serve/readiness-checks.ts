@@ -4,17 +4,14 @@ import type { Check, Checks, Finding, State } from '../observe/readiness.ts';
 import type { Arrival } from '../observe/worker-metrics.ts';
 import type { QueueMeasure } from '../queue/batch-queue.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
-import { checkDatabase } from '../store/database.ts';
-import type { Db } from '../store/database.ts';
+import { checkDatabase, type Db } from '../store/database.ts';
 import type { DestinationStatus } from '../store/destinations.ts';
 import { describeWork } from '../store/server-sessions.ts';
-import { findObstacles, findWaits } from '../store/waits.ts';
-import type { Wait } from '../store/waits.ts';
+import { findObstacles, findWaits, type Wait } from '../store/waits.ts';
 import { factsOfDestination, statusOfDestination } from '../status.ts';
 import { countOf, formatBytes, formatDuration } from '../units.ts';
 import { describeBlocked } from './maintenance.ts';
-import { forwardsIn, storesIn } from './roles.ts';
-import type { Role } from './roles.ts';
+import { forwardsIn, storesIn, type Role } from './roles.ts';
 import type { CheckPool, Observation } from './observation.ts';
 
 export interface CheckedParts {
@@ -40,63 +37,57 @@ export interface CheckedParts {
  */
 export function checksOf({ role, db, queue, isQueueStored, measure, observation }: CheckedParts): Checks {
   const queueDb = isQueueStored === true ? db : undefined;
+  const isPart = role !== 'all';
   return {
-    ...(queue === undefined ? {} : { queue: queueCheck(queue, queueDb), spool: spoolCheck(queue) }),
-    ...(db === undefined
-      ? {}
-      : {
-          database: databaseCheck(db, role, observation),
-          locks: locksCheck(() => findWaits(db), observation),
-          ...(role === 'ingest' ? {} : { start: startCheck(db, role, observation) }),
-        }),
-    ...(db !== undefined && measure !== undefined && storesIn(role)
-      ? { storing: storingCheck(db, role, measure, observation) }
-      : {}),
-    ...(forwardsIn(role) ? { forwarding: forwardingCheck(observation) } : {}),
-    ...(storesIn(role) ? { silence: silenceCheck(observation) } : {}),
+    ...(queue && {
+      queue: check(() => queueFinding(queue, queueDb), true),
+      spool: check(() => spoolFinding(queue)),
+    }),
+    ...(db && {
+      database: check(() => databaseFinding(db, observation), isPart && role !== 'ingest'),
+      locks: check(() => locksFinding(() => findWaits(db), observation)),
+    }),
+    ...(db && role !== 'ingest' && { start: check(() => startFinding(db, observation), isPart) }),
+    ...(db &&
+      measure &&
+      storesIn(role) && { storing: check(() => storingFinding(db, measure, observation), isPart) }),
+    ...(forwardsIn(role) && { forwarding: check(() => forwardingFinding(observation)) }),
+    ...(storesIn(role) && { silence: check(async () => silenceFinding(observation)) }),
   };
 }
+
+const check = (ask: () => Promise<Finding>, isNeeded = false): Check => ({ ask, isNeeded });
 
 /** Deliveries are accepted while the queue or the spool is available, even if they cannot be stored now. */
-function queueCheck(queue: DeliveryQueue, db: Db | undefined): Check {
-  const ask = async (): Promise<Finding> => {
-    if ((await queue.check()) === 'queued') return { state: 'ok' };
-    const { failure } = queue.state();
-    const obstacles = db === undefined ? undefined : await findObstaclesOf(db).catch(() => undefined);
-    return { state: 'spooling', why: [failure, obstacles].filter((part) => part !== undefined).join(': ') };
-  };
-  return { ask, isNeeded: true };
+async function queueFinding(queue: DeliveryQueue, db: Db | undefined): Promise<Finding> {
+  if ((await queue.check()) === 'queued') return { state: 'ok' };
+  const { failure } = queue.state();
+  const obstacles = db === undefined ? undefined : await findObstaclesOf(db).catch(() => undefined);
+  return { state: 'spooling', why: [failure, obstacles].filter((part) => part !== undefined).join(': ') };
 }
 
-function spoolCheck(queue: DeliveryQueue): Check {
-  const ask = async (): Promise<Finding> => {
-    const { state, bytesLeft } = await queue.spoolRoom();
-    const { bytes, segments } = queue.state().spool;
-    if (segments === 0 && state === 'ok') return { state };
-    return {
-      state,
-      why: `${formatBytes(bytes)} in ${countOf(segments, 'file')}, room for ${formatBytes(bytesLeft)} more`,
-    };
+async function spoolFinding(queue: DeliveryQueue): Promise<Finding> {
+  const { state, bytesLeft } = await queue.spoolRoom();
+  const { bytes, segments } = queue.state().spool;
+  if (segments === 0 && state === 'ok') return { state };
+  return {
+    state,
+    why: `${formatBytes(bytes)} in ${countOf(segments, 'file')}, room for ${formatBytes(bytesLeft)} more`,
   };
-  return { ask, isNeeded: false };
 }
 
 /**
  * The database, over the connections that do the work: a pooler or a limit of connections may refuse some of them and
  * accept others. Those that are storing now need no probe, which would wait for them.
  */
-function databaseCheck(
+async function databaseFinding(
   db: Db,
-  role: Role,
   { pools, storing }: Pick<CheckedParts['observation'], 'pools' | 'storing'>,
-): Check {
-  const ask = async () => {
-    const idle = [...pools].filter(([name]) => name !== 'storing' || storing.state().batches === 0);
-    const parts = await Promise.all(idle.map(async ([name, check]) => ({ name, ...(await probe(check)) })));
-    if (parts.length === 0) await checkDatabase(db);
-    return worstOf(parts, ['away']);
-  };
-  return { ask, isNeeded: role !== 'all' && role !== 'ingest' };
+): Promise<Finding> {
+  const idle = [...pools].filter(([name]) => name !== 'storing' || storing.state().batches === 0);
+  const parts = await Promise.all(idle.map(async ([name, check]) => ({ name, ...(await probe(check)) })));
+  if (parts.length === 0) await checkDatabase(db);
+  return worstOf(parts, ['away']);
 }
 
 async function probe(check: CheckPool): Promise<{ readonly state: State; readonly why: string }> {
@@ -118,56 +109,48 @@ const soon = <T>(work: Promise<T>): Promise<T> =>
 const PATIENCE_MS = 5_000;
 
 /** The start of the parts that need the database: each step may have to wait for others. */
-function startCheck(
+async function startFinding(
   db: Db,
-  role: Role,
   { startSteps }: Pick<CheckedParts['observation'], 'startSteps'>,
-): Check {
-  const ask = async (): Promise<Finding> => {
-    const start = startSteps.state();
-    if (start === undefined) return { state: 'ok' };
-    const { step, since, failure } = start;
-    const why = failure ?? (Date.now() - since < PATIENCE_MS ? undefined : await explainWait(db));
-    return { state: 'starting', why: `${step} since ${timeOf(since)}${why === undefined ? '' : `: ${why}`}` };
-  };
-  return { ask, isNeeded: role !== 'all' };
+): Promise<Finding> {
+  const start = startSteps.state();
+  if (start === undefined) return { state: 'ok' };
+  const { step, since, failure } = start;
+  const why = failure ?? (Date.now() - since < PATIENCE_MS ? undefined : await explainWait(db));
+  return { state: 'starting', why: `${step} since ${timeOf(since)}${why === undefined ? '' : `: ${why}`}` };
 }
 
 /** Whether the worker stores what arrives, and if not, why. */
-function storingCheck(
+async function storingFinding(
   db: Db,
-  role: Role,
   measure: () => Promise<QueueMeasure>,
   { storing }: Pick<CheckedParts['observation'], 'storing'>,
-): Check {
-  const ask = async (): Promise<Finding> => {
-    const { waitingSince, lastStoredAt, failure, newerVersion } = storing.state();
-    const last = lastStoredAt === undefined ? 'nothing stored yet' : `last stored ${timeOf(lastStoredAt)}`;
-    if (waitingSince !== undefined) {
-      if (failure !== undefined) return { state: 'away', why: `${failure}; ${last}` };
-      if (Date.now() - waitingSince < PATIENCE_MS) return { state: 'ok', why: last };
-      return {
-        state: 'stuck',
-        why: `batches have been waiting since ${timeOf(waitingSince)}: ${await explainWait(db)}; ${last}`,
-      };
-    }
-    if (newerVersion !== undefined) {
-      const why = `jobs of version ${newerVersion} are left to newer workers: upgrade this one; ${last}`;
-      return { state: 'behind', why };
-    }
-    // Without an answer, the check of the queue says why.
-    const oldest = await soon(measure()).then(
-      ({ oldestWaitingSeconds: seconds = 0 }) => seconds,
-      () => 0,
-    );
-    const idleSeconds = (Date.now() - (lastStoredAt ?? 0)) / 1000;
-    if (Math.min(oldest, idleSeconds) * 1000 < 2 * PATIENCE_MS) return { state: 'ok', why: last };
+): Promise<Finding> {
+  const { waitingSince, lastStoredAt, failure, newerVersion } = storing.state();
+  const last = lastStoredAt === undefined ? 'nothing stored yet' : `last stored ${timeOf(lastStoredAt)}`;
+  if (waitingSince !== undefined) {
+    if (failure !== undefined) return { state: 'away', why: `${failure}; ${last}` };
+    if (Date.now() - waitingSince < PATIENCE_MS) return { state: 'ok', why: last };
     return {
       state: 'stuck',
-      why: `jobs have been in the queue for ${formatDuration(oldest)} and the worker receives none; ${last}`,
+      why: `batches have been waiting since ${timeOf(waitingSince)}: ${await explainWait(db)}; ${last}`,
     };
+  }
+  if (newerVersion !== undefined) {
+    const why = `jobs of version ${newerVersion} are left to newer workers: upgrade this one; ${last}`;
+    return { state: 'behind', why };
+  }
+  // Without an answer, the check of the queue says why.
+  const oldest = await soon(measure()).then(
+    ({ oldestWaitingSeconds: seconds = 0 }) => seconds,
+    () => 0,
+  );
+  const idleSeconds = (Date.now() - (lastStoredAt ?? 0)) / 1000;
+  if (Math.min(oldest, idleSeconds) * 1000 < 2 * PATIENCE_MS) return { state: 'ok', why: last };
+  return {
+    state: 'stuck',
+    why: `jobs have been in the queue for ${formatDuration(oldest)} and the worker receives none; ${last}`,
   };
-  return { ask, isNeeded: role === 'worker' };
 }
 
 /** What the sessions of this service wait for in the database. */
@@ -192,37 +175,31 @@ async function findObstaclesOf(db: Db): Promise<string | undefined> {
 const timeOf = (epochMs: number) => new Date(epochMs).toISOString();
 
 /** Lock waits and long transactions in the database; maintenance reports the sessions that it waits for itself. */
-export function locksCheck(
+export async function locksFinding(
   find: () => Promise<readonly Wait[]>,
   { blockedChanges }: Pick<CheckedParts['observation'], 'blockedChanges'>,
-): Check {
-  const ask = async (): Promise<Finding> => {
-    const blocked = blockedChanges().map((change) => ({
-      name: 'maintenance',
-      state: 'waiting' as const,
-      why: describeBlocked(change),
-    }));
-    const waits = await soon(find()).catch(() => undefined);
-    if (waits === undefined && blocked.length === 0) {
-      return { state: 'unknown', why: 'the database does not answer' };
-    }
-    const parts = (waits ?? []).map(({ waiting, session }) => ({
-      name: waiting,
-      state: 'waiting' as const,
-      why: describeWork(session),
-    }));
-    return worstOf([...parts, ...blocked], ['waiting']);
-  };
-  return { ask, isNeeded: false };
+): Promise<Finding> {
+  const blocked = blockedChanges().map((change) => ({
+    name: 'maintenance',
+    state: 'waiting' as const,
+    why: describeBlocked(change),
+  }));
+  const waits = await soon(find()).catch(() => undefined);
+  if (waits === undefined && blocked.length === 0) {
+    return { state: 'unknown', why: 'the database does not answer' };
+  }
+  const parts = (waits ?? []).map(({ waiting, session }) => ({
+    name: waiting,
+    state: 'waiting' as const,
+    why: describeWork(session),
+  }));
+  return worstOf([...parts, ...blocked], ['waiting']);
 }
 
-function forwardingCheck({ askDestinations }: CheckedParts['observation']): Check {
-  const ask = async (): Promise<Finding> => {
-    const destinations = await askDestinations();
-    if (destinations === undefined) return { state: 'unknown', why: 'the database does not answer' };
-    return worstOf(destinations.map(describeDestination), ['refused', 'behind']);
-  };
-  return { ask, isNeeded: false };
+async function forwardingFinding({ askDestinations }: CheckedParts['observation']): Promise<Finding> {
+  const destinations = await askDestinations();
+  if (destinations === undefined) return { state: 'unknown', why: 'the database does not answer' };
+  return worstOf(destinations.map(describeDestination), ['refused', 'behind']);
 }
 
 function describeDestination(stored: DestinationStatus) {
@@ -231,16 +208,13 @@ function describeDestination(stored: DestinationStatus) {
   return { name: stored.name, state: isProblem ? word : ('ok' as const), why: what };
 }
 
-function silenceCheck({ arrivals }: CheckedParts['observation']): Check {
-  const ask = async (): Promise<Finding> => {
-    const parts = arrivals().map(({ source, messageType, state, lastReceivedAt }) => ({
-      name: `${source} ${messageType}`,
-      state: state === 'unusual' ? ('unusually quiet' as const) : ('ok' as const),
-      why: lastReceivedAt === undefined ? 'never received' : `last received ${lastReceivedAt.toISOString()}`,
-    }));
-    return worstOf(parts, ['unusually quiet']);
-  };
-  return { ask, isNeeded: false };
+function silenceFinding({ arrivals }: CheckedParts['observation']): Finding {
+  const parts = arrivals().map(({ source, messageType, state, lastReceivedAt }) => ({
+    name: `${source} ${messageType}`,
+    state: state === 'unusual' ? ('unusually quiet' as const) : ('ok' as const),
+    why: lastReceivedAt === undefined ? 'never received' : `last received ${lastReceivedAt.toISOString()}`,
+  }));
+  return worstOf(parts, ['unusually quiet']);
 }
 
 /** The worst state that any part is in, of these states (worst first); else ok. */

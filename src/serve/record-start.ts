@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { maskConfig } from '../config.ts';
-import type { Config } from '../config.ts';
+import { maskConfig, type Config } from '../config.ts';
 import type { Db } from '../store/database.ts';
 import { lastEnded, recordEnded } from '../store/operator-log.ts';
 import type { Role } from './roles.ts';

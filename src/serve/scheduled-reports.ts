@@ -3,6 +3,7 @@ import { describeError } from '../errors.ts';
 import { findDestination } from '../forward/parse-destinations.ts';
 import type { ReportSchedule } from '../forward/parse-schedules.ts';
 import type { ReportDocument } from '../forward/report-document.ts';
+import { withSender } from '../forward/send-to-destination.ts';
 import { RetryLaterError } from '../forward/sender.ts';
 import { periodAt, type PeriodRange } from '../parse-time.ts';
 import { openConsoleDatabase, type Db } from '../store/database.ts';
@@ -17,16 +18,8 @@ import {
 } from '../store/report-schedules.ts';
 import { MOST_FILE_ROWS, readReport, reportOf } from '../store/reports.ts';
 import { ALL_SOURCES } from '../store/scope.ts';
-import { closing } from './closing.ts';
+import { openFor, repeatInBackground, type PartOptions } from './background.ts';
 import type { LiveSettings } from './live-settings.ts';
-import { logLostConnections } from './open-store.ts';
-import { repeat } from './repeat.ts';
-
-interface ReportingOptions {
-  readonly databaseUrl: string;
-  readonly live: Pick<LiveSettings, 'config'>;
-  readonly logger: Logger;
-}
 
 const INTERVAL_MS = 15_000;
 
@@ -43,18 +36,12 @@ const pauseAfter = (error: unknown, attempts: number) =>
 const OPERATOR = { name: 'xiq-sink', via: 'system' } as const;
 
 /** Sends the scheduled reports of the settings in force. Any number of processes may: each report is sent by one of them. */
-export function startReporting(
-  { databaseUrl, live, logger }: ReportingOptions,
-  started: AsyncDisposableStack,
-): void {
-  const { config } = live;
-  const db = openConsoleDatabase(databaseUrl, logLostConnections(logger));
-  started.defer(closing(logger, 'database of the reports', () => db.destroy()));
-  const work = () => sendDueReports({ db, config, logger, now: new Date() });
-  const reporting = repeat(INTERVAL_MS, work, (error) => {
-    logger.warn({ err: error }, `scheduled reports were not looked at: ${describeError(error)}`);
-  });
-  started.defer(closing(logger, 'scheduled reports', () => reporting.stop()));
+export function startReporting(options: PartOptions, started: AsyncDisposableStack): void {
+  const { live, logger } = options;
+  const db = openFor('the reports', openConsoleDatabase, options, started);
+  const work = () => sendDueReports({ db, config: live.config, logger, now: new Date() });
+  const failure = 'scheduled reports were not looked at';
+  repeatInBackground({ part: 'scheduled reports', failure, pauseMs: INTERVAL_MS, work }, logger, started);
 }
 
 interface Sending {
@@ -148,12 +135,9 @@ async function send(
   document: ReportDocument,
 ): Promise<void> {
   const found = findDestination(destinations, name);
-  const sender = found.createSender();
-  try {
+  await withSender(found, async (sender) => {
     if (sender.sendReport === undefined)
       throw new TypeError(`destinations of type ${found.type} carry no reports`);
     await sender.sendReport(document);
-  } finally {
-    await sender.close();
-  }
+  });
 }

@@ -1,62 +1,47 @@
 import path from 'node:path';
 import type { Logger } from 'pino';
-import { maskConfig } from '../config.ts';
-import type { Config } from '../config.ts';
-import type { SourceConfig } from '../config.ts';
-import { startEmbeddedPostgres } from '../embedded/embedded-postgres.ts';
-import type { EmbeddedPostgres } from '../embedded/embedded-postgres.ts';
+import { maskConfig, type Config, type SourceConfig } from '../config.ts';
+import { startEmbeddedPostgres, type EmbeddedPostgres } from '../embedded/embedded-postgres.ts';
 import { UsageError } from '../errors.ts';
 import { createAdmission } from '../ingest/admission.ts';
 import { createFailedSecrets } from '../failed-secrets.ts';
 import type { HttpListener } from '../ingest/http-listener.ts';
-import { createHealthServer, createIngestServer } from '../ingest/ingest-server.ts';
-import type { HealthOptions } from '../ingest/ingest-server.ts';
+import { createHealthServer, createIngestServer, type HealthOptions } from '../ingest/ingest-server.ts';
 import { createReadiness } from '../observe/readiness.ts';
 import { readTlsFiles } from '../ingest/tls-files.ts';
 import { createSourceRates } from '../ingest/source-rates.ts';
 import { createSecretVerifier } from '../ingest/verify-secret.ts';
-import { openBatchQueue } from '../queue/batch-queue.ts';
-import type { QueueMeasure } from '../queue/batch-queue.ts';
+import { openBatchQueue, type QueueMeasure } from '../queue/batch-queue.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import type { QueueLocation } from '../queue/engine.ts';
 import { openFairQueue } from '../queue/fair-queue.ts';
 import { createIdentity } from '../queue/installation.ts';
-import { checkDatabase, openDatabase, openSealingDatabase } from '../store/database.ts';
-import type { Db } from '../store/database.ts';
+import { checkDatabase, openDatabase, type Db } from '../store/database.ts';
 import { continueOnThisServer } from '../store/extend-log.ts';
 import { locateDeliveries } from '../store/wal-position.ts';
 import { createConsole } from './console.ts';
-import { startIndexBuilding } from './index-building.ts';
+import { startIndexBuilding } from './maintenance.ts';
 import { locateQueue, logLostConnections, prepareTables } from './open-store.ts';
-import { forwardsIn, receivesIn, storesIn } from './roles.ts';
-import type { Role } from './roles.ts';
+import { forwardsIn, receivesIn, storesIn, type Role } from './roles.ts';
 import { startAlerting } from './alerting.ts';
-import { startAnchoring } from './anchoring.ts';
+import type { PartOptions } from './background.ts';
 import { startForwardings } from './forwarding.ts';
-import type { ForwardingOptions } from './forwarding.ts';
 import { checksOf } from './readiness-checks.ts';
 import { startReporting } from './scheduled-reports.ts';
-import { startObserving } from './observation.ts';
-import type { Observation } from './observation.ts';
+import { startObserving, type Observation } from './observation.ts';
 import { recordStart } from './record-start.ts';
-import { startSealing } from './sealing.ts';
-import { startVerifying } from './verifying.ts';
-import { startSequencing } from './sequencing.ts';
-import { startStoring } from './storing.ts';
-import type { StoringOptions } from './storing.ts';
+import { startProving, startSequencing } from './ledger.ts';
+import { startStoring, type StoringOptions } from './storing.ts';
 import { followSources } from './follow-sources.ts';
-import { createLiveSettings, reloadRecorded } from './live-settings.ts';
-import type { LiveSettings } from './live-settings.ts';
+import { createLiveSettings, reloadRecorded, type LiveSettings } from './live-settings.ts';
 import { startSubscriptionWatch } from './subscription-watch.ts';
-import { startWithDatabase } from './start-with-database.ts';
-import type { Start } from './start-with-database.ts';
+import { startWithDatabase, type Start } from './start-with-database.ts';
 import { closing } from './closing.ts';
-import { startHistorySweep, type SweepNeeds } from './history.ts';
+import { startHistorySweep } from './history.ts';
 import { startInventory } from './inventory.ts';
 import { startAdminListener, startListener } from './listeners.ts';
 import type { ServiceConfig } from './load-settings.ts';
-import { completeSecrets, readSecrets } from './webhook-secret.ts';
-import type { SourceSecrets } from './webhook-secret.ts';
+import { completeSecrets, readSecrets, type SourceSecrets } from './webhook-secret.ts';
 
 /** The running service. */
 export interface Service {
@@ -214,7 +199,7 @@ async function startParts(
 const STOPPING = { status: 'unavailable', checks: { process: 'stopping' } } as const;
 
 /** The parts of a role that need the database. They bring its tables up to date first, or check them. */
-function startOf(role: Role, options: StoringOptions & ForwardingOptions & SweepNeeds): Start {
+function startOf(role: Role, options: StoringOptions & PartOptions): Start {
   const { config, databaseUrl, db, logger } = options;
   const { startSteps: steps } = options.observation;
   return async (started, signal) => {
@@ -230,11 +215,7 @@ function startOf(role: Role, options: StoringOptions & ForwardingOptions & Sweep
       options.observation.followArrivals(() => watch.latest());
       startHistorySweep(options, started);
       startInventory(options, started);
-      const sealing = openSealingDatabase(databaseUrl, logLostConnections(logger));
-      started.defer(closing(logger, 'database of the seal', () => sealing.destroy()));
-      startSealing(options, sealing, started);
-      startAnchoring(options, sealing, started);
-      startVerifying(logger, sealing, started);
+      startProving(options, started);
     }
     signal.throwIfAborted();
     if (forwardsIn(role)) {

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { describeError } from '../errors.ts';
-import { classifyFailure } from '../store/failure.ts';
-import type { FailureKind } from '../store/failure.ts';
+import { classifyFailure, type FailureKind } from '../store/failure.ts';
 
 /** Starts the parts that need the database, and defers their closing. The signal cancels it. */
 export type Start = (started: AsyncDisposableStack, signal: AbortSignal) => Promise<void>;
@@ -84,4 +83,41 @@ const AWAY: ReadonlySet<FailureKind> = new Set([
 function isAway(error: unknown): boolean {
   if (AWAY.has(classifyFailure(error))) return true;
   return error instanceof Error && error.cause !== undefined && isAway(error.cause);
+}
+
+/** Where the start is. */
+interface StartState {
+  readonly step: string;
+  /** When it began for the first time, in epoch milliseconds. */
+  readonly since: number;
+  /** Why it has to be repeated; undefined while it runs for the first time. */
+  readonly failure: string | undefined;
+}
+
+/**
+ * The steps of the start that need the database, for readiness: any of them may wait for others. `isNeeded`: whether there is
+ * anything to start.
+ */
+export function createStartSteps(isNeeded: boolean) {
+  let current: StartState | undefined = isNeeded
+    ? { step: 'start', since: Date.now(), failure: undefined }
+    : undefined;
+  return {
+    /** Runs a step. */
+    async run<T>(step: string, work: () => Promise<T>): Promise<T> {
+      if (current?.step !== step) current = { step, since: Date.now(), failure: undefined };
+      try {
+        return await work();
+      } catch (error) {
+        current = { ...current, failure: describeError(error) };
+        throw error;
+      }
+    },
+    /** Everything runs. */
+    done(): void {
+      current = undefined;
+    },
+    /** The current step, or the one that failed last and will be repeated; undefined once everything runs. */
+    state: () => current,
+  };
 }

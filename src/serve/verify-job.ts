@@ -12,17 +12,8 @@ import { readSealState } from '../store/seal-log.ts';
 /** Findings that are kept: a person looks at more of them with `verify`. */
 const FINDINGS = 100;
 
-/** Verifications that people start in the console. */
-export interface VerifyJob {
-  readonly start: StartVerification;
-  /** The one that runs, or the last one; undefined if none was started in this process. */
-  latest(): VerificationRun | undefined;
-  /** Ends the one that runs. */
-  stop(): Promise<void>;
-}
-
-/** Runs one verification at a time, over connections of its own: it takes longer than a page may. */
-export function createVerifyJob(db: Db, databaseUrl: string): VerifyJob {
+/** Verifications that people start in the console: one at a time, over connections of its own: it takes longer than a page may. */
+export function createVerifyJob(db: Db, databaseUrl: string) {
   let run: VerificationRun | undefined;
   let running: Promise<unknown> = Promise.resolve();
   let isStopping = false;
@@ -45,42 +36,46 @@ export function createVerifyJob(db: Db, databaseUrl: string): VerifyJob {
     return { intact, expired, erased, altered, missing, inserted, checkpoints, not_sealed_yet: notSealedYet };
   }
 
+  const start: StartVerification = async ({ since, until, source }, operator) => {
+    const { size } = await readSealState(db);
+    if (run?.state === 'running') {
+      throw new HttpError(409, 'VERIFICATION_RUNS', `${run.operator} has started one; wait until it ends`);
+    }
+    const current: VerificationRun = {
+      state: 'running',
+      operator: operator.name,
+      since: since ?? null,
+      until: until ?? null,
+      source: source ?? null,
+      started_at: new Date(),
+      ended_at: null,
+      leaves: size,
+      leaves_done: 0,
+      findings: [],
+      result: null,
+      error: null,
+    };
+    run = current;
+    const details = { since: since?.toISOString(), until: until?.toISOString() };
+    const action = { operator, action: 'integrity.verify', subject: source, details } as const;
+    running = recordAction(
+      db,
+      action,
+      () => verify(current),
+      (result) => ({ ...result }),
+    )
+      .then((result) => Object.assign(current, { state: 'done', result }))
+      .catch((error: unknown) => Object.assign(current, { state: 'failed', error: describeError(error) }))
+      .then(() => Object.assign(current, { ended_at: new Date() }));
+    return current;
+  };
+
   return {
+    start,
+    /** The one that runs, or the last one; undefined if none was started in this process. */
     latest: () => run,
-    async start({ since, until, source }, operator) {
-      const { size } = await readSealState(db);
-      if (run?.state === 'running') {
-        throw new HttpError(409, 'VERIFICATION_RUNS', `${run.operator} has started one; wait until it ends`);
-      }
-      const current: VerificationRun = {
-        state: 'running',
-        operator: operator.name,
-        since: since ?? null,
-        until: until ?? null,
-        source: source ?? null,
-        started_at: new Date(),
-        ended_at: null,
-        leaves: size,
-        leaves_done: 0,
-        findings: [],
-        result: null,
-        error: null,
-      };
-      run = current;
-      const details = { since: since?.toISOString(), until: until?.toISOString() };
-      const action = { operator, action: 'integrity.verify', subject: source, details } as const;
-      running = recordAction(
-        db,
-        action,
-        () => verify(current),
-        (result) => ({ ...result }),
-      )
-        .then((result) => Object.assign(current, { state: 'done', result }))
-        .catch((error: unknown) => Object.assign(current, { state: 'failed', error: describeError(error) }))
-        .then(() => Object.assign(current, { ended_at: new Date() }));
-      return current;
-    },
-    async stop() {
+    /** Ends the one that runs. */
+    async stop(): Promise<void> {
       isStopping = true;
       await running;
     },

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Config } from '../config.ts';
-import type { SourceConfig } from '../config.ts';
+import type { Config, SourceConfig } from '../config.ts';
 import { makePrivateDirectory } from '../private-directory.ts';
 
 /** The sources with all their secrets, and the file of the generated secret, if any source uses it. */
@@ -42,7 +41,7 @@ const withSecret = (sources: readonly SourceConfig[], secret: string) =>
   sources.map((source) => (source.secrets.length > 0 ? source : { ...source, secrets: [secret] }));
 
 /** The generated secret. Undefined if there is none yet. */
-export async function readKeptSecret(dataDir: string): Promise<string | undefined> {
+async function readKeptSecret(dataDir: string): Promise<string | undefined> {
   return readFile(secretFileOf(dataDir), 'utf8').catch(() => undefined);
 }
 

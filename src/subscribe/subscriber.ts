@@ -1,12 +1,16 @@
 import pTimeout from 'p-timeout';
-import type { CloudClient } from '../cloud/client.ts';
+import type { Logger } from 'pino';
+import { type CloudClient, createCloudClient } from '../cloud/client.ts';
 import type { MessageType } from '../domain.ts';
 import { whileSubscribing } from '../store/subscriptions.ts';
 import { offeredOf, readActual, type ActualSubscription } from './actual.ts';
 import { applySubscriptions, type Applied, type ApplyContext, type ApplyOptions } from './apply.ts';
-import type { DesiredSubscription } from './desired.ts';
+import { type DesiredSubscription, createOwnership, desiredSubscriptions } from './desired.ts';
 import { demandPermissions } from './permissions.ts';
 import { planSubscriptions, type Step } from './plan.ts';
+import { systemClock } from '../clock.ts';
+import type { SourceConfig } from '../config.ts';
+import type { Db } from '../store/database.ts';
 
 /** The desired state of the cloud: the subscriptions from the settings, or none of ours. */
 export type Goal = 'subscribed' | 'removed';
@@ -27,34 +31,26 @@ export interface Listing {
 }
 
 /** The subscriptions of one source. Each call first checks the permissions and rejects with the missing ones. */
-export interface Subscriber {
-  readonly source: string;
-  /** Lists all subscriptions that the cloud shows, including other applications. */
-  list(signal?: AbortSignal): Promise<Listing>;
-  /** Returns what `apply` would do, without changing anything. */
-  plan(goal: Goal, signal?: AbortSignal): Promise<Plan>;
-  /** Makes the changes for the goal, one process at a time. Safe to repeat. */
-  apply(goal: Goal, options?: ApplyOptions): Promise<Applied>;
-  /** Ends the login, if any, as the last call. */
-  logout(signal?: AbortSignal): Promise<void>;
-}
+export type Subscriber = ReturnType<typeof createSubscriber>;
 
 interface SubscriberOptions extends ApplyContext {
   readonly client: CloudClient;
   readonly desired: readonly DesiredSubscription[];
 }
 
-export function createSubscriber({ desired, ...context }: SubscriberOptions): Subscriber {
+export function createSubscriber({ desired, ...context }: SubscriberOptions) {
   const { client, db, source, isOurs } = context;
   const wanted = (goal: Goal) => (goal === 'subscribed' ? desired : []);
   return {
     source,
-    async list(signal) {
+    /** Lists all subscriptions that the cloud shows, including other applications. */
+    async list(signal?: AbortSignal): Promise<Listing> {
       await demandPermissions(client, ['read'], signal);
       const { from, subscriptions } = await readActual(client, db, source, signal);
       return { from, subscriptions: subscriptions.map((one) => ({ ...one, isOurs: isOurs(one) })) };
     },
-    async plan(goal, signal) {
+    /** Returns what `apply` would do, without changing anything. */
+    async plan(goal: Goal, signal?: AbortSignal): Promise<Plan> {
       await demandPermissions(client, ['read'], signal);
       const actual = await readActual(client, db, source, signal);
       const offered = offeredOf(wanted(goal), actual);
@@ -66,7 +62,8 @@ export function createSubscriber({ desired, ...context }: SubscriberOptions): Su
           .map(({ messageType }) => messageType),
       };
     },
-    async apply(goal, options) {
+    /** Makes the changes for the goal, one process at a time. Safe to repeat. */
+    async apply(goal: Goal, options?: ApplyOptions): Promise<Applied> {
       const signal = options?.signal;
       await demandPermissions(client, ['read', 'write'], signal);
       return whileSubscribing(db, source, async () => {
@@ -74,7 +71,8 @@ export function createSubscriber({ desired, ...context }: SubscriberOptions): Su
         return applySubscriptions(wanted(goal), actual, context, options);
       });
     },
-    logout: (signal) => client.logout(signal),
+    /** Ends the login, if any, as the last call. */
+    logout: (signal?: AbortSignal) => client.logout(signal),
   };
 }
 
@@ -86,4 +84,38 @@ export async function logOut(subscribers: readonly Pick<Subscriber, 'logout'>[])
   const signal = AbortSignal.timeout(LOGOUT_TIMEOUT_MS);
   const logouts = Promise.all(subscribers.map((subscriber) => subscriber.logout(signal)));
   await pTimeout(logouts, { milliseconds: LOGOUT_TIMEOUT_MS, message: false });
+}
+
+interface SubscribersOptions {
+  /** All sources of this installation. Those with API credentials and a secret to register get a subscriber. */
+  readonly sources: readonly SourceConfig[];
+  /** The names of all sources, if there are more than these: their subscriptions are left alone. */
+  readonly allNames?: readonly string[];
+  readonly publicUrl: string;
+  readonly db: Db;
+  readonly logger: Logger;
+}
+
+/** Creates a subscriber with its own client for each source. Nothing is sent yet. */
+export function createSubscribers({
+  sources,
+  allNames = [],
+  publicUrl,
+  db,
+  logger,
+}: SubscribersOptions): Subscriber[] {
+  const names = [...new Set([...sources.map(({ name }) => name), ...allNames])];
+  return sources.flatMap(({ name: source, secrets: [secret], cloud, messageTypes }) => {
+    if (cloud === undefined || secret === undefined) return [];
+    const { apiUrl: baseUrl, credentials } = cloud;
+    const otherSources = names.filter((name) => name !== source);
+    return createSubscriber({
+      source,
+      client: createCloudClient({ baseUrl, credentials, logger }),
+      db,
+      clock: systemClock,
+      isOurs: createOwnership({ publicUrl, otherSources }),
+      desired: desiredSubscriptions({ source, publicUrl, secret, messageTypes }),
+    });
+  });
 }

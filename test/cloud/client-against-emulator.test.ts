@@ -6,6 +6,7 @@ import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { DIALECTS } from '../../emulator/dialects.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
 import type { EmulatorSetup } from '../../emulator/emulator.ts';
+import { createApiToken } from '../support/api-token.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { createFakeClock } from './fake-clock.ts';
 
@@ -44,14 +45,12 @@ describe('tokens', () => {
     await expect(attempt).rejects.toMatchObject({ status: 400, errorCode: 'BAD_REQUEST' });
   });
 
-  it('of an API are made with permissions of their own, and validated', async () => {
-    const { client, clientOf } = await start();
-    const { access_token: apiToken } = await client.authorization.createApiToken({
+  it('of an API may do what they were made for', async () => {
+    const { baseUrl, clientOf } = await start();
+    const apiToken = await createApiToken(baseUrl, {
       permissions: ['auth:r', 'log:r'],
       expire_time: Math.floor(Date.now() / 1000) + 600,
     });
-    expect(await client.authorization.validateToken(apiToken)).toBe(true);
-    expect(await client.authorization.validateToken('nonsense')).toBe(false);
     const limited = clientOf({ apiToken });
     expect((await limited.authorization.tokenInfo()).scopes).toEqual(['auth:r', 'log:r']);
     await expect(limited.subscriptions.list()).rejects.toMatchObject({
@@ -63,7 +62,7 @@ describe('tokens', () => {
 
   it('that were revoked are replaced by a login, and told apart where there is none', async () => {
     const { baseUrl, client, clientOf } = await start();
-    const { access_token: apiToken } = await client.authorization.createApiToken({ permissions: ['auth:r'] });
+    const apiToken = await createApiToken(baseUrl, { permissions: ['auth:r'] });
     await fetch(`${baseUrl}/emulator/faults`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -78,10 +77,8 @@ describe('tokens', () => {
 });
 
 describe('permissions', () => {
-  it('are listed, and asked for by the call', async () => {
+  it('are asked for by the call', async () => {
     const { client } = await start();
-    const names = (await client.authorization.listPermissions()).map(({ name }) => name);
-    expect(names).toEqual(expect.arrayContaining(['subscriptions-webhook', 'subscriptions-webhook:r']));
     const check = { uri: '/subscriptions/webhook', method: 'post' };
     const { permissions, roles } = await client.authorization.checkPermission(check);
     expect(permissions.map(({ name }) => name)).toEqual(['subscriptions-webhook']);

@@ -114,17 +114,6 @@ describe('alert subscriptions', () => {
 });
 
 describe('permissions and roles', () => {
-  const permission = { name: 'log:r', description: 'Read logs', category: 'Logs' };
-
-  it.each([
-    ['objects', [permission], [permission]],
-    ['names', ['log:r', 'log'], [{ name: 'log:r' }, { name: 'log' }]],
-    ['a text', 'log:r log', [{ name: 'log:r' }, { name: 'log' }]],
-  ])('permissions are listed as %s', async (_form, json, read) => {
-    await using cloud = await startTestClient(inTurn({ json }));
-    expect(await cloud.client.authorization.listPermissions()).toEqual(read);
-  });
-
   it('a check answers permissions as names, and may leave out the roles', async () => {
     await using cloud = await startTestClient(inTurn({ json: { permissions: ['log:r'] } }));
     const check = { uri: '/logs/audit', method: 'get' };

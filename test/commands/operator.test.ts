@@ -1,17 +1,15 @@
 import os from 'node:os';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { changeState, forget, rewind } from '../../src/commands/destinations/change.ts';
-import { resendRejectedEvents } from '../../src/commands/destinations/send.ts';
+import { changeState, forget, rewind } from '../../src/commands/destinations/destinations.ts';
+import { resendRejectedEvents } from '../../src/commands/destinations/destinations.ts';
 import { commandOperator } from '../../src/commands/shared/process.ts';
-import { discardChosen } from '../../src/commands/quarantine/discard.ts';
-import { replayChosen } from '../../src/commands/quarantine/replay.ts';
+import { discardChosen, replayChosen } from '../../src/commands/quarantine/resolve.ts';
 import { parseDestinations } from '../../src/forward/parse-destinations.ts';
 import { createBatchStore } from '../../src/handlers/store-batch.ts';
 import { listActions } from '../../src/store/operator-log.ts';
 import { addDestination } from '../../src/store/destinations.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { queuedDelivery } from '../support/deliveries.ts';
 
 let database: TestDatabase;

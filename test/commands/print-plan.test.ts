@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { formatPlan } from '../../src/commands/subscribe/print-plan.ts';
+import { formatPlan } from '../../src/commands/subscribe/subscribe.ts';
 import { displayForeignUrl, displayUrl, viewPlan } from '../../src/subscribe/plan-view.ts';
 import type { Plan } from '../../src/subscribe/subscriber.ts';
 

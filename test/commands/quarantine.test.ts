@@ -3,15 +3,12 @@ import { gzipSync } from 'node:zlib';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { discardChosen } from '../../src/commands/quarantine/discard.ts';
-import { replayChosen } from '../../src/commands/quarantine/replay.ts';
+import { discardChosen, replayChosen } from '../../src/commands/quarantine/resolve.ts';
 import { printQuarantine, printQuarantined } from '../../src/commands/quarantine/list.ts';
 import { UsageError } from '../../src/errors.ts';
-import { createTestDatabase, emptyTables } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { createTestDatabase, emptyTables, type TestDatabase } from '../support/database.ts';
 import { auditRecord } from '../support/deliveries.ts';
-import { endOfProgram, SECRET, startProgram, temporaryDirectory } from '../support/program.ts';
-import type { Program } from '../support/program.ts';
+import { endOfProgram, SECRET, startProgram, temporaryDirectory, type Program } from '../support/program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 let test: TestDatabase;

@@ -1,6 +1,6 @@
 import { array, assert, asyncProperty, boolean } from 'fast-check';
 import { expect, test } from 'vitest';
-import { MAX_REQUESTS, sendBisecting } from '../../src/forward/send-bisecting.ts';
+import { MAX_REQUESTS, sendBisecting } from '../../src/forward/send-batch.ts';
 import { BatchRefusedError, type Message, type Sender } from '../../src/forward/sender.ts';
 import { messages } from './senders/messages.ts';
 

@@ -1,6 +1,6 @@
 import { array, assert, boolean, integer, property } from 'fast-check';
 import { expect, test } from 'vitest';
-import { MAX_REJECTED_IN_ROW, settleBatch } from '../../src/forward/settle-batch.ts';
+import { MAX_REJECTED_IN_ROW, settleBatch } from '../../src/forward/send-batch.ts';
 import { messages } from './senders/messages.ts';
 
 test('however events are divided into batches, none is lost, and ten in a row at the end of a batch are a refusal', () => {

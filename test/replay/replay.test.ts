@@ -3,15 +3,13 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createBatchStore } from '../../src/handlers/store-batch.ts';
-import { replayChosen } from '../../src/commands/quarantine/replay.ts';
-import { replayQuarantined } from '../../src/replay/replay.ts';
-import type { ReplayContext } from '../../src/replay/replay.ts';
+import { replayChosen } from '../../src/commands/quarantine/resolve.ts';
+import { replayQuarantined, type ReplayContext } from '../../src/replay/replay.ts';
 import { discardQuarantined } from '../../src/store/quarantine.ts';
 import type { QueuedDelivery } from '../../src/queue/delivery-batch.ts';
 import { openConsoleDatabase } from '../../src/store/database.ts';
 import { ALL_SOURCES } from '../../src/store/scope.ts';
-import { createTestDatabase, emptyTables } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { createTestDatabase, emptyTables, type TestDatabase } from '../support/database.ts';
 import { deliveryToEvents } from '../support/convert.ts';
 import { auditRecord, queuedDelivery } from '../support/deliveries.ts';
 

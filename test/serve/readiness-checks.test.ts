@@ -1,9 +1,8 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { checksOf, locksCheck } from '../../src/serve/readiness-checks.ts';
-import type { CheckedParts } from '../../src/serve/readiness-checks.ts';
+import { checksOf, locksFinding, type CheckedParts } from '../../src/serve/readiness-checks.ts';
 import { createStoringProgress } from '../../src/observe/storing-progress.ts';
-import { createStartSteps } from '../../src/serve/start-steps.ts';
+import { createStartSteps } from '../../src/serve/start-with-database.ts';
 import { createReadiness } from '../../src/observe/readiness.ts';
 import type { Arrival } from '../../src/observe/worker-metrics.ts';
 import { OutageError } from '../../src/errors.ts';
@@ -169,7 +168,8 @@ describe('the health of a process', () => {
       by: [session],
     };
     const find = async () => [{ waiting: 'forwarding', session } as const];
-    const locks = locksCheck(find, { blockedChanges: () => [{ ...change, action: 'drop' }] });
+    const blockedChanges = () => [{ ...change, action: 'drop' } as const];
+    const locks = { ask: () => locksFinding(find, { blockedChanges }), isNeeded: false };
     const readiness = createReadiness({ locks }, pino({ level: 'silent' }));
     expect(await readiness.ask()).toEqual({ status: 'degraded', checks: { locks: 'waiting' } });
     const { checks } = await readiness.describe();
@@ -189,10 +189,8 @@ describe('the health of a process', () => {
 
   it('does not know of waits while the database is away, which is reported elsewhere', async () => {
     const find = () => Promise.reject(new OutageError('connection refused'));
-    const readiness = createReadiness(
-      { locks: locksCheck(find, { blockedChanges: () => [] }) },
-      pino({ level: 'silent' }),
-    );
+    const locks = { ask: () => locksFinding(find, { blockedChanges: () => [] }), isNeeded: false };
+    const readiness = createReadiness({ locks }, pino({ level: 'silent' }));
     expect(await readiness.ask()).toEqual({ status: 'ok', checks: { locks: 'unknown' } });
   });
 

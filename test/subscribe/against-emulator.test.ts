@@ -7,6 +7,7 @@ import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
 import { changesOf } from '../../src/subscribe/plan.ts';
 import { createFakeClock } from '../cloud/fake-clock.ts';
+import { createApiToken } from '../support/api-token.ts';
 import { createTestDatabase } from '../support/database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { testSubscriber } from './test-subscriber.ts';
@@ -111,9 +112,7 @@ describe('what is there already', () => {
   });
 
   it('is changed with an API token that may do this and nothing else', async () => {
-    const { access_token: apiToken } = await client.authorization.createApiToken({
-      permissions: ['subscriptions-webhook'],
-    });
+    const apiToken = await createApiToken(apiUrl, { permissions: ['subscriptions-webhook'] });
     const limited = createCloudClient({
       baseUrl: apiUrl,
       credentials: { apiToken },

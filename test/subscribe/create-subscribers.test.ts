@@ -1,11 +1,10 @@
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createSubscribers } from '../../src/subscribe/create-subscribers.ts';
+import { createSubscribers } from '../../src/subscribe/subscriber.ts';
 import type { SourceConfig } from '../../src/config.ts';
 import { EMULATOR_LOGINS } from '../../emulator/accounts.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
 let test: TestDatabase;
 beforeAll(async () => {

@@ -2,10 +2,9 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ALL_SOURCES } from '../../src/store/scope.ts';
 import { listGaps } from '../../src/store/gaps.ts';
-import { createDoubtRecorder } from '../../src/subscribe/doubts.ts';
+import { createDoubtRecorder } from '../../src/subscribe/watch.ts';
 import type { Change } from '../../src/subscribe/plan.ts';
-import { createTestDatabase } from '../support/database.ts';
-import type { TestDatabase } from '../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
 let test: TestDatabase;
 beforeAll(async () => {

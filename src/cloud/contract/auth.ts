@@ -21,8 +21,6 @@ export const createApiTokenRequestSchema = z.object({
   description: z.string().nullish(),
 });
 
-export type CreateApiTokenRequest = z.output<typeof createApiTokenRequestSchema>;
-
 /**
  * Answer of `POST /auth/apitoken`; times as `YYYY-MM-DDThh:mm:ss.SSS+0000`. Only the token is required: it is shown only
  * once and must not be lost because of another member.
@@ -36,8 +34,6 @@ export const createdApiTokenSchema = z.looseObject({
   description: z.string().nullish(),
   permissions: z.array(z.string()).nullish(),
 });
-
-export type CreatedApiToken = z.output<typeof createdApiTokenSchema>;
 
 /**
  * Answer of `GET /auth/apitoken/info`: the user and role of the token; `expires_in` in seconds. Roles are words in the

@@ -2,12 +2,19 @@ import { hashPassword, newPassword } from '../../console/access/passwords.ts';
 import { newTotpSecret } from '../../console/access/totp.ts';
 import { UsageError } from '../../errors.ts';
 import type { AccountRole } from '../../permissions.ts';
-import { addAccount, changeAccount, disableAccount, isAccountName } from '../../store/accounts.ts';
+import {
+  addAccount,
+  changeAccount,
+  disableAccount,
+  isAccountName,
+  listAccounts,
+} from '../../store/accounts.ts';
 import type { Db } from '../../store/database.ts';
-import { recordAction } from '../../store/operator-log.ts';
-import { note, print } from '../shared/output.ts';
-import { asUsage, commandOperator } from '../shared/process.ts';
+import { note, print, printRows, type Columns } from '../shared/output.ts';
+import { recordCommand } from '../shared/record.ts';
 import { readPassword } from './read-password.ts';
+import { digestOf, newApiToken } from '../../console/access/credentials.ts';
+import { addAccessToken, revokeAccessToken, listAccessTokens } from '../../store/access-tokens.ts';
 
 /** Where a password comes from: standard input, the person at the terminal (or a generated one), or there is none. */
 type PasswordInput = 'stdin' | 'ask' | 'none';
@@ -31,17 +38,9 @@ export async function addPerson(db: Db, name: string, asked: NewPerson): Promise
   const password = await passwordFrom(asked.password);
   const key = totp ? newTotpSecret(name) : undefined;
   const passwordHash = password && (await hashPassword(password.text));
-  await asUsage(() =>
-    recordAction(
-      db,
-      {
-        operator: commandOperator(),
-        action: 'access.add',
-        subject: name,
-        details: { role, sources: sources ?? 'all', password: password !== undefined, totp },
-      },
-      () => addAccount(db, { name, role, sources, passwordHash, totpSecret: key?.secret }),
-    ),
+  const details = { role, sources: sources ?? 'all', password: password !== undefined, totp };
+  await recordCommand(db, { action: 'access.add', subject: name, details }, () =>
+    addAccount(db, { name, role, sources, passwordHash, totpSecret: key?.secret }),
   );
   print(`added ${name} with the role ${role}`);
   printSecrets(password, key);
@@ -67,23 +66,15 @@ export async function changePerson(db: Db, name: string, asked: ChangedPerson): 
   const key = totp === true ? newTotpSecret(name) : undefined;
   const passwordHash = password && (await hashPassword(password.text));
   const totpSecret = totp === false ? null : key?.secret;
-  await asUsage(() =>
-    recordAction(
-      db,
-      {
-        operator: commandOperator(),
-        action: 'access.change',
-        subject: name,
-        details: {
-          role,
-          sources: sources === null ? 'all' : sources,
-          password: password && 'new',
-          totp,
-          enabled: isEnabled,
-        },
-      },
-      () => changeAccount(db, name, { role, sources, passwordHash, totpSecret, isEnabled }),
-    ),
+  const details = {
+    role,
+    sources: sources === null ? 'all' : sources,
+    password: password && 'new',
+    totp,
+    enabled: isEnabled,
+  };
+  await recordCommand(db, { action: 'access.change', subject: name, details }, () =>
+    changeAccount(db, name, { role, sources, passwordHash, totpSecret, isEnabled }),
   );
   print(`changed ${name}; its sessions have ended`);
   printSecrets(password, key);
@@ -91,11 +82,7 @@ export async function changePerson(db: Db, name: string, asked: ChangedPerson): 
 
 /** `access remove`: disables an account. */
 export async function removePerson(db: Db, name: string): Promise<void> {
-  await asUsage(() =>
-    recordAction(db, { operator: commandOperator(), action: 'access.remove', subject: name }, () =>
-      disableAccount(db, name),
-    ),
-  );
+  await recordCommand(db, { action: 'access.remove', subject: name }, () => disableAccount(db, name));
   print(`disabled ${name}; its sessions have ended and its API tokens are revoked`);
 }
 
@@ -115,4 +102,84 @@ function printSecrets(password: Password | undefined, key: { readonly uri: strin
   if (password?.isGenerated === true) print(`password: ${password.text}`);
   if (key !== undefined) print(`key for the authenticator app: ${key.uri}`);
   if (password?.isGenerated === true || key !== undefined) note('(shown only now)');
+}
+
+interface AskedToken {
+  readonly name: string | undefined;
+  /** Hours. */
+  readonly expires: number | undefined;
+  readonly label: string | undefined;
+}
+
+/** `access token`: creates an API token and prints it, once. */
+export async function createToken(db: Db, { name, expires, label = '' }: AskedToken): Promise<void> {
+  if (name === undefined) throw new UsageError('name the account of the token, or use --revoke (see --help)');
+  if (expires === undefined) throw new UsageError('--expires is required, such as --expires 90d');
+  const token = newApiToken();
+  const expiresAt = new Date(Date.now() + expires * 3_600_000);
+  const details = { label, expires_at: expiresAt.toISOString() };
+  const id = await recordCommand(
+    db,
+    { action: 'access.token', subject: name, details },
+    () => addAccessToken(db, { account: name, digest: digestOf(token), label, expiresAt }),
+    (added) => ({ id: added }),
+  );
+  print(token);
+  note(`(token ${id} of ${name}, valid until ${expiresAt.toISOString()}; shown only now)`);
+}
+
+/** `access token --revoke`: revokes an API token. */
+export async function revokeToken(db: Db, id: string): Promise<void> {
+  const { account, label } = await recordCommand(
+    db,
+    { action: 'access.revoke', subject: id },
+    () => revokeAccessToken(db, id),
+    (revoked) => revoked,
+  );
+  print(`revoked token ${id}${label === '' ? '' : ` (${label})`} of ${account}`);
+}
+
+type Listed = Awaited<ReturnType<typeof listAccounts>>[number];
+
+const ACCOUNT_COLUMNS: Columns<Listed> = {
+  name: ({ name }) => name,
+  role: ({ role }) => role,
+  sources: ({ sources }) => sources?.join(', ') ?? 'all',
+  login: logInOf,
+  created: ({ created_at: at }) => at.toISOString(),
+  disabled: ({ disabled_at: at }) => at?.toISOString() ?? null,
+};
+
+const TOKEN_COLUMNS: Columns<Awaited<ReturnType<typeof listAccessTokens>>[number]> = {
+  token: ({ id }) => id,
+  account: ({ account }) => account,
+  label: ({ label }) => label,
+  created: ({ created_at: at }) => at.toISOString(),
+  expires: ({ expires_at: at }) => at.toISOString(),
+  'last used': ({ last_used_at: at }) => at?.toISOString() ?? 'never',
+};
+
+/** `access list`: prints accounts and API tokens as tables, or accounts with their tokens as JSON lines. */
+export async function printAccess(db: Db, asJson: boolean): Promise<void> {
+  const [accounts, tokens] = await Promise.all([listAccounts(db), listAccessTokens(db)]);
+  if (asJson) {
+    for (const account of accounts) {
+      const own = tokens.filter((token) => token.account === account.name);
+      print(JSON.stringify({ ...account, tokens: own.map(({ account: _account, ...token }) => token) }));
+    }
+    return;
+  }
+  if (accounts.length === 0) {
+    note('(no accounts; add one with access add)');
+    return;
+  }
+  await printRows(accounts, ACCOUNT_COLUMNS);
+  if (tokens.length > 0) print('');
+  await printRows(tokens, TOKEN_COLUMNS);
+}
+
+function logInOf({ has_password, has_totp, is_openid }: Listed): string {
+  if (is_openid) return 'OpenID Connect';
+  if (!has_password) return 'API tokens only';
+  return has_totp ? 'password and code' : 'password';
 }

@@ -34,7 +34,7 @@ export function defineAccess(program: Command, settings: Settings): void {
   ])
     .option('--json', 'print one JSON object per line')
     .action(async ({ json }) => {
-      const { printAccess } = await import('./list.ts');
+      const { printAccess } = await import('./accounts.ts');
       await runOnStore(settings, ({ db }) => printAccess(db, json === true));
     });
 
@@ -88,7 +88,7 @@ export function defineAccess(program: Command, settings: Settings): void {
         .conflicts(['expires', 'label']),
     )
     .action(async (name, { expires, label, revoke }) => {
-      const { createToken, revokeToken } = await import('./tokens.ts');
+      const { createToken, revokeToken } = await import('./accounts.ts');
       await runOnStore(settings, ({ db }) =>
         revoke === undefined ? createToken(db, { name, expires, label }) : revokeToken(db, revoke),
       );

@@ -21,11 +21,8 @@ export function defineAlerts(program: Command, settings: Settings): void {
   ])
     .option('--json', 'print one JSON object per line')
     .action(async ({ json }) => {
-      const { printRules } = await import('./list.ts');
-      const { withSearchRules } = await import('../../forward/rules/search-rules.ts');
-      await runOnStore(settings, async ({ db }, { rules }) =>
-        printRules(db, await withSearchRules(db, rules), json === true),
-      );
+      const { printRules } = await import('./alerts.ts');
+      await runOnStore(settings, ({ db }, { rules }) => printRules(db, rules, json === true));
     });
 
   defineCommand(alerts, 'list', 'list raised alerts, newest first', [
@@ -41,7 +38,7 @@ export function defineAlerts(program: Command, settings: Settings): void {
     .option('--json', 'print one JSON object per line')
     .action(async ({ json, limit, ...options }) => {
       const filter = withRange(options);
-      const { printAlerts } = await import('./list.ts');
+      const { printAlerts } = await import('./alerts.ts');
       await runOnStore(settings, ({ db }) =>
         printAlerts(db, { ...filter, limit: Number(limit) }, json === true),
       );
@@ -59,17 +56,9 @@ export function defineAlerts(program: Command, settings: Settings): void {
     .option('--json', 'print one JSON object per line')
     .action(async (name, { json, ...options }) => {
       const { since = new Date(), until = new Date(), source } = withRange(options);
-      const { testRule } = await import('./test-rule.ts');
-      const { withSearchRules } = await import('../../forward/rules/search-rules.ts');
-      await runOnStore(settings, async ({ db }, { rules }) =>
-        testRule(
-          db,
-          await withSearchRules(db, rules),
-          name,
-          { since, until, source },
-          json === true,
-          stopSignal(),
-        ),
+      const { testRule } = await import('./alerts.ts');
+      await runOnStore(settings, ({ db }, { rules }) =>
+        testRule(db, rules, name, { since, until, source }, json === true, stopSignal()),
       );
     });
 }

@@ -16,11 +16,10 @@ import type { ServiceConfig } from '../../serve/load-settings.ts';
 import { withStore } from '../../serve/open-store.ts';
 import { readSecrets } from '../../serve/webhook-secret.ts';
 import { endLease, takeLease } from '../../store/history.ts';
-import { recordAction } from '../../store/operator-log.ts';
 import { formatCount } from '../../units.ts';
 import { note, printRows, type Columns } from '../shared/output.ts';
-import { commandOperator } from '../shared/process.ts';
 import { createProgress } from '../shared/progress.ts';
+import { recordCommand } from '../shared/record.ts';
 
 /** What to compare. */
 interface Chosen {
@@ -101,8 +100,8 @@ export async function backfill(
     else {
       const { since, until, types = null, source: subject } = chosen;
       const details = { since, until, types };
-      const action = { operator: commandOperator(), action: 'events.backfill' as const, subject, details };
-      await recordAction(db, action, compare, (sums) => ({ sums }));
+      const action = { action: 'events.backfill', subject, details } as const;
+      await recordCommand(db, action, compare, (sums) => ({ sums }));
     }
   });
   await printRows(results, COLUMNS(chosen.isDryRun), asJson);

@@ -1,5 +1,4 @@
-import type { Command } from '@commander-js/extra-typings';
-import { Option } from '@commander-js/extra-typings';
+import { type Command, Option } from '@commander-js/extra-typings';
 import { LOGGED_TYPES } from '../../history/log-kinds.ts';
 import { defineCommand, sourceOption, time, TIME_FORMS, withRange, zoneOption } from '../shared/options.ts';
 import { FAILED, stopSignal } from '../shared/process.ts';

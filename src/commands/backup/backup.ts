@@ -10,15 +10,12 @@ import { withStore } from '../../serve/open-store.ts';
 import { secretFileOf } from '../../serve/webhook-secret.ts';
 import { countRows } from '../../store/count-rows.ts';
 import type { Db } from '../../store/database.ts';
-import { recordAction } from '../../store/operator-log.ts';
 import { countOf, formatBytes } from '../../units.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { note, print, printJson } from '../shared/output.ts';
-import { commandOperator } from '../shared/process.ts';
-import { createProgress } from '../shared/progress.ts';
-import type { Progress } from '../shared/progress.ts';
-import { DATABASE_FILE, digestOf, MANIFEST_FILE, SPOOL } from './manifest.ts';
-import type { Manifest } from './manifest.ts';
+import { createProgress, type Progress } from '../shared/progress.ts';
+import { recordCommand } from '../shared/record.ts';
+import { DATABASE_FILE, digestOf, MANIFEST_FILE, SPOOL, type Manifest } from './manifest.ts';
 
 const MIB = 2 ** 20;
 
@@ -39,9 +36,9 @@ export async function backUp(
   await withStore(config, logger, async ({ db }) => {
     await createEmpty(target);
     try {
-      const manifest = await recordAction(
+      const manifest = await recordCommand(
         db,
-        { operator: commandOperator(), action: 'database.backup', subject: target },
+        { action: 'database.backup', subject: target },
         () => copyAll(db, config, target, signal),
         ({ end_lsn, database_bytes }) => ({ end_lsn, database_bytes }),
       );

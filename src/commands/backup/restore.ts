@@ -14,13 +14,11 @@ import { logLostConnections } from '../../serve/open-store.ts';
 import { secretFileOf } from '../../serve/webhook-secret.ts';
 import { compareRows } from '../../store/count-rows.ts';
 import { openDatabase } from '../../store/database.ts';
-import { recordAction } from '../../store/operator-log.ts';
 import { countOf, formatBytes, formatCount } from '../../units.ts';
 import { note, print, printJson } from '../shared/output.ts';
-import { commandOperator } from '../shared/process.ts';
+import { recordCommand } from '../shared/record.ts';
 import { refuseServer } from './backup.ts';
-import { DATABASE_FILE, digestOf, readManifest, SPOOL } from './manifest.ts';
-import type { Manifest } from './manifest.ts';
+import { DATABASE_FILE, digestOf, readManifest, SPOOL, type Manifest } from './manifest.ts';
 
 /**
  * `restore`: creates the data directory of the settings from a backup. First it compares the checksums of all files, then
@@ -119,11 +117,8 @@ async function verifyDatabase(
       );
       throw new Error(`the rows of the restored database are not those of the backup: ${list.join(', ')}`);
     }
-    await recordAction(
-      db,
-      { operator: commandOperator(), action: 'database.restore', subject: from, details: { beganAt } },
-      async () => undefined,
-    );
+    const action = { action: 'database.restore', subject: from, details: { beganAt } } as const;
+    await recordCommand(db, action, async () => undefined);
   } finally {
     await db.destroy();
     await embedded.stop();

@@ -3,12 +3,11 @@ import { certificateDocument } from '../../console/certificate/certificate-page.
 import { readCertificate, type CertificateRange } from '../../store/certificate.ts';
 import { verifyLog } from '../../ledger/verify-log.ts';
 import type { Db } from '../../store/database.ts';
-import { recordAction } from '../../store/operator-log.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 import { readSealState } from '../../store/seal-log.ts';
 import { note, print } from '../shared/output.ts';
-import { commandOperator } from '../shared/process.ts';
 import { createProgress } from '../shared/progress.ts';
+import { recordCommand } from '../shared/record.ts';
 
 /** `certificate`: compares the rows of a month, and writes what is proven of them. Resolves with whether all are as sealed. */
 export async function makeCertificate(
@@ -19,15 +18,9 @@ export async function makeCertificate(
 ): Promise<boolean> {
   const { month, source } = range;
   const progress = createProgress('verified', (await readSealState(db)).size);
-  const action = {
-    operator: commandOperator(),
-    action: 'certificate.make' as const,
-    subject: month,
-    details: { source },
-  };
-  const summary = await recordAction(
+  const summary = await recordCommand(
     db,
-    action,
+    { action: 'certificate.make', subject: month, details: { source } },
     () =>
       verifyLog(
         db,

@@ -15,7 +15,7 @@ export function defineDestinations(program: Command, settings: Settings): void {
   ])
     .option('--json', 'print one JSON object per line')
     .action(async ({ json }) => {
-      const { printDestinations } = await import('./list.ts');
+      const { printDestinations } = await import('./destinations.ts');
       await withDestinations((db, configured) => printDestinations(db, configured, json === true));
     });
 
@@ -25,21 +25,21 @@ export function defineDestinations(program: Command, settings: Settings): void {
     .argument('<name>', 'name of a configured destination')
     .action(async (name) => {
       const { findDestination } = await import('../../forward/parse-destinations.ts');
-      const { sendTestEvent } = await import('./send.ts');
+      const { sendTestEvent } = await import('./destinations.ts');
       const destination = findDestination((await settings()).destinations, name);
       if (!(await sendTestEvent(destination))) process.exitCode = FAILED;
     });
 
   destinationCommand('pause', 'pause after the current batch', ['xiq-sink destinations pause siem']).action(
     async (name) => {
-      const { changeState } = await import('./change.ts');
+      const { changeState } = await import('./destinations.ts');
       await withDestinations((db, configured) => changeState(db, configured, name, 'paused'));
     },
   );
 
   destinationCommand('resume', 'resume from the last position', ['xiq-sink destinations resume siem']).action(
     async (name) => {
-      const { changeState } = await import('./change.ts');
+      const { changeState } = await import('./destinations.ts');
       await withDestinations((db, configured) => changeState(db, configured, name, 'running'));
     },
   );
@@ -52,14 +52,14 @@ export function defineDestinations(program: Command, settings: Settings): void {
     .addOption(zoneOption())
     .action(async (name, { to, tz }) => {
       const time = to === 'now' ? undefined : readTime(to, tz);
-      const { rewind } = await import('./change.ts');
+      const { rewind } = await import('./destinations.ts');
       await withDestinations((db, configured) => rewind(db, configured, name, time));
     });
 
   destinationCommand('forget', 'delete the state of a removed destination', [
     'xiq-sink destinations forget old-siem',
   ]).action(async (name) => {
-    const { forget } = await import('./change.ts');
+    const { forget } = await import('./destinations.ts');
     await withDestinations((db, configured) => forget(db, configured, name));
   });
 
@@ -69,7 +69,7 @@ export function defineDestinations(program: Command, settings: Settings): void {
     .option('--limit <number>', 'maximum number of events', wholeNumber, '50')
     .option('--json', 'print one JSON object per line')
     .action(async (name, { limit, json }) => {
-      const { printRejected } = await import('./list.ts');
+      const { printRejected } = await import('./destinations.ts');
       await withDestinations((db) => printRejected(db, name, Number(limit), json === true));
     });
 
@@ -82,7 +82,7 @@ export function defineDestinations(program: Command, settings: Settings): void {
     .action(async (name, ids, { all }) => {
       const signal = stopSignal();
       const { findDestination } = await import('../../forward/parse-destinations.ts');
-      const { resendRejectedEvents } = await import('./send.ts');
+      const { resendRejectedEvents } = await import('./destinations.ts');
       await withDestinations(async (db, configured) => {
         const destination = findDestination(configured, name);
         if (!(await resendRejectedEvents(db, destination, { ids, all: all === true }, signal))) {

@@ -1,11 +1,10 @@
-import { alertRulesCheck } from './alert-rules.ts';
+import { alertRulesCheck, destinationChecks } from './forwarding.ts';
 import { commandName } from '../../command-name.ts';
-import type { Config } from '../../config.ts';
-import type { SourceConfig } from '../../config.ts';
+import type { Config, SourceConfig } from '../../config.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import { FULL_LIMIT_MS, LIMIT_MS, ok, type Check } from './check.ts';
 import { checkApi, checkSubscriptions } from './cloud.ts';
-import type { DatabaseAccess } from './database-access.ts';
+import type { DatabaseAccess } from './database.ts';
 import {
   checkConservation,
   checkDatabase,
@@ -16,7 +15,6 @@ import {
   checkRoles,
   conservationLate,
 } from './database.ts';
-import { destinationChecks } from './destinations.ts';
 import { checkCloudClock, checkDatabaseClock, checkDataDirectory, checkDisk } from './machine.ts';
 import { checkCertificate, checkPublicAddress } from './public-address.ts';
 import { checkQueue, checkQueueOwner, checkSpool } from './queue.ts';

@@ -1,19 +1,18 @@
 import { createCloudClient } from '../../cloud/client.ts';
 import type { TokenInfo } from '../../cloud/contract/auth.ts';
 import { commandName } from '../../command-name.ts';
-import type { Config } from '../../config.ts';
-import type { SourceConfig } from '../../config.ts';
+import type { Config, SourceConfig } from '../../config.ts';
 import { describeError } from '../../errors.ts';
 import { createLogger } from '../../logger.ts';
 import { demandPermissions } from '../../subscribe/permissions.ts';
 import { changesOf, messageTypeOf, type Change } from '../../subscribe/plan.ts';
-import { createSubscribers } from '../../subscribe/create-subscribers.ts';
-import { readKeptSecret } from '../../serve/webhook-secret.ts';
+import { createSubscribers } from '../../subscribe/subscriber.ts';
+import { readSecrets } from '../../serve/webhook-secret.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 import { listSources } from '../../store/sources.ts';
 import { countOf } from '../../units.ts';
 import { fail, LIMIT_MS, ok, skipped, warn, type Finding } from './check.ts';
-import type { DatabaseAccess } from './database-access.ts';
+import type { DatabaseAccess } from './database.ts';
 
 /** The API access of a source. */
 type CloudAccess = NonNullable<SourceConfig['cloud']>;
@@ -62,19 +61,17 @@ function describeToken({ user_name: name, expires_in: seconds }: TokenInfo): Fin
 /** Checks that the subscriptions of a source match the settings. Generates no secret. */
 export async function checkSubscriptions(
   access: DatabaseAccess,
-  { sources, publicUrl, dataDir }: Config,
+  config: Config,
   source: string,
   signal: AbortSignal,
 ): Promise<Finding> {
+  const { publicUrl } = config;
   if (publicUrl === undefined) return skipped('needs PUBLIC_URL');
-  const kept = (await readKeptSecret(dataDir))?.trim() ?? '';
-  const complete = sources.map((one) =>
-    one.secrets.length > 0 || kept === '' ? one : { ...one, secrets: [kept] },
-  );
+  const sources = await readSecrets(config);
   const { db } = access.opened();
   const logger = createLogger('silent');
   const allNames = (await listSources(db, ALL_SOURCES)).map(({ name }) => name);
-  const subscribers = createSubscribers({ sources: complete, allNames, publicUrl, db, logger });
+  const subscribers = createSubscribers({ sources, allNames, publicUrl, db, logger });
   const subscriber = subscribers.find((one) => one.source === source);
   if (subscriber === undefined)
     return skipped('there is no webhook secret yet', `run ${commandName()} serve`);

@@ -1,7 +1,7 @@
 import { commandName } from '../../command-name.ts';
 import type { Config } from '../../config.ts';
 import { weaknessesOfPostgres } from '../../queue/postgres-engine.ts';
-import { OLDEST_POSTGRES, readServerFacts } from '../../store/database.ts';
+import { OLDEST_POSTGRES, readServerFacts, openInspectingDatabase, type Db } from '../../store/database.ts';
 import { readMigrationState } from '../../store/migrate.ts';
 import { readPartitionState } from '../../store/partitions.ts';
 import { readConservation } from '../../store/read-arrivals.ts';
@@ -11,8 +11,9 @@ import { describeWork } from '../../store/server-sessions.ts';
 import { findTableUsers, findWaits } from '../../store/waits.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 import { countOf, formatBytes } from '../../units.ts';
-import { fail, ok, warn, type Finding } from './check.ts';
-import type { DatabaseAccess } from './database-access.ts';
+import { fail, ok, warn, type Finding, LIMIT_MS } from './check.ts';
+import { hasCluster } from '../../embedded/cluster.ts';
+import { locateDatabase } from '../../serve/open-store.ts';
 
 /** Checks that the database answers, is supported and writable, and makes commits durable. */
 export async function checkDatabase(access: DatabaseAccess): Promise<Finding> {
@@ -167,3 +168,41 @@ export async function checkRetention(access: DatabaseAccess, config: Config): Pr
 
 const describeMonths = (months: number | undefined) =>
   months === undefined ? 'forever' : countOf(months, 'month');
+
+/** A query may take so much longer than the check that it belongs to. */
+const MARGIN_MS = 1_000;
+
+/** An open database, on which no migration was run. */
+interface OpenedDatabase {
+  readonly db: Db;
+  readonly databaseUrl: string;
+}
+
+/** The configured database, if it exists. */
+export type DatabaseAccess = ReturnType<typeof createDatabaseAccess>;
+
+/** Access to the configured database for checks that take at most `limitMs`. */
+export function createDatabaseAccess(config: Config, limitMs = LIMIT_MS) {
+  let held: OpenedDatabase | undefined;
+  let location: ReturnType<typeof locateDatabase> | undefined;
+  return {
+    /** Opens it, and starts an embedded one that is not running. Undefined when it was never created. */
+    async open(): Promise<OpenedDatabase | undefined> {
+      if (config.databaseUrl === undefined && !(await hasCluster(config.dataDir))) return undefined;
+      location = locateDatabase(config);
+      const { databaseUrl } = await location;
+      held = { databaseUrl, db: openInspectingDatabase(databaseUrl, () => undefined, limitMs + MARGIN_MS) };
+      return held;
+    },
+    /** The database that `open` opened. Throws before that. */
+    opened(): OpenedDatabase {
+      if (held === undefined) throw new Error('the database is not open yet');
+      return held;
+    },
+    /** Closes it, and stops an embedded server that `open` started. */
+    async close(): Promise<void> {
+      await held?.db.destroy();
+      await (await location?.catch(() => undefined))?.close();
+    },
+  };
+}

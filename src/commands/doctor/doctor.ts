@@ -8,7 +8,7 @@ import { FAILED, WRONG_USAGE } from '../shared/process.ts';
 import type { Settings } from '../shared/run-on-store.ts';
 import { fail, FULL_LIMIT_MS, LIMIT_MS, runChecks, skipped, type Running } from './check.ts';
 import { checksOf } from './checks.ts';
-import { createDatabaseAccess } from './database-access.ts';
+import { createDatabaseAccess } from './database.ts';
 import { liveChecks, type Examination } from './live.ts';
 import { printReport } from './report.ts';
 

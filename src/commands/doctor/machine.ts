@@ -6,7 +6,7 @@ import { privateMode } from '../../private-directory.ts';
 import { readServerTime } from '../../store/database.ts';
 import { formatBytes, formatDuration } from '../../units.ts';
 import { fail, ok, warn, type Finding } from './check.ts';
-import type { DatabaseAccess } from './database-access.ts';
+import type { DatabaseAccess } from './database.ts';
 
 /** Seconds that a clock may be wrong: a Date header has whole seconds, and answers take time. */
 const WARN_S = 5;

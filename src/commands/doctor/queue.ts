@@ -10,7 +10,7 @@ import { locateQueue } from '../../serve/open-store.ts';
 import { findInstallation } from '../../store/installation.ts';
 import { countOf, formatBytes, formatDuration } from '../../units.ts';
 import { fail, ok, warn, type Finding } from './check.ts';
-import type { DatabaseAccess } from './database-access.ts';
+import type { DatabaseAccess } from './database.ts';
 
 /** Workers store a batch in well under a second: one that has waited longer than this is stuck. */
 const OLD_S = 60;

@@ -5,7 +5,7 @@ import { statusOfSeal, type SealWord } from '../../status.ts';
 import { readSealFacts } from '../../store/verifications.ts';
 import { countOf } from '../../units.ts';
 import { fail, ok, warn, type Finding } from './check.ts';
-import type { DatabaseAccess } from './database-access.ts';
+import type { DatabaseAccess } from './database.ts';
 
 /** Checks that the log is sealed, and that it contains what was seen, and that the places outside of the database have its checkpoints. */
 export async function checkSeal(access: DatabaseAccess, dataDir: string): Promise<Finding> {

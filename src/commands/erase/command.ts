@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from '@commander-js/extra-typings';
 import { UsageError } from '../../errors.ts';
-import { defineCommand, macAddress, wholeNumber } from '../shared/options.ts';
+import { defineCommand, eventId, macAddress, wholeNumber } from '../shared/options.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 /** The command `erase`. */
@@ -69,11 +69,4 @@ function phoneNumber(text: string): string {
     throw new InvalidArgumentError(`It must have at least ${LEAST_DIGITS} digits.`);
   }
   return text;
-}
-
-function eventId(text: string): string {
-  if (!/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)) {
-    throw new InvalidArgumentError('It must be the id of an event.');
-  }
-  return text.toLowerCase();
 }

@@ -4,11 +4,11 @@ import { eraseForGood, findErasable, type Chosen } from '../../erasure/erase-per
 import { UsageError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
 import { destinationsPast, suggestErasures, type Erasable, type ErasableEvent } from '../../store/erase.ts';
-import { recordAction } from '../../store/operator-log.ts';
 import { positionSince } from '../../store/read-log.ts';
 import { countOf } from '../../units.ts';
 import { note, print } from '../shared/output.ts';
 import { commandOperator } from '../shared/process.ts';
+import { recordCommand } from '../shared/record.ts';
 
 interface EraseOptions extends Chosen {
   /** Undefined: only list what was found. */
@@ -29,7 +29,6 @@ export async function erase(
   await printDestinations(db, found.events);
   if (reason === undefined) return;
   if (!isConfirmed) await confirm();
-  const operator = commandOperator();
   const details = {
     reason,
     events: found.events.length,
@@ -38,11 +37,11 @@ export async function erase(
     searches: found.searches.length,
     versions: Object.values(found.inventory).flat().length,
   };
-  const erasure = await recordAction(
+  const erasure = await recordCommand(
     db,
-    { operator, action: 'events.erase', details },
+    { action: 'events.erase', details },
     () =>
-      eraseForGood(db, config, chosen, { operator: operator.name, reason }, () =>
+      eraseForGood(db, config, chosen, { operator: commandOperator().name, reason }, () =>
         note('waiting until all events are sealed'),
       ),
     (id) => ({ erasure: id }),

@@ -8,12 +8,11 @@ import type { Db } from '../../store/database.ts';
 import type { EventFilter } from '../../store/event-filter.ts';
 import { exportLines } from '../../store/export-events.ts';
 import type { ExportFormat } from '../../store/export-format.ts';
-import { recordAction } from '../../store/operator-log.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 import { countOf } from '../../units.ts';
 import { note } from '../shared/output.ts';
-import { commandOperator } from '../shared/process.ts';
 import { createProgress } from '../shared/progress.ts';
+import { recordCommand } from '../shared/record.ts';
 
 /** The format of an export, and its file; without one, standard output. */
 export interface ExportTo {
@@ -43,14 +42,9 @@ export async function exportEvents(
   to: ExportTo,
   signal: AbortSignal,
 ): Promise<void> {
-  const action = {
-    operator: commandOperator(),
-    action: 'events.export' as const,
-    details: { ...to, filter },
-  };
-  const { events, isWhole } = await recordAction(
+  const { events, isWhole } = await recordCommand(
     db,
-    action,
+    { action: 'events.export', details: { ...to, filter } },
     () => writeEvents(db, filter, to, signal),
     (exported) => ({ ...exported }),
   );

@@ -1,11 +1,10 @@
 import { UsageError } from '../../errors.ts';
 import { parseSearch, type SearchTerm } from '../../search-query.ts';
 import type { Db } from '../../store/database.ts';
-import { recordAction } from '../../store/operator-log.ts';
 import { deleteSavedSearch, listSavedSearches, type StoredSearch } from '../../store/saved-searches.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
-import { commandOperator } from '../shared/process.ts';
 import { print, printJsonLine, printTable } from '../shared/output.ts';
+import { recordCommand } from '../shared/record.ts';
 
 /** `events saved`: prints the saved searches as a table or as JSON lines. */
 export async function printSaved(db: Db, asJson: boolean): Promise<void> {
@@ -43,8 +42,8 @@ export async function printSaved(db: Db, asJson: boolean): Promise<void> {
 /** `events saved --delete`: deletes the searches of a name. Throws a UsageError if there is none. */
 export async function deleteSaved(db: Db, name: string): Promise<void> {
   for (const { id } of await searchesNamed(db, name)) {
-    const action = { operator: commandOperator(), action: 'search.delete', subject: id } as const;
-    const deleted = await recordAction(db, action, () => deleteSavedSearch(db, ALL_SOURCES, id));
+    const action = { action: 'search.delete', subject: id } as const;
+    const deleted = await recordCommand(db, action, () => deleteSavedSearch(db, ALL_SOURCES, id));
     if (deleted !== undefined) print(`deleted: ${deleted.name}`);
   }
 }

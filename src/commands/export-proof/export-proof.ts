@@ -1,22 +1,16 @@
 import { exportProof, type ProofRange } from '../../ledger/export-proof.ts';
 import type { Db } from '../../store/database.ts';
-import { recordAction } from '../../store/operator-log.ts';
 import { countOf, formatCount } from '../../units.ts';
 import { note } from '../shared/output.ts';
-import { commandOperator } from '../shared/process.ts';
 import { createProgress } from '../shared/progress.ts';
+import { recordCommand } from '../shared/record.ts';
 
 /** `export-proof`: writes rows and their proof to a directory. The operator log records the export. */
 export async function exportRange(db: Db, directory: string, { since, until }: ProofRange): Promise<void> {
   const progress = createProgress('exported', undefined);
-  const action = {
-    operator: commandOperator(),
-    action: 'proof.export' as const,
-    details: { directory, since, until },
-  };
-  const { rows, absent, checkpoints, timestamps } = await recordAction(
+  const { rows, absent, checkpoints, timestamps } = await recordCommand(
     db,
-    action,
+    { action: 'proof.export', details: { directory, since, until } },
     () => exportProof(db, directory, { since, until }, (done) => progress.show(done)),
     (exported) => ({ ...exported }),
   );

@@ -8,19 +8,16 @@ import { createBatchStore } from '../../handlers/store-batch.ts';
 import { serverName } from '../../postgres.ts';
 import { openBatchQueue } from '../../queue/batch-queue.ts';
 import { startDeliveryWorker } from '../../queue/delivery-worker.ts';
-import { logLostConnections, prepareStore, withStore } from '../../serve/open-store.ts';
-import type { CommandStore } from '../../serve/open-store.ts';
-import { OLDEST_POSTGRES, openDatabase, readServerFacts } from '../../store/database.ts';
-import type { Db } from '../../store/database.ts';
+import { logLostConnections, prepareStore, withStore, type CommandStore } from '../../serve/open-store.ts';
+import { OLDEST_POSTGRES, openDatabase, readServerFacts, type Db } from '../../store/database.ts';
 import { moveSequences, moveTables, readMonths, refuseUsed } from '../../store/move-tables.ts';
 import type { MovedTable, MoveObserver } from '../../store/move-tables.ts';
-import { recordAction } from '../../store/operator-log.ts';
 import { maintainPartitions } from '../../store/partitions.ts';
 import { countOf, formatCount } from '../../units.ts';
 import { note, print, printRows } from '../shared/output.ts';
-import { asUsage, commandOperator } from '../shared/process.ts';
-import { createProgress } from '../shared/progress.ts';
-import type { Progress } from '../shared/progress.ts';
+import { asUsage } from '../shared/process.ts';
+import { createProgress, type Progress } from '../shared/progress.ts';
+import { recordCommand } from '../shared/record.ts';
 
 /** A move, and the settings of the installation before and after it. */
 export interface Move {
@@ -54,9 +51,10 @@ export async function moveTo(move: Move): Promise<void> {
     const moved = await copyAll(source, target, move);
     await markMoved(from.dataDir, serverName(databaseUrl));
     const rows = moved.reduce((sum, table) => sum + table.rows, 0);
-    await recordAction(
+    const action = { action: 'database.move', subject: serverName(databaseUrl) } as const;
+    await recordCommand(
       target,
-      { operator: commandOperator(), action: 'database.move', subject: serverName(databaseUrl) },
+      action,
       async () => rows,
       () => ({ rows }),
     );

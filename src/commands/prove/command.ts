@@ -1,5 +1,5 @@
-import { InvalidArgumentError, type Command } from '@commander-js/extra-typings';
-import { defineCommand } from '../shared/options.ts';
+import type { Command } from '@commander-js/extra-typings';
+import { defineCommand, eventId } from '../shared/options.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 /** The command `prove`. */
@@ -18,11 +18,4 @@ export function defineProve(program: Command, settings: Settings): void {
       const { prove } = await import('./prove.ts');
       await runOnStore(settings, ({ db }) => prove(db, id, output));
     });
-}
-
-function eventId(text: string): string {
-  if (!/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)) {
-    throw new InvalidArgumentError('It must be the id of an event.');
-  }
-  return text.toLowerCase();
 }

@@ -59,7 +59,7 @@ export function defineQuarantine(program: Command, settings: Settings): void {
     .action(async (ids, { type, all, ...filter }) => {
       const giveUp = stopSignal();
       const chosen = { ids, filter: { ...withRange(filter), messageType: type }, all: all === true };
-      const { replayChosen } = await import('./replay.ts');
+      const { replayChosen } = await import('./resolve.ts');
       const logger = await quietLogger();
       await runOnStore(settings, async ({ db }, { maxBodyBytes }) => {
         if (!(await replayChosen({ db, logger, maxBodyBytes, giveUp }, chosen))) process.exitCode = FAILED;
@@ -76,7 +76,7 @@ export function defineQuarantine(program: Command, settings: Settings): void {
     .action(async (ids, { type, all, yes, ...filter }) => {
       const signal = stopSignal();
       const chosen = { ids, filter: { ...withRange(filter), messageType: type }, all: all === true };
-      const { discardChosen } = await import('./discard.ts');
+      const { discardChosen } = await import('./resolve.ts');
       await runOnStore(settings, ({ db }) => discardChosen(db, chosen, yes === true, signal));
     });
 

@@ -1,3 +1,6 @@
+import { validate as isUuid } from 'uuid';
+import { commandName } from '../../command-name.ts';
+import { UsageError } from '../../errors.ts';
 import { asText, showBytes } from '../../show-bytes.ts';
 import type { Db } from '../../store/database.ts';
 import { findReplayTallies } from '../../store/quarantine.ts';
@@ -14,7 +17,6 @@ import { ALL_SOURCES } from '../../store/scope.ts';
 import { formatCount } from '../../units.ts';
 import { revealOnLine } from '../../hidden-characters.ts';
 import { note, print, printJson, printRows, type Columns } from '../shared/output.ts';
-import { checkIds } from './chosen.ts';
 
 const COLUMNS: Columns<Quarantined> = {
   id: (item) => item.quarantine_id,
@@ -90,3 +92,13 @@ async function describe(db: Db, item: Quarantined): Promise<[string, string][]> 
 
 const optional = (name: string, value: string | undefined): [string, string][] =>
   value === undefined ? [] : [[name, value]];
+
+/** Throws a UsageError when one of these is not an id. */
+export function checkIds(ids: readonly string[]): void {
+  const wrong = ids.find((id) => !isUuid(id));
+  if (wrong !== undefined) {
+    throw new UsageError(
+      `"${wrong}" is not the id of a quarantined item. ${commandName()} quarantine list shows the ids.`,
+    );
+  }
+}

@@ -1,13 +1,13 @@
 import { UsageError } from '../../errors.ts';
 import type { ReportName } from '../../report-names.ts';
 import type { CommandStore } from '../../serve/open-store.ts';
-import { recordAction, recordEnded } from '../../store/operator-log.ts';
-import { describeReader, readOnlyQuery } from '../../store/read-only-query.ts';
+import { recordEnded } from '../../store/operator-log.ts';
+import { describeReader } from '../../store/read-only-query.ts';
 import { reportOf, REPORTS } from '../../store/reports.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 import { print, printTable } from '../shared/output.ts';
 import { commandOperator } from '../shared/process.ts';
-import { printResult } from '../sql/print-result.ts';
+import { printResult, recordedQuery } from '../sql/print-result.ts';
 
 /** What to report on; without a beginning, the 30 days before the end. */
 interface Asked {
@@ -43,17 +43,9 @@ export async function runReport(
   const statement = report.statement({ since, until, zone, scope, user }).trim();
   if (format === 'sql') return print(statement);
   if (readerUrl === undefined) throw new UsageError(describeReader(databaseUrl));
-  const operator = commandOperator();
   if (user !== undefined) {
     const details = { since, until, report: name };
-    await recordEnded(db, { operator, action: 'timeline.read', subject: user, details });
+    await recordEnded(db, { operator: commandOperator(), action: 'timeline.read', subject: user, details });
   }
-  const action = {
-    operator,
-    action: 'sql.query',
-    subject: `report ${name}`,
-    details: { statement },
-  } as const;
-  const query = () => readOnlyQuery(readerUrl, statement);
-  await printResult(await recordAction(db, action, query, ({ rows }) => ({ rows: rows.length })), format);
+  await printResult(await recordedQuery(db, readerUrl, statement, `report ${name}`), format);
 }

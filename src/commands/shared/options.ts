@@ -54,6 +54,14 @@ export function macAddress(text: string): string {
   return parsed;
 }
 
+/** Parses the id of an event. */
+export function eventId(text: string): string {
+  if (!/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)) {
+    throw new InvalidArgumentError('It must be the id of an event.');
+  }
+  return text.toLowerCase();
+}
+
 /** The text of a time, which `readTime` reads once the time zone is known too. */
 export function time(text: string): string {
   if (parseTime(text, new Date()) === undefined)

@@ -1,9 +1,7 @@
-import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
-import type { Command } from '@commander-js/extra-typings';
+import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-typings';
 import { CLOUD_TYPES } from '../../domain.ts';
 import { defineCommand, wholeNumber } from '../shared/options.ts';
-import { runOnStore } from '../shared/run-on-store.ts';
-import type { Settings } from '../shared/run-on-store.ts';
+import { runOnStore, type Settings } from '../shared/run-on-store.ts';
 
 const SECRET_FORMS = 'env:NAME or file:/path, which each process reads itself, or - for standard input';
 

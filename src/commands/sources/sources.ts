@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers';
-import type { SourceLine } from '../../console/sources/source-schema.ts';
+import { type SourceLine, limitsOf } from '../../console/sources/source-schema.ts';
 import { UsageError } from '../../errors.ts';
 import {
   addSource,
@@ -8,16 +8,14 @@ import {
   reencryptSources,
   rotateSecret,
 } from '../../serve/change-sources.ts';
-import { limitsOf } from '../../console/sources/source-schema.ts';
 import type { Made } from '../../console/sources/sources-area.ts';
 import type { GivenSecret, SourceChange } from '../../serve/change-sources.ts';
-import { describeSources } from '../../serve/list-sources.ts';
+import { describeSources } from '../../serve/join-sources.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import type { Db } from '../../store/database.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 import { countOf } from '../../units.ts';
-import { note, print, printRows } from '../shared/output.ts';
-import type { Columns } from '../shared/output.ts';
+import { note, print, printRows, type Columns } from '../shared/output.ts';
 import { asUsage, commandOperator } from '../shared/process.ts';
 
 interface AddOptions {

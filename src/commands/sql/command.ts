@@ -1,11 +1,7 @@
 import { Option, type Command } from '@commander-js/extra-typings';
 import { UsageError } from '../../errors.ts';
 import { defineCommand } from '../shared/options.ts';
-import { commandOperator } from '../shared/process.ts';
 import { runOnStore, type Settings } from '../shared/run-on-store.ts';
-
-/** The beginning of a statement that the operator log records. */
-const LOGGED_CHARACTERS = 10_000;
 
 /** The command `sql`. The operator log records each statement and the number of rows that it returned. */
 export function defineSql(program: Command, settings: Settings): void {
@@ -19,18 +15,11 @@ export function defineSql(program: Command, settings: Settings): void {
     .option('--json', 'print a JSON array of objects')
     .action(async (statement, { csv, json }) => {
       const format = csv === true ? 'csv' : json === true ? 'json' : 'table';
-      const { printResult } = await import('./print-result.ts');
-      const { describeReader, readOnlyQuery } = await import('../../store/read-only-query.ts');
-      const { recordAction } = await import('../../store/operator-log.ts');
+      const { printResult, recordedQuery } = await import('./print-result.ts');
+      const { describeReader } = await import('../../store/read-only-query.ts');
       await runOnStore(settings, async ({ db, databaseUrl, readerUrl }) => {
         if (readerUrl === undefined) throw new UsageError(describeReader(databaseUrl));
-        const details = { statement: statement.slice(0, LOGGED_CHARACTERS) };
-        const action = { operator: commandOperator(), action: 'sql.query', details } as const;
-        const query = () => readOnlyQuery(readerUrl, statement);
-        await printResult(
-          await recordAction(db, action, query, ({ rows }) => ({ rows: rows.length })),
-          format,
-        );
+        await printResult(await recordedQuery(db, readerUrl, statement), format);
       });
     });
 }

@@ -1,9 +1,30 @@
 import { types } from 'pg';
 import { csvLine, guardFormula } from '../../csv.ts';
 import { parseExactJson } from '../../exact-json.ts';
-import type { QueryResult } from '../../store/read-only-query.ts';
+import type { Db } from '../../store/database.ts';
+import { readOnlyQuery, type QueryResult } from '../../store/read-only-query.ts';
 import { countOf } from '../../units.ts';
 import { note, printJson, printTable } from '../shared/output.ts';
+import { recordCommand } from '../shared/record.ts';
+
+/** The beginning of a statement that the operator log records. */
+const LOGGED_CHARACTERS = 10_000;
+
+/** Runs a statement with read-only permissions. The operator log records it, and the number of rows that it returned. */
+export function recordedQuery(
+  db: Db,
+  readerUrl: string,
+  statement: string,
+  subject?: string,
+): Promise<QueryResult> {
+  const details = { statement: statement.slice(0, LOGGED_CHARACTERS) };
+  return recordCommand(
+    db,
+    { action: 'sql.query', subject, details },
+    () => readOnlyQuery(readerUrl, statement),
+    ({ rows }) => ({ rows: rows.length }),
+  );
+}
 
 /** Prints the result of a query; the table with its number of rows on standard error. */
 export async function printResult(result: QueryResult, format: 'table' | 'csv' | 'json'): Promise<void> {

@@ -1,21 +1,26 @@
+import { styleText } from 'node:util';
 import type { Logger } from 'pino';
 import type { SourceConfig } from '../../config.ts';
 import { SettingsError, UsageError } from '../../errors.ts';
 import type { Db } from '../../store/database.ts';
-import { recordAction } from '../../store/operator-log.ts';
 import type { Applied, Outcome } from '../../subscribe/apply.ts';
-import { changesOf, messageTypeOf } from '../../subscribe/plan.ts';
-import { viewListing, viewPlan } from '../../subscribe/plan-view.ts';
-import type { Goal, Listing, Plan, Subscriber } from '../../subscribe/subscriber.ts';
+import { changesOf, messageTypeOf, type Difference, type Step } from '../../subscribe/plan.ts';
+import { viewListing, viewPlan, displayUrl, viewDifference } from '../../subscribe/plan-view.ts';
+import {
+  type Goal,
+  type Listing,
+  type Plan,
+  type Subscriber,
+  createSubscribers,
+} from '../../subscribe/subscriber.ts';
 import { joinSources, readStoredSources } from '../../serve/join-sources.ts';
 import type { ServiceConfig } from '../../serve/load-settings.ts';
 import { withStore } from '../../serve/open-store.ts';
 import { completeSecrets } from '../../serve/webhook-secret.ts';
-import { createSubscribers } from '../../subscribe/create-subscribers.ts';
 import { countOf } from '../../units.ts';
 import { note, print, printJson, printTable } from '../shared/output.ts';
-import { commandOperator } from '../shared/process.ts';
-import { formatPlan, formatStep } from './print-plan.ts';
+import { recordCommand } from '../shared/record.ts';
+import { revealOnLine } from '../../hidden-characters.ts';
 
 /** The settings that a `subscribe` command works with. */
 export interface SubscribeContext {
@@ -87,9 +92,9 @@ interface SourceAccess {
 
 async function applyGoal(goal: Goal, { subscriber, db }: SourceAccess, signal: AbortSignal): Promise<void> {
   const action = goal === 'subscribed' ? 'subscriptions.apply' : 'subscriptions.remove';
-  const { outcomes, unfinished } = await recordAction(
+  const { outcomes, unfinished } = await recordCommand(
     db,
-    { operator: commandOperator(), action, subject: subscriber.source },
+    { action, subject: subscriber.source },
     () => applyAndPrint(goal, subscriber, signal),
     ({ outcomes, unfinished }) => ({
       tried: outcomes.map(({ change, error }) => ({
@@ -180,4 +185,63 @@ function chooseSources(sources: readonly SourceConfig[], wanted: string | undefi
   throw new UsageError(
     `There is no source "${wanted}" with API access to the cloud. Sources with API access: ${withApi.join(', ')}.`,
   );
+}
+
+const SIGN = { create: '+', update: '~', delete: '-', keep: ' ' } as const;
+
+const COLOUR = { create: 'green', update: 'yellow', delete: 'red', keep: 'dim' } as const;
+
+const COUNTED = {
+  create: 'to create',
+  update: 'to update',
+  delete: 'to delete',
+  keep: 'unchanged',
+} as const;
+
+const TYPE_WIDTH = 'LOCATION_CLIENT_CENTRIC'.length;
+
+const ACTIONS = ['create', 'update', 'delete', 'keep'] as const;
+
+/** Formats a plan like a diff: a line of counts, then a line per subscription; coloured on a terminal. */
+export function formatPlan(source: string, { steps, comparedWith, notOffered }: Plan): string {
+  const counts = ACTIONS.map(
+    (action) => `${steps.filter((step) => step.action === action).length} ${COUNTED[action]}`,
+  );
+  return [
+    styleText('bold', `${source}: ${counts.join(', ')}`),
+    ...(comparedWith === 'records'
+      ? [styleText('dim', '  (the cloud does not list subscriptions: compared with our own records)')]
+      : []),
+    ...steps.map(formatStep),
+    ...notOffered.map((type) => styleText('dim', `  ${type.padEnd(TYPE_WIDTH)} not offered by this cloud`)),
+  ].join('\n');
+}
+
+/** Formats one line of a plan. */
+function formatStep(step: Step): string {
+  const columns = [SIGN[step.action], messageTypeOf(step).padEnd(TYPE_WIDTH), detailsOf(step)];
+  return styleText(COLOUR[step.action], revealOnLine(columns.join(' ').trimEnd()));
+}
+
+function detailsOf(step: Step): string {
+  switch (step.action) {
+    case 'create':
+      return step.desired.url;
+    case 'update':
+      return `${idOf(step.actual)}: ${step.differences.map(viewDifference).map(formatDifference).join(', ')}`;
+    case 'delete':
+      return `${idOf(step.actual)}: ${step.reason}, ${displayUrl(step.actual.url)}`;
+    case 'keep':
+      return idOf(step.actual);
+  }
+}
+
+function idOf({ id }: { readonly id: string | undefined }): string {
+  return id ?? '(id unknown)';
+}
+
+function formatDifference(difference: Difference): string {
+  if (difference.member === 'secret') return 'secret';
+  const { member, from, to } = difference;
+  return `${member} ${from === '' ? '(none)' : from} -> ${to}`;
 }

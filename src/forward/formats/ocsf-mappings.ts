@@ -14,18 +14,14 @@ import {
   type Reading,
 } from './readings.ts';
 
-const STATUSES: Readonly<Record<string, string>> = {
-  unknown: 'Unknown',
-  success: 'Success',
-  failure: 'Failure',
-};
-const status: Reading = (fact) => STATUSES[text(fact)];
+/** Reads a fact by a table; undefined if the table lacks it. */
+const oneOf =
+  <T>(values: Readonly<Record<string, T>>): Reading<T> =>
+  (fact) =>
+    values[text(fact)];
 
-const STATUS_IDS: Readonly<Record<string, number>> = { unknown: 0, success: 1, failure: 2 };
-
-const statusId: Reading = (fact) => STATUS_IDS[text(fact)];
-const lowNameIfFailure: Reading = (fact) => (fact === 'failure' ? 'Low' : undefined);
-const lowIfFailure: Reading = (fact) => (fact === 'failure' ? 2 : undefined);
+const status = oneOf({ unknown: 'Unknown', success: 'Success', failure: 'Failure' });
+const statusId = oneOf({ unknown: 0, success: 1, failure: 2 });
 
 /** The mappings of every event. */
 export const OCSF_COMMON: readonly Mapping[] = [
@@ -47,8 +43,8 @@ export const OCSF_COMMON: readonly Mapping[] = [
   ['payload', 'raw_data'],
   ['outcome', 'status_id', statusId],
   ['outcome', 'status', status],
-  ['outcome', 'severity_id', lowIfFailure],
-  ['outcome', 'severity', lowNameIfFailure],
+  ['outcome', 'severity_id', oneOf({ failure: 2 })],
+  ['outcome', 'severity', oneOf({ failure: 'Low' })],
 ];
 
 /** A MAC address alone does not make a valid endpoint, so it is also the identifier. */
@@ -138,16 +134,12 @@ export const LOCATED: readonly Mapping[] = [
 ];
 
 /** Informational, medium and critical, of the severities in CEF that alerts have. */
-const ALERT_SEVERITY_IDS: Readonly<Record<string, number>> = { 3: 1, 6: 3, 9: 5 };
-
-const alertSeverityId: Reading = (fact) => ALERT_SEVERITY_IDS[text(fact)];
-const alertSeverity: Reading = (fact) => SEVERITIES[ALERT_SEVERITY_IDS[text(fact)] ?? 0];
+const alertSeverityId = oneOf({ 3: 1, 6: 3, 9: 5 });
+const alertSeverity: Reading = (fact) => SEVERITIES[alertSeverityId(fact) ?? 0];
 
 /** Low to critical, of the severities in CEF that alerts of rules have. */
-const RULE_SEVERITY_IDS: Readonly<Record<string, number>> = { 3: 2, 5: 3, 8: 4, 10: 5 };
-
-const ruleSeverityId: Reading = (fact) => RULE_SEVERITY_IDS[text(fact)];
-const ruleSeverity: Reading = (fact) => SEVERITIES[RULE_SEVERITY_IDS[text(fact)] ?? 0];
+const ruleSeverityId = oneOf({ 3: 2, 5: 3, 8: 4, 10: 5 });
+const ruleSeverity: Reading = (fact) => SEVERITIES[ruleSeverityId(fact) ?? 0];
 const relatedEvents: Reading = (fact) => list(fact).map((uid) => ({ uid }));
 
 /** An alert of a rule: its event is the finding. */

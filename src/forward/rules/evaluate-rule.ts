@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { NewAlert } from '../../store/alerts.ts';
 import type { StoredEvent } from '../../store/stored-event.ts';
 import type { AlertRule } from './alert-rule.ts';
 import { createMatch, createReader, createUsual } from './match-event.ts';
@@ -22,30 +23,13 @@ export const groupStateSchema = z.strictObject({
 
 export type GroupState = z.output<typeof groupStateSchema>;
 
-/** What a rule has found. */
-export interface Alert {
-  readonly rule: string;
-  readonly title: string;
-  readonly severity: AlertRule['severity'];
-  readonly source: string;
-  /** The columns that the rule groups by, with their values. */
-  readonly group: Readonly<Record<string, string>>;
-  /** Events, or distinct values. */
-  readonly count: number;
-  /** ISO 8601. */
-  readonly firstAt: string;
-  readonly lastAt: string;
-  /** The events that caused it, by time; at most 100, the latest. */
-  readonly causes: readonly { readonly eventId: string; readonly occurredAt: string }[];
-}
+/** What a rule has found: the values of the columns that it groups by, and the events that caused it, the latest by time. */
+export type Alert = Omit<NewAlert, 'destinations'>;
 
 /** Evaluates a rule over events in the order of the log. */
-export interface RuleEvaluator {
-  evaluate(event: StoredEvent): Alert | undefined;
-  /** The groups whose states changed since the last call; undefined: nothing to remember any more. */
-  takeChanged(): ReadonlyMap<string, GroupState | undefined>;
-}
+export type RuleEvaluator = ReturnType<typeof createEvaluator>;
 
+/** Of the events that caused an alert, so many are named. */
 const MOST_CAUSES = 100;
 
 /** What goes on without a pause of `within` is one alert, but at least one a day. */
@@ -65,7 +49,7 @@ const METRES_PER_DEGREE = 111_195;
 export function createEvaluator(
   rule: AlertRule,
   saved: Iterable<readonly [group: string, state: GroupState]> = [],
-): RuleEvaluator {
+) {
   const matches = createMatch(rule);
   const isUsual = createUsual(rule);
   const readers = rule.group_by.map((column) => createReader(column, rule.time_zone));
@@ -174,7 +158,7 @@ export function createEvaluator(
   }
 
   return {
-    evaluate(event) {
+    evaluate(event: StoredEvent): Alert | undefined {
       if (!matches(event)) return undefined;
       // What happens in usual hours raises no alert, but a group's values are learned from it.
       const canRaise = !isUsual(event);
@@ -196,7 +180,8 @@ export function createEvaluator(
       }
       return causes && toAlert(rule, event.source, values, causes);
     },
-    takeChanged() {
+    /** The groups whose states changed since the last call; undefined: nothing to remember any more. */
+    takeChanged(): ReadonlyMap<string, GroupState | undefined> {
       const taken = new Map([...changed].map((group) => [group, groups.get(group)]));
       changed.clear();
       return taken;

@@ -23,17 +23,11 @@ const STEP_EVENTS = 1_000;
 /** Events that are evaluated without a pause, by ten rules: half a millisecond. */
 const EVENTS_PER_SLICE = 50;
 
-/** Evaluates rules. */
-export interface RuleRunner {
-  /** Evaluates the next events of the log. `more` if further ones wait. */
-  step(rules: readonly ConfiguredRule[]): Promise<'more' | 'done'>;
-}
-
 /**
  * Creates a runner. Any number of processes may have one: one at a time evaluates. A step commits what the rules remember,
  * the alerts that they raised and how far they are, all or nothing, so that each event counts once.
  */
-export function createRuleRunner(db: Db, log: Log, onRaised: (rule: string) => void): RuleRunner {
+export function createRuleRunner(db: Db, log: Log, onRaised: (rule: string) => void) {
   /** The evaluators after the step with this number; another process may have made the next one. */
   let kept: { readonly changes: number; readonly evaluators: ReadonlyMap<string, RuleEvaluator> } | undefined;
 
@@ -84,7 +78,8 @@ export function createRuleRunner(db: Db, log: Log, onRaised: (rule: string) => v
   }
 
   return {
-    async step(rules) {
+    /** Evaluates the next events of the log. `more` if further ones wait. */
+    async step(rules: readonly ConfiguredRule[]): Promise<'more' | 'done'> {
       if (!(await hasWork(db, log, rules))) return 'done';
       const done = await whileEvaluating(db, async (trx, progress) => ({
         ...(await evaluate(trx, progress, rules)),

@@ -1,9 +1,10 @@
 import path from 'node:path';
+import { open, rename, stat, writeFile, type FileHandle } from 'node:fs/promises';
 import { z } from 'zod';
 import { OutageError } from '../../errors.ts';
 import { reportCsv } from '../../store/reports.ts';
 import type { Sender } from '../sender.ts';
-import { openLogFile, replaceFile, rotate, type LogFile } from './log-file.ts';
+import { appendDurably, isMissingFile, syncDirectory } from '../../durable-file.ts';
 
 /** A file of lines, for a log collector. */
 export const fileOptions = z.strictObject({
@@ -20,7 +21,7 @@ export const fileOptions = z.strictObject({
     .default(10),
 });
 
-export type FileOptions = z.output<typeof fileOptions>;
+type FileOptions = z.output<typeof fileOptions>;
 
 export const FILE_FORMATS = ['json', 'ecs', 'ocsf', 'cef', 'leef', 'text'] as const;
 
@@ -78,3 +79,83 @@ function isFull(file: LogFile, bytes: number, { max_bytes: maxBytes, daily }: Fi
 }
 
 const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+
+/** A file that lines are appended to. */
+type LogFile = Awaited<ReturnType<typeof openLogFile>>;
+
+/** Only owner and group may read the file: events name people. */
+const MODE = 0o640;
+
+/** Opens a file for appending and creates it if necessary. Throws the system's error. */
+async function openLogFile(filePath: string) {
+  const handle = await open(filePath, 'a+', MODE);
+  try {
+    const { ino, dev, mtimeMs } = await handle.stat();
+    await endLine(handle);
+    await syncDirectory(path.dirname(filePath));
+    let { size } = await handle.stat();
+    let writtenAt = mtimeMs;
+
+    return {
+      /** Bytes. */
+      size: () => size,
+      /** When the file was last written, in epoch milliseconds. */
+      writtenAt: () => writtenAt,
+      /** Whether the path still leads to this file. */
+      async isInPlace(): Promise<boolean> {
+        try {
+          const there = await stat(filePath);
+          return there.ino === ino && there.dev === dev;
+        } catch (error) {
+          if (isMissingFile(error)) return false;
+          throw error;
+        }
+      },
+      /** Resolves once the lines are on the disk. After an error the file is truncated to its previous size. */
+      async append(lines: Buffer): Promise<void> {
+        await appendDurably(handle, lines, size);
+        size += lines.length;
+        writtenAt = Date.now();
+      },
+      close: () => handle.close(),
+    };
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+/** Ends a partial line that a killed program left behind, so that the next line stands alone. */
+async function endLine(handle: FileHandle): Promise<void> {
+  const { size } = await handle.stat();
+  if (size === 0) return;
+  const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
+  if (buffer.toString() !== '\n') await handle.appendFile('\n');
+}
+
+/**
+ * Renames `path` to `path.1`, the previous `path.1` to `path.2`, and so on; the last of `keep` files is lost. An
+ * interrupted rotation leaves a gap in the numbers, which the next one closes.
+ */
+async function rotate(path: string, keep: number): Promise<void> {
+  for (let number = keep - 1; number >= 1; number--) {
+    await renameIfThere(`${path}.${number}`, `${path}.${number + 1}`);
+  }
+  await renameIfThere(path, `${path}.1`);
+}
+
+async function renameIfThere(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to);
+  } catch (error) {
+    if (!isMissingFile(error)) throw error;
+  }
+}
+
+/** Writes a whole file durably, in one step for its readers. Throws the system's error. */
+async function replaceFile(filePath: string, content: string): Promise<void> {
+  const partial = `${filePath}.partial`;
+  await writeFile(partial, content, { mode: MODE, flush: true });
+  await rename(partial, filePath);
+  await syncDirectory(path.dirname(filePath));
+}

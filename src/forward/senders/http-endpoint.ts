@@ -1,39 +1,25 @@
 import dns from 'node:dns';
-import http from 'node:http';
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { OutageError } from '../../errors.ts';
 import type { Secrets } from '../../secrets.ts';
 import { EndpointRefusedError } from '../sender.ts';
 import { PrivateAddressError, publicLookup, refusePrivateAddress } from './public-addresses.ts';
-import { tlsConnectionOptions, tlsOptions } from './tls-options.ts';
+import { timeoutOption, tlsConnectionOptions, tlsOptions } from './connection-options.ts';
 
 /** The options of every destination that is reached by HTTP. */
 export const httpOptions = {
   tls: tlsOptions.optional(),
   /** The whole exchange, from opening the connection to the last byte of the answer. */
-  timeout_seconds: z
-    .number()
-    .min(0.1, 'must be 0.1 to 300 seconds')
-    .max(300, 'must be 0.1 to 300 seconds')
-    .default(30),
+  timeout_seconds: timeoutOption(300, 30),
 };
 
 /** The one host that requests go to. Redirects are not followed, and no URL comes from outside. */
-export interface HttpEndpoint {
-  /** For errors: type and address, without path and query, which may contain a secret. */
-  readonly name: string;
-  /** Texts that must not appear in an error, including tokens received later. */
-  readonly secrets: Secrets;
-  /**
-   * Posts to a path below the URL and returns the answer, whatever its status. Throws OutageError if no answer came in
-   * time, and EndpointRefusedError if connections to the address are not allowed.
-   */
-  post(path: string, headers: Readonly<Record<string, string>>, body: string | Buffer): Promise<Answer>;
-  close(): void;
-}
+export type HttpEndpoint = ReturnType<typeof createHttpEndpoint>;
+
+type RequestHeaders = Readonly<Record<string, string>>;
 
 export interface Answer {
   readonly status: number;
@@ -63,7 +49,7 @@ const MAX_IDLE_MS = 4_000;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /** Creates the endpoint. Connections are kept open while they are in use. */
-export function createHttpEndpoint(options: HttpEndpointOptions): HttpEndpoint {
+export function createHttpEndpoint(options: HttpEndpointOptions) {
   const { secrets, publicOnly = false } = options;
   const { protocol, origin, hostname } = new URL(options.url);
   const name = `${options.type} at ${origin}`;
@@ -72,7 +58,7 @@ export function createHttpEndpoint(options: HttpEndpointOptions): HttpEndpoint {
   const plainLookup = options.lookup ?? dns.lookup;
   const lookup = publicOnly ? publicLookup(plainLookup) : plainLookup;
 
-  function exchange(path: string, headers: Readonly<Record<string, string>>, body: string | Buffer) {
+  function exchange(path: string, headers: RequestHeaders, body: string | Buffer) {
     // If the host is an address, connecting makes no lookup.
     if (publicOnly) refusePrivateAddress(hostname.replace(/^\[|\]$/g, ''));
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
@@ -100,9 +86,15 @@ export function createHttpEndpoint(options: HttpEndpointOptions): HttpEndpoint {
   }
 
   return {
+    /** For errors: type and address, without path and query, which may contain a secret. */
     name,
+    /** Texts that must not appear in an error, including tokens received later. */
     secrets,
-    async post(path, headers, body) {
+    /**
+     * Posts to a path below the URL and returns the answer, whatever its status. Throws OutageError if no answer came in
+     * time, and EndpointRefusedError if connections to the address are not allowed.
+     */
+    async post(path: string, headers: RequestHeaders, body: string | Buffer): Promise<Answer> {
       try {
         return await exchange(path, headers, body);
       } catch (cause) {

@@ -5,8 +5,7 @@ import { z } from 'zod';
 import { OutageError } from '../../errors.ts';
 import { createSecrets } from '../../secrets.ts';
 import { jsonOf } from '../report-document.ts';
-import type { Sender } from '../sender.ts';
-import { batchId } from './batch-id.ts';
+import { type Sender, batchId } from '../sender.ts';
 import { describeAnswer, failureOf, isGood, isHtml } from './http-answer.ts';
 import { createHttpEndpoint, httpOptions, type Answer } from './http-endpoint.ts';
 

@@ -2,14 +2,14 @@ import { z } from 'zod';
 import { OutageError } from '../../errors.ts';
 import type { Message, Refusal, Sender } from '../sender.ts';
 import { openRelpSession, type RelpSession } from './relp-session.ts';
-import { syslogCommon, syslogMessage, syslogPort, syslogTimeout } from './syslog.ts';
-import { tlsOptions } from './tls-options.ts';
+import { syslogCommon, syslogMessage, syslogTimeout } from './syslog.ts';
+import { portOption, tlsOptions } from './connection-options.ts';
 
 /** A RELP receiver. */
 export const relpOptions = z.strictObject({
   ...syslogCommon,
   /** None is registered for RELP; examples of rsyslog often use this one. */
-  port: syslogPort(2514),
+  port: portOption(2514),
   timeout_seconds: syslogTimeout,
 });
 

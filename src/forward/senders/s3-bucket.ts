@@ -5,19 +5,12 @@ import { describeError, OutageError } from '../../errors.ts';
 import { BatchRefusedError, EndpointRefusedError } from '../sender.ts';
 import type { ObjectFile } from './s3-objects.ts';
 import type { S3Options } from './s3.ts';
-import { tlsConnectionOptions } from './tls-options.ts';
+import { tlsConnectionOptions } from './connection-options.ts';
 
 /** A bucket, as far as the sender needs it. Its functions throw the errors of the SDK. */
-export interface Bucket {
-  /** Stores an object, in parts if it is large, with its SHA-256 as metadata. */
-  put(file: Pick<ObjectFile, 'key' | 'body' | 'contentType' | 'sha256'>): Promise<void>;
-  /** The last key that begins like this, in the order of UTF-8; undefined if there is none. */
-  lastKey(prefix: string): Promise<string | undefined>;
-  read(key: string): Promise<Buffer>;
-  /** The error that a failure means for a batch or a report. */
-  failureOf(error: Error): Error;
-  close(): void;
-}
+export type Bucket = ReturnType<typeof openBucket>;
+
+type StoredObject = Pick<ObjectFile, 'key' | 'body' | 'contentType' | 'sha256'>;
 
 /** Larger objects are uploaded in parts of this size, the smallest that S3 accepts. */
 const PART_BYTES = 5 * 1024 * 1024;
@@ -36,7 +29,7 @@ const PASSING = new Set([
 ]);
 
 /** Prepares the client of a bucket. Connects with the first request. */
-export function openBucket(options: S3Options): Bucket {
+export function openBucket(options: S3Options) {
   const { bucket, region, endpoint, access_key_id: id, secret_access_key: secret } = options;
   const timeoutMs = options.timeout_seconds * 1_000;
   const client = new S3Client({
@@ -63,11 +56,13 @@ export function openBucket(options: S3Options): Bucket {
   const name = `s3 bucket ${bucket}${endpoint === undefined ? '' : ` at ${endpoint}`}`;
 
   return {
-    async put({ key, body, contentType, sha256 }) {
+    /** Stores an object, in parts if it is large, with its SHA-256 as metadata. */
+    async put({ key, body, contentType, sha256 }: StoredObject): Promise<void> {
       const params = { Bucket: bucket, Key: key, Body: body, ContentType: contentType, Metadata: { sha256 } };
       await new Upload({ client, params, partSize: PART_BYTES, queueSize: 2 }).done();
     },
-    async lastKey(prefix) {
+    /** The last key that begins like this, in the order of UTF-8; undefined if there is none. */
+    async lastKey(prefix: string): Promise<string | undefined> {
       let last: string | undefined;
       let next: string | undefined;
       do {
@@ -79,11 +74,12 @@ export function openBucket(options: S3Options): Bucket {
       } while (next !== undefined);
       return last;
     },
-    async read(key) {
+    async read(key: string): Promise<Buffer> {
       const { Body: body } = await client.send(new GetObjectCommand({ Bucket: bucket, Key: key }));
       return Buffer.from((await body?.transformToByteArray()) ?? []);
     },
-    failureOf: (error) => failureOf(error, name),
+    /** The error that a failure means for a batch or a report. */
+    failureOf: (error: Error) => failureOf(error, name),
     close: () => client.destroy(),
   };
 }

@@ -6,8 +6,8 @@ import { reportCsv } from '../../store/reports.ts';
 import type { Message, Sender } from '../sender.ts';
 import type { Bucket } from './s3-bucket.ts';
 import { ENCODINGS, toObjects, type ObjectFile } from './s3-objects.ts';
-import { manifestOf, readLatestManifest, type ManifestLink } from './s3-manifest.ts';
-import { tlsOptions } from './tls-options.ts';
+import { manifestOf, readLatestManifest, type ManifestLink } from './s3-objects.ts';
+import { timeoutOption, tlsOptions } from './connection-options.ts';
 
 /** A bucket of Amazon S3, or of a server that speaks its protocol. */
 export const s3Options = z
@@ -34,11 +34,7 @@ export const s3Options = z
     secret_access_key: z.string().min(1, 'must be the secret of an access key').optional(),
     session_token: z.string().min(1, 'must be a session token').optional(),
     tls: tlsOptions.optional(),
-    timeout_seconds: z
-      .number()
-      .min(0.1, 'must be 0.1 to 300 seconds')
-      .max(300, 'must be 0.1 to 300 seconds')
-      .default(30),
+    timeout_seconds: timeoutOption(300, 30),
   })
   .refine(
     ({ access_key_id: id, secret_access_key: secret }) => (id === undefined) === (secret === undefined),

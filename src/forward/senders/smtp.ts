@@ -10,9 +10,14 @@ import type { BatchLimits } from '../batch-events.ts';
 import { cut } from '../formats/line-formats.ts';
 import { reportCsv } from '../../store/reports.ts';
 import { textOf } from '../report-document.ts';
-import { BatchRefusedError, EndpointRefusedError, type Message, type Sender } from '../sender.ts';
-import { batchId } from './batch-id.ts';
-import { tlsConnectionOptions, tlsOptions } from './tls-options.ts';
+import { BatchRefusedError, EndpointRefusedError, type Message, type Sender, batchId } from '../sender.ts';
+import {
+  hostOption,
+  portOption,
+  timeoutOption,
+  tlsConnectionOptions,
+  tlsOptions,
+} from './connection-options.ts';
 
 /** With the domain as the library reports it, so that recipients can be compared. */
 const address = z
@@ -23,15 +28,13 @@ const address = z
     return `${local}@${domainToASCII(domain) || domain}`;
   });
 
-const PORT = 'must be a port from 1 to 65535';
-const TIMEOUT = 'must be 0.1 to 600 seconds';
 const IMPLICIT_TLS_PORT = 465;
 
 /** A mail server that accepts mail for the recipients: a relay, or the submission server of a provider. */
 export const smtpOptions = z
   .strictObject({
-    host: z.string().min(1, 'must be a host name or address'),
-    port: z.int(PORT).min(1, PORT).max(65_535, PORT).default(587),
+    host: hostOption,
+    port: portOption(587),
     /** `tls` encrypts from the first byte; `starttls` requires the upgrade. By default as port and host suggest. */
     security: z.enum(['starttls', 'tls', 'none'], 'must be starttls, tls or none').optional(),
     tls: tlsOptions.optional(),
@@ -51,7 +54,7 @@ export const smtpOptions = z
     /** `{events}` is the number of events, such as "3 events"; `{first}` the beginning of the first one. */
     subject: z.string().min(1, 'must be a text').default('{events}: {first}'),
     /** For the whole mail, from connecting to the answer. Servers may scan a mail before they answer. */
-    timeout_seconds: z.number(TIMEOUT).min(0.1, TIMEOUT).max(600, TIMEOUT).default(60),
+    timeout_seconds: timeoutOption(600, 60),
   })
   .transform((options) => ({ ...options, security: options.security ?? usualSecurity(options) }))
   .refine(({ auth, security, host }) => auth === undefined || security !== 'none' || isLoopbackHost(host), {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import type net from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import pTimeout from 'p-timeout';
-import { connectStream, type StreamOptions } from './connect-stream.ts';
+import { connectStream, type StreamOptions } from './connection-options.ts';
 
 /** An open connection to a syslog receiver. */
 export interface SyslogConnection {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Message, Refusal, Sender } from '../sender.ts';
 import { openDatagrams, openStream } from './syslog-connection.ts';
 import { confirmedTransport, keptTransport, PATIENCE_MS, type SyslogTransport } from './syslog-transport.ts';
-import { tlsOptions } from './tls-options.ts';
+import { hostOption, portOption, tlsOptions } from './connection-options.ts';
 
 /** The facilities of RFC 5424, table 1, by the names that syslog daemons use; the index is the code. */
 const FACILITIES = [
@@ -17,12 +17,11 @@ const SEVERITIES = ['emerg', 'alert', 'crit', 'err', 'warning', 'notice', 'info'
 /** The id of the structured data; RFC 5612 reserves enterprise number 32473 for examples and private use. */
 const SD_ID = 'xiq@32473';
 
-const PORT = 'must be a port from 1 to 65535';
 const DATAGRAM = 'must be 480 to 65507 bytes';
 
 /** The options of every destination that gets syslog messages. */
 export const syslogCommon = {
-  host: z.string().min(1, 'must be a host name or address'),
+  host: hostOption,
   facility: z.enum(FACILITIES, `must be one of ${FACILITIES.join(', ')}`).default('local0'),
   severity: z.enum(SEVERITIES, `must be one of ${SEVERITIES.join(', ')}`).default('info'),
   /** The form of the header. Some receivers accept only that of RFC 3164. */
@@ -33,8 +32,6 @@ export const syslogCommon = {
     .regex(/^[\u0021-\u007e]{1,255}$/, 'must be at most 255 printable ASCII characters without spaces')
     .default(() => os.hostname()),
 };
-
-export const syslogPort = (usual: number) => z.int(PORT).min(1, PORT).max(65_535, PORT).default(usual);
 
 export const syslogTimeout = z.number().min(0.1, 'must be at least 0.1 seconds').default(30);
 
@@ -54,15 +51,15 @@ export const syslogOptions = z.discriminatedUnion(
     z.strictObject({
       transport: z.literal('udp'),
       ...syslogCommon,
-      port: syslogPort(514),
+      port: portOption(514),
       /** Larger messages are refused. By default, rsyslog truncates messages at 8 kB. */
       max_datagram_bytes: z.int(DATAGRAM).min(480, DATAGRAM).max(65_507, DATAGRAM).default(8192),
     }),
-    z.strictObject({ transport: z.literal('tcp'), ...stream, port: syslogPort(514) }),
+    z.strictObject({ transport: z.literal('tcp'), ...stream, port: portOption(514) }),
     z.strictObject({
       transport: z.literal('tls'),
       ...stream,
-      port: syslogPort(6514),
+      port: portOption(6514),
       tls: tlsOptions.prefault({}),
     }),
   ],

@@ -1,4 +1,4 @@
-import type { DatabaseAccess } from '../../../src/commands/doctor/database-access.ts';
+import type { DatabaseAccess } from '../../../src/commands/doctor/database.ts';
 import type { TestDatabase } from '../../support/database.ts';
 
 /** A doctor's way to a test's database, which the test closes. */

@@ -1,27 +1,23 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createCloudClient } from '../../../src/cloud/client.ts';
-import type { CloudClient } from '../../../src/cloud/client.ts';
 import { checkApi, checkSubscriptions } from '../../../src/commands/doctor/cloud.ts';
-import { createSubscribers } from '../../../src/subscribe/create-subscribers.ts';
+import { createSubscribers } from '../../../src/subscribe/subscriber.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { EMULATOR_LOGINS } from '../../../emulator/accounts.ts';
 import { createEmulator } from '../../../emulator/emulator.ts';
 import { createLogger } from '../../../src/logger.ts';
-import { createTestDatabase } from '../../support/database.ts';
-import type { TestDatabase } from '../../support/database.ts';
+import { createApiToken } from '../../support/api-token.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { SECRET, temporaryDirectory } from '../../support/program.ts';
 import { accessTo } from './access-to.ts';
 
 const { username, password } = EMULATOR_LOGINS.administrator;
 const emulator = createEmulator({ rate: 0 });
 let apiUrl: string;
-let client: CloudClient;
 let database: TestDatabase;
 let directory: string;
 beforeAll(async () => {
   apiUrl = await emulator.listen(0);
-  client = createCloudClient({ baseUrl: apiUrl, credentials: { username, password } });
   database = await createTestDatabase();
   directory = await temporaryDirectory();
 });
@@ -35,7 +31,7 @@ const patience = () => AbortSignal.timeout(5_000);
 
 async function tokenFor(days: number, permissions?: string[]): Promise<string> {
   const expire_time = Math.floor(Date.now() / 1_000) + days * 86_400 + 60;
-  return (await client.authorization.createApiToken({ expire_time, permissions })).access_token;
+  return createApiToken(apiUrl, { expire_time, permissions });
 }
 
 const api = (apiToken: string) => checkApi({ apiUrl, credentials: { apiToken } }, patience());

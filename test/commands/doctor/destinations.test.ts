@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runChecks } from '../../../src/commands/doctor/check.ts';
-import { destinationChecks } from '../../../src/commands/doctor/destinations.ts';
+import { destinationChecks } from '../../../src/commands/doctor/forwarding.ts';
 import { addDestination, checkpoint } from '../../../src/store/destinations.ts';
-import { createTestDatabase } from '../../support/database.ts';
-import type { TestDatabase } from '../../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { takeLease } from '../../support/lease.ts';
 import { accessTo } from './access-to.ts';
 

@@ -1,5 +1,4 @@
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -10,9 +9,8 @@ import { pino } from 'pino';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { describeError, OutageError } from '../../../src/errors.ts';
-import { sendBisecting } from '../../../src/forward/send-bisecting.ts';
-import { EndpointRefusedError } from '../../../src/forward/sender.ts';
-import type { Message } from '../../../src/forward/sender.ts';
+import { sendBisecting } from '../../../src/forward/send-batch.ts';
+import { EndpointRefusedError, type Message } from '../../../src/forward/sender.ts';
 import { SENDER_TYPES } from '../../../src/forward/senders/sender-types.ts';
 import { createBatchStore } from '../../../src/handlers/store-batch.ts';
 import { addDestination } from '../../../src/store/destinations.ts';
@@ -23,8 +21,7 @@ import { waitFor } from '../../support/wait-for.ts';
 import { storedEvent } from '../senders/messages.ts';
 import { FORMATS_UNDER_TEST } from './formats-under-test.ts';
 import { hardText } from './hard-texts.ts';
-import { compileCluster, startCluster } from './kafka-cluster.ts';
-import type { Consumed, KafkaCluster } from './kafka-cluster.ts';
+import { compileCluster, startCluster, type Consumed, type KafkaCluster } from './kafka-cluster.ts';
 
 /** `npm run test:siem` sends 10,000 a format, the whole suite fewer. */
 const EVENTS = Number(process.env['SIEM_TEST_EVENTS'] ?? 500);

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseRules } from '../../../src/forward/rules/parse-rules.ts';
-import { createRuleRunner, type RuleRunner } from '../../../src/forward/rules/run-rules.ts';
+import { createRuleRunner } from '../../../src/forward/rules/run-rules.ts';
 import { createBatchStore } from '../../../src/handlers/store-batch.ts';
 import { openDatabase, type Db } from '../../../src/store/database.ts';
 import { openLog } from '../../../src/store/read-log.ts';
@@ -52,7 +52,7 @@ async function store(userName: string, count: number): Promise<void> {
   await untilSeen(test.db);
 }
 
-async function runAll(runner: RuleRunner, rules = rulesOf(BURST)): Promise<void> {
+async function runAll(runner: ReturnType<typeof createRuleRunner>, rules = rulesOf(BURST)): Promise<void> {
   while ((await runner.step(rules)) === 'more');
 }
 

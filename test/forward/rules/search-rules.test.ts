@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createMatch } from '../../../src/forward/rules/match-event.ts';
-import { withSearchRules } from '../../../src/forward/rules/search-rules.ts';
+import { withSearchRules } from '../../../src/forward/rules/parse-rules.ts';
 import { ALL_SOURCES } from '../../../src/store/scope.ts';
 import { saveSearch } from '../../../src/store/saved-searches.ts';
 import { searchEvents } from '../../../src/store/search-events.ts';

@@ -5,11 +5,10 @@ import {
   createElasticsearchSender,
   elasticsearchOptions,
 } from '../../../src/forward/senders/elasticsearch.ts';
-import { sendBisecting } from '../../../src/forward/send-bisecting.ts';
+import { sendBisecting } from '../../../src/forward/send-batch.ts';
 import { BatchRefusedError, EndpointRefusedError } from '../../../src/forward/sender.ts';
 import { messages, storedEvent } from './messages.ts';
-import { inTurn, standIn } from './stand-in.ts';
-import type { Received, Script } from './stand-in.ts';
+import { inTurn, standIn, type Received, type Script } from './stand-in.ts';
 
 const options = (url: string, more: object = {}) =>
   elasticsearchOptions.parse({ url, index: 'logs', ...more });

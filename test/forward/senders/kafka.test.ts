@@ -2,8 +2,7 @@ import { MultipleErrors, NetworkError, ProtocolError, protocolErrors } from '@pl
 import { describe, expect, test } from 'vitest';
 import { describeError, OutageError } from '../../../src/errors.ts';
 import { BatchRefusedError, EndpointRefusedError } from '../../../src/forward/sender.ts';
-import { kafkaFailure } from '../../../src/forward/senders/kafka-failure.ts';
-import { createKafkaSender, kafkaOptions } from '../../../src/forward/senders/kafka.ts';
+import { kafkaFailure, createKafkaSender, kafkaOptions } from '../../../src/forward/senders/kafka.ts';
 import { hasOpenssl, makeCertificate } from '../../support/certificates.ts';
 import { refusingBroker } from './kafka-stand-in.ts';
 import { messages } from './messages.ts';

@@ -1,6 +1,6 @@
 import { array, assert, constantFrom, integer, nat, property, record, string, tuple } from 'fast-check';
 import { expect, test } from 'vitest';
-import { createFrameReader, MAX_TXNR, writeFrame } from '../../../src/forward/senders/relp-frames.ts';
+import { createFrameReader, MAX_TXNR, writeFrame } from '../../../src/forward/senders/relp-session.ts';
 
 const frame = record({
   txnr: integer({ min: 0, max: MAX_TXNR }),

@@ -1,6 +1,21 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import type { ConnectionOptions } from 'node:tls';
+import tls, { type ConnectionOptions } from 'node:tls';
+import { once } from 'node:events';
+import net from 'node:net';
 import { z } from 'zod';
+
+const PORT = 'must be a port from 1 to 65535';
+
+export const hostOption = z.string().min(1, 'must be a host name or address');
+
+/** A port, with the usual one as its default. */
+export const portOption = (usual: number) => z.int(PORT).min(1, PORT).max(65_535, PORT).default(usual);
+
+/** The longest time for one exchange, in seconds. */
+export const timeoutOption = (longest: number, usual: number) => {
+  const problem = `must be 0.1 to ${longest} seconds`;
+  return z.number(problem).min(0.1, problem).max(longest, problem).default(usual);
+};
 
 const certificates = z.string().refine(
   parses((pem) => new X509Certificate(pem)),
@@ -28,7 +43,7 @@ export const tlsOptions = z
     'certificate and key must be set together',
   );
 
-export type TlsOptions = z.output<typeof tlsOptions>;
+type TlsOptions = z.output<typeof tlsOptions>;
 
 /** The options for `tls.connect` and `https.Agent`: verified, at least TLS 1.2. */
 export function tlsConnectionOptions(options: TlsOptions | undefined): ConnectionOptions {
@@ -52,4 +67,40 @@ function parses(parse: (text: string) => unknown): (text: string) => boolean {
       return false;
     }
   };
+}
+
+/** Where and how to connect. */
+export interface StreamOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Undefined: plain TCP. */
+  readonly tls: TlsOptions | undefined;
+  /** The longest time to connect. */
+  readonly timeoutMs: number;
+}
+
+const KEEP_ALIVE_DELAY_MS = 30_000;
+
+/** Opens a TCP or TLS connection. Rejects with the system's error. */
+export async function connectStream({
+  host,
+  port,
+  tls: trust,
+  timeoutMs,
+}: StreamOptions): Promise<net.Socket> {
+  const socket =
+    trust === undefined
+      ? net.connect({ host, port })
+      : tls.connect({ host, port, ...tlsConnectionOptions(trust) });
+  const connected = trust === undefined ? 'connect' : 'secureConnect';
+  try {
+    await once(socket, connected, { signal: AbortSignal.timeout(timeoutMs) });
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
+  socket.setNoDelay();
+  // A kept connection can be silent for hours; keep-alive detects a receiver that has gone in the meantime.
+  socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS);
+  return socket;
 }

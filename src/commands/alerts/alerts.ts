@@ -1,9 +1,13 @@
 import type { AlertRule } from '../../forward/rules/alert-rule.ts';
-import { allRules } from '../../forward/rules/parse-rules.ts';
+import { allRules, findRule, withSearchRules, type ConfiguredRule } from '../../forward/rules/parse-rules.ts';
 import { listAlerts, tallyAlerts, type AlertFilter, type StoredAlert } from '../../store/alerts.ts';
 import type { Db } from '../../store/database.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
 import { note, printRows, type Columns } from '../shared/output.ts';
+import { backtestRule, type BacktestRange } from '../../forward/rules/backtest-rule.ts';
+import type { Alert } from '../../forward/rules/evaluate-rule.ts';
+import { countOf } from '../../units.ts';
+import { createProgress } from '../shared/progress.ts';
 
 /** A rule, whether it is on, and what it has raised. */
 interface DescribedRule {
@@ -25,7 +29,12 @@ const RULE_COLUMNS: Columns<DescribedRule> = {
 };
 
 /** `alerts rules`: prints built-in and configured rules, as a table or as JSON lines. */
-export async function printRules(db: Db, configured: readonly AlertRule[], asJson: boolean): Promise<void> {
+export async function printRules(
+  db: Db,
+  ofSettings: readonly ConfiguredRule[],
+  asJson: boolean,
+): Promise<void> {
+  const configured = await withSearchRules(db, ofSettings);
   const tallies = new Map((await tallyAlerts(db, ALL_SOURCES)).map((tally) => [tally.rule, tally]));
   const rows = allRules(configured).map(({ name, title, severity }) => ({
     name,
@@ -51,7 +60,7 @@ const ALERT_COLUMNS: Columns<StoredAlert> = {
 };
 
 /** The values that a rule groups by, on one line. */
-export const aboutGroup = (group: Readonly<Record<string, string>>): string =>
+const aboutGroup = (group: Readonly<Record<string, string>>): string =>
   Object.entries(group)
     .map(([column, value]) => `${column} ${value}`)
     .join(', ');
@@ -61,4 +70,55 @@ export async function printAlerts(db: Db, filter: AlertFilter, asJson: boolean):
   const alerts = await listAlerts(db, ALL_SOURCES, filter);
   await printRows(alerts, ALERT_COLUMNS, asJson);
   if (alerts.length === 0) note('no alert was raised in this range');
+}
+
+const TEST_COLUMNS: Columns<Alert> = {
+  at: ({ lastAt }) => lastAt,
+  source: ({ source }) => source,
+  about: ({ group }) => aboutGroup(group),
+  count: ({ count }) => String(count),
+  first: ({ firstAt }) => firstAt,
+  'last event': ({ causes }) => causes.at(-1)?.eventId ?? null,
+};
+
+/** Alerts that a table shows. */
+const MOST_SHOWN = 100;
+
+/** `alerts test`: prints the alerts that a rule would have raised, as a table or as JSON lines. */
+export async function testRule(
+  db: Db,
+  configured: readonly ConfiguredRule[],
+  name: string,
+  range: BacktestRange,
+  asJson: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  const rule = findRule(await withSearchRules(db, configured), name);
+  const progress = createProgress('evaluated', undefined);
+  let events = 0;
+  const evaluated = () => progress.show((events += 1));
+  const shown: Alert[] = [];
+  let raised = 0;
+  try {
+    for await (const alert of backtestRule(db, ALL_SOURCES, rule, range, signal, evaluated)) {
+      raised += 1;
+      if (asJson) {
+        progress.clear();
+        await printRows([alert], TEST_COLUMNS, true);
+      } else if (shown.length < MOST_SHOWN) shown.push(alert);
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    note('stopped: later events were not evaluated');
+  } finally {
+    progress.clear();
+  }
+  await printRows(shown, TEST_COLUMNS);
+  if (raised > shown.length && !asJson) note(`the first ${MOST_SHOWN} are shown; --json prints all of them`);
+  const span = `from ${range.since.toISOString()} to ${range.until.toISOString()}`;
+  note(
+    raised === 0
+      ? `rule ${rule.name} would have raised no alert ${span}`
+      : `rule ${rule.name} would have raised ${countOf(raised, 'alert')} ${span}`,
+  );
 }

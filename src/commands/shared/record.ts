@@ -1,0 +1,16 @@
+import type { Db } from '../../store/database.ts';
+import { recordAction, type OperatorAction } from '../../store/operator-log.ts';
+import { asUsage, commandOperator } from './process.ts';
+
+/**
+ * Runs what a command does, and records it in the operator log as done by the user of this machine. What the present state
+ * refuses is wrong usage.
+ */
+export function recordCommand<T>(
+  db: Db,
+  action: Omit<OperatorAction, 'operator'>,
+  work: () => Promise<T>,
+  resultOf?: (result: T) => Readonly<Record<string, unknown>>,
+): Promise<T> {
+  return asUsage(() => recordAction(db, { operator: commandOperator(), ...action }, work, resultOf));
+}
