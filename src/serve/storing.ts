@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
-import { describeError } from '../errors.ts';
 import { createBatchStore } from '../handlers/store-batch.ts';
 import type { OnStored } from '../handlers/store-batch.ts';
 import { startDeliveryWorker } from '../queue/delivery-worker.ts';
@@ -20,13 +19,12 @@ import { followGaps } from '../store/gaps.ts';
 import type { Doubt } from '../store/gaps.ts';
 import { limitQuarantine } from '../store/limit-quarantine.ts';
 import { limitReaders } from '../store/limit-readers.ts';
+import { openFor, repeatInBackground } from './background.ts';
 import { claimQueue } from './claim-queue.ts';
 import { closing } from './closing.ts';
 import { startGdprErasures } from './gdpr-erasures.ts';
 import { startMaintenance } from './maintenance.ts';
 import type { Observation } from './observation.ts';
-import { logLostConnections } from './open-store.ts';
-import { repeat } from './repeat.ts';
 
 /** The database to store in, and the queue that batches come from. */
 export interface StoringOptions {
@@ -38,7 +36,9 @@ export interface StoringOptions {
   readonly logger: Logger;
 }
 
-/** Charts and directories are at most this much behind. */
+type Storage = Pick<StoringOptions, 'db' | 'logger'>;
+
+/** Charts and directories are this much behind, unless there is much to count. */
 const ROLL_UP_INTERVAL_MS = 5_000;
 
 /**
@@ -85,8 +85,7 @@ function startWorker(
 ): DeliveryWorker {
   const isBulk = lane === 'bulk';
   const giveUp = new AbortController();
-  const db = openStoringDatabase(databaseUrl, logLostConnections(logger));
-  started.defer(closing(logger, 'database of the worker', () => db.destroy()));
+  const db = openFor('the worker', openStoringDatabase, { databaseUrl, logger }, started);
   const { storing, traces } = observation;
   const onStored: OnStored = (rows, seconds) => {
     if (!isBulk) storing.stored();
@@ -129,79 +128,70 @@ function startQuarantineLimits(
   { config, db, observation, logger }: StoringOptions,
   started: AsyncDisposableStack,
 ): void {
-  const limit = async () => {
+  const work = async () => {
     for (const dropped of await limitQuarantine(db, new Date(), config.quarantine)) {
       observation.onQuarantineDropped(dropped);
       logger.warn(dropped, 'quarantined content was deleted, because it exceeded a limit');
     }
-    return 'done' as const;
   };
-  const limiting = repeat(QUARANTINE_INTERVAL_MS, limit, (error) => {
-    logger.warn({ err: error }, `quarantine was not limited: ${describeError(error)}`);
-  });
-  started.defer(closing(logger, 'limits of quarantine', () => limiting.stop()));
+  const failure = 'quarantine was not limited';
+  repeatInBackground(
+    { part: 'limits of quarantine', failure, pauseMs: QUARANTINE_INTERVAL_MS, work },
+    logger,
+    started,
+  );
 }
 
 /** Ends sessions of the reading role that take too long, now and every half a minute. */
-function startReaderLimits(
-  { db, logger }: Pick<StoringOptions, 'db' | 'logger'>,
-  started: AsyncDisposableStack,
-): void {
-  const limit = async () => {
+function startReaderLimits({ db, logger }: Storage, started: AsyncDisposableStack): void {
+  const work = async () => {
     for (const ended of await limitReaders(db)) {
       logger.warn(ended, 'a session of xiq_reader was ended, because its transaction took too long');
     }
-    return 'done' as const;
   };
-  const limiting = repeat(READERS_INTERVAL_MS, limit, (error) => {
-    logger.warn({ err: error }, `sessions of xiq_reader were not limited: ${describeError(error)}`);
-  });
-  started.defer(closing(logger, 'limits of readers', () => limiting.stop()));
+  const failure = 'sessions of xiq_reader were not limited';
+  repeatInBackground(
+    { part: 'limits of readers', failure, pauseMs: READERS_INTERVAL_MS, work },
+    logger,
+    started,
+  );
 }
 
 /** Counts arrivals from now on, and watches for silences. Returns the watch. */
-function startArrivals(
-  { db, logger }: Pick<StoringOptions, 'db' | 'logger'>,
-  started: AsyncDisposableStack,
-): SilenceWatch {
+function startArrivals({ db, logger }: Storage, started: AsyncDisposableStack): SilenceWatch {
   const rollUp = async () => ((await rollUpArrivals(db))?.isBehind === true ? 'more' : 'done');
-  const counting = repeat(ROLL_UP_INTERVAL_MS, rollUp, (error) => {
-    logger.warn({ err: error }, `arrivals were not counted: ${describeError(error)}`);
-  });
-  started.defer(closing(logger, 'counting of arrivals', () => counting.stop()));
+  const counting = { part: 'counting of arrivals', failure: 'arrivals were not counted', work: rollUp };
+  repeatInBackground({ ...counting, pauseMs: ROLL_UP_INTERVAL_MS }, logger, started);
 
   const watch = createSilenceWatch({ db, logger });
   const look = async () => {
     const now = new Date();
     await watch.look(now);
     await followGaps(db, { reasons: ['silence'] }, watch.latest().flatMap(doubtsOf), now);
-    return 'done' as const;
   };
-  const watching = repeat(SILENCE_INTERVAL_MS, look, (error) => {
-    logger.warn({ err: error }, `silences were not checked: ${describeError(error)}`);
-  });
-  started.defer(closing(logger, 'silence watch', () => watching.stop()));
+  const watching = { part: 'silence watch', failure: 'silences were not checked', work: look };
+  repeatInBackground({ ...watching, pauseMs: SILENCE_INTERVAL_MS }, logger, started);
   return watch;
 }
 
 /** Counts whom and what the events name, for the directories of people and devices. */
-function startDirectories(
-  { db, logger }: Pick<StoringOptions, 'db' | 'logger'>,
-  started: AsyncDisposableStack,
-): void {
-  let pauseMs = ROLL_UP_INTERVAL_MS;
-  const rollUp = async () => {
+function startDirectories({ db, logger }: Storage, started: AsyncDisposableStack): void {
+  let rest = ROLL_UP_INTERVAL_MS;
+  const work = async () => {
     const began = performance.now();
     const rolledUp = await rollUpSeen(db);
-    const rest = SEEN_REST_FACTOR * (performance.now() - began);
-    pauseMs = rolledUp?.isBehind === true ? Math.min(rest, ROLL_UP_INTERVAL_MS) : ROLL_UP_INTERVAL_MS;
-    return 'done' as const;
+    const took = performance.now() - began;
+    rest =
+      rolledUp?.isBehind === true
+        ? Math.min(SEEN_REST_FACTOR * took, ROLL_UP_INTERVAL_MS)
+        : ROLL_UP_INTERVAL_MS;
   };
-  const pause = () => pauseMs;
-  const counting = repeat(pause, rollUp, (error) => {
-    logger.warn({ err: error }, `people and devices were not counted: ${describeError(error)}`);
-  });
-  started.defer(closing(logger, 'counting of people and devices', () => counting.stop()));
+  const failure = 'people and devices were not counted';
+  repeatInBackground(
+    { part: 'counting of people and devices', failure, pauseMs: () => rest, work },
+    logger,
+    started,
+  );
 }
 
 function doubtsOf({ source, messageType, state, lastReceivedAt, expected }: TypeSilence): Doubt[] {
