@@ -4,6 +4,7 @@ import { familyQueries, type EventFilter } from './event-filter.ts';
 import { createFormat, type ExportForm } from './export-format.ts';
 import { rowsByTime } from './rows-by-time.ts';
 import type { Scope } from './scope.ts';
+import { onlyRow } from './statement.ts';
 
 /** Rows of a family read at once. */
 const ROWS_AT_ONCE = 1_000;
@@ -48,10 +49,6 @@ export async function* exportLines(
 
 /** The present snapshot, in Postgres' text form. */
 async function currentSnapshot(db: Db): Promise<string> {
-  const { rows } = await sql<{ snapshot: string }>`select pg_current_snapshot()::text as snapshot`.execute(
-    db,
-  );
-  const [row] = rows;
-  if (row === undefined) throw new TypeError('the query for the snapshot returned no row');
+  const row = await onlyRow<{ snapshot: string }>(db)`select pg_current_snapshot()::text as snapshot`;
   return row.snapshot;
 }

@@ -57,20 +57,10 @@ interface CsvColumn {
   readonly isText: boolean;
 }
 
-const envelope = (name: string): CsvColumn => ({ name, isText: name === 'source' });
-
-const ENVELOPE: readonly CsvColumn[] = [
-  'id',
-  'event_id',
-  'delivery_id',
-  'source',
-  'message_type',
-  'occurred_at',
-  'received_at',
-  'owner_id',
-  'org_id',
-  'origin',
-].map(envelope);
+const ENVELOPE: readonly CsvColumn[] =
+  'id event_id delivery_id source message_type occurred_at received_at owner_id org_id origin'
+    .split(' ')
+    .map((name) => ({ name, isText: name === 'source' }));
 
 const VIEW_COLUMNS: readonly CsvColumn[] = [
   ...ENVELOPE,
@@ -108,14 +98,11 @@ function csvOf(
     header: csvLine([...columns.map(({ name }) => name), 'payload']),
     needs: new Set([...VIEW_NEEDS, ...columns.map(({ name }) => name)]),
     line(row) {
-      const values =
-        zone === 'UTC'
-          ? valuesOf(row)
-          : {
-              ...valuesOf(row),
-              occurred_at: isoIn(zone, new Date(row.occurredAt)),
-              received_at: isoIn(zone, new Date(row.receivedAt)),
-            };
+      const times = zone !== 'UTC' && {
+        occurred_at: isoIn(zone, new Date(row.occurredAt)),
+        received_at: isoIn(zone, new Date(row.receivedAt)),
+      };
+      const values: Columns = { ...valuesOf(row), ...times };
       const cells = columns.map(({ name, isText }) => toCell(values[name] ?? null, isText));
       return csvLine([...cells, row.payload]);
     },

@@ -1,9 +1,10 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { MessageType } from '../domain.ts';
-import { allOf } from './condition.ts';
+import { allOf, unionAll } from './condition.ts';
 import { timeConditions } from './event-filter.ts';
-import { withinTime, type Db } from './database.ts';
+import type { Db } from './database.ts';
 import { inScope, type Scope } from './scope.ts';
+import { allRowsWithin } from './statement.ts';
 
 /** A device, user, access point or network seen with a user or a client: how often, and when last. */
 export interface SeenWith {
@@ -102,6 +103,32 @@ export async function summarizeClient(
   };
 }
 
+/** Clients and networks of an access point in a time range. */
+export interface AccessPointActivity {
+  /** MAC addresses of clients, each counted once. */
+  readonly clients: number;
+  /** Most frequent first, at most 20. */
+  readonly ssids: readonly string[];
+}
+
+/** Counts the clients of an access point from a time on, and lists its SSIDs. Undefined after 1.5 seconds. */
+export async function summarizeAccessPoint(
+  db: Db,
+  scope: Scope,
+  mac: string,
+  since: Date,
+): Promise<AccessPointActivity | undefined> {
+  const condition = allOf([inScope(scope), sql`ap_mac = ${mac}::macaddr`, ...timeConditions({ since })]);
+  const rows = await allRowsWithin<AccessPointActivity>(db, TIMEOUT_MS)`
+      with heard as materialized (
+        select client_mac, ssid from location_observations where ${condition}
+        union all select client_mac, ssid from log_entries where ${condition} and ${IS_OF_CLIENT}
+      )
+      select (select count(distinct client_mac) from heard)::float8 as clients,
+        array(select ssid from heard where ssid <> '' group by ssid order by count(*) desc, ssid limit 20) as ssids`;
+  return rows?.[0];
+}
+
 interface Total {
   readonly messageType: MessageType;
   readonly count: number;
@@ -114,11 +141,7 @@ function totalsOf(db: Db, tables: readonly RawBuilder<unknown>[]): Promise<reado
     (table) => sql`select message_type as "messageType", count(*)::float8 as count,
       min(occurred_at) as "firstSeen", max(occurred_at) as "lastSeen" from ${table} group by message_type`,
   );
-  return withinTime(
-    db,
-    TIMEOUT_MS,
-    async (trx) => (await sql<Total>`${sql.join(parts, sql` union all `)}`.execute(trx)).rows,
-  );
+  return allRowsWithin<Total>(db, TIMEOUT_MS)`${unionAll(parts)}`;
 }
 
 function seenWith(
@@ -132,13 +155,10 @@ function seenWith(
       and ${sql.ref(column)} is not null`,
   );
   const first = order === 'last seen' ? sql`"lastSeen" desc` : sql`count desc, "lastSeen" desc`;
-  return withinTime(db, TIMEOUT_MS, async (trx) => {
-    const { rows } = await sql<SeenWith>`
+  return allRowsWithin<SeenWith>(db, TIMEOUT_MS)`
       select name, count(*)::float8 as count, max(occurred_at) as "lastSeen"
-      from (${sql.join(parts, sql` union all `)}) as found
-      group by name order by ${first}, name limit ${LONGEST_LIST}`.execute(trx);
-    return rows;
-  });
+      from (${unionAll(parts)}) as found
+      group by name order by ${first}, name limit ${LONGEST_LIST}`;
 }
 
 function toSummary(totals: readonly Total[] | undefined, lists: readonly unknown[]): Summary {

@@ -1,6 +1,6 @@
-import { sql } from 'kysely';
 import type { Db } from './database.ts';
 import { findStoredDeliveries } from './deliveries.ts';
+import { firstRow, run } from './statement.ts';
 
 /** A place in the write-ahead log of a server. */
 interface WalPosition {
@@ -34,18 +34,17 @@ export async function locateDeliveries(
       deliveryIds.length === 0 ? new Set<string>() : await findStoredDeliveries(trx, deliveryIds);
     // The service's role inherits nothing, so a right that an administrator grants must be taken on.
     if (replicas > 0) {
-      await sql`
+      await run(trx)`
         select set_config('role', 'pg_read_all_stats', true) where pg_has_role('pg_read_all_stats', 'member')
-          and not pg_has_role('pg_read_all_stats', 'usage')`.execute(trx);
+          and not pg_has_role('pg_read_all_stats', 'usage')`;
     }
-    const { rows } = await sql<{ file: string; bytes: string; replicated: string | null }>`
+    const row = await firstRow<{ file: string; bytes: string; replicated: string | null }>(trx)`
       select pg_walfile_name(pg_current_wal_insert_lsn()) as file,
         (pg_current_wal_insert_lsn() - '0/0')::text as bytes,
         (select (flush_lsn - '0/0')::text from pg_stat_replication
           where flush_lsn is not null order by flush_lsn desc
           offset ${Math.max(0, replicas - 1)} limit ${Math.min(1, replicas)}) as replicated
-      from pg_is_in_recovery() as is_standby where not is_standby`.execute(trx);
-    const [row] = rows;
+      from pg_is_in_recovery() as is_standby where not is_standby`;
     const at = row && {
       timeline: Number.parseInt(row.file.slice(0, 8), 16),
       bytes: BigInt(row.bytes),

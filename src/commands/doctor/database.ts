@@ -6,7 +6,7 @@ import { readMigrationState } from '../../store/migrate.ts';
 import { readPartitionState } from '../../store/partitions.ts';
 import { readConservation } from '../../store/read-arrivals.ts';
 import { allPartitions, changedPartitions, recount } from '../../store/recount-deliveries.ts';
-import { readRoleState } from '../../store/role-state.ts';
+import { readRoleState } from '../../store/roles.ts';
 import { describeWork } from '../../store/server-sessions.ts';
 import { findTableUsers, findWaits } from '../../store/waits.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
