@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
 import { mkdir, open, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { isMissingFile } from '../durable-file.ts';
+import { unlessMissing } from '../durable-file.ts';
 import { UsageError } from '../errors.ts';
 import { timestampsBetween } from '../store/anchors.ts';
 import type { Db } from '../store/database.ts';
-import { positionSince } from '../store/read-log.ts';
 import { readRuns, readSalts } from '../store/read-seals.ts';
 import { checkpointsAfter, latestCheckpoint, readTile } from '../store/seal-log.ts';
 import { readingSealed, readSealedEvents, type Positions } from '../store/sealed-rows.ts';
@@ -24,7 +23,8 @@ import {
   type Manifest,
   type ManifestFile,
 } from './proof-folder.ts';
-import { chunksOf, type Chunk } from './verify-log.ts';
+import { saltAt } from './stored-tree.ts';
+import { chunksOf, positionsOf, type Chunk } from './verify-log.ts';
 
 /** Rows of events that were received in this range. Neither: everything that is sealed. */
 export interface ProofRange {
@@ -44,8 +44,6 @@ export interface ExportedProof {
 /** Rows and checkpoints that are read at once. */
 const ROWS_AT_ONCE = 512;
 const CHECKPOINTS_AT_ONCE = 1_000;
-
-const SALT_BYTES = 16;
 
 /**
  * Writes rows to a directory, which must be empty, with all that it takes to verify them without the database: salts, the
@@ -95,10 +93,7 @@ async function chooseChunks(db: Db, { since, until }: ProofRange): Promise<reado
   const { size = 0 } = (await latestCheckpoint(db)) ?? {};
   const all = await Array.fromAsync(chunksOf(readRuns(db), size, () => undefined));
   if (since === undefined && until === undefined) return all.filter(({ count }) => count > 0);
-  const positions = {
-    from: since === undefined ? 0 : await positionSince(db, since),
-    to: until === undefined ? Number.MAX_SAFE_INTEGER : await positionSince(db, until),
-  };
+  const positions = await positionsOf(db, { since, until });
   const chosen = all.flatMap((chunk) => cut(chunk, positions));
   const isEvent = ({ of }: Chunk) => typeof of === 'object';
   return chosen.slice(chosen.findIndex(isEvent), chosen.findLastIndex(isEvent) + 1);
@@ -122,10 +117,7 @@ function rangesOf(chunks: readonly Chunk[]): Manifest['leaves'] {
 }
 
 async function makeEmptyDirectory(directory: string): Promise<void> {
-  const entries = await readdir(directory).catch((error: unknown) => {
-    if (isMissingFile(error)) return [];
-    throw error;
-  });
+  const entries = await unlessMissing(readdir(directory), []);
   if (entries.length > 0) throw new UsageError(`${directory} is not empty. Name a new directory.`);
   await mkdir(directory, { recursive: true, mode: 0o700 });
 }
@@ -167,8 +159,7 @@ async function writeRows(
       const lines = Array.from({ length: count }, (_, index) => {
         const record = records.get(leaf + index);
         if (record === undefined) return `${leaf + index} - -\n`;
-        const salt = salts.subarray(index * SALT_BYTES, (index + 1) * SALT_BYTES).toString('hex');
-        return `${leaf + index} ${salt} ${record}\n`;
+        return `${leaf + index} ${saltAt(salts, index).toString('hex')} ${record}\n`;
       });
       await file.write(lines.join(''));
       rows += records.size;
