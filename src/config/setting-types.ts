@@ -31,6 +31,10 @@ function unknownMembers(unknown: readonly string[], known: readonly string[]): s
     .join('; ');
 }
 
+/** One of several words. */
+export const choice = <const Word extends string>(...words: Word[]) =>
+  z.enum(words, `must be one of ${words.join(', ')}`);
+
 /** A whole number in a text. */
 export const integer = (min: number, max: number) =>
   z

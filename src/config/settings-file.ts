@@ -49,9 +49,11 @@ const destinationsSchema = z
 export interface SettingsFile {
   readonly sources: z.output<typeof sourcesSchema>;
   readonly destinations: z.output<typeof destinationsSchema>;
-  readonly redaction: unknown;
-  readonly alerts: unknown;
-  readonly reports: unknown;
+  /** What to redact in events before they are sent. Undefined: the default rules. */
+  readonly redaction?: unknown;
+  /** The alert rules. Undefined: none. */
+  readonly alerts?: unknown;
+  readonly reports?: unknown;
 }
 
 /**
@@ -63,13 +65,7 @@ export function readSettingsFile(
   env: Readonly<Record<string, string | undefined>>,
   problems: string[],
 ): SettingsFile {
-  const empty: SettingsFile = {
-    sources: [],
-    destinations: [],
-    redaction: undefined,
-    alerts: undefined,
-    reports: undefined,
-  };
+  const empty: SettingsFile = { sources: [], destinations: [] };
   if (file === undefined) return empty;
   const report = (path: readonly PropertyKey[], message: string) =>
     problems.push(`XIQ_SINK_CONFIG ${file}: ${path.join('.') || 'the file'}: ${message}`);
@@ -94,11 +90,9 @@ export function readSettingsFile(
     for (const { path, message } of error?.issues ?? []) report(path, message);
     const given = data ?? knownMembers(content);
     return {
+      ...given,
       sources: check('sources', sourcesSchema, given.sources) ?? [],
       destinations: check('destinations', destinationsSchema, given.destinations) ?? [],
-      redaction: given.redaction,
-      alerts: given.alerts,
-      reports: given.reports,
     };
   } catch (error) {
     problems.push(`XIQ_SINK_CONFIG ${file}: cannot be read as YAML: ${describeUnread(error)}`);

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { access, chmod, chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -46,9 +47,8 @@ export async function openCluster(dataDir: string): Promise<Cluster> {
 }
 
 /** Whether there is a database in this directory, running or not. */
-export async function hasCluster(dataDir: string): Promise<boolean> {
-  return exists(path.join(dataDir, 'postgres', 'cluster', 'PG_VERSION'));
-}
+export const hasCluster = (dataDir: string) =>
+  existsSync(path.join(dataDir, 'postgres', 'cluster', 'PG_VERSION'));
 
 const movedFile = (home: string) => path.join(home, 'moved');
 
@@ -61,7 +61,7 @@ export async function markMoved(dataDir: string, server: string): Promise<void> 
 const restoringFile = (home: string) => path.join(home, 'restoring');
 
 /** Whether a restore into this data directory has begun and not finished. */
-export const isRestoring = (dataDir: string) => exists(restoringFile(path.join(dataDir, 'postgres')));
+export const isRestoring = (dataDir: string) => existsSync(restoringFile(path.join(dataDir, 'postgres')));
 
 /** Marks the database as being restored, until this is called again with false: nothing else starts it meanwhile. */
 export async function markRestoring({ home }: Cluster, restoring: boolean): Promise<void> {
@@ -75,7 +75,7 @@ export async function markRestoring({ home }: Cluster, restoring: boolean): Prom
  * if a restore did not finish.
  */
 export async function refuseUnusable({ home }: Cluster, forRestore: boolean): Promise<void> {
-  if (!forRestore && (await exists(restoringFile(home)))) {
+  if (!forRestore && existsSync(restoringFile(home))) {
     throw new UsageError(
       `The restore into ${path.dirname(home)} did not finish. Run ${commandName()} restore again, ` +
         `or delete ${home} to begin with an empty database.`,
@@ -95,7 +95,7 @@ export async function createDataDirectory(
   ownerPassword: string,
   signal?: AbortSignal,
 ): Promise<void> {
-  if (await exists(path.join(cluster.directory, 'PG_VERSION'))) return;
+  if (existsSync(path.join(cluster.directory, 'PG_VERSION'))) return;
   const unfinished = `${cluster.directory}.new`;
   const passwordFile = path.join(cluster.home, 'initial-password');
   await rm(unfinished, { recursive: true, force: true });
@@ -151,7 +151,7 @@ export type StopMode = 'fast' | 'immediate';
 
 /** Stops the server and waits until it has ended. Does nothing if it is not running. */
 export async function stopServer(cluster: Cluster, mode: StopMode = 'fast'): Promise<void> {
-  if (!(await exists(path.join(cluster.directory, 'postmaster.pid')))) return;
+  if (!existsSync(path.join(cluster.directory, 'postmaster.pid'))) return;
   await pgCtl(cluster, 'stop', '-w', '-m', mode);
 }
 
@@ -250,9 +250,3 @@ async function runAsServer(
 async function giveToServer({ runAs }: Cluster, file: string): Promise<void> {
   if (runAs !== undefined) await chown(file, runAs.uid, runAs.gid);
 }
-
-const exists = (file: string) =>
-  access(file).then(
-    () => true,
-    () => false,
-  );

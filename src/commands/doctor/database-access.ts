@@ -29,7 +29,7 @@ export function createDatabaseAccess(config: Config, limitMs = LIMIT_MS): Databa
   let location: ReturnType<typeof locateDatabase> | undefined;
   return {
     async open() {
-      if (config.databaseUrl === undefined && !(await hasCluster(config.dataDir))) return undefined;
+      if (config.databaseUrl === undefined && !hasCluster(config.dataDir)) return undefined;
       location = locateDatabase(config);
       const { databaseUrl } = await location;
       held = { databaseUrl, db: openInspectingDatabase(databaseUrl, () => undefined, limitMs + MARGIN_MS) };
