@@ -4,96 +4,16 @@ import { readEnvironment, type Environment } from './config/environment.ts';
 import { describeOpenId, readOpenId, type OpenIdConfig } from './config/open-id.ts';
 import { readSettingsFile } from './config/settings-file.ts';
 import { mergeSources, type SourceConfig } from './config/sources.ts';
-import { CLOUD_TYPES, type Family, type CloudType } from './domain.ts';
+import { CLOUD_TYPES } from './domain.ts';
 import { SettingsError } from './errors.ts';
 import { isLoopback, isLoopbackHost } from './loopback.ts';
 import { maskRedisUrl } from './redis-address.ts';
-import type { SecretsKey } from './sealed-secret.ts';
 import { countOf, formatBytes } from './units.ts';
 
 export type { OpenIdConfig, SourceConfig };
 
 /** All settings, checked and frozen. */
-export interface Config {
-  /** Undefined: the embedded Postgres under `dataDir`. */
-  readonly databaseUrl: string | undefined;
-  /** The same database without the pooler of `databaseUrl`. Undefined: there is no pooler, or no way around it. */
-  readonly databaseDirectUrl: string | undefined;
-  /** The same database for `xiq-sink sql`, as `xiq_reader`. Undefined: the embedded Postgres, or not configured. */
-  readonly readerDatabaseUrl: string | undefined;
-  /** The superuser with which `xiq-sink migrate` creates the database roles. */
-  readonly bootstrapDatabaseUrl: string | undefined;
-  /** Undefined: the queue is in Postgres. */
-  readonly redisUrl: string | undefined;
-  /** Certificates of the authorities for `rediss://`. Undefined: those that Node.js knows. */
-  readonly redisCaFile: string | undefined;
-  /** The beginning of the queue's keys in Redis. */
-  readonly queuePrefix: string;
-  /** Absolute path. */
-  readonly dataDir: string;
-  /** The file of the key that signs the checkpoints of the log. Undefined: one in `dataDir`. */
-  readonly logKeyFile: string | undefined;
-  /** The file of the key that tells erased persons. */
-  readonly erasureKeyFile: string;
-  /** Whether the events of a client are erased when the cloud has deleted its data. */
-  readonly erasesAfterGdprLog: boolean;
-  /** Where checkpoints of the log are kept outside of the database. */
-  readonly anchors: {
-    readonly file: string | undefined;
-    readonly url: string | undefined;
-    readonly timestampUrl: string | undefined;
-    readonly witnesses: readonly { readonly publicKey: string; readonly url: string }[];
-  };
-  readonly host: string;
-  readonly port: number;
-  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
-  /** The listener of console, API and metrics. Undefined token: anyone on this machine has access. */
-  readonly admin: { readonly host: string; readonly port: number; readonly token: string | undefined };
-  /** Log-in to the console by OpenID Connect. Undefined: none. */
-  readonly openId: OpenIdConfig | undefined;
-  readonly sources: readonly SourceConfig[];
-  /** What a source subscribes to if it does not say. */
-  readonly messageTypes: readonly CloudType[];
-  /** The keys that encrypt secrets in the database: the first encrypts, all decrypt. Empty: none can be stored. */
-  readonly secretsKeys: readonly SecretsKey[];
-  /** The address at which the cloud reaches this program, without a trailing slash; may have a path prefix. */
-  readonly publicUrl: string | undefined;
-  /** What `serve` does about subscriptions that differ from these settings. */
-  readonly subscribe: Environment['SUBSCRIBE'];
-  /** Whether `serve` compares sources with the logs of their cloud, and how much the clocks of both may differ. */
-  readonly history: { readonly sweeps: boolean; readonly toleranceMs: number };
-  /** Whether `serve` reads devices, locations and administrators from the cloud. */
-  readonly inventory: Environment['INVENTORY'];
-  /** `strict`: every delivery is spooled until its rows are committed. */
-  readonly durability: Environment['DURABILITY'];
-  /**
-   * How long `strict` keeps a delivery after its commit, and the number of replicas that make this unnecessary once they
-   * have the commit; 0: none do.
-   */
-  readonly strict: { readonly keepMs: number; readonly replicas: number };
-  /** Limits of the disk spool in `dataDir`. */
-  readonly spool: { readonly maxBytes: number; readonly minFreeBytes: number };
-  readonly maxBodyBytes: number;
-  /** Bytes of deliveries in progress above which further ones are refused. */
-  readonly maxBytesInFlight: number;
-  /** The proxies whose X-Forwarded-For is trusted: how many, or their addresses. Undefined: none. */
-  readonly trustedProxies: number | readonly string[] | undefined;
-  /** Whether deliveries of message types that this program does not know are stored. */
-  readonly storesOthers: boolean;
-  /** Months that events are kept, by family, and deliveries. Undefined: for ever. */
-  readonly retentionMonths: Readonly<Record<Family | 'deliveries', number | undefined>>;
-  /** The content that quarantine keeps: bytes of each source, and months. Undefined months: for ever. */
-  readonly quarantine: { readonly maxBytes: number; readonly months: number | undefined };
-  readonly forwarding: ForwardingSettings;
-  /** Where traces are sent, and the share of deliveries that is traced. Undefined: no traces. */
-  readonly traces:
-    { readonly endpoint: string; readonly serviceName: string; readonly ratio: number } | undefined;
-  /** Seconds between SIGTERM and the end of accepting, for a proxy to notice that readiness has ended. */
-  readonly drainSeconds: number;
-  /** Whether `serve` updates the tables. False: it starts only if they are up to date. */
-  readonly migrates: boolean;
-  readonly logLevel: string;
-}
+export type Config = ReturnType<typeof loadConfig>;
 
 /** With a proxy in front: two health checks of the usual proxies. */
 const DRAIN_SECONDS_BEHIND_PROXY = 5;
@@ -109,7 +29,7 @@ const DEFAULT_BYTES_IN_FLIGHT = 48 * 1024 * 1024;
 export function loadConfig(
   env: Readonly<Record<string, string | undefined>>,
   checks: readonly ((forwarding: ForwardingSettings) => unknown)[] = [],
-): Config {
+) {
   const problems: string[] = [];
   const settings = readEnvironment(env, problems);
   const file = readSettingsFile(env['XIQ_SINK_CONFIG'] || undefined, env, problems);
@@ -120,17 +40,29 @@ export function loadConfig(
   for (const check of checks) problems.push(...problemsOf(() => check(forwarding)));
   if (settings === undefined || problems.length > 0) throw new SettingsError(problems);
   return Object.freeze({
+    /** Undefined: the embedded Postgres under `dataDir`. */
     databaseUrl: settings.DATABASE_URL,
+    /** The same database without the pooler of `databaseUrl`. Undefined: there is no pooler, or no way around it. */
     databaseDirectUrl: settings.DATABASE_DIRECT_URL,
+    /** The same database for `xiq-sink sql`, as `xiq_reader`. Undefined: the embedded Postgres, or not configured. */
     readerDatabaseUrl: settings.READER_DATABASE_URL,
+    /** The superuser with which `xiq-sink migrate` creates the database roles. */
     bootstrapDatabaseUrl: settings.BOOTSTRAP_DATABASE_URL,
+    /** Undefined: the queue is in Postgres. */
     redisUrl: settings.REDIS_URL,
+    /** Certificates of the authorities for `rediss://`. Undefined: those that Node.js knows. */
     redisCaFile: settings.REDIS_CA_FILE,
+    /** The beginning of the queue's keys in Redis. */
     queuePrefix: settings.QUEUE_PREFIX,
+    /** Absolute path. */
     dataDir: path.resolve(settings.DATA_DIR),
+    /** The file of the key that signs the checkpoints of the log. Undefined: one in `dataDir`. */
     logKeyFile: settings.LOG_KEY_FILE,
+    /** The file of the key that tells erased persons. */
     erasureKeyFile: settings.ERASURE_KEY_FILE ?? path.join(path.resolve(settings.DATA_DIR), 'erasure-key'),
+    /** Whether the events of a client are erased when the cloud has deleted its data. */
     erasesAfterGdprLog: settings.GDPR_ERASURE === 'auto',
+    /** Where checkpoints of the log are kept outside of the database. */
     anchors: {
       file: settings.ANCHOR_FILE,
       url: settings.ANCHOR_URL,
@@ -143,26 +75,44 @@ export function loadConfig(
       settings.TLS_CERT_FILE !== undefined && settings.TLS_KEY_FILE !== undefined
         ? { certFile: settings.TLS_CERT_FILE, keyFile: settings.TLS_KEY_FILE }
         : undefined,
+    /** The listener of console, API and metrics. Undefined token: anyone on this machine has access. */
     admin: { host: settings.ADMIN_HOST, port: settings.ADMIN_PORT, token: settings.ADMIN_TOKEN },
+    /** Log-in to the console by OpenID Connect. Undefined: none. */
     openId,
     sources,
+    /** What a source subscribes to if it does not say. */
     messageTypes: settings.MESSAGE_TYPES ?? CLOUD_TYPES,
+    /** The keys that encrypt secrets in the database: the first encrypts, all decrypt. Empty: none can be stored. */
     secretsKeys: settings.SECRETS_KEY ?? [],
+    /** The address at which the cloud reaches this program, without a trailing slash; may have a path prefix. */
     publicUrl: settings.PUBLIC_URL,
+    /** What `serve` does about subscriptions that differ from these settings. */
     subscribe: settings.SUBSCRIBE,
+    /** Whether `serve` compares sources with the logs of their cloud, and how much the clocks of both may differ. */
     history: { sweeps: settings.HISTORY === 'auto', toleranceMs: settings.HISTORY_CLOCK_TOLERANCE_MS },
+    /** Whether `serve` reads devices, locations and administrators from the cloud. */
     inventory: settings.INVENTORY,
+    /** `strict`: every delivery is spooled until its rows are committed. */
     durability: settings.DURABILITY,
+    /**
+     * How long `strict` keeps a delivery after its commit, and the number of replicas that make this unnecessary once they
+     * have the commit; 0: none do.
+     */
     strict: {
       keepMs: settings.STRICT_KEEP_MINUTES * 60_000,
       replicas: settings.STRICT_REPLICAS,
     },
+    /** Limits of the disk spool in `dataDir`. */
     spool: { maxBytes: settings.SPOOL_MAX_BYTES, minFreeBytes: settings.SPOOL_MIN_FREE_BYTES },
     maxBodyBytes: settings.MAX_BODY_BYTES,
+    /** Bytes of deliveries in progress above which further ones are refused. */
     maxBytesInFlight:
       settings.MAX_BYTES_IN_FLIGHT ?? Math.max(DEFAULT_BYTES_IN_FLIGHT, settings.MAX_BODY_BYTES),
+    /** The proxies whose X-Forwarded-For is trusted: how many, or their addresses. Undefined: none. */
     trustedProxies: settings.TRUST_PROXY,
+    /** Whether deliveries of message types that this program does not know are stored. */
     storesOthers: settings.OTHER_MESSAGE_TYPES === 'store',
+    /** Months that events are kept, by family, and deliveries. Undefined: for ever. */
     retentionMonths: {
       audit: settings.RETENTION_AUDIT_MONTHS,
       location: settings.RETENTION_LOCATION_MONTHS,
@@ -171,8 +121,10 @@ export function loadConfig(
       other: settings.RETENTION_OTHER_MONTHS,
       deliveries: settings.RETENTION_DELIVERIES_MONTHS,
     },
+    /** The content that quarantine keeps: bytes of each source, and months. Undefined months: for ever. */
     quarantine: { maxBytes: settings.QUARANTINE_MAX_BYTES, months: settings.RETENTION_QUARANTINE_MONTHS },
     forwarding,
+    /** Where traces are sent, and the share of deliveries that is traced. Undefined: no traces. */
     traces:
       settings.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
         ? undefined
@@ -181,8 +133,10 @@ export function loadConfig(
             serviceName: settings.OTEL_SERVICE_NAME,
             ratio: settings.OTEL_TRACES_SAMPLER_ARG,
           },
+    /** Seconds between SIGTERM and the end of accepting, for a proxy to notice that readiness has ended. */
     drainSeconds:
       settings.DRAIN_SECONDS ?? (settings.TRUST_PROXY === undefined ? 0 : DRAIN_SECONDS_BEHIND_PROXY),
+    /** Whether `serve` updates the tables. False: it starts only if they are up to date. */
     migrates: settings.MIGRATE === 'auto',
     logLevel: settings.LOG_LEVEL,
   });

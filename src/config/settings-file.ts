@@ -3,7 +3,6 @@ import { parse as parseYaml, YAMLParseError } from 'yaml';
 import { z } from 'zod';
 import { describeError } from '../errors.ts';
 import { resolveReferences } from './references.ts';
-import { sourceLimits } from './source-limits.ts';
 import { bearerToken, cloudApiUrl, messageTypes, strictSettings, webhookSecret } from './setting-types.ts';
 
 /** The members of the file; each is checked by itself, so that all that is wrong is reported at once. */
@@ -14,6 +13,24 @@ const fileSchema = strictSettings({
   alerts: z.unknown().optional(),
   reports: z.unknown().optional(),
 });
+
+const perSecond = z
+  .int()
+  .min(1)
+  .max(2 ** 40)
+  .optional();
+
+/** The member `limits` of a source in the settings file. */
+const sourceLimits = strictSettings({
+  deliveries_per_second: perSecond,
+  bytes_per_second: perSecond,
+}).transform((limits) => ({
+  deliveriesPerSecond: limits.deliveries_per_second,
+  bytesPerSecond: limits.bytes_per_second,
+}));
+
+/** What a source may send to one ingest process: deliveries, and bytes of bodies as sent. Undefined: no limit. */
+export type SourceLimits = z.output<typeof sourceLimits>;
 
 /** A source as the file describes it, and as the database does, with the texts that its references refer to. */
 export const sourceSchema = strictSettings({

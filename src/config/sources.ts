@@ -1,7 +1,6 @@
 import { CLOUD_TYPES, type CloudType } from '../domain.ts';
 import type { Environment } from './environment.ts';
-import type { SettingsFile } from './settings-file.ts';
-import type { SourceLimits } from './source-limits.ts';
+import type { SettingsFile, SourceLimits } from './settings-file.ts';
 
 /** The API of a source's cloud, and the credentials for it. */
 interface CloudAccess {
