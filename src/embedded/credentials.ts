@@ -26,14 +26,11 @@ const Stored = z
         },
   );
 
-/** The port of the embedded database, kept from start to start, and the passwords of its roles. */
-export interface Credentials {
-  readonly port: number;
-  /** Of the superuser `postgres`, which creates the other roles and is used for nothing else. */
-  readonly bootstrapPassword: string;
-  readonly servicePassword: string;
-  readonly readerPassword: string;
-}
+/**
+ * The port of the embedded database, kept from start to start, and the passwords of its roles. That of the superuser
+ * `postgres`, which creates the other roles, is used for nothing else.
+ */
+export type Credentials = NonNullable<z.output<typeof Stored>>;
 
 /** The service's password in an installation of an earlier version: the same for all programs that start at once. */
 const derivePassword = (bootstrapPassword: string) =>

@@ -1,6 +1,7 @@
 import { updateCoverage, type ComparedQuarter } from '../store/coverage.ts';
 import type { Db } from '../store/database.ts';
-import { QUARTER_MS, type ComparedQuarter as CountedQuarter } from './compare-history.ts';
+import { QUARTER_MS } from './compare-history.ts';
+import type { ComparedRange, ComparedQuarter as CountedQuarter } from './compare-history.ts';
 import { historyOf, type LoggedType } from './log-kinds.ts';
 import { LATENESS_MS, quarterOf } from './schedule.ts';
 
@@ -12,13 +13,6 @@ const ASSUMED_REACH_MS = 7 * 24 * 60 * 60 * 1000;
 
 /** What a comparison found in a quarter of an hour, by the time of the log record, or else of the stored event. */
 export type FoundQuarter = Omit<CountedQuarter, 'ambiguous'>;
-
-/** The time range of a comparison, and when it began to read the log. */
-export interface ComparedRange {
-  readonly from: Date;
-  readonly to: Date;
-  readonly at: Date;
-}
 
 /** Records comparisons whose missing events were fetched. */
 export const recordCoverage =

@@ -5,7 +5,7 @@ import { unlessMissing } from '../durable-file.ts';
 import { UsageError } from '../errors.ts';
 import { timestampsBetween } from '../store/anchors.ts';
 import type { Db } from '../store/database.ts';
-import { readRuns, readSalts } from '../store/read-seals.ts';
+import { readRuns, readSalts, type RowFilter } from '../store/read-seals.ts';
 import { checkpointsAfter, latestCheckpoint, readTile } from '../store/seal-log.ts';
 import { readingSealed, readSealedEvents, type Positions } from '../store/sealed-rows.ts';
 import { readStatements } from '../store/statements.ts';
@@ -26,20 +26,8 @@ import {
 import { saltAt } from './stored-tree.ts';
 import { chunksOf, positionsOf, type Chunk } from './verify-log.ts';
 
-/** Rows of events that were received in this range. Neither: everything that is sealed. */
-export interface ProofRange {
-  readonly since?: Date | undefined;
-  readonly until?: Date | undefined;
-}
-
-/** What was written. */
-export interface ExportedProof {
-  readonly rows: number;
-  /** Rows that are gone. */
-  readonly absent: number;
-  readonly checkpoints: number;
-  readonly timestamps: number;
-}
+/** Rows of events that were received in this range. Neither end: everything that is sealed. */
+export type ProofRange = RowFilter;
 
 /** Rows and checkpoints that are read at once. */
 const ROWS_AT_ONCE = 512;
@@ -55,7 +43,7 @@ export async function exportProof(
   directory: string,
   range: ProofRange,
   onLeaves: (done: number) => void,
-): Promise<ExportedProof> {
+) {
   const chunks = await chooseChunks(db, range);
   const leaves = rangesOf(chunks);
   const [first, last] = [leaves[0], leaves.at(-1)];
@@ -82,6 +70,7 @@ export async function exportProof(
   await writeFile(path.join(directory, MANIFEST), writeManifest(manifest), { mode: 0o600 });
   return {
     rows: rows.rows,
+    /** Rows that are gone. */
     absent: rows.absent,
     checkpoints: heads.sizes.length,
     timestamps: stamps.sizes.length,

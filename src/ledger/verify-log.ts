@@ -22,13 +22,11 @@ import type { GoneReasons, Leaves, RowChoice, RowResult } from './verify-rows.ts
 import { checkStatements, compareStated } from './verify-statements.ts';
 import { createTreeCheck, type TreeResult } from './verify-tree.ts';
 
-/** What to verify, and against which checkpoints that were kept elsewhere. */
-export interface VerifyOptions {
-  /** Rows received in this range only. The tree is always verified whole. */
-  readonly since?: Date | undefined;
-  readonly until?: Date | undefined;
-  /** Rows of this source only. */
-  readonly source?: string | undefined;
+/**
+ * What to verify, and against which checkpoints that were kept elsewhere. The range and the source choose rows; the tree is
+ * always verified whole.
+ */
+export interface VerifyOptions extends DeliveryFilter {
   /** Hashes rows in this program, not in the database. */
   readonly isFull?: boolean;
   readonly anchors: readonly Checkpoint[];

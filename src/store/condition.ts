@@ -18,6 +18,9 @@ export const unionAll = (selects: readonly RawBuilder<unknown>[]): RawBuilder<un
 /** A text as a pattern of `like` that only this text matches. */
 export const literalPattern = (text: string) => text.replaceAll(/[\\%_]/g, String.raw`\$&`);
 
+/** The condition that leaves superseded events out. Only fetched events are looked up, by the primary key. */
+export const NOT_SUPERSEDED = sql<boolean>`(origin = 'webhook' or not is_superseded(event_id))`;
+
 /**
  * Whether the record contains a text, ignoring case.
  *

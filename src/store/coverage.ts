@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type { MessageType } from '../domain.ts';
 import type { Db } from './database.ts';
+import type { HistoryRange } from './history.ts';
 import { inScope, isSource, type Scope } from './scope.ts';
 import { allRows, run } from './statement.ts';
 
@@ -29,23 +29,13 @@ export interface ComparedQuarter {
   readonly agreedAt: Date | null;
 }
 
-/** The quarters of one source and message type that begin in a range. */
-export interface CoverageRange {
-  readonly source: string;
-  readonly messageType: MessageType;
-  /** Inclusive. */
-  readonly from: Date;
-  /** Exclusive. */
-  readonly to: Date;
-}
-
 /**
- * Passes the quarters of a range that were compared before to `decide`, and writes those that it returns, in one
+ * Passes the quarters that begin in a range and were compared before to `decide`, and writes those that it returns, in one
  * transaction.
  */
 export async function updateCoverage(
   db: Db,
-  { source, messageType, from, to }: CoverageRange,
+  { source, messageType, from, to }: HistoryRange,
   decide: (before: readonly ComparedQuarter[]) => readonly ComparedQuarter[],
 ): Promise<void> {
   await db.transaction().execute(async (trx) => {
@@ -59,12 +49,9 @@ export async function updateCoverage(
     if (after.length === 0) return;
     await run(trx)`
       insert into coverage
-      select ${source}, ${messageType}, * from unnest(
-        ${after.map(({ quarter }) => quarter)}::timestamptz[], ${after.map(({ state }) => state)}::text[],
-        ${after.map(({ healed }) => healed)}::int[], ${after.map(({ matched }) => matched)}::int[],
-        ${after.map(({ onlyWebhook }) => onlyWebhook)}::int[],
-        ${after.map(({ comparedAt }) => comparedAt)}::timestamptz[],
-        ${after.map(({ agreedAt }) => agreedAt)}::timestamptz[])
+      select ${source}, ${messageType}, one.* from jsonb_to_recordset(${JSON.stringify(after)}::jsonb) as one
+        (quarter timestamptz, state text, healed int, matched int, "onlyWebhook" int, "comparedAt" timestamptz,
+          "agreedAt" timestamptz)
       on conflict (source, message_type, quarter) do update set
         state = excluded.state, healed = excluded.healed, matched = excluded.matched,
         only_webhook = excluded.only_webhook, compared_at = excluded.compared_at,

@@ -1,8 +1,7 @@
 import { sql, type RawBuilder } from 'kysely';
 import { FAMILIES, typesOfFamily, type Family, type MessageType } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
-import { allOf, contains, type Condition } from './condition.ts';
-import { NOT_SUPERSEDED } from './superseded.ts';
+import { allOf, contains, NOT_SUPERSEDED, type Condition } from './condition.ts';
 import type { SearchTerm } from '../search-query.ts';
 import { inScope, type Scope } from './scope.ts';
 import { areIndexed, hasStations, termConditions, typesOfTerms, userColumn } from './search-terms.ts';
@@ -152,16 +151,15 @@ function branchesOf(family: Family, filter: EventFilter): readonly Branch[] {
   );
 }
 
-const EVERYTHING: Branch = { condition: sql`true`, isOrdered: true };
+const inOrder = (condition: Condition): Branch => ({ condition, isOrdered: true });
+
+const EVERYTHING = inOrder(sql`true`);
 
 function macBranches(family: Family, mac: string): readonly Branch[] {
   if (!hasStations(family)) return [];
   return [
-    { condition: sql`client_mac = ${mac}::macaddr`, isOrdered: true },
-    {
-      condition: sql`ap_mac = ${mac}::macaddr and client_mac is distinct from ${mac}::macaddr`,
-      isOrdered: true,
-    },
+    inOrder(sql`client_mac = ${mac}::macaddr`),
+    inOrder(sql`ap_mac = ${mac}::macaddr and client_mac is distinct from ${mac}::macaddr`),
   ];
 }
 
@@ -173,11 +171,11 @@ function deviceBranches(family: Family, device: string): readonly Branch[] {
     case 'other':
       return [];
     case 'log':
-      return [{ condition: sql`device_serial_number = ${device}`, isOrdered: true }];
+      return [inOrder(sql`device_serial_number = ${device}`)];
     case 'alerts': {
       const byName = sql`alert_source_name = ${device}`;
       const byId = sql`alert_source_id = ${device} and (${byName}) is not true`;
-      return [byName, byId].map((condition) => ({ condition, isOrdered: true }));
+      return [inOrder(byName), inOrder(byId)];
     }
     case 'audit': {
       const byName = sql`host_names @> array[${device}]::text[]`;

@@ -29,9 +29,11 @@ export async function* exportLines(
 ): AsyncGenerator<string> {
   const messageType = filter.messageTypes?.length === 1 ? filter.messageTypes[0] : undefined;
   const format = createFormat(as, messageType);
+  const { snapshot } = await onlyRow<{ snapshot: string }>(db)`
+    select pg_current_snapshot()::text as snapshot`;
   // The ids of another server say nothing about the present snapshot.
   const stored = sql`(id <= (select earlier_id from log_state)
-    or pg_visible_in_snapshot(xid, ${await currentSnapshot(db)}::pg_snapshot))`;
+    or pg_visible_in_snapshot(xid, ${snapshot}::pg_snapshot))`;
   const queries = familyQueries(scope, filter).map((query) => ({
     ...query,
     conditions: [...query.conditions, stored],
@@ -45,10 +47,4 @@ export async function* exportLines(
       onRows?.(piece.length);
     }
   }
-}
-
-/** The present snapshot, in Postgres' text form. */
-async function currentSnapshot(db: Db): Promise<string> {
-  const row = await onlyRow<{ snapshot: string }>(db)`select pg_current_snapshot()::text as snapshot`;
-  return row.snapshot;
 }

@@ -5,11 +5,11 @@ import { tableOf } from '../message-types.ts';
 import type { Db } from './database.ts';
 import { arrayLiteral } from './insert-rows.ts';
 import { uncountSeen } from './roll-up-seen.ts';
-import { NOT_SUPERSEDED } from './superseded.ts';
+import { NOT_SUPERSEDED } from './condition.ts';
 import { allRows, firstRow, run } from './statement.ts';
 
 /** The events of one source and message type in a range of `occurred_at`, its end exclusive. */
-interface HistoryRange {
+export interface HistoryRange {
   readonly source: string;
   readonly messageType: MessageType;
   readonly from: Date;

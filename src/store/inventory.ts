@@ -32,7 +32,7 @@ export interface Person {
 }
 
 /** The rows of each table of the inventory. */
-interface InventoryRows {
+export interface InventoryRows {
   readonly devices: Device;
   readonly locations: Location;
   readonly people: Person;

@@ -121,15 +121,7 @@ async function describeBlocked(db: Db): Promise<string> {
 }
 
 /** The migrations of a database. */
-export interface MigrationState {
-  readonly applied: readonly string[];
-  /** Migrations of this program that are not applied yet. */
-  readonly pending: readonly string[];
-  /** Migrations applied by a newer version of this program. */
-  readonly unknown: readonly string[];
-  /** Those of them that this program may not run with. */
-  readonly incompatible: readonly string[];
-}
+export type MigrationState = Awaited<ReturnType<typeof stateOf>>;
 
 /** Reads which migrations were applied, and applies none. */
 export async function readMigrationState(db: Db): Promise<MigrationState> {
@@ -138,7 +130,7 @@ export async function readMigrationState(db: Db): Promise<MigrationState> {
   return asOwner(db, (connection) => stateOf(connection, known));
 }
 
-async function stateOf(db: Db, known: Migrations): Promise<MigrationState> {
+async function stateOf(db: Db, known: Migrations) {
   const names = Object.keys(known).toSorted();
   const executed = await column(db, 'kysely_migration', sql`select name from kysely_migration order by name`);
   const unknown = executed.filter((name) => !names.includes(name));
@@ -146,8 +138,11 @@ async function stateOf(db: Db, known: Migrations): Promise<MigrationState> {
   const allowed = unknown.length === 0 ? [] : await column(db, 'schema_compatibility', additive);
   return {
     applied: names.filter((name) => executed.includes(name)),
+    /** Migrations of this program that are not applied yet. */
     pending: names.filter((name) => !executed.includes(name)),
+    /** Migrations applied by a newer version of this program. */
     unknown,
+    /** Those of them that this program may not run with. */
     incompatible: unknown.filter((name) => !allowed.includes(name)),
   };
 }

@@ -1,6 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Db } from './database.ts';
-import { attach, createTableLike, lockAtOnce, makeChange } from './partition-changes.ts';
+import { attach, createTableLike, lockAtOnce, makeChange, valuesOf } from './partition-changes.ts';
 import type { BlockedChange, Change } from './partition-changes.ts';
 import { addMonths, defaultOf, partitionName, WAITING_CONSTRAINT } from './partitioned-tables.ts';
 import type { PartitionedTable } from './partitioned-tables.ts';
@@ -26,7 +26,7 @@ export async function openMonth(
   const to = sql.lit(addMonths(month, 1).toISOString());
   const time = sql.id(table.time);
   const inMonth = sql`${time} >= ${from} and ${time} < ${to}`;
-  const values = sql`for values from (${from}) to (${to})`;
+  const values = valuesOf(month);
   return whileRowsWait(db, table, change, sql`${time} < ${from} or ${time} >= ${to}`, async () => {
     const rows = await allRows(db)`
       select from ${sql.id(defaultOf(table))} where ${inMonth} limit 1`;

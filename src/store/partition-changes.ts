@@ -3,7 +3,7 @@ import { DatabaseError } from 'pg';
 import { isLockTimeout } from '../postgres.ts';
 import type { Db, Trx } from './database.ts';
 import { limitLockWait, lockRow } from './locks.ts';
-import type { PartitionedTable } from './partitioned-tables.ts';
+import { addMonths, type PartitionedTable } from './partitioned-tables.ts';
 import { becomeOwner } from './roles.ts';
 import { findHolders, type Session } from './server-sessions.ts';
 import { allRows, run } from './statement.ts';
@@ -86,6 +86,10 @@ export async function createTableLike(
     create table ${sql.id(name)} (like ${sql.id(table)} including defaults including constraints)`;
   if (key !== undefined) await run(trx)`alter table ${sql.id(name)} add primary key (${sql.id(key)})`;
 }
+
+/** The values of the rows of a month, for `attach`. */
+export const valuesOf = (month: Date) =>
+  sql`for values from (${sql.lit(month.toISOString())}) to (${sql.lit(addMonths(month, 1).toISOString())})`;
 
 /** Guards a table and makes it a partition. Attached last: readers and writers of the default partition wait from then on. */
 export async function attach(

@@ -5,10 +5,9 @@ import { destinationsBehind } from './destinations.ts';
 import { recordDropped } from './gaps.ts';
 import { openMonth, releaseRows } from './open-month.ts';
 import { recordEnded, type OperatorAction } from './operator-log.ts';
-import { attach, createTableLike, lockAtOnce, makeChange } from './partition-changes.ts';
+import { attach, createTableLike, lockAtOnce, makeChange, valuesOf } from './partition-changes.ts';
 import type { BlockedChange, Change } from './partition-changes.ts';
 import {
-  addMonths,
   countDefault,
   defaultOf,
   endsBefore,
@@ -90,22 +89,11 @@ export async function missingNow(db: Db, now: Date): Promise<readonly string[]> 
   return missing;
 }
 
-/** The state of the partitions. */
-export interface PartitionState {
-  /** Missing partitions of the months around now. */
-  readonly missing: readonly string[];
-  /** Expired partitions that still exist. */
-  readonly passed: readonly string[];
-  readonly inDefault: PartitionReport['inDefault'];
-}
-
 /** Reads the state of the partitions, and changes none. */
-export async function readPartitionState(
-  db: Db,
-  now: Date,
-  retentionMonths: RetentionMonths,
-): Promise<PartitionState> {
+export async function readPartitionState(db: Db, now: Date, retentionMonths: RetentionMonths) {
+  /** Missing partitions of the months around now. */
   const missing: string[] = [];
+  /** Expired partitions that still exist. */
   const passed: string[] = [];
   const inDefault: PartitionReport['inDefault'] = [];
   for (const table of PARTITIONED) {
@@ -149,19 +137,14 @@ async function createMissing(
       if (isOther) return;
       await lockAtOnce(trx, [defaultOf(table)]);
       isOccupied = (await countDefault(trx, table)) > 0;
-      if (!isOccupied) await createPartition(trx, table, month);
+      if (isOccupied) return;
+      await createTableLike(trx, table, partition);
+      await attach(trx, table, partition, valuesOf(month));
     });
     if (isOccupied) found = await openMonth(db, table, month);
     if (found.length === 0 && !isOther) created.push(partition);
     blocked.push(...found);
   }
-}
-
-async function createPartition(trx: Trx, table: PartitionedTable, month: Date): Promise<void> {
-  const name = partitionName(table, month);
-  const [from, to] = [month, addMonths(month, 1)].map((time) => sql.lit(time.toISOString()));
-  await createTableLike(trx, table, name);
-  await attach(trx, table, name, sql`for values from (${from}) to (${to})`);
 }
 
 /** The end of the name of a partition that is not one any more, and is dropped next. */

@@ -111,17 +111,10 @@ async function readingConservation<T>(db: Db, read: (trx: Trx) => Promise<T>): P
   });
 }
 
-/** Whether all acknowledged deliveries add up (view `conservation`). */
-export interface Conservation {
-  readonly deliveries: number;
-  /** `source message_type` of each pair that does not add up, and how many of its events are gone or changed. */
-  readonly unbalanced: readonly string[];
-  /** Quarantined items that nobody has replayed or discarded. */
-  readonly openInQuarantine: number;
-}
-
-/** The view `conservation`, whose cost does not depend on the number of deliveries. */
-export async function readConservation(db: Db, scope: Scope): Promise<Conservation> {
+/**
+ * Whether all acknowledged deliveries add up: the view `conservation`, whose cost does not depend on the number of deliveries.
+ */
+export async function readConservation(db: Db, scope: Scope) {
   const rows = await readingConservation(
     db,
     (trx) => allRows<{ pair: string; deliveries: number; addsUp: boolean; open: number }>(trx)`
@@ -133,7 +126,9 @@ export async function readConservation(db: Db, scope: Scope): Promise<Conservati
   );
   return {
     deliveries: rows.reduce((sum, row) => sum + row.deliveries, 0),
+    /** `source message_type` of each pair that does not add up, and how many of its events are gone or changed. */
     unbalanced: rows.filter((row) => !row.addsUp).map((row) => row.pair),
+    /** Quarantined items that nobody has replayed or discarded. */
     openInQuarantine: rows.reduce((sum, row) => sum + row.open, 0),
   };
 }

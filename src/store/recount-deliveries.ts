@@ -4,7 +4,7 @@ import { lockRow } from './locks.ts';
 import { addMonths } from './partitioned-tables.ts';
 import { COUNT_DELIVERIES, COUNTS, NUMBERS, SUMS } from './roll-up-arrivals.ts';
 import { cancelOn } from './server-sessions.ts';
-import { allRows, firstRow, run } from './statement.ts';
+import { allRows, firstRow, onlyRow, run } from './statement.ts';
 
 /*
  * `conservation` adds up what was counted when deliveries were stored (`arrival_totals`), at a cost that does not grow
@@ -133,16 +133,8 @@ const differencesIn = (sums: readonly Sum[]): readonly Difference[] =>
 
 const numbers = (each: (name: string) => RawBuilder<unknown>) => sql.join(NUMBERS.map(each));
 
-interface Counted {
-  readonly changes: string;
-  /** Rows of earlier transactions are counted. */
-  readonly countedTo: string;
-  readonly era: number;
-  readonly sums: readonly Sum[];
-}
-
 /** Rows and arrivals are read at one moment: those that are not counted as arrivals yet are left out of both. */
-async function count(db: Db, partition: string, signal?: AbortSignal): Promise<Counted | undefined> {
+async function count(db: Db, partition: string, signal?: AbortSignal) {
   return db
     .transaction()
     .setIsolationLevel('repeatable read')
@@ -154,14 +146,13 @@ async function count(db: Db, partition: string, signal?: AbortSignal): Promise<C
         bounds: string | null;
         next_xid: string;
         era: number;
-        is_behind: boolean;
       }>(trx)`
-        select changes, pg_get_partition_constraintdef(partition::regclass) as bounds, next_xid::text, era,
-          old_before is not null as is_behind
-        from (${PARTITIONS}) as present, arrivals_progress where partition = ${partition}`;
-      if (facts === undefined || facts.is_behind) return undefined;
+        select changes, pg_get_partition_constraintdef(partition::regclass) as bounds, next_xid::text, era
+        from (${PARTITIONS}) as present, arrivals_progress
+        where partition = ${partition} and old_before is null`;
+      if (facts === undefined) return undefined;
       // Arrivals have the bounds of the partition if theirs have: months begin with an hour.
-      const sums = await allRows<{ sums: Sum[] }>(trx)`
+      const { sums } = await onlyRow<{ sums: Sum[] }>(trx)`
         with found as (
           select source, message_type, ${COUNT_DELIVERIES}, max(received_at) as last_received_at
           from ${sql.id(partition)}
@@ -179,6 +170,7 @@ async function count(db: Db, partition: string, signal?: AbortSignal): Promise<C
               is distinct from (${numbers((name) => sql.ref(`recorded.${name}`))}) as differs
           from found full join recorded using (source, message_type)
         ) as sums`;
-      return { changes: facts.changes, countedTo: facts.next_xid, era: facts.era, sums: sums[0]?.sums ?? [] };
+      // Rows of earlier transactions than `countedTo` are counted.
+      return { changes: facts.changes, countedTo: facts.next_xid, era: facts.era, sums };
     });
 }

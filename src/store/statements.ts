@@ -19,6 +19,8 @@ interface StatedTable {
   readonly changing: readonly string[];
 }
 
+const words = (text: string) => text.split(' ');
+
 const TABLES: Readonly<Record<StatementKind, StatedTable>> = {
   operation: {
     table: 'operator_log',
@@ -30,10 +32,9 @@ const TABLES: Readonly<Record<StatementKind, StatedTable>> = {
   'quarantined item': {
     table: 'quarantine',
     key: 'quarantine_id',
-    lasting:
-      `quarantine_id delivery_id received_at source message_type sent_type reason encoding twins_before`.split(
-        ' ',
-      ),
+    lasting: words(
+      'quarantine_id delivery_id received_at source message_type sent_type reason encoding twins_before',
+    ),
     once: ['resolution', 'resolved_at', 'replay_delivery_id', 'discarded_bytes'],
     changing: ['content'],
   },
@@ -47,9 +48,7 @@ const TABLES: Readonly<Record<StatementKind, StatedTable>> = {
   erasure: {
     table: 'erasures',
     key: 'id',
-    lasting: `id erased_at operator reason event_count item_count operation_count leaves deliveries`.split(
-      ' ',
-    ),
+    lasting: words('id erased_at operator reason event_count item_count operation_count leaves deliveries'),
     once: [],
     changing: [],
   },

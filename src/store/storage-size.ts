@@ -19,16 +19,10 @@ interface PartitionSize {
 }
 
 /** The disk space of the database. */
-export interface StorageSize {
-  readonly databaseBytes: number;
-  /** Ordered by family, then by time; the default partition comes last. */
-  readonly partitions: readonly PartitionSize[];
-  /** Rows in default partitions, counted up to MAX_DEFAULT_COUNT + 1. */
-  readonly defaultRows: number;
-}
+export type StorageSize = Awaited<ReturnType<typeof measureStorage>>;
 
 /** Measures the database and its partitions. Reads no events except in the default partitions, which contain few. */
-export async function measureStorage(db: Db): Promise<StorageSize> {
+export async function measureStorage(db: Db) {
   const [{ bytes: databaseBytes }, partitions, counts] = await Promise.all([
     onlyRow<{ bytes: number }>(db)`select pg_database_size(current_database())::float8 as bytes`,
     measurePartitions(db),
@@ -39,7 +33,9 @@ export async function measureStorage(db: Db): Promise<StorageSize> {
   const counted = counts.reduce((sum, count) => sum + count, 0);
   return {
     databaseBytes,
+    /** Ordered by family, then by time; the default partition comes last. */
     partitions,
+    /** Rows in default partitions, counted up to MAX_DEFAULT_COUNT + 1. */
     defaultRows: Math.min(counted, MAX_DEFAULT_COUNT + 1),
   };
 }

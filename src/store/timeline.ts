@@ -14,32 +14,11 @@ export interface SeenWith {
   readonly lastSeen: Date;
 }
 
-/** The common part of both summaries. */
-interface Summary {
-  readonly firstSeen: Date | undefined;
-  readonly lastSeen: Date | undefined;
-  readonly countsByType: Readonly<Partial<Record<MessageType, number>>>;
-  /** False when a part was left out because its query took too long. */
-  readonly isComplete: boolean;
-}
-
 /** A user in a time range. */
-export interface UserSummary extends Summary {
-  /** MAC addresses of the clients in the user's log entries, last seen first. */
-  readonly devices: readonly SeenWith[];
-  /** MAC addresses of the access points, most frequent first. */
-  readonly accessPoints: readonly SeenWith[];
-}
+export type UserSummary = Awaited<ReturnType<typeof summarizeUser>>;
 
 /** A client in a time range. */
-export interface ClientSummary extends Summary {
-  /** Users in the client's log entries, last seen first. */
-  readonly users: readonly SeenWith[];
-  /** MAC addresses of the access points, most frequent first. */
-  readonly accessPoints: readonly SeenWith[];
-  /** Most frequent first. */
-  readonly ssids: readonly SeenWith[];
-}
+export type ClientSummary = Awaited<ReturnType<typeof summarizeClient>>;
 
 /** These entries name the administrator who had the data of a client deleted or downloaded, who is no user of it. */
 const IS_OF_CLIENT = sql`message_type <> 'GDPR_LOG_ALL'`;
@@ -51,13 +30,7 @@ const TIMEOUT_MS = 1_500;
 const LONGEST_LIST = 50;
 
 /** Summarizes the events of a user, whose name may have any case, from `since` (inclusive) to `until` (exclusive). Each list has at most 50 entries. */
-export async function summarizeUser(
-  db: Db,
-  scope: Scope,
-  user: string,
-  since: Date,
-  until: Date,
-): Promise<UserSummary> {
+export async function summarizeUser(db: Db, scope: Scope, user: string, since: Date, until: Date) {
   const inRange = allOf([inScope(scope), ...timeConditions({ since, until })]);
   const audit = sql`audit_events where lower(user_name) = lower(${user}) and ${inRange}`;
   const log = sql`log_entries where lower(username) = lower(${user}) and ${inRange}`;
@@ -69,19 +42,15 @@ export async function summarizeUser(
   ]);
   return {
     ...toSummary(totals, [devices, accessPoints]),
+    /** MAC addresses of the clients in the user's log entries, last seen first. */
     devices: devices ?? [],
+    /** MAC addresses, most frequent first. */
     accessPoints: accessPoints ?? [],
   };
 }
 
 /** Summarizes a client's events from `since` (inclusive) to `until` (exclusive). Each list has at most 50 entries. */
-export async function summarizeClient(
-  db: Db,
-  scope: Scope,
-  mac: string,
-  since: Date,
-  until: Date,
-): Promise<ClientSummary> {
+export async function summarizeClient(db: Db, scope: Scope, mac: string, since: Date, until: Date) {
   const isClient = allOf([
     inScope(scope),
     sql`client_mac = ${mac}::macaddr`,
@@ -97,8 +66,11 @@ export async function summarizeClient(
   ]);
   return {
     ...toSummary(totals, [users, accessPoints, ssids]),
+    /** Users in the client's log entries, last seen first. */
     users: users ?? [],
+    /** MAC addresses, most frequent first. */
     accessPoints: accessPoints ?? [],
+    /** Most frequent first. */
     ssids: ssids ?? [],
   };
 }
@@ -161,13 +133,16 @@ function seenWith(
       group by name order by ${first}, name limit ${LONGEST_LIST}`;
 }
 
-function toSummary(totals: readonly Total[] | undefined, lists: readonly unknown[]): Summary {
-  const firsts = totals?.map(({ firstSeen }) => firstSeen.getTime()) ?? [];
-  const lasts = totals?.map(({ lastSeen }) => lastSeen.getTime()) ?? [];
+function toSummary(totals: readonly Total[] | undefined, lists: readonly unknown[]) {
+  const times = totals?.flatMap(({ firstSeen, lastSeen }) => [firstSeen.getTime(), lastSeen.getTime()]) ?? [];
+  const countsByType: Readonly<Partial<Record<MessageType, number>>> = Object.fromEntries(
+    totals?.map(({ messageType, count }) => [messageType, count]) ?? [],
+  );
   return {
-    firstSeen: firsts.length === 0 ? undefined : new Date(Math.min(...firsts)),
-    lastSeen: lasts.length === 0 ? undefined : new Date(Math.max(...lasts)),
-    countsByType: Object.fromEntries(totals?.map(({ messageType, count }) => [messageType, count]) ?? []),
+    firstSeen: times.length === 0 ? undefined : new Date(Math.min(...times)),
+    lastSeen: times.length === 0 ? undefined : new Date(Math.max(...times)),
+    countsByType,
+    /** False when a part was left out because its query took too long. */
     isComplete: totals !== undefined && !lists.includes(undefined),
   };
 }

@@ -1,7 +1,7 @@
-import { readAnchors, type AnchorState } from './anchors.ts';
+import { readAnchors } from './anchors.ts';
 import type { Db } from './database.ts';
 import { TILE_ENTRIES } from './extend-log.ts';
-import { latestCheckpoint, readSealState, type StoredCheckpoint } from './seal-log.ts';
+import { latestCheckpoint, readSealState } from './seal-log.ts';
 import type { Positions } from './sealed-rows.ts';
 import { allRows, onlyRow, run } from './statement.ts';
 
@@ -50,17 +50,15 @@ export async function nextToVerify(
   size: number,
   { intervalSeconds, restSeconds }: VerificationPace,
 ): Promise<number | undefined> {
-  const { next, oldest, isEarly } = await onlyRow<{ next: number; oldest: number | null; isEarly: boolean }>(
-    db,
-  )`
+  const due = await onlyRow<{ next: number; oldest: number | null; isEarly: boolean }>(db)`
     select coalesce(max(chunk) + 1, 0)::float8 as next, (
         select chunk from log_verifications
         where verified_at <= now() - make_interval(secs => ${restSeconds}::float8)
         order by verified_at limit 1)::float8 as oldest,
       coalesce(max(verified_at) > now() - make_interval(secs => ${intervalSeconds}::float8), false) as "isEarly"
     from log_verifications`;
-  if (isEarly) return undefined;
-  return next * CHUNK_LEAVES < size ? next : (oldest ?? undefined);
+  if (due.isEarly) return undefined;
+  return due.next * CHUNK_LEAVES < size ? due.next : (due.oldest ?? undefined);
 }
 
 /** Counts the events that the log has at some positions, by source and message type. */
@@ -112,18 +110,8 @@ export async function readVerified(db: Db): Promise<VerifiedState> {
   return { ...counts, since: since ?? undefined };
 }
 
-/** How far the log is sealed, what was found, and who keeps checkpoints. */
-export interface StoredSeal {
-  /** The latest one; undefined if there is none. */
-  readonly checkpoint: StoredCheckpoint | undefined;
-  /** Events in the log that have no leaf yet. */
-  readonly waiting: number;
-  readonly verified: VerifiedState;
-  readonly anchors: readonly AnchorState[];
-}
-
-/** Reads how far the log is sealed. */
-export async function readSealFacts(db: Db): Promise<StoredSeal> {
+/** Reads how far the log is sealed, what was found, and who keeps checkpoints. `waiting` is the number of events without a leaf. */
+export async function readSealFacts(db: Db) {
   const [checkpoint, { sealed, logged }, verified, anchors] = await Promise.all([
     latestCheckpoint(db),
     readSealState(db),

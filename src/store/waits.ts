@@ -26,22 +26,19 @@ export async function findWaits(db: Db): Promise<readonly Wait[]> {
   ];
 }
 
-/** What statements and commits of the service have been waiting for. */
-export interface Obstacles {
-  /** A commit waits until a synchronous standby has confirmed it. */
-  readonly standby: boolean;
-  /** The sessions whose locks a statement needs. */
-  readonly blockers: readonly Session[];
-}
-
 /** What the sessions of this role in this database have been waiting for during the last seconds. */
-export async function findObstacles(db: Db, seconds: number): Promise<Obstacles> {
+export async function findObstacles(db: Db, seconds: number) {
   const rows = await allRows(db)`
     select from pg_stat_activity
     where datname = current_database() and usename = current_user and wait_event = 'SyncRep'
       and state_change < clock_timestamp() - make_interval(secs => ${seconds})
     limit 1`;
-  return { standby: rows.length > 0, blockers: await findBlockers(db, seconds) };
+  return {
+    /** A commit waits until a synchronous standby has confirmed it. */
+    standby: rows.length > 0,
+    /** The sessions whose locks a statement needs. */
+    blockers: await findBlockers(db, seconds),
+  };
 }
 
 /** A table that a session has locked even for reading, in words; of several, that of the longest transaction. */
