@@ -44,16 +44,10 @@ export function readOpenId(settings: Environment, problems: string[]) {
 }
 
 /** The settings of OpenID Connect in one line, without the secret. */
-export function describeOpenId({
-  issuer,
-  clientId,
-  clientSecret,
-  roleClaim,
-  roles,
-  sources,
-}: OpenIdConfig): string {
+export function describeOpenId({ issuer, clientId, clientSecret, ...openId }: OpenIdConfig): string {
+  const list = (pairs: readonly { readonly group: string; readonly value: string }[]) =>
+    pairs.map(({ group, value }) => `${group}=${value}`).join(', ');
   const client = `client ${clientId} ${clientSecret === undefined ? 'without' : 'with'} secret`;
-  const rolesText = roles.map(({ group, value }) => `${group}=${value}`).join(', ');
-  const sourcesText = sources?.map(({ group, value }) => `${group}=${value}`).join(', ') ?? 'all';
-  return `${issuer}, ${client}, claim ${roleClaim}, roles: ${rolesText}, sources: ${sourcesText}`;
+  const sources = openId.sources === undefined ? 'all' : list(openId.sources);
+  return `${issuer}, ${client}, claim ${openId.roleClaim}, roles: ${list(openId.roles)}, sources: ${sources}`;
 }

@@ -1,6 +1,7 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Db, Trx } from './database.ts';
 import { isoTime } from './event-rows.ts';
+import { whileAlone } from './locks.ts';
 import { inScope, type Scope } from './scope.ts';
 import { allRows, firstRow, onlyRow, run } from './statement.ts';
 
@@ -41,10 +42,7 @@ export async function whileEvaluating<T>(
   db: Db,
   work: (trx: Trx, progress: RuleProgress) => Promise<T>,
 ): Promise<T | undefined> {
-  return db.transaction().execute(async (trx) => {
-    const locked = await allRows(trx)`select from rule_progress for update skip locked`;
-    return locked.length === 0 ? undefined : work(trx, await readRuleProgress(trx));
-  });
+  return whileAlone(db, sql`rule_progress`, async (trx) => work(trx, await readRuleProgress(trx)));
 }
 
 /** What a rule remembers of a group, as JSON; undefined: nothing any more. */

@@ -1,3 +1,4 @@
+import type { RawBuilder } from 'kysely';
 import type { Db, Trx } from './database.ts';
 import { allRows, run } from './statement.ts';
 
@@ -15,6 +16,21 @@ export async function lockRow(trx: Trx, name: string): Promise<void> {
 /** Creates the row unless it exists. In a transaction of its own, so that nobody waits for its end. */
 export async function createLock(db: Db, name: string): Promise<void> {
   await run(db)`insert into locks values (${name}) on conflict do nothing`;
+}
+
+/**
+ * Runs work while rows are locked, as SQL after `from`. Undefined, with nothing done, while another transaction has locked all of
+ * them.
+ */
+export async function whileAlone<T>(
+  db: Db,
+  rows: RawBuilder<unknown>,
+  work: (trx: Trx) => Promise<T>,
+): Promise<T | undefined> {
+  return db.transaction().execute(async (trx) => {
+    const locked = await allRows(trx)`select from ${rows} for update skip locked`;
+    return locked.length === 0 ? undefined : work(trx);
+  });
 }
 
 /** Limits how long a statement of this transaction waits for a lock, in milliseconds. */

@@ -1,5 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Db } from './database.ts';
+import { whileAlone } from './locks.ts';
 import { attach, createTableLike, lockAtOnce, makeChange, valuesOf } from './partition-changes.ts';
 import type { BlockedChange, Change } from './partition-changes.ts';
 import { addMonths, defaultOf, partitionName, WAITING_CONSTRAINT } from './partitioned-tables.ts';
@@ -72,13 +73,8 @@ export async function releaseRows(db: Db, table: PartitionedTable): Promise<read
 }
 
 /** Works on a default partition. Undefined, with nothing done, while another process does. */
-async function alone<T>(db: Db, work: () => Promise<T>): Promise<T | undefined> {
-  return db.transaction().execute(async (lock) => {
-    const rows = await allRows(lock)`
-      select from locks where name = 'default partitions' for update skip locked`;
-    return rows.length === 0 ? undefined : work();
-  });
-}
+const alone = <T>(db: Db, work: () => Promise<T>) =>
+  whileAlone(db, sql`locks where name = 'default partitions'`, work);
 
 const constraint = sql.id(WAITING_CONSTRAINT);
 

@@ -1,7 +1,8 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Db, Trx } from './database.ts';
 import { readHorizon } from './horizon.ts';
-import { firstRow, run } from './statement.ts';
+import { whileAlone } from './locks.ts';
+import { firstRow, onlyRow, run } from './statement.ts';
 
 /** After so many days, counts by the minute become counts by the hour. */
 const DAYS_BY_MINUTE = 14;
@@ -27,12 +28,11 @@ export interface RollUp {
  * roll-up. Undefined, with nothing done, while another roll-up runs.
  */
 export async function rollUpArrivals(db: Db): Promise<RollUp | undefined> {
-  return db.transaction().execute(async (trx) => {
-    const progress = await firstRow<{ is_behind: boolean }>(trx)`
-      select old_before is not null as is_behind from arrivals_progress for update skip locked`;
-    if (progress === undefined) return undefined;
+  return whileAlone(db, sql`arrivals_progress`, async (trx) => {
+    const { isBehind } = await onlyRow<{ isBehind: boolean }>(trx)`
+      select old_before is not null as "isBehind" from arrivals_progress`;
     const counted = await countCommitted(trx);
-    if (!progress.is_behind) return { counted, isBehind: false };
+    if (!isBehind) return { counted, isBehind };
     const old = await countOld(trx);
     return { counted: counted + old.counted, isBehind: old.isBehind };
   });

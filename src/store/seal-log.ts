@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Db, Trx } from './database.ts';
+import { whileAlone } from './locks.ts';
 import type { Positions } from './sealed-rows.ts';
 import { allRows, firstRow, onlyRow, run } from './statement.ts';
 
@@ -31,10 +32,7 @@ export async function whileSealing<T>(
   db: Db,
   work: (trx: Trx, state: SealState) => Promise<T>,
 ): Promise<T | undefined> {
-  return db.transaction().execute(async (trx) => {
-    const locked = await allRows(trx)`select from log_seal_state for update skip locked`;
-    return locked.length === 0 ? undefined : work(trx, await readSealState(trx));
-  });
+  return whileAlone(db, sql`log_seal_state`, async (trx) => work(trx, await readSealState(trx)));
 }
 
 /** Hashes to add to a tile, behind those that it has. */

@@ -9,14 +9,18 @@ import type { StoredEvent } from './stored-event.ts';
 import type { Tables } from './tables.ts';
 import { allRows, allRowsWithin, firstRow } from './statement.ts';
 
-/** Conditions on deliveries. All conditions that are given must hold. */
-export interface DeliveryFilter {
+/** Conditions on what was received. All conditions that are given must hold. */
+export interface ReceivedFilter {
   readonly source?: string | undefined;
   readonly messageType?: MessageType | typeof UNKNOWN_MESSAGE_TYPE | undefined;
   /** Time of receipt, inclusive. */
   readonly since?: Date | undefined;
   /** Exclusive. */
   readonly until?: Date | undefined;
+}
+
+/** Conditions on deliveries. */
+export interface DeliveryFilter extends ReceivedFilter {
   /** Only deliveries with items in quarantine, resolved or not. */
   readonly withQuarantined?: boolean | undefined;
   /** Only deliveries with duplicates. */
@@ -203,12 +207,20 @@ async function selectEvents(
 }
 
 function matching(scope: Scope, filter: DeliveryFilter): Condition {
-  const { source, messageType, since, until, withQuarantined, withDuplicates } = filter;
+  const conditions = receivedConditions(scope, filter);
+  if (filter.withQuarantined === true) conditions.push(sql`quarantined_count > 0`);
+  if (filter.withDuplicates === true) conditions.push(sql`duplicate_count > 0`);
+  return allOf(conditions);
+}
+
+/** The conditions on deliveries, or on quarantined items. */
+export function receivedConditions(
+  scope: Scope,
+  { source, messageType, since, until }: ReceivedFilter,
+): Condition[] {
   const conditions: Condition[] = [inScope(scope), isSource(source)];
   if (messageType !== undefined) conditions.push(sql`message_type = ${messageType}`);
   if (since !== undefined) conditions.push(sql`received_at >= ${since}`);
   if (until !== undefined) conditions.push(sql`received_at < ${until}`);
-  if (withQuarantined === true) conditions.push(sql`quarantined_count > 0`);
-  if (withDuplicates === true) conditions.push(sql`duplicate_count > 0`);
-  return allOf(conditions);
+  return conditions;
 }

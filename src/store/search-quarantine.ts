@@ -1,21 +1,15 @@
 import { sql, type Selectable } from 'kysely';
-import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import { allOf, type Condition } from './condition.ts';
 import type { Db } from './database.ts';
-import { inScope, isSource, type Scope } from './scope.ts';
+import { inScope, type Scope } from './scope.ts';
+import { receivedConditions, type ReceivedFilter } from './search-deliveries.ts';
 import type { QuarantineState, Tables } from './tables.ts';
 import { allRows, firstRow, onlyRow } from './statement.ts';
 
-/** Conditions on quarantined items. All conditions that are given must hold. */
-export interface QuarantineFilter {
-  readonly source?: string | undefined;
-  readonly messageType?: MessageType | typeof UNKNOWN_MESSAGE_TYPE | undefined;
+/** Conditions on quarantined items. */
+export interface QuarantineFilter extends ReceivedFilter {
   /** Part of the reason, in any case. */
   readonly reason?: string | undefined;
-  /** Time of receipt, inclusive. */
-  readonly since?: Date | undefined;
-  /** Exclusive. */
-  readonly until?: Date | undefined;
 }
 
 /** A quarantined item without its bytes. */
@@ -169,17 +163,11 @@ export async function pageOfOpen(
 const placeOf = (scope: Scope, id: string) =>
   sql`((select received_at from quarantine where quarantine_id = ${id}::uuid and ${inScope(scope)}), ${id}::uuid)`;
 
-function matching(
-  scope: Scope,
-  { source, messageType, reason, since, until }: QuarantineFilter,
-  state: QuarantineState,
-): Condition {
-  const conditions: Condition[] = [inScope(scope), isSource(source)];
+function matching(scope: Scope, filter: QuarantineFilter, state: QuarantineState): Condition {
+  const { reason } = filter;
+  const conditions = receivedConditions(scope, filter);
   if (state === 'open') conditions.push(sql`resolution is null`);
   else if (state !== 'all') conditions.push(sql`resolution = ${state}`);
-  if (messageType !== undefined) conditions.push(sql`message_type = ${messageType}`);
   if (reason !== undefined) conditions.push(sql`strpos(lower(reason), lower(${reason})) > 0`);
-  if (since !== undefined) conditions.push(sql`received_at >= ${since}`);
-  if (until !== undefined) conditions.push(sql`received_at < ${until}`);
   return allOf(conditions);
 }
