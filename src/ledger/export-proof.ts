@@ -203,7 +203,9 @@ async function writeCheckpoints(db: Db, directory: string, first: number, last: 
 async function writeStamps(db: Db, directory: string, first: number, last: number) {
   const sizes: number[] = [];
   const files: ManifestFile[] = [];
-  for (const { size, note, token } of await timestampsFor(db, first, last)) {
+  const all = await timestampsBetween(db, first, Number.MAX_SAFE_INTEGER);
+  const wanted = all.slice(0, all.findIndex(({ size }) => size >= last) + 1 || all.length);
+  for (const { size, note, token } of wanted) {
     const paths = stampPaths(size);
     for (const [name, content] of [
       [paths.note, note],
@@ -216,11 +218,6 @@ async function writeStamps(db: Db, directory: string, first: number, last: numbe
     sizes.push(size);
   }
   return { sizes, files };
-}
-
-async function timestampsFor(db: Db, first: number, last: number) {
-  const all = await timestampsBetween(db, first, Number.MAX_SAFE_INTEGER);
-  return all.slice(0, all.findIndex(({ size }) => size >= last) + 1 || all.length);
 }
 
 async function writeTiles(
