@@ -66,6 +66,10 @@ export const FAMILY_OF: Readonly<Record<MessageType, Family>> = {
   OTHER: 'other',
 };
 
+/** The message types of a family. */
+export const typesOfFamily = (family: Family): readonly MessageType[] =>
+  MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === family);
+
 /** How an event reached us: pushed by the cloud, read back through its API, or made by this program. */
 export const ORIGINS = ['webhook', 'backfill', 'xiq-sink'] as const;
 

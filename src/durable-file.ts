@@ -28,3 +28,10 @@ export async function syncDirectory(directory: string): Promise<void> {
 export function isMissingFile(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
+
+/** What a system call resolves with, or something else if the file or directory does not exist. */
+export const unlessMissing = <T, Other>(call: Promise<T>, other: Other): Promise<T | Other> =>
+  call.catch((error: unknown) => {
+    if (isMissingFile(error)) return other;
+    throw error;
+  });

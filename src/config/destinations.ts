@@ -1,13 +1,7 @@
 import type { SettingsFile } from './settings-file.ts';
 
 /** Where events are forwarded to. Only the forwarder knows the options of each type of destination, and checks them. */
-export interface ForwardingSettings {
-  /** Those of the settings file, with the texts that their references refer to. */
-  readonly destinations: SettingsFile['destinations'];
-  /** What to redact in events before they are sent. Undefined: the default rules. */
-  readonly redaction: unknown;
-  /** The alert rules, which only the forwarder knows. Undefined: none. */
-  readonly alerts: unknown;
+export interface ForwardingSettings extends Omit<SettingsFile, 'sources' | 'reports'> {
   /** The scheduled reports, which only the forwarder can check. Undefined: none. */
   readonly reports?: unknown;
   /** One more destination, as a URL. */
@@ -19,16 +13,10 @@ export interface ForwardingSettings {
 /** Gathers the settings about destinations. */
 export function gatherForwarding(
   env: Readonly<Record<string, string | undefined>>,
-  file: SettingsFile,
+  { destinations, redaction, alerts, reports }: SettingsFile,
 ): ForwardingSettings {
-  return {
-    destinations: file.destinations,
-    redaction: file.redaction,
-    alerts: file.alerts,
-    reports: file.reports,
-    forwardTo: env['FORWARD_TO'] || undefined,
-    forwardToken: env['FORWARD_TOKEN'] || undefined,
-  };
+  const [forwardTo, forwardToken] = [env['FORWARD_TO'] || undefined, env['FORWARD_TOKEN'] || undefined];
+  return { destinations, redaction, alerts, reports, forwardTo, forwardToken };
 }
 
 /** The name of the destination in FORWARD_TO. */

@@ -4,6 +4,7 @@ import {
   anchorUrl,
   baseUrl,
   bearerToken,
+  choice,
   cloudApiUrl,
   commaSeparated,
   consoleUrl,
@@ -23,30 +24,6 @@ import {
   witnesses,
 } from './setting-types.ts';
 
-const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
-
-/** What `serve` does about subscriptions that differ from the settings: report them, or repair them too. */
-const SUBSCRIBE_MODES = ['report', 'auto'] as const;
-
-/** Whether `serve` fetches what no webhook brought from the logs of the cloud. */
-const HISTORY_MODES = ['auto', 'off'] as const;
-const INVENTORY_MODES = ['auto', 'off'] as const;
-
-/**
- * When the disk spool keeps a delivery: `normal`, only while the queue is unavailable; `strict`, every delivery until its
- * rows are committed.
- */
-const DURABILITIES = ['normal', 'strict'] as const;
-
-/** What becomes of deliveries whose message type this program does not know. */
-const OTHERS = ['refuse', 'store'] as const;
-
-/** Whether a client is erased when the cloud has deleted its data. */
-const GDPR_ERASURES = ['auto', 'off'] as const;
-
-/** Who updates the tables: `serve` when it starts, or only the command `migrate`. */
-const MIGRATE_MODES = ['auto', 'off'] as const;
-
 const MIB = 1024 * 1024;
 
 const retention = integer(1, 1200).optional();
@@ -63,7 +40,8 @@ const environmentSchema = z.object({
   DATA_DIR: z.string().default('./data'),
   LOG_KEY_FILE: z.string().optional(),
   ERASURE_KEY_FILE: z.string().optional(),
-  GDPR_ERASURE: z.enum(GDPR_ERASURES, `must be one of ${GDPR_ERASURES.join(', ')}`).default('off'),
+  /** Whether a client is erased when the cloud has deleted its data. */
+  GDPR_ERASURE: choice('auto', 'off').default('off'),
   ANCHOR_FILE: z.string().optional(),
   ANCHOR_URL: anchorUrl.optional(),
   TIMESTAMP_URL: baseUrl.optional(),
@@ -91,12 +69,19 @@ const environmentSchema = z.object({
   CLOUD_USERNAME: z.string().optional(),
   CLOUD_PASSWORD: z.string().optional(),
   MESSAGE_TYPES: commaSeparated.pipe(messageTypes).optional(),
-  OTHER_MESSAGE_TYPES: z.enum(OTHERS, `must be one of ${OTHERS.join(', ')}`).default('refuse'),
-  SUBSCRIBE: z.enum(SUBSCRIBE_MODES, `must be one of ${SUBSCRIBE_MODES.join(', ')}`).default('report'),
-  HISTORY: z.enum(HISTORY_MODES, `must be one of ${HISTORY_MODES.join(', ')}`).default('auto'),
+  /** What becomes of deliveries whose message type this program does not know. */
+  OTHER_MESSAGE_TYPES: choice('refuse', 'store').default('refuse'),
+  /** What `serve` does about subscriptions that differ from the settings: report them, or repair them too. */
+  SUBSCRIBE: choice('report', 'auto').default('report'),
+  /** Whether `serve` fetches what no webhook brought from the logs of the cloud. */
+  HISTORY: choice('auto', 'off').default('auto'),
   HISTORY_CLOCK_TOLERANCE_MS: integer(0, 60_000).default(2_000),
-  INVENTORY: z.enum(INVENTORY_MODES, `must be one of ${INVENTORY_MODES.join(', ')}`).default('auto'),
-  DURABILITY: z.enum(DURABILITIES, `must be one of ${DURABILITIES.join(', ')}`).default('normal'),
+  INVENTORY: choice('auto', 'off').default('auto'),
+  /**
+   * When the disk spool keeps a delivery: `normal`, only while the queue is unavailable; `strict`, every delivery until its
+   * rows are committed.
+   */
+  DURABILITY: choice('normal', 'strict').default('normal'),
   STRICT_KEEP_MINUTES: integer(0, 10_080).default(60),
   STRICT_REPLICAS: integer(0, 100).default(0),
   SPOOL_MAX_BYTES: integer(1024 * 1024, 2 ** 50).default(10 * 1024 ** 3),
@@ -106,7 +91,8 @@ const environmentSchema = z.object({
   MAX_BYTES_IN_FLIGHT: integer(MIB, 4096 * MIB).optional(),
   TRUST_PROXY: trustedProxies.optional(),
   DRAIN_SECONDS: integer(0, 600).optional(),
-  MIGRATE: z.enum(MIGRATE_MODES, `must be one of ${MIGRATE_MODES.join(', ')}`).default('auto'),
+  /** Who updates the tables: `serve` when it starts, or only the command `migrate`. */
+  MIGRATE: choice('auto', 'off').default('auto'),
   RETENTION_AUDIT_MONTHS: retention,
   RETENTION_LOCATION_MONTHS: retention,
   RETENTION_LOG_MONTHS: retention,
@@ -120,7 +106,7 @@ const environmentSchema = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: baseUrl.optional(),
   OTEL_SERVICE_NAME: z.string().default('xiq-sink'),
   OTEL_TRACES_SAMPLER_ARG: share.default(1),
-  LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
+  LOG_LEVEL: choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent').default('info'),
   XIQ_SINK_CONFIG: z.string().optional(),
 });
 

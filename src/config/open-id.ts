@@ -1,28 +1,13 @@
 import type { Environment } from './environment.ts';
 
 /** Log-in to the console at an identity provider, by OpenID Connect. */
-export interface OpenIdConfig {
-  /** As the provider writes it in its tokens, where a slash at the end counts. */
-  readonly issuer: string;
-  readonly clientId: string;
-  /** Undefined for a public client. */
-  readonly clientSecret: string | undefined;
-  /** Separated by spaces. */
-  readonly scopes: string;
-  /** The claim that lists the groups of a person. */
-  readonly roleClaim: string;
-  readonly roles: NonNullable<Environment['OIDC_ROLES']>;
-  /** The sources that each group may see; `*` for all. Undefined: everyone may see all. */
-  readonly sources: Environment['OIDC_SOURCES'];
-  /** The origin of the console in browsers, without a trailing slash. */
-  readonly consoleUrl: string;
-}
+export type OpenIdConfig = NonNullable<ReturnType<typeof readOpenId>>;
 
 /** The settings that have no effect without OIDC_ISSUER. */
 const NEEDS_ISSUER = ['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_ROLES', 'OIDC_SOURCES'] as const;
 
 /** The settings of OpenID Connect; undefined without OIDC_ISSUER. `problems` gains a line if one is missing. */
-export function readOpenId(settings: Environment, problems: string[]): OpenIdConfig | undefined {
+export function readOpenId(settings: Environment, problems: string[]) {
   const {
     OIDC_ISSUER: issuer,
     OIDC_CLIENT_ID: clientId,
@@ -41,28 +26,28 @@ export function readOpenId(settings: Environment, problems: string[]): OpenIdCon
     return undefined;
   }
   return {
+    /** As the provider writes it in its tokens, where a slash at the end counts. */
     issuer,
     clientId,
+    /** Undefined for a public client. */
     clientSecret: settings.OIDC_CLIENT_SECRET,
+    /** Separated by spaces. */
     scopes: settings.OIDC_SCOPES,
+    /** The claim that lists the groups of a person. */
     roleClaim: settings.OIDC_ROLE_CLAIM,
     roles,
+    /** The sources that each group may see; `*` for all. Undefined: everyone may see all. */
     sources: settings.OIDC_SOURCES,
+    /** The origin of the console in browsers, without a trailing slash. */
     consoleUrl,
   };
 }
 
 /** The settings of OpenID Connect in one line, without the secret. */
-export function describeOpenId({
-  issuer,
-  clientId,
-  clientSecret,
-  roleClaim,
-  roles,
-  sources,
-}: OpenIdConfig): string {
+export function describeOpenId({ issuer, clientId, clientSecret, ...openId }: OpenIdConfig): string {
+  const list = (pairs: readonly { readonly group: string; readonly value: string }[]) =>
+    pairs.map(({ group, value }) => `${group}=${value}`).join(', ');
   const client = `client ${clientId} ${clientSecret === undefined ? 'without' : 'with'} secret`;
-  const rolesText = roles.map(({ group, value }) => `${group}=${value}`).join(', ');
-  const sourcesText = sources?.map(({ group, value }) => `${group}=${value}`).join(', ') ?? 'all';
-  return `${issuer}, ${client}, claim ${roleClaim}, roles: ${rolesText}, sources: ${sourcesText}`;
+  const sources = openId.sources === undefined ? 'all' : list(openId.sources);
+  return `${issuer}, ${client}, claim ${openId.roleClaim}, roles: ${list(openId.roles)}, sources: ${sources}`;
 }

@@ -31,6 +31,10 @@ function unknownMembers(unknown: readonly string[], known: readonly string[]): s
     .join('; ');
 }
 
+/** One of several words. */
+export const choice = <const Word extends string>(...words: Word[]) =>
+  z.enum(words, `must be one of ${words.join(', ')}`);
+
 /** A whole number in a text. */
 export const integer = (min: number, max: number) =>
   z
@@ -45,17 +49,17 @@ export const share = z
   .regex(/^(?:0?\.\d+|0|1(?:\.0+)?)$/, 'must be a number from 0 to 1')
   .transform(Number);
 
+const textWithout = (problemOf: (text: string) => string | undefined) =>
+  z.string().superRefine((text, context) => {
+    const problem = problemOf(text);
+    if (problem !== undefined) context.addIssue(problem);
+  });
+
 /** A database. Its text contains a password, so no message repeats a part of it. */
-export const databaseUrl = z.string().superRefine((text, context) => {
-  const problem = problemOfDatabaseUrl(text);
-  if (problem !== undefined) context.addIssue(problem);
-});
+export const databaseUrl = textWithout(problemOfDatabaseUrl);
 
 /** A server of the queue: one Redis, sentinels, or a Redis Cluster. */
-export const redisUrl = z.string().superRefine((text, context) => {
-  const problem = problemOfRedisUrl(text);
-  if (problem !== undefined) context.addIssue(problem);
-});
+export const redisUrl = textWithout(problemOfRedisUrl);
 
 /** The beginning of keys in Redis. Braces have a meaning of their own in a Redis Cluster. */
 export const queuePrefix = z

@@ -3,7 +3,6 @@ import { parse as parseYaml, YAMLParseError } from 'yaml';
 import { z } from 'zod';
 import { describeError } from '../errors.ts';
 import { resolveReferences } from './references.ts';
-import { sourceLimits } from './source-limits.ts';
 import { bearerToken, cloudApiUrl, messageTypes, strictSettings, webhookSecret } from './setting-types.ts';
 
 /** The members of the file; each is checked by itself, so that all that is wrong is reported at once. */
@@ -14,6 +13,24 @@ const fileSchema = strictSettings({
   alerts: z.unknown().optional(),
   reports: z.unknown().optional(),
 });
+
+const perSecond = z
+  .int()
+  .min(1)
+  .max(2 ** 40)
+  .optional();
+
+/** The member `limits` of a source in the settings file. */
+const sourceLimits = strictSettings({
+  deliveries_per_second: perSecond,
+  bytes_per_second: perSecond,
+}).transform((limits) => ({
+  deliveriesPerSecond: limits.deliveries_per_second,
+  bytesPerSecond: limits.bytes_per_second,
+}));
+
+/** What a source may send to one ingest process: deliveries, and bytes of bodies as sent. Undefined: no limit. */
+export type SourceLimits = z.output<typeof sourceLimits>;
 
 /** A source as the file describes it, and as the database does, with the texts that its references refer to. */
 export const sourceSchema = strictSettings({
@@ -49,9 +66,11 @@ const destinationsSchema = z
 export interface SettingsFile {
   readonly sources: z.output<typeof sourcesSchema>;
   readonly destinations: z.output<typeof destinationsSchema>;
-  readonly redaction: unknown;
-  readonly alerts: unknown;
-  readonly reports: unknown;
+  /** What to redact in events before they are sent. Undefined: the default rules. */
+  readonly redaction?: unknown;
+  /** The alert rules. Undefined: none. */
+  readonly alerts?: unknown;
+  readonly reports?: unknown;
 }
 
 /**
@@ -63,13 +82,7 @@ export function readSettingsFile(
   env: Readonly<Record<string, string | undefined>>,
   problems: string[],
 ): SettingsFile {
-  const empty: SettingsFile = {
-    sources: [],
-    destinations: [],
-    redaction: undefined,
-    alerts: undefined,
-    reports: undefined,
-  };
+  const empty: SettingsFile = { sources: [], destinations: [] };
   if (file === undefined) return empty;
   const report = (path: readonly PropertyKey[], message: string) =>
     problems.push(`XIQ_SINK_CONFIG ${file}: ${path.join('.') || 'the file'}: ${message}`);
@@ -94,11 +107,9 @@ export function readSettingsFile(
     for (const { path, message } of error?.issues ?? []) report(path, message);
     const given = data ?? knownMembers(content);
     return {
+      ...given,
       sources: check('sources', sourcesSchema, given.sources) ?? [],
       destinations: check('destinations', destinationsSchema, given.destinations) ?? [],
-      redaction: given.redaction,
-      alerts: given.alerts,
-      reports: given.reports,
     };
   } catch (error) {
     problems.push(`XIQ_SINK_CONFIG ${file}: cannot be read as YAML: ${describeUnread(error)}`);

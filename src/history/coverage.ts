@@ -1,8 +1,9 @@
 import { updateCoverage, type ComparedQuarter } from '../store/coverage.ts';
 import type { Db } from '../store/database.ts';
 import { QUARTER_MS } from './compare-history.ts';
+import type { ComparedRange, ComparedQuarter as CountedQuarter } from './compare-history.ts';
 import { historyOf, type LoggedType } from './log-kinds.ts';
-import { LATENESS_MS } from './schedule.ts';
+import { LATENESS_MS, quarterOf } from './schedule.ts';
 
 /** The clock of the cloud may be behind, and events of the last minutes are still on their way. */
 const SETTLE_MS = 5 * 60 * 1000;
@@ -11,22 +12,7 @@ const SETTLE_MS = 5 * 60 * 1000;
 const ASSUMED_REACH_MS = 7 * 24 * 60 * 60 * 1000;
 
 /** What a comparison found in a quarter of an hour, by the time of the log record, or else of the stored event. */
-export interface FoundQuarter {
-  /** Start of the quarter. */
-  readonly quarter: Date;
-  readonly matched: number;
-  /** Stored events without a log record. */
-  readonly onlyWebhook: number;
-  /** Log records without a stored event. They have been fetched and stored since. */
-  readonly onlyLog: number;
-}
-
-/** The time range of a comparison, and when it began to read the log. */
-export interface ComparedRange {
-  readonly from: Date;
-  readonly to: Date;
-  readonly at: Date;
-}
+export type FoundQuarter = Omit<CountedQuarter, 'ambiguous'>;
 
 /** Records comparisons whose missing events were fetched. */
 export const recordCoverage =
@@ -38,7 +24,7 @@ export const recordCoverage =
     range: ComparedRange,
   ): Promise<void> => {
     const { reachMs } = historyOf(messageType);
-    const from = new Date(startOf(range.from.getTime()));
+    const from = new Date(quarterOf(range.from.getTime()));
     await updateCoverage(db, { source, messageType, from, to: range.to }, (before) =>
       judgeRange(before, found, range, reachMs),
     );
@@ -57,7 +43,7 @@ export function judgeRange(
   const known = new Map(before.map((one) => [one.quarter.getTime(), one]));
   const counted = new Map(found.map((one) => [one.quarter.getTime(), one]));
   const judged: ComparedQuarter[] = [];
-  for (let start = startOf(from.getTime()); start < to.getTime(); start += QUARTER_MS) {
+  for (let start = quarterOf(from.getTime()); start < to.getTime(); start += QUARTER_MS) {
     const last = known.get(start);
     const now = counted.get(start) ?? { quarter: new Date(start), matched: 0, onlyWebhook: 0, onlyLog: 0 };
     const isPart = start < from.getTime() || start + QUARTER_MS > to.getTime();
@@ -66,8 +52,6 @@ export function judgeRange(
   }
   return judged;
 }
-
-const startOf = (time: number) => Math.floor(time / QUARTER_MS) * QUARTER_MS;
 
 /** A quarter of which a part was compared; undefined if nothing was missing there. */
 function withFetched(

@@ -47,9 +47,9 @@ export function createSchedule(since: number): Schedule {
   return {
     next(now, longestMs) {
       const end = now - GRACE_MS;
-      const begin = startOf(Math.min(oldest, end - DAY_MS));
+      const begin = quarterOf(Math.min(oldest, end - DAY_MS));
       const quarters: number[] = [];
-      for (let quarter = startOf(end - 1); quarter >= begin; quarter -= QUARTER_MS) quarters.push(quarter);
+      for (let quarter = quarterOf(end - 1); quarter >= begin; quarter -= QUARTER_MS) quarters.push(quarter);
       for (const quarter of comparedAt.keys()) if (quarter < begin) comparedAt.delete(quarter);
       const due = quarters.filter((quarter) => urgency(quarter, now) >= 1);
       // The newest of those that have waited too long by most. One call returns what lies between two of them, too.
@@ -63,12 +63,13 @@ export function createSchedule(since: number): Schedule {
       return { from: from ?? most, to };
     },
     compared({ from, to }, at) {
-      for (let quarter = startOf(from); quarter < to; quarter += QUARTER_MS) comparedAt.set(quarter, at);
+      for (let quarter = quarterOf(from); quarter < to; quarter += QUARTER_MS) comparedAt.set(quarter, at);
     },
   };
 }
 
-const startOf = (time: number) => Math.floor(time / QUARTER_MS) * QUARTER_MS;
+/** The beginning of the quarter of an hour that a time is in. */
+export const quarterOf = (time: number) => Math.floor(time / QUARTER_MS) * QUARTER_MS;
 
 /** Infinity minus itself is no number. */
 const compare = (a: number, b: number) => (a === b ? 0 : a < b ? -1 : 1);

@@ -4,7 +4,7 @@ import type { Inventory } from '../cloud/inventory.ts';
 import { createFailureLog } from '../failure-log.ts';
 import type { Db } from '../store/database.ts';
 import { endLease, takeLease } from '../store/history.ts';
-import { saveInventory, type InventoryTable, type SavedVersions } from '../store/inventory.ts';
+import { saveInventory, type InventoryRows, type InventoryTable } from '../store/inventory.ts';
 import { toDevice, toLocations, toPerson } from './to-rows.ts';
 
 /** Rounds are so far apart: after so long, what failed is tried again. */
@@ -39,29 +39,26 @@ export interface Refresher {
   leave(source: string): Promise<void>;
 }
 
-/** The time of an answer is that of its call: what happened since then may have another name. */
-type Refresh = (db: Db, source: InventorySource, at: Date, signal?: AbortSignal) => Promise<SavedVersions>;
+/**
+ * A table, the permission that reading it takes, and how it is refreshed. The time of an answer is that of its call: what happened
+ * since then may have another name.
+ */
+const part = <Table extends InventoryTable>(
+  table: Table,
+  permission: string,
+  read: (inventory: Inventory, signal?: AbortSignal) => Promise<readonly InventoryRows[Table][]>,
+) => ({
+  table,
+  permission,
+  refresh: async (db: Db, { source, inventory }: InventorySource, at: Date, signal?: AbortSignal) =>
+    saveInventory(db, table, source, await read(inventory, signal), at),
+});
 
-/** A table, the permission that reading it takes, and how it is refreshed. One that fails does not hold up the others. */
-const PARTS: readonly (readonly [InventoryTable, permission: string, Refresh])[] = [
-  [
-    'locations',
-    'locations:r',
-    async (db, { source, inventory }, at, signal) =>
-      saveInventory(db, 'locations', source, toLocations(await inventory.locations(signal)), at),
-  ],
-  [
-    'devices',
-    'device:r',
-    async (db, { source, inventory }, at, signal) =>
-      saveInventory(db, 'devices', source, (await inventory.devices(signal)).map(toDevice), at),
-  ],
-  [
-    'people',
-    'account-user-list',
-    async (db, { source, inventory }, at, signal) =>
-      saveInventory(db, 'people', source, (await inventory.users(signal)).map(toPerson), at),
-  ],
+/** One that fails does not hold up the others. */
+const PARTS = [
+  part('locations', 'locations:r', async (api, signal) => toLocations(await api.locations(signal))),
+  part('devices', 'device:r', async (api, signal) => (await api.devices(signal)).map(toDevice)),
+  part('people', 'account-user-list', async (api, signal) => (await api.users(signal)).map(toPerson)),
 ];
 
 /** Creates a refresher. Its first round reads everything. */
@@ -74,7 +71,7 @@ export function createRefresher({ db, clock, holder, logger, signal }: Refresher
     async round(of) {
       const { source } = of;
       if (!(await takeLease(db, leaseOf(source), holder, LEASE_MS))) return;
-      for (const [table, permission, refresh] of PARTS) {
+      for (const { table, permission, refresh } of PARTS) {
         const key = `${table} ${source}`;
         const at = clock.now();
         if (at - (refreshedAt.get(key) ?? -Infinity) < REFRESH_MS) continue;

@@ -22,18 +22,11 @@ export const toDevice = (device: ListedDevice): Device => ({
 });
 
 /** A user as a row of the table. */
-export const toPerson = ({
-  id,
-  login_name,
-  display_name,
-  first_name,
-  last_name,
-  user_role,
-}: User): Person => ({
-  person_id: id,
-  user_name: nameOf(login_name) ?? '',
-  name: nameOf(display_name ?? [first_name, last_name].filter(Boolean).join(' ')),
-  role: nameOf(user_role),
+export const toPerson = (user: User): Person => ({
+  person_id: user.id,
+  user_name: nameOf(user.login_name) ?? '',
+  name: nameOf(user.display_name ?? [user.first_name, user.last_name].filter(Boolean).join(' ')),
+  role: nameOf(user.user_role),
 });
 
 type Node = Omit<Location, 'place'>;

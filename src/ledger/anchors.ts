@@ -9,8 +9,9 @@ import {
   recordAnchorFailure,
 } from '../store/anchors.ts';
 import type { Db } from '../store/database.ts';
-import { latestCheckpoint, readTile, type StoredCheckpoint } from '../store/seal-log.ts';
-import { consistencyProof, nodesOfTiles } from './merkle-tree.ts';
+import { latestCheckpoint, type StoredCheckpoint } from '../store/seal-log.ts';
+import { consistencyProof } from './merkle-tree.ts';
+import { nodesIn } from './stored-tree.ts';
 import { timeOfAnswer, timestampRequest } from './time-stamp.ts';
 import { addCheckpointRequest, findCosignature, type Witness } from './witness.ts';
 
@@ -112,9 +113,8 @@ export const witnessAnchor = (db: Db, witness: Witness): Anchor => ({
   name: `witness ${witness.name}`,
   everySeconds: 0,
   async put({ size, note }, known) {
-    const nodes = nodesOfTiles((level, number) => readTile(db, level, number));
     const add = async (from: number) => {
-      const proof = await consistencyProof(nodes, from, size);
+      const proof = await consistencyProof(nodesIn(db), from, size);
       return post(`${witness.url}/add-checkpoint`, 'text/plain', addCheckpointRequest(from, proof, note));
     };
     let response = await add(known);

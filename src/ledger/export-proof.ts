@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
 import { mkdir, open, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { isMissingFile } from '../durable-file.ts';
+import { unlessMissing } from '../durable-file.ts';
 import { UsageError } from '../errors.ts';
 import { timestampsBetween } from '../store/anchors.ts';
 import type { Db } from '../store/database.ts';
-import { positionSince } from '../store/read-log.ts';
-import { readRuns, readSalts } from '../store/read-seals.ts';
+import { readRuns, readSalts, type RowFilter } from '../store/read-seals.ts';
 import { checkpointsAfter, latestCheckpoint, readTile } from '../store/seal-log.ts';
 import { readingSealed, readSealedEvents, type Positions } from '../store/sealed-rows.ts';
 import { readStatements } from '../store/statements.ts';
@@ -24,28 +23,15 @@ import {
   type Manifest,
   type ManifestFile,
 } from './proof-folder.ts';
-import { chunksOf, type Chunk } from './verify-log.ts';
+import { saltAt } from './stored-tree.ts';
+import { chunksOf, positionsOf, type Chunk } from './verify-log.ts';
 
-/** Rows of events that were received in this range. Neither: everything that is sealed. */
-export interface ProofRange {
-  readonly since?: Date | undefined;
-  readonly until?: Date | undefined;
-}
-
-/** What was written. */
-export interface ExportedProof {
-  readonly rows: number;
-  /** Rows that are gone. */
-  readonly absent: number;
-  readonly checkpoints: number;
-  readonly timestamps: number;
-}
+/** Rows of events that were received in this range. Neither end: everything that is sealed. */
+export type ProofRange = RowFilter;
 
 /** Rows and checkpoints that are read at once. */
 const ROWS_AT_ONCE = 512;
 const CHECKPOINTS_AT_ONCE = 1_000;
-
-const SALT_BYTES = 16;
 
 /**
  * Writes rows to a directory, which must be empty, with all that it takes to verify them without the database: salts, the
@@ -57,7 +43,7 @@ export async function exportProof(
   directory: string,
   range: ProofRange,
   onLeaves: (done: number) => void,
-): Promise<ExportedProof> {
+) {
   const chunks = await chooseChunks(db, range);
   const leaves = rangesOf(chunks);
   const [first, last] = [leaves[0], leaves.at(-1)];
@@ -84,6 +70,7 @@ export async function exportProof(
   await writeFile(path.join(directory, MANIFEST), writeManifest(manifest), { mode: 0o600 });
   return {
     rows: rows.rows,
+    /** Rows that are gone. */
     absent: rows.absent,
     checkpoints: heads.sizes.length,
     timestamps: stamps.sizes.length,
@@ -95,10 +82,7 @@ async function chooseChunks(db: Db, { since, until }: ProofRange): Promise<reado
   const { size = 0 } = (await latestCheckpoint(db)) ?? {};
   const all = await Array.fromAsync(chunksOf(readRuns(db), size, () => undefined));
   if (since === undefined && until === undefined) return all.filter(({ count }) => count > 0);
-  const positions = {
-    from: since === undefined ? 0 : await positionSince(db, since),
-    to: until === undefined ? Number.MAX_SAFE_INTEGER : await positionSince(db, until),
-  };
+  const positions = await positionsOf(db, { since, until });
   const chosen = all.flatMap((chunk) => cut(chunk, positions));
   const isEvent = ({ of }: Chunk) => typeof of === 'object';
   return chosen.slice(chosen.findIndex(isEvent), chosen.findLastIndex(isEvent) + 1);
@@ -122,10 +106,7 @@ function rangesOf(chunks: readonly Chunk[]): Manifest['leaves'] {
 }
 
 async function makeEmptyDirectory(directory: string): Promise<void> {
-  const entries = await readdir(directory).catch((error: unknown) => {
-    if (isMissingFile(error)) return [];
-    throw error;
-  });
+  const entries = await unlessMissing(readdir(directory), []);
   if (entries.length > 0) throw new UsageError(`${directory} is not empty. Name a new directory.`);
   await mkdir(directory, { recursive: true, mode: 0o700 });
 }
@@ -167,8 +148,7 @@ async function writeRows(
       const lines = Array.from({ length: count }, (_, index) => {
         const record = records.get(leaf + index);
         if (record === undefined) return `${leaf + index} - -\n`;
-        const salt = salts.subarray(index * SALT_BYTES, (index + 1) * SALT_BYTES).toString('hex');
-        return `${leaf + index} ${salt} ${record}\n`;
+        return `${leaf + index} ${saltAt(salts, index).toString('hex')} ${record}\n`;
       });
       await file.write(lines.join(''));
       rows += records.size;
@@ -223,7 +203,9 @@ async function writeCheckpoints(db: Db, directory: string, first: number, last: 
 async function writeStamps(db: Db, directory: string, first: number, last: number) {
   const sizes: number[] = [];
   const files: ManifestFile[] = [];
-  for (const { size, note, token } of await timestampsFor(db, first, last)) {
+  const all = await timestampsBetween(db, first, Number.MAX_SAFE_INTEGER);
+  const wanted = all.slice(0, all.findIndex(({ size }) => size >= last) + 1 || all.length);
+  for (const { size, note, token } of wanted) {
     const paths = stampPaths(size);
     for (const [name, content] of [
       [paths.note, note],
@@ -236,11 +218,6 @@ async function writeStamps(db: Db, directory: string, first: number, last: numbe
     sizes.push(size);
   }
   return { sizes, files };
-}
-
-async function timestampsFor(db: Db, first: number, last: number) {
-  const all = await timestampsBetween(db, first, Number.MAX_SAFE_INTEGER);
-  return all.slice(0, all.findIndex(({ size }) => size >= last) + 1 || all.length);
 }
 
 async function writeTiles(

@@ -1,17 +1,15 @@
-import { parseCheckpoints } from './checkpoint.ts';
-import { inclusionProof, leafHash, nodesOfTiles, rootOfPath } from './merkle-tree.ts';
 import type { Db } from '../store/database.ts';
 import { positionOf } from '../store/read-log.ts';
 import { leafOf, readSalts } from '../store/read-seals.ts';
-import { latestCheckpoint, readTile } from '../store/seal-log.ts';
+import { latestCheckpoint } from '../store/seal-log.ts';
 import { readingSealed, readSealedEvents } from '../store/sealed-rows.ts';
+import type { StoredEvent } from '../store/stored-event.ts';
+import { parseCheckpoints } from './checkpoint.ts';
+import { inclusionProof, leafHash, rootOfPath } from './merkle-tree.ts';
+import { entryAt, nodesIn } from './stored-tree.ts';
 
 /** An event, as far as it is needed to find it in the log. */
-export interface EventToProve {
-  readonly eventId: string;
-  readonly occurredAt: string;
-  readonly receivedAt: string;
-}
+type EventToProve = Pick<StoredEvent, 'eventId' | 'occurredAt' | 'receivedAt'>;
 
 /** The proof of an event. */
 export interface EventProof {
@@ -64,8 +62,7 @@ export async function sealOf(db: Db, event: EventToProve): Promise<Seal> {
   const { size, root, note } = checkpoint;
   if (leaf >= size) return { state: 'waiting' };
   const entry = await readEntry(db, position, leaf);
-  const nodes = nodesOfTiles((level, number) => readTile(db, level, number));
-  const path = await inclusionProof(nodes, leaf, size);
+  const path = await inclusionProof(nodesIn(db), leaf, size);
   if (!rootOfPath(leafHash(entry), leaf, size, path).equals(root)) return { state: 'altered', leaf };
   const hashes = path.map((hash) => `${hash.toString('base64')}\n`).join('');
   const text = `c2sp.org/tlog-proof@v1\nextra ${entry.toString('base64')}\nindex ${leaf}\n${hashes}\n${note}`;
@@ -76,5 +73,5 @@ export async function sealOf(db: Db, event: EventToProve): Promise<Seal> {
 async function readEntry(db: Db, position: number, leaf: number): Promise<Buffer> {
   const salt = await readSalts(db, leaf, leaf + 1);
   const rows = await readingSealed(db, (trx) => readSealedEvents(trx, { from: position, to: position + 1 }));
-  return Buffer.concat([salt, Buffer.from(rows[0]?.record ?? 'null')]);
+  return entryAt(salt, 0, rows[0]?.record ?? null);
 }

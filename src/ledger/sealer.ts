@@ -6,10 +6,10 @@ import {
   addLeaves,
   latestCheckpoint,
   readSealState,
-  readTile,
   whileSealing,
+  type SealState,
+  type TilePiece,
 } from '../store/seal-log.ts';
-import type { SealState, TilePiece } from '../store/seal-log.ts';
 import { hashEvents, printAsSealed, SEALED_VERSION, type Positions } from '../store/sealed-rows.ts';
 import { takeDeliveries } from '../store/sealed-deliveries.ts';
 import { addStatements, STATEMENT_VERSION, takeStatements, type Statement } from '../store/statements.ts';
@@ -19,12 +19,12 @@ import {
   hashAt,
   HASH_BYTES,
   leafHash,
-  nodesOfTiles,
   readFrontier,
   rootAt,
   TILE_WIDTH,
 } from './merkle-tree.ts';
 import type { LogKey } from './signed-note.ts';
+import { entryAt, nodesIn, SALT_BYTES } from './stored-tree.ts';
 
 /** Events, and changed rows, that one transaction seals. */
 const STEP = 40 * TILE_WIDTH;
@@ -55,8 +55,6 @@ const CHECKPOINT_MS = 60_000;
  */
 const BUSY_EVENTS = 4_000;
 const PATIENCE_MS = 40_000;
-
-const SALT_BYTES = 16;
 
 /** Seals what enters the log. */
 export interface Sealer {
@@ -214,47 +212,27 @@ async function sealStatements(trx: Trx, size: number, statements: readonly State
   const count = statements.length;
   if (count === 0) return false;
   const salts = randomBytes(count * SALT_BYTES);
-  const entry = (record: string, at: number) =>
-    Buffer.concat([salts.subarray(at * SALT_BYTES, (at + 1) * SALT_BYTES), Buffer.from(record)]);
-  const hashes = Buffer.concat(statements.map(({ record }, at) => leafHash(entry(record, at))));
+  const hashes = Buffer.concat(statements.map(({ record }, at) => leafHash(entryAt(salts, at, record))));
   const tiles = await growTree(trx, size, hashes);
   await addStatements(trx, size, statements);
-  await addLeaves(trx, {
-    firstLeaf: size,
-    count,
-    positions: undefined,
-    version: STATEMENT_VERSION,
-    tiles,
-    salts,
-  });
+  const version = STATEMENT_VERSION;
+  await addLeaves(trx, { firstLeaf: size, count, positions: undefined, version, tiles, salts });
   return true;
 }
 
-/** The nodes that new leaves add to the tree. */
+/** The nodes that new leaves add to the tree, by tile. */
 async function growTree(trx: Trx, size: number, hashes: Buffer): Promise<readonly TilePiece[]> {
-  const pieces = createPieces();
-  const edge = await readFrontier(nodesIn(trx), size);
-  const frontier = createFrontier((...node) => pieces.add(...node), size, edge);
+  const pieces = new Map<string, { level: number; number: number; hashes: Buffer[] }>();
+  const add = (level: number, index: number, node: Buffer) => {
+    const number = Math.floor(index / TILE_WIDTH);
+    const piece = pieces.get(`${level}/${number}`) ?? { level, number, hashes: [] };
+    piece.hashes.push(node);
+    pieces.set(`${level}/${number}`, piece);
+  };
+  const frontier = createFrontier(add, size, await readFrontier(nodesIn(trx), size));
   for (let leaf = 0; leaf < hashes.length / HASH_BYTES; leaf += 1) {
     frontier.append(hashAt(hashes, leaf));
     if (leaf % LEAVES_AT_ONCE === LEAVES_AT_ONCE - 1) await nextTurn();
   }
-  return pieces.all();
-}
-
-const nodesIn = (db: Db) => nodesOfTiles((level, number) => readTile(db, level, number));
-
-/** Collects new nodes by tile. */
-function createPieces() {
-  const pieces = new Map<string, { level: number; number: number; hashes: Buffer[] }>();
-  return {
-    add(level: number, index: number, node: Buffer): void {
-      const number = Math.floor(index / TILE_WIDTH);
-      const piece = pieces.get(`${level}/${number}`) ?? { level, number, hashes: [] };
-      piece.hashes.push(node);
-      pieces.set(`${level}/${number}`, piece);
-    },
-    all: (): readonly TilePiece[] =>
-      [...pieces.values()].map((piece) => ({ ...piece, hashes: Buffer.concat(piece.hashes) })),
-  };
+  return Array.from(pieces.values(), (piece) => ({ ...piece, hashes: Buffer.concat(piece.hashes) }));
 }

@@ -2,10 +2,11 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { isMissingFile } from '../durable-file.ts';
 import type { Db } from '../store/database.ts';
 import { readInstallation } from '../store/installation.ts';
-import { latestCheckpoint, readSealState, readTile } from '../store/seal-log.ts';
+import { latestCheckpoint, readSealState } from '../store/seal-log.ts';
 import { countOf, formatCount } from '../units.ts';
 import { parseCheckpoints, type Checkpoint } from './checkpoint.ts';
-import { nodesOfTiles, rootAt } from './merkle-tree.ts';
+import { rootAt } from './merkle-tree.ts';
+import { nodesIn } from './stored-tree.ts';
 
 /** The file of the data directory with the latest checkpoint that this installation has seen. */
 export const SEEN_FILE = 'log-checkpoint';
@@ -24,10 +25,7 @@ export async function compareWithSeen(db: Db, file: string): Promise<string | un
   if (size < seen.size) {
     return `The database is older than what this installation has seen: its log has ${formatCount(size)} of ${countOf(seen.size, 'leaf', 'leaves')} that were sealed until ${until}. What was stored in between is missing.`;
   }
-  const root = await rootAt(
-    nodesOfTiles((level, number) => readTile(db, level, number)),
-    seen.size,
-  );
+  const root = await rootAt(nodesIn(db), seen.size);
   if (root.equals(seen.root)) return undefined;
   return `The database was older than what this installation had seen, and went on: its log is not the one that was sealed until ${until}. What was stored before that time is missing in part.`;
 }

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { LRUCache } from 'lru-cache';
-import { isMissingFile } from '../durable-file.ts';
+import { isMissingFile, unlessMissing } from '../durable-file.ts';
 import { UsageError } from '../errors.ts';
 import { parseCheckpoints, type Checkpoint } from './checkpoint.ts';
 import type { VerifyFinding } from './finding.ts';
@@ -57,20 +57,11 @@ export async function verifyFolder(
   if (folder === undefined) {
     return { publicKeys: [], size: 0, intact: 0, absent: 0, checkpoints: 0, timestamps: 0, anchors: 0 };
   }
-  const { manifest } = folder;
+  const { public_keys: publicKeys, size } = folder.manifest;
   await checkFiles(folder);
-  const heads = await checkHeads(folder, anchors);
-  await checkTiles(folder, heads.sizes);
-  const rows = await checkRows(folder, onLeaves);
-  const { checkpoints, timestamps, anchored } = heads;
-  return {
-    publicKeys: manifest.public_keys,
-    size: manifest.size,
-    ...rows,
-    checkpoints,
-    timestamps,
-    anchors: anchored,
-  };
+  const { sizes, ...heads } = await checkHeads(folder, anchors);
+  await checkTiles(folder, sizes);
+  return { publicKeys, size, ...(await checkRows(folder, onLeaves)), ...heads };
 }
 
 interface Folder {
@@ -97,7 +88,8 @@ async function openFolder(directory: string, report: Report): Promise<Folder | u
     const tiles = new LRUCache<string, Buffer>({ max: TILES_KEPT });
     const tile = async (level: number, number: number) => {
       const name = tilePath(level, number, manifest.size);
-      const bytes = tiles.get(name) ?? (await readTileFile(path.join(directory, name)));
+      const bytes =
+        tiles.get(name) ?? (await unlessMissing(readFile(path.join(directory, name)), Buffer.alloc(0)));
       tiles.set(name, bytes);
       return bytes;
     };
@@ -107,13 +99,6 @@ async function openFolder(directory: string, report: Report): Promise<Folder | u
     report({ state: 'ALTERED', subject: 'file', key: MANIFEST, detail: error.message });
     return undefined;
   }
-}
-
-async function readTileFile(file: string): Promise<Buffer> {
-  return readFile(file).catch((error: unknown) => {
-    if (isMissingFile(error)) return Buffer.alloc(0);
-    throw error;
-  });
 }
 
 /** Compares the files with the manifest. */
@@ -134,12 +119,8 @@ async function checkFiles({ directory, manifest, report }: Folder): Promise<void
       continue;
     }
     if (found === bytes && digest.digest('hex') === sha256) continue;
-    report({
-      state: 'ALTERED',
-      subject: 'file',
-      key: name,
-      detail: 'it differs from its hash in the manifest',
-    });
+    const detail = 'it differs from its hash in the manifest';
+    report({ state: 'ALTERED', subject: 'file', key: name, detail });
   }
 }
 
@@ -182,8 +163,8 @@ async function checkHeads(folder: Folder, anchors: readonly Checkpoint[]) {
   }
   const own = [...sizes];
   for (const anchor of anchors) if (isCovered(manifest, own, anchor.size)) await compare(anchor, 'anchor');
-  const { checkpoint: checkpoints, 'time-stamp': timestamps, anchor: anchored } = agreed;
-  return { sizes: own, checkpoints, timestamps, anchored };
+  const { checkpoint: checkpoints, 'time-stamp': timestamps } = agreed;
+  return { sizes: own, checkpoints, timestamps, anchors: agreed.anchor };
 }
 
 /** Whether the export has the tiles that it takes to compute the root of a tree of this size. */
@@ -237,12 +218,8 @@ async function checkTiles({ manifest, tile, report }: Folder, sizes: readonly nu
     const bytes = await tile(level, number);
     const name = tilePath(level, number, size);
     if (bytes.length !== tileBytes(level, number, size)) {
-      report({
-        state: bytes.length === 0 ? 'MISSING' : 'ALTERED',
-        subject: 'file',
-        key: name,
-        detail: 'its size is wrong',
-      });
+      const state = bytes.length === 0 ? 'MISSING' : 'ALTERED';
+      report({ state, subject: 'file', key: name, detail: 'its size is wrong' });
       return;
     }
     if (number >= hashesAt(level + 1, size)) return;
@@ -270,15 +247,11 @@ async function checkRows({ directory, manifest, tile, report }: Folder, onLeaves
     const entry = entryOf(line, leaf);
     const hashes = await tile(0, Math.floor(leaf / TILE_WIDTH));
     if (entry === 'absent') counts.absent += 1;
-    else if (entry !== undefined && leafHash(entry).equals(hashAt(hashes, leaf % TILE_WIDTH)))
-      counts.intact += 1;
-    else
-      report({
-        state: 'ALTERED',
-        subject: 'leaves',
-        detail: 'the row differs from its leaf',
-        leaves: [leaf, leaf + 1],
-      });
+    else if (entry && leafHash(entry).equals(hashAt(hashes, leaf % TILE_WIDTH))) counts.intact += 1;
+    else {
+      const detail = 'the row differs from its leaf';
+      report({ state: 'ALTERED', subject: 'leaves', detail, leaves: [leaf, leaf + 1] });
+    }
     done += 1;
     onLeaves(done);
   }

@@ -1,17 +1,19 @@
 import type { Db } from '../store/database.ts';
-import { readDroppedMonths, readErasedLeaves, readRunsBetween } from '../store/read-seals.ts';
+import { readRunsBetween } from '../store/read-seals.ts';
 import { readSealState } from '../store/seal-log.ts';
 import {
   CHUNK_LEAVES,
   countEntries,
   keepVerification,
   nextToVerify,
+  type CountedEvents,
   type Verification,
   type VerificationPace,
   type VerifiedEvents,
 } from '../store/verifications.ts';
 import type { VerifyFinding } from './finding.ts';
 import { checkChunk } from './verify-log.ts';
+import { readGoneReasons } from './verify-rows.ts';
 
 /** 8,192 rows take about 100 ms of the server's processor: a fiftieth of a core. 10^7 rows take two hours, 10^8 a day. */
 const PACE: VerificationPace = { intervalSeconds: 4.5, restSeconds: 60 };
@@ -47,9 +49,9 @@ const rangeOf = (chunk: number, size: number) =>
 
 async function compareChunk(db: Db, chunk: number, size: number) {
   const [from, to] = rangeOf(chunk, size);
-  const reasons = { dropped: await readDroppedMonths(db), erased: await readErasedLeaves(db) };
+  const reasons = await readGoneReasons(db);
   const findings: VerifyFinding[] = [];
-  const entries: Pick<VerifiedEvents, 'source' | 'messageType' | 'events'>[] = [];
+  const entries: CountedEvents[] = [];
   let known = 0;
   for (const { firstLeaf: leaf, leaves: count, firstPosition } of await readRunsBetween(db, from, to)) {
     const of = firstPosition === null ? 'statements' : { position: firstPosition };
@@ -67,24 +69,22 @@ async function verifyChunk(db: Db, chunk: number, size: number): Promise<Verific
   const { findings, entries, known } = await compareChunk(db, chunk, size);
   const count = (state: VerifyFinding['state'], some = findings) =>
     some.filter((finding) => finding.state === state).length;
-  const events = [
-    ...Map.groupBy(entries, ({ source, messageType }) => `${source} ${messageType}`).values(),
-  ].flatMap((ofPair): VerifiedEvents[] => {
-    const [first] = ofPair;
-    if (first === undefined) return [];
-    const { source, messageType } = first;
-    const some = findings.filter((one) => one.source === source && one.messageType === messageType);
-    return [
-      {
-        source,
-        messageType,
-        events: ofPair.reduce((sum, one) => sum + one.events, 0),
-        expired: count('EXPIRED', some),
-        erased: count('ERASED', some),
-        altered: count('ALTERED', some),
-        missing: count('MISSING', some),
-      },
-    ];
+  const sums = new Map<string, CountedEvents>();
+  for (const { source, messageType, events } of entries) {
+    const pair = `${source} ${messageType}`;
+    sums.set(pair, { source, messageType, events: events + (sums.get(pair)?.events ?? 0) });
+  }
+  const events = Array.from(sums.values(), (sum): VerifiedEvents => {
+    const some = findings.filter(
+      ({ source, messageType }) => source === sum.source && messageType === sum.messageType,
+    );
+    return {
+      ...sum,
+      expired: count('EXPIRED', some),
+      erased: count('ERASED', some),
+      altered: count('ALTERED', some),
+      missing: count('MISSING', some),
+    };
   });
   // Leaves that nobody knows the rows of are missing, too.
   const missing = count('MISSING') + to - from - known;

@@ -1,3 +1,4 @@
+import type { RowCounts } from '../store/certificate.ts';
 import type { Db } from '../store/database.ts';
 import { ALL_SOURCES } from '../store/scope.ts';
 import { readSealState } from '../store/seal-log.ts';
@@ -5,53 +6,36 @@ import {
   countWaiting,
   findMiscounted,
   findStrayEvents,
-  readDroppedMonths,
-  readErasedLeaves,
   readLeafHashes,
   readRuns,
+  type RowFilter,
+  type SealRun,
 } from '../store/read-seals.ts';
-import type { SealRun } from '../store/read-seals.ts';
 import { positionSince } from '../store/read-log.ts';
 import { findStrayDeliveries, type DeliveryFilter } from '../store/sealed-deliveries.ts';
 import type { Positions } from '../store/sealed-rows.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import type { VerifyFinding } from './finding.ts';
 import { TILE_WIDTH } from './merkle-tree.ts';
-import { checkEvents, type GoneReasons, type Leaves, type RowChoice, type RowResult } from './verify-rows.ts';
+import { checkEvents, readGoneReasons } from './verify-rows.ts';
+import type { GoneReasons, Leaves, RowChoice, RowResult } from './verify-rows.ts';
 import { checkStatements, compareStated } from './verify-statements.ts';
-import { createTreeCheck } from './verify-tree.ts';
+import { createTreeCheck, type TreeResult } from './verify-tree.ts';
 
-/** What to verify, and against which checkpoints that were kept elsewhere. */
-export interface VerifyOptions {
-  /** Rows received in this range only. The tree is always verified whole. */
-  readonly since?: Date | undefined;
-  readonly until?: Date | undefined;
-  /** Rows of this source only. */
-  readonly source?: string | undefined;
+/**
+ * What to verify, and against which checkpoints that were kept elsewhere. The range and the source choose rows; the tree is
+ * always verified whole.
+ */
+export interface VerifyOptions extends DeliveryFilter {
   /** Hashes rows in this program, not in the database. */
   readonly isFull?: boolean;
   readonly anchors: readonly Checkpoint[];
 }
 
 /** What a verification has found. */
-export interface VerifySummary {
+export interface VerifySummary extends RowCounts, TreeResult {
   /** Leaves of the tree. */
   readonly size: number;
-  readonly intact: number;
-  readonly expired: number;
-  readonly erased: number;
-  readonly altered: number;
-  readonly missing: number;
-  readonly inserted: number;
-  readonly notSealedYet: number;
-  /** Checkpoints that the tree agrees with, and the time of the first one. */
-  readonly checkpoints: number;
-  readonly sealedSince: Date | undefined;
-  /** Time-stamps of an authority that the tree agrees with. */
-  readonly timestamps: number;
-  /** Anchors that the tree agrees with, and the size of the largest. */
-  readonly anchors: number;
-  readonly anchoredSize: number;
 }
 
 /** Leaves that are compared at once, and how many such chunks the database works on at a time. */
@@ -79,7 +63,7 @@ export async function verifyLog(
   };
   const tree = createTreeCheck(db, size, options.anchors, report);
   const choice = { ...options, positions: await positionsOf(db, options) };
-  const reasons = { dropped: await readDroppedMonths(db), erased: await readErasedLeaves(db) };
+  const reasons = await readGoneReasons(db);
   for await (const { chunk, rows } of ahead(chunksOf(readRuns(db), size, report), (chunk) =>
     checkChunk(db, chunk, choice, reasons),
   )) {
@@ -127,7 +111,8 @@ async function verifyOthers(
   return countWaiting(db, scope, { since, until });
 }
 
-async function positionsOf(db: Db, { since, until }: VerifyOptions): Promise<Positions> {
+/** The positions of the events that were received in a range. */
+export async function positionsOf(db: Db, { since, until }: RowFilter): Promise<Positions> {
   return {
     from: since === undefined ? 0 : await positionSince(db, since),
     to: until === undefined ? Number.MAX_SAFE_INTEGER : await positionSince(db, until),

@@ -1,10 +1,11 @@
 import type { Db, Trx } from '../store/database.ts';
-import { readLeafHashes, readSalts, type DroppedMonth, type ErasedLeaves } from '../store/read-seals.ts';
+import { readDroppedMonths, readErasedLeaves, readLeafHashes, readSalts } from '../store/read-seals.ts';
+import type { DroppedMonth, ErasedLeaves } from '../store/read-seals.ts';
 import { hashEvents, readingSealed, readSealedEvents } from '../store/sealed-rows.ts';
 import type { EventHashes, Positions, SealedEvent } from '../store/sealed-rows.ts';
-import { erasedBy, erasureOf } from './erasure-of.ts';
 import type { VerifyFinding } from './finding.ts';
 import { hashAt, HASH_BYTES, leafHash } from './merkle-tree.ts';
+import { entryAt, saltAt } from './stored-tree.ts';
 
 /** Consecutive leaves. */
 export interface Leaves {
@@ -33,13 +34,29 @@ export interface RowChoice {
   readonly isFull?: boolean | undefined;
 }
 
-const SALT_BYTES = 16;
-
 /** What explains that rows are gone. */
 export interface GoneReasons {
   readonly dropped: readonly DroppedMonth[];
   readonly erased: readonly ErasedLeaves[];
 }
+
+/** Reads what explains that rows are gone. */
+export const readGoneReasons = async (db: Db): Promise<GoneReasons> => ({
+  dropped: await readDroppedMonths(db),
+  erased: await readErasedLeaves(db),
+});
+
+/**
+ * The id of the erasure that deleted a row; undefined if none did. Who only claims an erasure has not deleted the salt, with which
+ * a guess of the row could be confirmed.
+ */
+export function erasureOf(leaf: number, salt: Buffer, erased: readonly ErasedLeaves[]): string | undefined {
+  if (!salt.every((byte) => byte === 0)) return undefined;
+  return erased.find(({ from, to }) => from <= leaf && leaf < to)?.erasure;
+}
+
+/** The detail of a finding. */
+export const erasedBy = (erasure: string) => `erased lawfully: erasure ${erasure}`;
 
 /** Compares events with their leaves. Retention and erasures explain missing rows. */
 export async function checkEvents(
@@ -64,11 +81,10 @@ export async function checkEvents(
     const different = new Set(found.positions.filter(isDifferent));
     const lost = choice.source === undefined ? without(from, to, found.positions) : [];
     const leafOf = (at: number) => leaf + at - position;
-    const saltOf = (at: number) => salts.subarray((at - from) * SALT_BYTES, (at - from + 1) * SALT_BYTES);
     const rows = await readDifferent(trx, different, choice.source);
     const findings = [
       ...lost.map((at) => lostEntry(at, leafOf(at))),
-      ...rows.map((row) => explain(row, leafOf(row.position), saltOf(row.position), reasons)),
+      ...rows.map((row) => explain(row, leafOf(row.position), saltAt(salts, row.position - from), reasons)),
     ];
     return { leaves, intact: found.positions.length - different.size, findings };
   });
@@ -77,10 +93,9 @@ export async function checkEvents(
 /** Hashes rows in this program: the database only has to send them. */
 async function hashHere(trx: Trx, range: Positions, salts: Buffer, source?: string): Promise<EventHashes> {
   const events = await readSealedEvents(trx, range, source);
-  const hashes = events.map(({ position, record }) => {
-    const at = (position - range.from) * SALT_BYTES;
-    return leafHash(Buffer.concat([salts.subarray(at, at + SALT_BYTES), Buffer.from(record ?? 'null')]));
-  });
+  const hashes = events.map(({ position, record }) =>
+    leafHash(entryAt(salts, position - range.from, record)),
+  );
   return { hashes: Buffer.concat(hashes), positions: events.map(({ position }) => position) };
 }
 

@@ -1,12 +1,8 @@
 import type { Db } from '../store/database.ts';
 import { readLeafHashes, readSalts, type ErasedLeaves } from '../store/read-seals.ts';
 import { readingSealed } from '../store/sealed-rows.ts';
-import {
-  compareDeliveries,
-  countUnsealedDeliveries,
-  type DeliveryFilter,
-  type DifferentDelivery,
-} from '../store/sealed-deliveries.ts';
+import { compareDeliveries, countUnsealedDeliveries } from '../store/sealed-deliveries.ts';
+import type { DeliveryFilter, DifferentDelivery } from '../store/sealed-deliveries.ts';
 import {
   countQueuedStatements,
   findForbiddenChanges,
@@ -17,10 +13,8 @@ import {
 } from '../store/statements.ts';
 import type { VerifyFinding } from './finding.ts';
 import { hashAt, leafHash } from './merkle-tree.ts';
-import { erasedBy, erasureOf } from './erasure-of.ts';
-import type { Leaves, RowResult } from './verify-rows.ts';
-
-const SALT_BYTES = 16;
+import { entryAt, saltAt } from './stored-tree.ts';
+import { erasedBy, erasureOf, type Leaves, type RowResult } from './verify-rows.ts';
 
 /** Compares statements with their leaves, and the deliveries of such as are tiles of them with their hashes. */
 export async function checkStatements(
@@ -29,10 +23,8 @@ export async function checkStatements(
   filter: DeliveryFilter,
   erased: readonly ErasedLeaves[],
 ): Promise<RowResult> {
-  const [leaves, salts] = [
-    await readLeafHashes(db, leaf, leaf + count),
-    await readSalts(db, leaf, leaf + count),
-  ];
+  const leaves = await readLeafHashes(db, leaf, leaf + count);
+  const salts = await readSalts(db, leaf, leaf + count);
   const found = new Map((await readStatements(db, leaf, leaf + count)).map((one) => [one.leaf, one]));
   const findings: VerifyFinding[] = [];
   const tiles: SealedStatement[] = [];
@@ -40,16 +32,14 @@ export async function checkStatements(
   for (let index = 0; index < count; index += 1) {
     const at = leaf + index;
     const statement = found.get(at);
-    const salt = salts.subarray(index * SALT_BYTES, (index + 1) * SALT_BYTES);
-    const entry = [salt, Buffer.from(statement?.record ?? '')];
-    const erasure = statement === undefined ? erasureOf(at, salt, erased) : undefined;
+    const erasure = statement === undefined ? erasureOf(at, saltAt(salts, index), erased) : undefined;
     if (erasure !== undefined) {
       findings.push({ state: 'ERASED', subject: 'leaves', detail: erasedBy(erasure), leaves: [at, at + 1] });
     } else if (statement === undefined) {
       const detail = 'its leaf has no statement in the table log_statements';
       findings.push({ state: 'MISSING', subject: 'leaves', detail, leaves: [at, at + 1] });
     } else if (
-      !leafHash(Buffer.concat(entry)).equals(hashAt(leaves, index)) ||
+      !leafHash(entryAt(salts, index, statement.record)).equals(hashAt(leaves, index)) ||
       !isNamedBy(statement.record, statement.kind, statement.key)
     ) {
       const { kind, key } = statement;
@@ -70,13 +60,8 @@ async function checkDeliveries(db: Db, tiles: readonly SealedStatement[], filter
   let intact = 0;
   for (let done = 0; done < tiles.length; done += TILES_AT_ONCE) {
     const some = tiles.slice(done, done + TILES_AT_ONCE);
-    const { compared, different } = await readingSealed(db, (trx) =>
-      compareDeliveries(
-        trx,
-        some.map(({ record }) => record),
-        filter,
-      ),
-    );
+    const records = some.map(({ record }) => record);
+    const { compared, different } = await readingSealed(db, (trx) => compareDeliveries(trx, records, filter));
     intact += compared - different.length;
     findings.push(...different.map((one) => describeDelivery(one, some[one.tile]?.leaf ?? 0)));
   }

@@ -11,7 +11,7 @@ import { timeOfAnswer } from './time-stamp.ts';
 type Report = (finding: VerifyFinding) => void;
 
 /** What the tree agrees with. */
-interface TreeResult {
+export interface TreeResult {
   readonly checkpoints: number;
   /** Time of the first checkpoint that the tree agrees with. */
   readonly sealedSince: Date | undefined;

@@ -1,6 +1,7 @@
 import type { Registry } from 'prom-client';
 import { cached } from './cached.ts';
 import { metersOf } from './metrics.ts';
+import type { QueueState } from './process-figures.ts';
 
 /** The figures of an accepted delivery that are counted. */
 interface Taken {
@@ -73,14 +74,7 @@ export interface QueueToMeasure {
     readonly failed: number;
     readonly oldestWaitingSeconds: number | undefined;
   }>;
-  state(): {
-    readonly works: boolean;
-    readonly spool: {
-      readonly bytes: number;
-      readonly segments: number;
-      readonly oldestAt: number | undefined;
-    };
-  };
+  state(): QueueState;
 }
 
 /** A scrape must not wait for a queue that is down, and frequent scrapes must not load the queue. */

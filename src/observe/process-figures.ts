@@ -7,16 +7,17 @@ export interface ProcessParts {
   readonly receives: boolean;
   readonly stores: boolean;
   /** The state of the queue's producer; undefined in a process without one. */
-  readonly queueState: () =>
-    | {
-        readonly works: boolean;
-        readonly spool: {
-          readonly bytes: number;
-          readonly segments: number;
-          readonly oldestAt: number | undefined;
-        };
-      }
-    | undefined;
+  readonly queueState: () => QueueState | undefined;
+}
+
+/** The state of a queue's producer, and of its spool. */
+export interface QueueState {
+  readonly works: boolean;
+  readonly spool: {
+    readonly bytes: number;
+    readonly segments: number;
+    readonly oldestAt: number | undefined;
+  };
 }
 
 /** Collects the figures that a process reports about itself. */
@@ -68,13 +69,11 @@ export function createProcessGauge({ receives, stores, queueState }: ProcessPart
   };
 }
 
-function spoolFigures({
+const spoolFigures = ({ bytes, segments, oldestAt }: QueueState['spool']) => ({
   bytes,
   segments,
-  oldestAt,
-}: NonNullable<ReturnType<ProcessParts['queueState']>>['spool']) {
-  return { bytes, segments, oldestSeconds: oldestAt === undefined ? 0 : (Date.now() - oldestAt) / 1000 };
-}
+  oldestSeconds: oldestAt === undefined ? 0 : (Date.now() - oldestAt) / 1000,
+});
 
 /** Creates a function that returns the processor time used since its last call, in percent of one core. */
 function createCpuMeter(): () => number {

@@ -1,18 +1,10 @@
 import type { MessageType } from '../domain.ts';
 import { formatCount, formatDuration } from '../units.ts';
-import { HISTORY_MS, learnPattern, type ArrivalPattern } from './arrival-pattern.ts';
-import { HOUR_MS, type Gap, type HistoryHour } from './weekly-rates.ts';
+import { HISTORY_MS, type ArrivalPattern } from './arrival-pattern.ts';
+import { HOUR_MS, type Gap } from './weekly-rates.ts';
 
 /** A shorter silence is never unusual, however many deliveries usually arrive: networks and clouds have hiccups. */
 export const MIN_SILENCE_MS = 5 * 60 * 1000;
-
-/** The known arrivals of one source and message type. */
-export interface History {
-  /** Epoch milliseconds; undefined when nothing ever arrived. */
-  readonly lastReceivedAt: number | undefined;
-  /** The hours with arrivals in the 28 days up to the last arrival. */
-  readonly hours: readonly HistoryHour[];
-}
 
 /** How unusual a current silence is. */
 export interface Silence {
@@ -39,14 +31,9 @@ export interface TypeSilence extends Silence {
 const NOTHING_KNOWN = { expected: 0, longestUsualSeconds: 0 };
 
 /**
- * Judges the silence at `now` (epoch milliseconds). The time `away` does not count: this service may have been down.
+ * Judges the silence at `now` (epoch milliseconds) by a pattern that was learned before. The time `away` does not count: this
+ * service may have been down.
  */
-export function assessSilence({ lastReceivedAt, hours }: History, now: number, away?: Gap): Silence {
-  const pattern = lastReceivedAt === undefined ? undefined : learnPattern(hours, lastReceivedAt);
-  return judgeSilence(pattern, lastReceivedAt, now, away);
-}
-
-/** Judges a silence by a pattern that was learned before. */
 export function judgeSilence(
   pattern: ArrivalPattern | undefined,
   lastReceivedAt: number | undefined,

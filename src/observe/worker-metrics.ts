@@ -1,7 +1,8 @@
 import type { Registry } from 'prom-client';
-import type { MessageType } from '../domain.ts';
 import type { StateCount } from '../store/coverage.ts';
+import type { DroppedContent } from '../store/limit-quarantine.ts';
 import { metersOf } from './metrics.ts';
+import type { TypeSilence } from './silence.ts';
 import type { Stored } from './sum-stored.ts';
 
 /** Seconds. */
@@ -52,12 +53,7 @@ export function createStoringMetrics(
 export function createQuarantineMetrics(
   registry: Registry,
   sourceLabel: (source: string) => string,
-): (dropped: {
-  readonly source: string;
-  readonly reason: string;
-  readonly items: number;
-  readonly bytes: number;
-}) => void {
+): (dropped: DroppedContent) => void {
   const { counter } = metersOf(registry);
   const items = counter(
     'quarantine_dropped_total',
@@ -79,12 +75,7 @@ export function createQuarantineMetrics(
 }
 
 /** When the last event of one source and message type was received, and whether its silence is unusual. */
-export interface Arrival {
-  readonly source: string;
-  readonly messageType: MessageType;
-  readonly lastReceivedAt: Date | undefined;
-  readonly state: 'usual' | 'unusual' | 'unknown' | 'never';
-}
+export type Arrival = Pick<TypeSilence, 'source' | 'messageType' | 'lastReceivedAt' | 'state'>;
 
 /** Registers the metrics of arrivals and silences. */
 export function registerArrivalMetrics(registry: Registry, latest: () => readonly Arrival[]): void {

@@ -30,7 +30,7 @@ interface DatabaseLocation {
  */
 export async function locateDatabase(config: Config): Promise<DatabaseLocation> {
   const { databaseUrl, dataDir } = config;
-  if (databaseUrl === undefined && !(await hasCluster(dataDir))) {
+  if (databaseUrl === undefined && !hasCluster(dataDir)) {
     throw new UsageError(
       `There is no database in ${path.join(dataDir, 'postgres')}. Set DATA_DIR or DATABASE_URL to the ones that serve uses, or create a database with: ${commandName()} serve`,
     );

@@ -3,6 +3,7 @@ import { ConflictError, NotFoundError } from '../errors.ts';
 import type { AccountRole } from '../permissions.ts';
 import type { Db, Trx } from './database.ts';
 import type { Tables } from './tables.ts';
+import { allRows, firstRow, isMissingTable, run } from './statement.ts';
 
 /** A personal account, with its secrets. */
 export type Account = Readonly<Selectable<Tables['accounts']>>;
@@ -32,19 +33,12 @@ export interface NewAccount {
 /** Adds an account. Throws ConflictError if one with this name exists, disabled or not; upper and lower case are the same. */
 export async function addAccount(db: Db, account: NewAccount): Promise<void> {
   const { name, role, sources, passwordHash, totpSecret, identity } = account;
-  const added = await db
-    .insertInto('accounts')
-    .values({
-      name,
-      role,
-      sources: sources === undefined ? null : [...sources],
-      password_hash: passwordHash ?? null,
-      totp_secret: totpSecret ?? null,
-      identity: identity ?? null,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .executeTakeFirst();
-  if (added.numInsertedOrUpdatedRows === 1n) return;
+  const added = await run(db)`
+    insert into accounts (name, role, sources, password_hash, totp_secret, identity)
+    values (${name}, ${role}, ${sources ?? null}::text[], ${passwordHash ?? null}, ${totpSecret ?? null},
+      ${identity ?? null})
+    on conflict do nothing`;
+  if (added === 1) return;
   const message = `an account "${name}" exists already, or did before it was removed`;
   throw new ConflictError('ACCOUNT_EXISTS', message);
 }
@@ -53,12 +47,12 @@ export async function addAccount(db: Db, account: NewAccount): Promise<void> {
 export async function findAccount(db: Db, name: string): Promise<Account | undefined> {
   // Text with NUL is no value for Postgres.
   if (!isAccountName(name)) return undefined;
-  return db.selectFrom('accounts').selectAll().where(isNamed(name)).executeTakeFirst();
+  return firstRow<Account>(db)`select * from accounts where ${isNamed(name)}`;
 }
 
 /** The account of a person of OpenID Connect, also if it is disabled. `identity`: issuer and subject, separated by a space. */
 export async function findIdentity(db: Db, identity: string): Promise<Account | undefined> {
-  return db.selectFrom('accounts').selectAll().where('identity', '=', identity).executeTakeFirst();
+  return firstRow<Account>(db)`select * from accounts where identity = ${identity}`;
 }
 
 const isNamed = (name: string) => sql<boolean>`lower(name) = lower(${name})`;
@@ -81,15 +75,12 @@ export async function listAccounts(db: Db) {
     .execute();
 }
 
-/** SQLSTATE undefined_table: the database is older than accounts, or is still being prepared. */
-const UNDEFINED_TABLE = '42P01';
-
 /** Whether there is any account, disabled or not. */
 export async function hasAccounts(db: Db): Promise<boolean> {
   try {
-    return (await db.selectFrom('accounts').select('name').limit(1).executeTakeFirst()) !== undefined;
+    return (await allRows(db)`select from accounts limit 1`).length > 0;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === UNDEFINED_TABLE) return false;
+    if (isMissingTable(error)) return false;
     throw error;
   }
 }
@@ -134,25 +125,16 @@ export async function changeAccount(db: Db, name: string, changes: AccountChange
  */
 export async function disableAccount(db: Db, name: string): Promise<void> {
   await db.transaction().execute(async (trx) => {
-    const disabled = await trx
-      .updateTable('accounts')
-      .set({ disabled_at: sql<Date>`coalesce(disabled_at, now())` })
-      .where(isNamed(name))
-      .returning('name')
-      .executeTakeFirst();
+    const disabled = await firstRow<{ name: string }>(trx)`
+      update accounts set disabled_at = coalesce(disabled_at, now()) where ${isNamed(name)} returning name`;
     if (disabled === undefined) throw unknownAccount(name);
     await endSessions(trx, disabled.name);
-    await trx
-      .updateTable('access_tokens')
-      .set({ revoked_at: sql<Date>`now()` })
-      .where('account', '=', disabled.name)
-      .where('revoked_at', 'is', null)
-      .execute();
+    await run(trx)`
+      update access_tokens set revoked_at = now() where account = ${disabled.name} and revoked_at is null`;
   });
 }
 
-const endSessions = (trx: Trx, account: string) =>
-  trx.deleteFrom('sessions').where('account', '=', account).execute();
+const endSessions = (trx: Trx, account: string) => run(trx)`delete from sessions where account = ${account}`;
 
 const unknownAccount = (name: string) =>
   new NotFoundError('UNKNOWN_ACCOUNT', `there is no account "${name}"; xiq-sink access list shows all`);
@@ -162,12 +144,8 @@ const unknownAccount = (name: string) =>
  * counts once, also if two log-ins use it at the same moment.
  */
 export async function useTotpStep(db: Db, account: string, step: number): Promise<boolean> {
-  const used = await db
-    .updateTable('accounts')
-    .set({ totp_last_step: String(step) })
-    .where('name', '=', account)
-    .where((row) => row.or([row('totp_last_step', 'is', null), row('totp_last_step', '<', String(step))]))
-    .returning('name')
-    .executeTakeFirst();
-  return used !== undefined;
+  const used = await run(db)`
+    update accounts set totp_last_step = ${step}::bigint
+    where name = ${account} and coalesce(totp_last_step < ${step}::bigint, true)`;
+  return used === 1;
 }

@@ -1,11 +1,11 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Family } from '../domain.ts';
-import { TABLE_OF } from '../message-types.ts';
-import { allOf } from './condition.ts';
-import { withinTime, type Db } from './database.ts';
-import { familyQueries, timeConditions } from './event-filter.ts';
+import { unionAll } from './condition.ts';
+import type { Db } from './database.ts';
+import { familyQueries, selectsOf, timeConditions } from './event-filter.ts';
 import type { RangeFilter } from './event-histogram.ts';
 import type { Scope } from './scope.ts';
+import { allRowsWithin } from './statement.ts';
 
 /** Counting that takes longer is given up: a page shows the rest. */
 const TIMEOUT_MS = 2_000;
@@ -20,9 +20,6 @@ export interface AdministratorActivity {
   readonly others: number;
 }
 
-/** Audit codes: login, logout, private key created, private key deleted. */
-const CODES = [10001, 10002, 40001, 40003] as const;
-
 /**
  * Counts the matching audit events by administrator, the most active first. Spellings of a name that differ only in case
  * count together, as in a search. Undefined if counting takes longer than two seconds.
@@ -33,18 +30,17 @@ export function countAdministrators(
   filter: RangeFilter,
   limit: number,
 ): Promise<readonly AdministratorActivity[] | undefined> {
-  const [login, logout, created, deleted] = CODES;
-  const count = (code: number) => sql`(count(*) filter (where code = ${sql.lit(code)}))::float8`;
   return readFamily<AdministratorActivity>(
     db,
     scope,
     filter,
     'audit',
     (events) => sql`
-      select min(user_name) as user, ${count(login)} as logins, ${count(created)} as created,
-        ${count(deleted)} as deleted,
-        (count(*) filter (where (code in (${sql.join([login, logout, created, deleted].map((code) => sql.lit(code)))})) is not true))::float8
-          as others
+      select min(user_name) as user, (count(*) filter (where code = 10001))::float8 as logins,
+        (count(*) filter (where code = 40001))::float8 as created,
+        (count(*) filter (where code = 40003))::float8 as deleted,
+        -- 10002 is a logout.
+        (count(*) filter (where (code in (10001, 10002, 40001, 40003)) is not true))::float8 as others
       from ${events} group by lower(user_name) order by count(*) desc, 1 limit ${limit}`,
   );
 }
@@ -98,16 +94,8 @@ async function readFamily<Row>(
   family: Family,
   read: (events: RawBuilder<unknown>) => RawBuilder<unknown>,
 ): Promise<readonly Row[] | undefined> {
-  const query = familyQueries(scope, filter).find((one) => one.family === family);
-  if (query === undefined) return [];
-  const { conditions, branches } = query;
-  const rows = branches.map(
-    ({ condition }) => sql`
-      select * from ${sql.table(TABLE_OF[family])}
-      where ${allOf([...conditions, ...timeConditions(filter), condition])}`,
-  );
-  return withinTime(db, TIMEOUT_MS, async (trx) => {
-    const found = await sql<Row>`${read(sql`(${sql.join(rows, sql` union all `)}) as events`)}`.execute(trx);
-    return found.rows;
-  });
+  const queries = familyQueries(scope, filter).filter((one) => one.family === family);
+  if (queries.length === 0) return [];
+  const events = unionAll(selectsOf(queries, timeConditions(filter), () => sql`*`));
+  return allRowsWithin<Row>(db, TIMEOUT_MS)`${read(sql`(${events}) as events`)}`;
 }

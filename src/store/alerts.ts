@@ -1,6 +1,9 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Db, Trx } from './database.ts';
+import { isoTime } from './event-rows.ts';
+import { whileAlone } from './locks.ts';
 import { inScope, type Scope } from './scope.ts';
+import { allRows, firstRow, onlyRow, run } from './statement.ts';
 
 /** An alert to store. Times are in ISO 8601. */
 export interface NewAlert {
@@ -29,10 +32,8 @@ export interface RuleProgress {
 
 /** Reads how far the rules are. */
 export async function readRuleProgress(db: Db): Promise<RuleProgress> {
-  const { rows } = await sql<{ position: number | null; rules: Record<string, string>; changes: number }>`
-    select position::float8, rules, changes::float8 from rule_progress`.execute(db);
-  const [row] = rows;
-  if (row === undefined) throw new TypeError('the table rule_progress has no row');
+  const row = await onlyRow<{ position: number | null; rules: Record<string, string>; changes: number }>(db)`
+    select position::float8, rules, changes::float8 from rule_progress`;
   return { ...row, position: row.position ?? undefined };
 }
 
@@ -41,10 +42,7 @@ export async function whileEvaluating<T>(
   db: Db,
   work: (trx: Trx, progress: RuleProgress) => Promise<T>,
 ): Promise<T | undefined> {
-  return db.transaction().execute(async (trx) => {
-    const locked = await sql`select from rule_progress for update skip locked`.execute(trx);
-    return locked.rows.length === 0 ? undefined : work(trx, await readRuleProgress(trx));
-  });
+  return whileAlone(db, sql`rule_progress`, async (trx) => work(trx, await readRuleProgress(trx)));
 }
 
 /** What a rule remembers of a group, as JSON; undefined: nothing any more. */
@@ -59,10 +57,9 @@ export async function readRuleStates(
   db: Db,
   rules: Readonly<Record<string, string>>,
 ): Promise<readonly RuleState[]> {
-  const { rows } = await sql<RuleState>`
+  return allRows<RuleState>(db)`
     select rule, grouped_by as "group", state from rule_states
-    where fingerprint = (${JSON.stringify(rules)}::jsonb ->> rule)`.execute(db);
-  return rows;
+    where fingerprint = (${JSON.stringify(rules)}::jsonb ->> rule)`;
 }
 
 /** What a step of the rules has changed. */
@@ -77,42 +74,38 @@ export interface RuleStep {
 /** Writes a step, in the transaction of `whileEvaluating`. States of rules that are off, or have other settings, go. */
 export async function saveRuleStep(trx: Trx, { position, rules, states, alerts }: RuleStep): Promise<void> {
   const given = JSON.stringify(rules);
-  await sql`
+  await run(trx)`
     delete from rule_states where fingerprint is distinct from (${given}::jsonb ->> rule)
-      and (select rules from rule_progress) <> ${given}::jsonb`.execute(trx);
+      and (select rules from rule_progress) <> ${given}::jsonb`;
   const gone = states.filter(({ state }) => state === undefined);
   if (gone.length > 0) {
-    await sql`
+    await run(trx)`
       delete from rule_states using unnest(${gone.map(({ rule }) => rule)}::text[], ${gone.map(({ group }) => group)}::text[])
         as gone (rule, grouped_by)
-      where rule_states.rule = gone.rule and rule_states.grouped_by = gone.grouped_by`.execute(trx);
+      where rule_states.rule = gone.rule and rule_states.grouped_by = gone.grouped_by`;
   }
   const kept = states.filter(({ state }) => state !== undefined);
   if (kept.length > 0) {
-    await sql`
+    await run(trx)`
       insert into rule_states (rule, fingerprint, grouped_by, state)
       select rule, ${given}::jsonb ->> rule, grouped_by, state::jsonb
       from unnest(${kept.map(({ rule }) => rule)}::text[], ${kept.map(({ group }) => group)}::text[],
         ${kept.map(({ state }) => JSON.stringify(state))}::text[]) as kept (rule, grouped_by, state)
-      on conflict (rule, grouped_by) do update set fingerprint = excluded.fingerprint, state = excluded.state`.execute(
-      trx,
-    );
+      on conflict (rule, grouped_by) do update set fingerprint = excluded.fingerprint, state = excluded.state`;
   }
   for (const alert of alerts) await insertAlert(trx, alert);
-  await sql`
+  await run(trx)`
     update rule_progress set position = ${position}::bigint, rules = ${given}::jsonb, changes = changes + 1,
-      evaluated_at = now()`.execute(trx);
+      evaluated_at = now()`;
 }
 
 async function insertAlert(trx: Trx, alert: NewAlert): Promise<void> {
   const { rule, title, severity, source, group, count, firstAt, lastAt, causes, destinations } = alert;
   const events = causes.map(({ eventId, occurredAt }) => ({ event_id: eventId, occurred_at: occurredAt }));
-  await sql`
+  await run(trx)`
     insert into alerts (rule, title, severity, source, grouped_by, event_count, first_at, last_at, causes, destinations)
     values (${rule}, ${title}, ${severity}, ${source}, ${JSON.stringify(group)}::jsonb, ${count}::int, ${firstAt}::timestamptz,
-      ${lastAt}::timestamptz, ${JSON.stringify(events)}::jsonb, ${destinations ?? null}::text[])`.execute(
-    trx,
-  );
+      ${lastAt}::timestamptz, ${JSON.stringify(events)}::jsonb, ${destinations ?? null}::text[])`;
 }
 
 /** A stored alert. */
@@ -121,9 +114,6 @@ export interface StoredAlert extends NewAlert {
   /** ISO 8601. */
   readonly raisedAt: string;
 }
-
-const iso = (column: string) =>
-  sql`to_char(${sql.ref(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 /** Reads alerts that are not stored as events yet, the oldest first. */
 export const alertsToStore = (db: Db, limit: number): Promise<readonly StoredAlert[]> =>
@@ -153,18 +143,18 @@ export function listAlerts(
 }
 
 async function readAlerts(db: Db, wanted: RawBuilder<unknown>): Promise<readonly StoredAlert[]> {
-  const { rows } = await sql<StoredAlert>`
-    select id::text, ${iso('raised_at')} as "raisedAt", rule, title, severity, source, grouped_by as "group",
-      event_count as count, ${iso('first_at')} as "firstAt", ${iso('last_at')} as "lastAt", (
+  const rows = await allRows<StoredAlert>(db)`
+    select id::text, ${isoTime('raised_at')} as "raisedAt", rule, title, severity, source, grouped_by as "group",
+      event_count as count, ${isoTime('first_at')} as "firstAt", ${isoTime('last_at')} as "lastAt", (
         select coalesce(jsonb_agg(jsonb_build_object('eventId', cause->>'event_id', 'occurredAt', cause->>'occurred_at')), '[]')
         from jsonb_array_elements(causes) as cause) as causes, destinations
-    from alerts where ${wanted}`.execute(db);
+    from alerts where ${wanted}`;
   return rows.map(({ destinations, ...alert }) => ({ ...alert, destinations: destinations ?? undefined }));
 }
 
 /** Notes that alerts are stored as events. */
 export async function markAlertsStored(db: Db, ids: readonly string[]): Promise<void> {
-  await sql`update alerts set is_stored = true where id = any(${ids}::bigint[])`.execute(db);
+  await run(db)`update alerts set is_stored = true where id = any(${ids}::bigint[])`;
 }
 
 /** How often a rule raised alerts. */
@@ -177,17 +167,16 @@ export interface RuleTally {
 
 /** Counts the alerts of each rule. */
 export async function tallyAlerts(db: Db, scope: Scope): Promise<readonly RuleTally[]> {
-  const { rows } = await sql<RuleTally>`
+  return allRows<RuleTally>(db)`
     select rule, max(raised_at) as last,
       (count(*) filter (where raised_at > now() - interval '30 days'))::float8 as recent
-    from alerts where ${inScope(scope)} group by rule`.execute(db);
-  return rows;
+    from alerts where ${inScope(scope)} group by rule`;
 }
 
 /** Events of the log that the rules have not seen, and since when the oldest of them waits; 0 while no rule is on. */
 export async function ruleBacklog(db: Db): Promise<{ readonly events: number; readonly since: Date | null }> {
-  const { rows } = await sql<{ events: number; since: Date | null }>`
+  const row = await firstRow<{ events: number; since: Date | null }>(db)`
     select coalesce(next_position - position, 0)::float8 as events, case when position < next_position then evaluated_at end as since
-    from rule_progress cross join log_state where rules <> '{}'`.execute(db);
-  return rows[0] ?? { events: 0, since: null };
+    from rule_progress cross join log_state where rules <> '{}'`;
+  return row ?? { events: 0, since: null };
 }

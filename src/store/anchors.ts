@@ -1,5 +1,5 @@
-import { sql } from 'kysely';
 import type { Db } from './database.ts';
+import { allRows, firstRow, run } from './statement.ts';
 
 /** How far a place that keeps checkpoints elsewhere is. */
 export interface AnchorState {
@@ -27,36 +27,33 @@ export interface AnchorClaim {
  */
 export async function claimAnchor(db: Db, claim: AnchorClaim): Promise<number | undefined> {
   const { anchor, size, everySeconds, retrySeconds } = claim;
-  const { rows } = await sql<{ size: number }>`
+  const row = await firstRow<{ size: number }>(db)`
     insert into log_anchors (anchor, tried_at) values (${anchor}, now())
     on conflict (anchor) do update set tried_at = now()
       where log_anchors.size < ${size}::bigint
         and (log_anchors.error is null and log_anchors.anchored_at = log_anchors.tried_at
           or log_anchors.tried_at <= now() - make_interval(secs => ${retrySeconds}))
         and coalesce(log_anchors.anchored_at <= now() - make_interval(secs => ${everySeconds}), true)
-    returning size::float8`.execute(db);
-  return rows[0]?.size;
+    returning size::float8`;
+  return row?.size;
 }
 
 /** Records that an anchor has a checkpoint. */
 export async function recordAnchored(db: Db, anchor: string, size: number): Promise<void> {
-  await sql`
+  await run(db)`
     update log_anchors set size = ${size}::bigint, anchored_at = now(), tried_at = now(), error = null
-    where anchor = ${anchor}`.execute(db);
+    where anchor = ${anchor}`;
 }
 
 /** Records why an anchor did not accept a checkpoint. */
 export async function recordAnchorFailure(db: Db, anchor: string, error: string): Promise<void> {
-  await sql`update log_anchors set error = ${error} where anchor = ${anchor}`.execute(db);
+  await run(db)`update log_anchors set error = ${error} where anchor = ${anchor}`;
 }
 
 /** Reads how far all anchors are, also those that are not set any more. */
 export async function readAnchors(db: Db): Promise<readonly AnchorState[]> {
-  const { rows } = await sql<AnchorState>`
-    select anchor, size::float8, anchored_at as "anchoredAt", error from log_anchors order by anchor`.execute(
-    db,
-  );
-  return rows;
+  return allRows<AnchorState>(db)`
+    select anchor, size::float8, anchored_at as "anchoredAt", error from log_anchors order by anchor`;
 }
 
 /** The time-stamp of a checkpoint. */
@@ -71,9 +68,9 @@ export interface StoredTimestamp {
 
 /** Stores the time-stamp of a checkpoint. One of the same size stays. */
 export async function addTimestamp(db: Db, { size, madeAt, note, token }: StoredTimestamp): Promise<void> {
-  await sql`
+  await run(db)`
     insert into log_timestamps (size, made_at, note, token)
-    values (${size}::bigint, ${madeAt}, ${note}, ${token}) on conflict do nothing`.execute(db);
+    values (${size}::bigint, ${madeAt}, ${note}, ${token}) on conflict do nothing`;
 }
 
 /** Reads the time-stamps of trees larger than a size, up to another. */
@@ -82,14 +79,13 @@ export async function timestampsBetween(
   above: number,
   upTo: number,
 ): Promise<readonly StoredTimestamp[]> {
-  const { rows } = await sql<StoredTimestamp>`
+  return allRows<StoredTimestamp>(db)`
     select size::float8, made_at as "madeAt", note, token from log_timestamps
-    where size > ${above}::bigint and size <= ${upTo}::bigint order by size`.execute(db);
-  return rows;
+    where size > ${above}::bigint and size <= ${upTo}::bigint order by size`;
 }
 
 /** Appends the signature of a witness to a checkpoint, as a line of its note. */
 export async function addCosignature(db: Db, size: number, line: string): Promise<void> {
-  await sql`update log_checkpoints set note = note || ${`${line}\n`}
-    where size = ${size}::bigint and strpos(note, ${line}) = 0`.execute(db);
+  await run(db)`update log_checkpoints set note = note || ${`${line}\n`}
+    where size = ${size}::bigint and strpos(note, ${line}) = 0`;
 }

@@ -6,6 +6,7 @@ import { limitLockWait } from './locks.ts';
 import { declaredBy, loadMigrations, type LargeIndex, type Migrations } from './migrations.ts';
 import { becomeOwner, sessionAsOwner } from './roles.ts';
 import { cancelledBy } from './server-sessions.ts';
+import { allRows, firstRow, run } from './statement.ts';
 
 /** How far the building of an index has come. */
 interface IndexProgress {
@@ -72,8 +73,8 @@ export async function buildIndexes(
  */
 async function becomeOnlyBuilder(guard: Trx): Promise<void> {
   await becomeOwner(guard);
-  await sql`select set_config('idle_in_transaction_session_timeout', '0', true)`.execute(guard);
-  await sql`lock table schema_compatibility in share update exclusive mode nowait`.execute(guard);
+  await run(guard)`select set_config('idle_in_transaction_session_timeout', '0', true)`;
+  await run(guard)`lock table schema_compatibility in share update exclusive mode nowait`;
 }
 
 async function buildAll(
@@ -84,9 +85,8 @@ async function buildAll(
 ): Promise<string[]> {
   const stopReporting = await reportProgress(db, connection, onProgress);
   // Limits of the server are meant for queries.
-  await sql`select set_config(name, '0', false) from unnest(array['statement_timeout', 'lock_timeout']) as name`.execute(
-    connection,
-  );
+  await run(connection)`
+    select set_config(name, '0', false) from unnest(array['statement_timeout', 'lock_timeout']) as name`;
   try {
     for (const index of indexes) {
       signal?.throwIfAborted();
@@ -94,8 +94,8 @@ async function buildAll(
     }
   } finally {
     stopReporting();
-    await sql`reset statement_timeout`.execute(connection);
-    await sql`reset lock_timeout`.execute(connection);
+    await run(connection)`reset statement_timeout`;
+    await run(connection)`reset lock_timeout`;
   }
   return indexes.map(nameOf);
 }
@@ -127,14 +127,12 @@ async function buildConcurrently(
   name: string,
   definition: string,
 ): Promise<void> {
-  const { rows } = await sql<{ valid: boolean }>`
-    select indisvalid as valid from pg_index where indexrelid = to_regclass(${name})`.execute(connection);
+  const rows = await allRows<{ valid: boolean }>(connection)`
+    select indisvalid as valid from pg_index where indexrelid = to_regclass(${name})`;
   if (rows[0]?.valid === true) return;
-  if (rows.length > 0) await sql`drop index concurrently ${sql.id(name)}`.execute(connection);
-  await sql`
-    create index concurrently ${sql.id(name)} on ${sql.id(table)} using ${sql.raw(definition)}`.execute(
-    connection,
-  );
+  if (rows.length > 0) await run(connection)`drop index concurrently ${sql.id(name)}`;
+  await run(connection)`
+    create index concurrently ${sql.id(name)} on ${sql.id(table)} using ${sql.raw(definition)}`;
 }
 
 /** Runs a statement that takes no time once it has its locks. */
@@ -150,29 +148,27 @@ const nameOf = ({ table, suffix }: LargeIndex) => `${table}_${suffix}`;
 /** Whether the index exists, on all partitions if there are any. */
 async function isBuilt(db: Db, index: LargeIndex): Promise<boolean> {
   const name = nameOf(index);
-  const { rows } = await sql<{ valid: boolean }>`
+  const row = await firstRow<{ valid: boolean }>(db)`
     select indisvalid or relkind = 'I' as valid
-    from pg_index join pg_class on pg_class.oid = indexrelid where indexrelid = to_regclass(${name})`.execute(
-    db,
-  );
-  return rows[0]?.valid === true && (await partitionsWithout(db, index.table, name)).length === 0;
+    from pg_index join pg_class on pg_class.oid = indexrelid where indexrelid = to_regclass(${name})`;
+  return row?.valid === true && (await partitionsWithout(db, index.table, name)).length === 0;
 }
 
 /** The partitions of a table that have no part of this index, the last month first. */
 async function partitionsWithout(db: Db, table: string, index: string): Promise<readonly string[]> {
-  const { rows } = await sql<{ name: string }>`
+  const rows = await allRows<{ name: string }>(db)`
     select relname as name from pg_inherits join pg_class on pg_class.oid = inhrelid
     where inhparent = to_regclass(${table}) and not exists (
       select from pg_inherits as part join pg_index on indexrelid = part.inhrelid
       where part.inhparent = to_regclass(${index}) and indrelid = pg_class.oid
     )
-    order by relname desc`.execute(db);
+    order by relname desc`;
   return rows.map(({ name }) => name);
 }
 
 async function isPartitioned(db: Db, table: string): Promise<boolean> {
-  const { rows } = await sql`
-    select from pg_class where oid = to_regclass(${table}) and relkind = 'p'`.execute(db);
+  const rows = await allRows(db)`
+    select from pg_class where oid = to_regclass(${table}) and relkind = 'p'`;
   return rows.length > 0;
 }
 
@@ -182,7 +178,7 @@ async function reportProgress(
   connection: Db,
   onProgress: BuildOptions['onProgress'] = () => undefined,
 ): Promise<() => void> {
-  const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(connection);
+  const rows = await allRows<{ pid: number }>(connection)`select pg_backend_pid() as pid`;
   const report = async () => {
     const found = await sql<{ index: string; phase: string; percent: number | null }>`
       select index_relid::regclass::text as index, phase,

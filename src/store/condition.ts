@@ -7,6 +7,20 @@ export type Condition = RawBuilder<unknown>;
 export const allOf = (conditions: readonly Condition[]): Condition =>
   conditions.length === 0 ? sql`true` : sql.join(conditions, sql` and `);
 
+/** One of these conditions, of which there is at least one. */
+export const anyOf = (conditions: readonly Condition[]): Condition =>
+  sql`(${sql.join(conditions, sql` or `)})`;
+
+/** The rows of all these selects, of which there is at least one. */
+export const unionAll = (selects: readonly RawBuilder<unknown>[]): RawBuilder<unknown> =>
+  sql.join(selects, sql` union all `);
+
+/** A text as a pattern of `like` that only this text matches. */
+export const literalPattern = (text: string) => text.replaceAll(/[\\%_]/g, String.raw`\$&`);
+
+/** The condition that leaves superseded events out. Only fetched events are looked up, by the primary key. */
+export const NOT_SUPERSEDED = sql<boolean>`(origin = 'webhook' or not is_superseded(event_id))`;
+
 /**
  * Whether the record contains a text, ignoring case.
  *
@@ -15,7 +29,7 @@ export const allOf = (conditions: readonly Condition[]): Condition =>
  */
 export function contains(text: string): Condition {
   const isAscii = Buffer.byteLength(text) === text.length;
-  if (!isAscii) return sql`payload::text ilike ${`%${text.replaceAll(/[\\%_]/g, '\\$&')}%`}`;
+  if (!isAscii) return sql`payload::text ilike ${`%${literalPattern(text)}%`}`;
   const lower = text.toLowerCase();
   if (lower === text.toUpperCase()) return sql`strpos(payload::text collate "C", ${text}) > 0`;
   return sql`strpos(lower(payload::text collate "C"), ${lower}) > 0`;

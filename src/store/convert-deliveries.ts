@@ -12,6 +12,7 @@ import {
   WAITING_CONSTRAINT,
   type PartitionedTable,
 } from './partitioned-tables.ts';
+import { firstRow, run } from './statement.ts';
 
 /**
  * Whether all rows of the table are in its default partition, and no month has one of its own: so migration 0013 left
@@ -45,9 +46,9 @@ async function convert(
   signal: AbortSignal | undefined,
 ): Promise<readonly BlockedChange[]> {
   const current = sql.id(defaultOf(table));
-  const { rows } = await sql<{ last: Date }>`
-    select greatest(max(received_at), ${now}::timestamptz) as last from ${current}`.execute(db);
-  const last = rows[0]?.last ?? now;
+  const row = await firstRow<{ last: Date }>(db)`
+    select greatest(max(received_at), ${now}::timestamptz) as last from ${current}`;
+  const last = row?.last ?? now;
   const partition = untilName(table, last);
   const end = sql.lit(addMonths(last, 1).toISOString());
   const change = { action: 'convert', table: table.name, partition } as const;
@@ -56,12 +57,12 @@ async function convert(
     return makeChange(db, change, async (trx) => {
       await lockAtOnce(trx, [table.name, defaultOf(table)]);
       const parent = sql.id(table.name);
-      await sql`alter table ${parent} detach partition ${current}`.execute(trx);
-      await sql`alter table ${current} rename to ${sql.id(partition)}`.execute(trx);
+      await run(trx)`alter table ${parent} detach partition ${current}`;
+      await run(trx)`alter table ${current} rename to ${sql.id(partition)}`;
       // It is guarded already.
       await sql`alter table ${parent} attach partition ${sql.id(partition)}
         for values from (minvalue) to (${end})`.execute(trx);
-      await sql`alter table ${sql.id(partition)} drop constraint ${sql.id(WAITING_CONSTRAINT)}`.execute(trx);
+      await run(trx)`alter table ${sql.id(partition)} drop constraint ${sql.id(WAITING_CONSTRAINT)}`;
       await createTableLike(trx, table, defaultOf(table));
       await attach(trx, table, defaultOf(table), sql`default`);
     });

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Db } from './database.ts';
+import { allRows, onlyRow } from './statement.ts';
 
 /** The rows of each table at one moment. */
 export interface RowCounts {
@@ -23,11 +24,11 @@ export async function countRows(db: Db): Promise<RowCounts> {
     .setIsolationLevel('repeatable read')
     .setAccessMode('read only')
     .execute(async (trx) => {
-      const { rows } = await sql<{ snapshot: string }>`
-        select pg_current_snapshot()::text as snapshot`.execute(trx);
+      const { snapshot } = await onlyRow<{ snapshot: string }>(trx)`
+        select pg_current_snapshot()::text as snapshot`;
       const tables: Record<string, number> = {};
       for (const { name } of await listTables(trx)) tables[name] = await count(trx, name, sql`true`);
-      return { snapshot: rows[0]?.snapshot ?? '', tables };
+      return { snapshot, tables };
     });
 }
 
@@ -64,19 +65,16 @@ interface CountedTable {
 }
 
 async function listTables(db: Db): Promise<readonly CountedTable[]> {
-  const { rows } = await sql<CountedTable>`
+  return allRows<CountedTable>(db)`
     select relname as name,
         exists (select from pg_attribute where attrelid = pg_class.oid and attname = 'xid' and not attisdropped)
           as "hasXid",
         exists (select from pg_trigger where tgrelid = pg_class.oid and tgname = 'refuse_change') as "keepsRows"
-      from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace order by relname`.execute(
-    db,
-  );
-  return rows;
+      from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace order by relname`;
 }
 
 async function count(db: Db, table: string, condition: ReturnType<typeof sql>): Promise<number> {
-  const { rows } = await sql<{ count: string }>`
-    select count(*) from ${sql.id(table)} where ${condition}`.execute(db);
-  return Number(rows[0]?.count ?? 0);
+  const found = await onlyRow<{ count: number }>(db)`
+    select count(*)::float8 as count from ${sql.id(table)} where ${condition}`;
+  return found.count;
 }

@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
-import type { MessageType } from '../domain.ts';
 import type { Db } from './database.ts';
-import { inScope, type Scope } from './scope.ts';
+import type { HistoryRange } from './history.ts';
+import { inScope, isSource, type Scope } from './scope.ts';
+import { allRows, run } from './statement.ts';
 
 /**
  * Whether a quarter of an hour is proven to be complete. `whole`: the stored events and the cloud's history agreed twice,
@@ -28,46 +29,33 @@ export interface ComparedQuarter {
   readonly agreedAt: Date | null;
 }
 
-/** The quarters of one source and message type that begin in a range. */
-export interface CoverageRange {
-  readonly source: string;
-  readonly messageType: MessageType;
-  /** Inclusive. */
-  readonly from: Date;
-  /** Exclusive. */
-  readonly to: Date;
-}
-
 /**
- * Passes the quarters of a range that were compared before to `decide`, and writes those that it returns, in one
+ * Passes the quarters that begin in a range and were compared before to `decide`, and writes those that it returns, in one
  * transaction.
  */
 export async function updateCoverage(
   db: Db,
-  { source, messageType, from, to }: CoverageRange,
+  { source, messageType, from, to }: HistoryRange,
   decide: (before: readonly ComparedQuarter[]) => readonly ComparedQuarter[],
 ): Promise<void> {
   await db.transaction().execute(async (trx) => {
-    const { rows } = await sql<ComparedQuarter>`
+    const rows = await allRows<ComparedQuarter>(trx)`
       select quarter, state, healed, matched, only_webhook as "onlyWebhook", compared_at as "comparedAt",
              agreed_at as "agreedAt"
       from coverage
       where source = ${source} and message_type = ${messageType} and quarter >= ${from} and quarter < ${to}
-      for update`.execute(trx);
+      for update`;
     const after = decide(rows);
     if (after.length === 0) return;
-    await sql`
+    await run(trx)`
       insert into coverage
-      select ${source}, ${messageType}, * from unnest(
-        ${after.map(({ quarter }) => quarter)}::timestamptz[], ${after.map(({ state }) => state)}::text[],
-        ${after.map(({ healed }) => healed)}::int[], ${after.map(({ matched }) => matched)}::int[],
-        ${after.map(({ onlyWebhook }) => onlyWebhook)}::int[],
-        ${after.map(({ comparedAt }) => comparedAt)}::timestamptz[],
-        ${after.map(({ agreedAt }) => agreedAt)}::timestamptz[])
+      select ${source}, ${messageType}, one.* from jsonb_to_recordset(${JSON.stringify(after)}::jsonb) as one
+        (quarter timestamptz, state text, healed int, matched int, "onlyWebhook" int, "comparedAt" timestamptz,
+          "agreedAt" timestamptz)
       on conflict (source, message_type, quarter) do update set
         state = excluded.state, healed = excluded.healed, matched = excluded.matched,
         only_webhook = excluded.only_webhook, compared_at = excluded.compared_at,
-        agreed_at = excluded.agreed_at`.execute(trx);
+        agreed_at = excluded.agreed_at`;
   });
 }
 
@@ -103,13 +91,12 @@ export async function readCoverageByDay(
   filter: CoverageFilter,
 ): Promise<DayCoverage[]> {
   const count = (state: CoverageState) => sql`count(*) filter (where state = ${state})::int`;
-  const { rows } = await sql<DayCoverage>`
+  return allRows<DayCoverage>(db)`
     select to_char(quarter at time zone 'UTC', 'YYYY-MM-DD') as day, source, message_type,
       ${count('whole')} as whole, ${count('healed')} as healed, ${count('push only')} as push_only,
       ${count('unrecoverable')} as unrecoverable, ${count('pending')} as pending,
       sum(healed)::float8 as healed_events
-    from ${quartersOf(scope, filter)} group by 1, 2, 3 order by 1, 2, 3`.execute(db);
-  return rows;
+    from ${quartersOf(scope, filter)} group by 1, 2, 3 order by 1, 2, 3`;
 }
 
 /** The number of quarters of one source and message type in one state. */
@@ -122,10 +109,9 @@ export interface StateCount {
 
 /** The number of quarters in each state in the last 24 hours. */
 export async function countRecentCoverage(db: Db): Promise<StateCount[]> {
-  const { rows } = await sql<StateCount>`
+  return allRows<StateCount>(db)`
     select source, message_type, state, count(*)::int as quarters
-    from coverage_between(now() - interval '24 hours', now()) group by 1, 2, 3 order by 1, 2, 3`.execute(db);
-  return rows;
+    from coverage_between(now() - interval '24 hours', now()) group by 1, 2, 3 order by 1, 2, 3`;
 }
 
 /** One quarter of an hour of a source and message type. */
@@ -140,13 +126,12 @@ export interface QuarterCoverage {
 
 /** The quarters in a range, in order, by source and message type. */
 export async function readQuarters(db: Db, scope: Scope, filter: CoverageFilter): Promise<QuarterCoverage[]> {
-  const { rows } = await sql<QuarterCoverage>`
+  return allRows<QuarterCoverage>(db)`
     select quarter, source, message_type, state, healed
-    from ${quartersOf(scope, filter)} order by source, message_type, quarter`.execute(db);
-  return rows;
+    from ${quartersOf(scope, filter)} order by source, message_type, quarter`;
 }
 
 const quartersOf = (scope: Scope, { since, until, source, messageTypes }: CoverageFilter) => sql`(
   select * from coverage_between(${since}, ${until})
-  where ${inScope(scope)} and ${source === undefined ? sql`true` : sql`source = ${source}`}
+  where ${inScope(scope)} and ${isSource(source)}
     and ${messageTypes === undefined ? sql`true` : sql`message_type = any(${messageTypes}::text[])`}) as quarters`;

@@ -3,6 +3,7 @@ import type { Db } from './database.ts';
 import { insertRejected, isOfScope, type RejectedEvent } from './rejected-events.ts';
 import { ALL_SOURCES, type Scope } from './scope.ts';
 import type { DestinationState, Tables } from './tables.ts';
+import { allRows, run } from './statement.ts';
 
 /** The state that forwarding starts from. */
 export interface Lease {
@@ -17,8 +18,8 @@ export interface Lease {
 
 /** Adds the row of a destination. An existing row keeps its position. */
 export async function addDestination(db: Db, name: string, start: number): Promise<void> {
-  await sql`insert into destinations (name, cursor_position)
-    values (${name}, ${start}::bigint) on conflict do nothing`.execute(db);
+  await run(db)`insert into destinations (name, cursor_position)
+    values (${name}, ${start}::bigint) on conflict do nothing`;
 }
 
 /** Who forwards to a destination: an id that each start of forwarding has anew. */
@@ -39,7 +40,7 @@ export async function takeLeases(
   seconds: number,
 ): Promise<ReadonlyMap<string, Lease>> {
   const names = holders.map(({ name }) => name);
-  const { rows } = await sql<Lease & { readonly name: string }>`
+  const rows = await allRows<Lease & { readonly name: string }>(db)`
     update destinations set lease_holder = taking.holder, lease_until = now() + make_interval(secs => ${seconds})
     from ${lockedInOrder(names)},
       unnest(${names}::text[], ${holders.map(({ holder }) => holder)}::uuid[]) as taking (name, holder)
@@ -47,7 +48,7 @@ export async function takeLeases(
       and (lease_holder is null or lease_holder = taking.holder or lease_until < now())
       and cursor_position is not null
     returning destinations.name, state, cursor_position::float8 as position, generation::text,
-      rejected_in_row as "rejectedInRow"`.execute(db);
+      rejected_in_row as "rejectedInRow"`;
   return new Map(rows.map(({ name, ...lease }) => [name, lease]));
 }
 
@@ -57,8 +58,8 @@ const lockedInOrder = (names: readonly string[]) =>
 
 /** Releases the lease, so that another process can go on at once. */
 export async function releaseLease(db: Db, { name, holder }: Holder): Promise<void> {
-  await sql`update destinations set lease_holder = null, lease_until = null
-    where name = ${name} and lease_holder = ${holder}::uuid`.execute(db);
+  await run(db)`update destinations set lease_holder = null, lease_until = null
+    where name = ${name} and lease_holder = ${holder}::uuid`;
 }
 
 /** What was done before a position of the cursor, since the checkpoint before. */
@@ -104,7 +105,7 @@ async function advance(
   progress: readonly LeasedProgress[],
 ): Promise<ReadonlyMap<string, Checkpoint>> {
   const names = progress.map(({ name }) => name);
-  const { rows } = await sql<Checkpoint & { readonly name: string }>`
+  const rows = await allRows<Checkpoint & { readonly name: string }>(db)`
     update destinations set
       cursor_position = made.position, sent_count = sent_count + made.sent,
       last_sent_at = case when made.sent > 0 then now() else last_sent_at end,
@@ -118,7 +119,7 @@ async function advance(
     ) as made (name, holder, generation, position, sent, rejected_in_row, error)
     where destinations.name = locked.name and destinations.name = made.name
       and lease_holder = made.holder and destinations.generation = made.generation
-    returning destinations.name, state, destinations.rejected_in_row as "rejectedInRow"`.execute(db);
+    returning destinations.name, state, destinations.rejected_in_row as "rejectedInRow"`;
   return new Map(rows.map(({ name, ...saved }) => [name, saved]));
 }
 
@@ -134,39 +135,32 @@ export async function recordFailure(
   error: string,
   state: 'running' | 'refused',
 ): Promise<void> {
-  await sql`update destinations set last_error = ${error}, last_error_at = now(),
+  await run(db)`update destinations set last_error = ${error}, last_error_at = now(),
       state = case when state = 'running' then ${state} else state end
-    where name = ${name} and lease_holder = ${holder}::uuid`.execute(db);
+    where name = ${name} and lease_holder = ${holder}::uuid`;
 }
 
 /** Pauses or resumes a destination, which then begins to count its rejected events anew. False when it does not exist. */
 export async function setState(db: Db, name: string, state: 'running' | 'paused'): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('destinations')
-    .set(state === 'running' ? { state, rejected_in_row: 0 } : { state })
-    .where('name', '=', name)
-    .executeTakeFirst();
-  return numUpdatedRows === 1n;
+  const changed = await run(db)`
+    update destinations
+    set state = ${state}, rejected_in_row = case when ${state} = 'running' then 0 else rejected_in_row end
+    where name = ${name}`;
+  return changed === 1;
 }
 
 /** Moves the cursor of a destination, also while a process forwards. False when it does not exist. */
 export async function moveCursor(db: Db, name: string, position: number): Promise<boolean> {
-  const { numAffectedRows } = await sql`
-    update destinations set cursor_position = ${position}::bigint,
-      generation = generation + 1
-    where name = ${name}`.execute(db);
-  return numAffectedRows === 1n;
+  const moved = await run(db)`
+    update destinations set cursor_position = ${position}::bigint, generation = generation + 1 where name = ${name}`;
+  return moved === 1;
 }
 
 /** Deletes a destination and its rejected events. False when it does not exist. */
 export async function forgetDestination(db: Db, name: string): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
-    await trx.deleteFrom('rejected_events').where('destination', '=', name).execute();
-    const { numDeletedRows } = await trx
-      .deleteFrom('destinations')
-      .where('name', '=', name)
-      .executeTakeFirst();
-    return numDeletedRows === 1n;
+    await run(trx)`delete from rejected_events where destination = ${name}`;
+    return (await run(trx)`delete from destinations where name = ${name}`) === 1;
   });
 }
 
@@ -184,7 +178,7 @@ export interface DestinationStatus extends Selectable<Tables['destinations']> {
  * is a difference of positions; of the log alone, so events that are not in it yet do not count.
  */
 export async function listDestinations(db: Db): Promise<DestinationStatus[]> {
-  const { rows } = await sql<DestinationStatus>`
+  return allRows<DestinationStatus>(db)`
     select destinations.*, cursor_xid::text as cursor_xid,
       greatest(next_position - place, 0)::float8 as behind_count, oldest.received_at as behind_since,
       (select count(*)::int from rejected_events
@@ -199,8 +193,7 @@ export async function listDestinations(db: Db): Promise<DestinationStatus[]> {
       from log_tiles where place < next_position and first <= place and first > place - 256
       order by first desc limit 1
     ) as oldest on true
-    order by name`.execute(db);
-  return rows;
+    order by name`;
 }
 
 /** Where the forwarder of a destination is, for many that ask at once. */
@@ -214,11 +207,10 @@ export interface Cursor extends Omit<Lease, 'position'> {
 
 /** Reads the cursors of all destinations, without a transaction id, as renewing the lease of each would take. */
 export async function readCursors(db: Db): Promise<readonly Cursor[]> {
-  const { rows } = await sql<Cursor>`
+  return allRows<Cursor>(db)`
     select name, lease_holder as holder, state, cursor_position::float8 as position, generation::text,
       rejected_in_row as "rejectedInRow"
-    from destinations`.execute(db);
-  return rows;
+    from destinations`;
 }
 
 /** The destinations whose cursor has not passed all events of a table or partition; all, while one is not in the log. */
@@ -226,7 +218,7 @@ export async function destinationsBehind(
   db: Db,
   table: string,
 ): Promise<{ readonly name: string; readonly state: DestinationState }[]> {
-  const { rows } = await sql<{ name: string; state: DestinationState }>`
+  return allRows<{ name: string; state: DestinationState }>(db)`
     with events_of as (
       select min(occurred_at) as earliest, max(occurred_at) as latest from ${sql.id(table)}
     ), unlogged as (
@@ -238,8 +230,7 @@ export async function destinationsBehind(
     where exists (select from unlogged) or exists (
       select from events_of, log_tiles, unnest(occurred_at) with ordinality as entry (at, number)
       where at between earliest and latest and first > cursor_position - 256 and first + number - 1 >= cursor_position)
-    order by name`.execute(db);
-  return rows;
+    order by name`;
 }
 
 /** A destination in the settings. */
@@ -285,11 +276,10 @@ type KnownStatus = Pick<DestinationStatus, 'name' | 'state' | 'rejected_count'> 
 
 /** The state of each destination, and its rejected events of the scope. */
 async function listStates(db: Db, scope: Scope): Promise<KnownStatus[]> {
-  const { rows } = await sql<KnownStatus>`
+  return allRows<KnownStatus>(db)`
     select name, state, (select count(*)::int from rejected_events
       where destination = destinations.name and replayed_at is null and ${isOfScope(scope)}) as rejected_count
-    from destinations order by name`.execute(db);
-  return rows;
+    from destinations order by name`;
 }
 
 function describe(
@@ -298,13 +288,12 @@ function describe(
   status: KnownStatus | undefined,
 ): DescribedDestination {
   const destination = configured.find((one) => one.name === name);
-  const behind = status?.behind_count;
   return {
     name,
     type: destination?.type ?? null,
     format: destination?.formatName ?? null,
     state: destination === undefined ? 'not configured' : (status?.state ?? 'not started'),
-    behind: behind ?? null,
+    behind: status?.behind_count ?? null,
     behind_since: status?.behind_since ?? null,
     sent: status?.sent_count ?? null,
     last_sent_at: status?.last_sent_at ?? null,

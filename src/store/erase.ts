@@ -7,6 +7,7 @@ import { kindOfRow, outcomeOfRow } from './event-kinds.ts';
 import { arrayLiteral } from './insert-rows.ts';
 import { deleteVersions, findVersions, type InventoryTable } from './inventory.ts';
 import { uncountSeen } from './roll-up-seen.ts';
+import { allRows, firstRow, run } from './statement.ts';
 
 /** An event to erase. */
 export interface ErasableEvent {
@@ -20,9 +21,9 @@ export interface ErasableEvent {
 /** Finds stored events by id, with those that they supersede or that supersede them: both tell of the same. */
 export async function findEventsById(db: Db, ids: readonly string[]): Promise<readonly ErasableEvent[]> {
   const wanted = arrayLiteral(ids);
-  const { rows } = await sql<{ id: string }>`
+  const rows = await allRows<{ id: string }>(db)`
     select distinct unnest(array[event_id, superseded_by])::text as id from superseded_events
-    where event_id = any(${wanted}::uuid[]) or superseded_by = any(${wanted}::uuid[])`.execute(db);
+    where event_id = any(${wanted}::uuid[]) or superseded_by = any(${wanted}::uuid[])`;
   const all = arrayLiteral([...new Set([...ids, ...rows.map(({ id }) => id)])]);
   return findEvents(db, sql`event_id = any(${all}::uuid[])`);
 }
@@ -57,21 +58,15 @@ export const NO_TRACES: OtherTraces = {
  * content is not searched.
  */
 export async function findOtherTraces(db: Db, pattern: string): Promise<OtherTraces> {
-  const items = await sql<{ id: string }>`
+  const items = await allRows<{ id: string }>(db)`
     select quarantine_id::text as id from quarantine
-    where encoding is null and encode(content, 'escape') ~* ${pattern} or reason ~* ${pattern} order by received_at`.execute(
-    db,
-  );
-  const entries = await sql<{ id: string }>`
+    where encoding is null and encode(content, 'escape') ~* ${pattern} or reason ~* ${pattern} order by received_at`;
+  const entries = await allRows<{ id: string }>(db)`
     select id::text from operator_log
-    where concat_ws(' ', subject, details::text, result::text) ~* ${pattern} order by operator_log.id`.execute(
-    db,
-  );
-  const searches = await sql<{ id: string }>`
-    select id::text from saved_searches where concat_ws(' ', name, line) ~* ${pattern} order by saved_searches.id`.execute(
-    db,
-  );
-  const idsOf = ({ rows }: typeof items) => rows.map(({ id }) => id);
+    where concat_ws(' ', subject, details::text, result::text) ~* ${pattern} order by operator_log.id`;
+  const searches = await allRows<{ id: string }>(db)`
+    select id::text from saved_searches where concat_ws(' ', name, line) ~* ${pattern} order by saved_searches.id`;
+  const idsOf = (rows: readonly { readonly id: string }[]) => rows.map(({ id }) => id);
   return {
     quarantine: idsOf(items),
     operations: idsOf(entries),
@@ -82,8 +77,8 @@ export async function findOtherTraces(db: Db, pattern: string): Promise<OtherTra
 
 /** Names the destinations that have passed a position of the log. */
 export async function destinationsPast(db: Db, position: number): Promise<readonly string[]> {
-  const { rows } = await sql<{ name: string }>`
-    select name from destinations where cursor_position > ${position}::bigint order by name`.execute(db);
+  const rows = await allRows<{ name: string }>(db)`
+    select name from destinations where cursor_position > ${position}::bigint order by name`;
   return rows.map(({ name }) => name);
 }
 
@@ -103,23 +98,22 @@ export async function suggestErasures(db: Db): Promise<readonly SuggestedErasure
     ),
     sql` + `,
   );
-  const { rows } = await sql<SuggestedErasure>`
+  return allRows<SuggestedErasure>(db)`
     select mac::text, (${ofClient})::float8 as events, at as "deletedAt"
     from (
       select client_mac as mac, max(occurred_at) as at from log_entries
       where message_type = 'GDPR_LOG_ALL' and client_mac is not null
         and ${kindOfRow('log')} = 'gdprDeletion' and ${outcomeOfRow('log')} = 'success' group by 1
-    ) as deleted order by at, mac`.execute(db);
-  return rows;
+    ) as deleted order by at, mac`;
 }
 
 async function findEvents(db: Db, condition: ReturnType<typeof sql>): Promise<readonly ErasableEvent[]> {
   const found: ErasableEvent[] = [];
   for (const family of FAMILIES) {
     const table = TABLE_OF[family];
-    const { rows } = await sql<ErasableEvent>`
+    const rows = await allRows<ErasableEvent>(db)`
       select event_id as "eventId", occurred_at::text as "occurredAt", received_at as "receivedAt", ${table}::text as table
-      from ${sql.table(table)} where ${condition} order by occurred_at`.execute(db);
+      from ${sql.table(table)} where ${condition} order by occurred_at`;
     found.push(...rows);
   }
   return found;
@@ -152,14 +146,12 @@ export async function eraseRows(
   try {
     return await db.transaction().execute(async (trx) => {
       await uncountSeen(trx, events);
-      await sql`delete from saved_searches where id = any(${arrayLiteral(searches)}::bigint[])`.execute(trx);
+      await run(trx)`delete from saved_searches where id = any(${arrayLiteral(searches)}::bigint[])`;
       await deleteVersions(trx, inventory);
-      const { rows } = await sql<{ erasure: string }>`
+      const row = await firstRow<{ erasure: string }>(trx)`
         select erase_rows(${operator}, ${reason}, ${ids}::uuid[], ${times}::timestamptz[],
-          ${arrayLiteral(quarantine)}::uuid[], ${arrayLiteral(operations)}::bigint[])::text as erasure`.execute(
-        trx,
-      );
-      return rows[0]?.erasure;
+          ${arrayLiteral(quarantine)}::uuid[], ${arrayLiteral(operations)}::bigint[])::text as erasure`;
+      return row?.erasure;
     });
   } catch (error) {
     if (error instanceof DatabaseError && error.code === NOT_SEALED) return undefined;

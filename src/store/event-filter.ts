@@ -1,10 +1,10 @@
-import { sql } from 'kysely';
-import { FAMILIES, FAMILY_OF, MESSAGE_TYPES, type Family, type MessageType } from '../domain.ts';
-import { contains, type Condition } from './condition.ts';
-import { NOT_SUPERSEDED } from './superseded.ts';
+import { sql, type RawBuilder } from 'kysely';
+import { FAMILIES, typesOfFamily, type Family, type MessageType } from '../domain.ts';
+import { TABLE_OF } from '../message-types.ts';
+import { allOf, contains, NOT_SUPERSEDED, type Condition } from './condition.ts';
 import type { SearchTerm } from '../search-query.ts';
 import { inScope, type Scope } from './scope.ts';
-import { areIndexed, termConditions, typesOfTerms } from './search-terms.ts';
+import { areIndexed, hasStations, termConditions, typesOfTerms, userColumn } from './search-terms.ts';
 
 /** Conditions on events. All conditions that are given must hold. */
 export interface EventFilter {
@@ -68,6 +68,25 @@ export function familyQueries(scope: Scope, filter: EventFilter): readonly Famil
   });
 }
 
+/**
+ * A select for each branch of these queries, of the rows that meet some more conditions. `columnsOf` names what is selected
+ * of a family; undefined: nothing.
+ */
+export function selectsOf(
+  queries: readonly FamilyQuery[],
+  more: readonly Condition[],
+  columnsOf: (family: Family) => Condition | undefined,
+): readonly RawBuilder<unknown>[] {
+  return queries.flatMap(({ family, conditions, branches }) => {
+    const columns = columnsOf(family);
+    if (columns === undefined) return [];
+    return branches.map(
+      ({ condition }) => sql`select ${columns} from ${sql.table(TABLE_OF[family])}
+  where ${allOf([...more, ...conditions, condition])}`,
+    );
+  });
+}
+
 /** Whether the filter has a condition that an index serves. */
 export const isIndexed = ({ user, code, mac, accessPoint, device, terms = [] }: EventFilter): boolean =>
   [user, code, mac, accessPoint, device].some((condition) => condition !== undefined) || areIndexed(terms);
@@ -84,14 +103,6 @@ export function timeConditions({ since, until }: Pick<EventFilter, 'since' | 'un
   ];
 }
 
-const TYPES_OF: Readonly<Record<Family, readonly MessageType[]>> = {
-  audit: MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === 'audit'),
-  location: MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === 'location'),
-  log: MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === 'log'),
-  alerts: MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === 'alerts'),
-  other: MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === 'other'),
-};
-
 /** The message types that a filter allows. */
 function typesOfFilter({ messageTypes = [], terms = [] }: EventFilter): readonly MessageType[] {
   const types = typesOfTerms(terms);
@@ -99,34 +110,23 @@ function typesOfFilter({ messageTypes = [], terms = [] }: EventFilter): readonly
 }
 
 function typesOf(family: Family, asked: readonly MessageType[]): 'all' | 'none' | readonly MessageType[] {
-  const types = TYPES_OF[family].filter((type) => asked.includes(type));
+  const all = typesOfFamily(family);
+  const types = all.filter((type) => asked.includes(type));
   if (types.length === 0) return 'none';
-  return types.length === TYPES_OF[family].length ? 'all' : types;
+  return types.length === all.length ? 'all' : types;
 }
 
-/** The column of the user name; the others have none. */
-const USER_COLUMN: Readonly<Record<Family, 'user_name' | 'username' | undefined>> = {
-  audit: 'user_name',
-  location: undefined,
-  log: 'username',
-  alerts: undefined,
-  other: undefined,
-};
-
-/** Whether the family has columns of clients and access points. */
-const hasStations = (family: Family) => family === 'location' || family === 'log';
-
 function canHold(family: Family, { user, code, accessPoint }: EventFilter): boolean {
-  if (user !== undefined && USER_COLUMN[family] === undefined) return false;
+  if (user !== undefined && userColumn(family) === undefined) return false;
   if (code !== undefined && family !== 'audit') return false;
   return accessPoint === undefined || hasStations(family);
 }
 
 function* columnConditions(family: Family, filter: EventFilter): Generator<Condition> {
   const { source, user, code, orgId, accessPoint, text } = filter;
-  const userColumn = USER_COLUMN[family];
+  const name = userColumn(family);
   if (source !== undefined) yield sql`source = ${source}`;
-  if (user !== undefined && userColumn !== undefined) yield sql`${sql.ref(userColumn)} = ${user}`;
+  if (user !== undefined && name !== undefined) yield sql`${name} = ${user}`;
   if (code !== undefined) yield sql`code = ${code}::bigint`;
   if (orgId !== undefined) yield sql`org_id = ${orgId}::bigint`;
   if (accessPoint !== undefined) yield sql`ap_mac = ${accessPoint}::macaddr`;
@@ -151,16 +151,15 @@ function branchesOf(family: Family, filter: EventFilter): readonly Branch[] {
   );
 }
 
-const EVERYTHING: Branch = { condition: sql`true`, isOrdered: true };
+const inOrder = (condition: Condition): Branch => ({ condition, isOrdered: true });
+
+const EVERYTHING = inOrder(sql`true`);
 
 function macBranches(family: Family, mac: string): readonly Branch[] {
   if (!hasStations(family)) return [];
   return [
-    { condition: sql`client_mac = ${mac}::macaddr`, isOrdered: true },
-    {
-      condition: sql`ap_mac = ${mac}::macaddr and client_mac is distinct from ${mac}::macaddr`,
-      isOrdered: true,
-    },
+    inOrder(sql`client_mac = ${mac}::macaddr`),
+    inOrder(sql`ap_mac = ${mac}::macaddr and client_mac is distinct from ${mac}::macaddr`),
   ];
 }
 
@@ -172,11 +171,11 @@ function deviceBranches(family: Family, device: string): readonly Branch[] {
     case 'other':
       return [];
     case 'log':
-      return [{ condition: sql`device_serial_number = ${device}`, isOrdered: true }];
+      return [inOrder(sql`device_serial_number = ${device}`)];
     case 'alerts': {
       const byName = sql`alert_source_name = ${device}`;
       const byId = sql`alert_source_id = ${device} and (${byName}) is not true`;
-      return [byName, byId].map((condition) => ({ condition, isOrdered: true }));
+      return [inOrder(byName), inOrder(byId)];
     }
     case 'audit': {
       const byName = sql`host_names @> array[${device}]::text[]`;

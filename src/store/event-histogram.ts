@@ -1,12 +1,11 @@
 import { sql } from 'kysely';
 import type { MessageType } from '../domain.ts';
-import { TABLE_OF } from '../message-types.ts';
-import { allOf } from './condition.ts';
-import { familyQueries, timeConditions } from './event-filter.ts';
-import type { Condition } from './condition.ts';
+import { unionAll, type Condition } from './condition.ts';
+import { familyQueries, selectsOf, timeConditions } from './event-filter.ts';
 import type { EventFilter, FamilyQuery } from './event-filter.ts';
 import { withinTime, type Db } from './database.ts';
 import type { Scope } from './scope.ts';
+import { allRows } from './statement.ts';
 
 /** The number of events in each bar of a time range. */
 export interface EventHistogram {
@@ -85,11 +84,8 @@ function divide({ since, until }: RangeFilter, maxBars: number): { bucketSeconds
   let bucketSeconds = STEPS.find((step) => countBars(since, until, step) <= wanted) ?? WEEK;
   while (countBars(since, until, bucketSeconds) > wanted) bucketSeconds *= 2;
   const first = floorTo(since.getTime(), bucketSeconds);
-  const starts = Array.from(
-    { length: countBars(since, until, bucketSeconds) },
-    (_, index) => first + index * bucketSeconds * 1_000,
-  );
-  return { bucketSeconds, starts };
+  const length = countBars(since, until, bucketSeconds);
+  return { bucketSeconds, starts: Array.from({ length }, (_, at) => first + at * bucketSeconds * 1_000) };
 }
 
 function countBars(since: Date, until: Date, step: number): number {
@@ -112,11 +108,10 @@ async function count(
   range: RangeFilter,
   bucketSeconds: number,
 ): Promise<readonly Count[]> {
-  const { rows } = await sql<Count>`
+  return allRows<Count>(db)`
     select date_bin(make_interval(secs => ${bucketSeconds}), occurred_at, ${new Date(ORIGIN)}::timestamptz) as start,
            message_type as "messageType", count(*)::float8 as count
-    from (${timesOf(queries, timeConditions(range))}) as found group by 1, 2`.execute(db);
-  return rows;
+    from (${timesOf(queries, timeConditions(range))}) as found group by 1, 2`;
 }
 
 /** A part of a bar whose events are counted. */
@@ -151,37 +146,22 @@ async function sample(
   samples: readonly Sample[],
 ): Promise<readonly Count[]> {
   const inSample = [sql`occurred_at >= sampled.since`, sql`occurred_at < sampled.until`];
-  const [starts, sinces, untils] = [
-    samples.map(({ start }) => start),
-    samples.map(({ since }) => since),
-    samples.map(({ until }) => until),
-  ];
-  const { rows } = await sql<Count>`
+  return allRows<Count>(db)`
     select start, message_type as "messageType", count(*)::float8 * ${SAMPLED_PART}::int as count
-    from unnest(${starts}::timestamptz[], ${sinces}::timestamptz[], ${untils}::timestamptz[])
+    from unnest(${samples.map(({ start }) => start)}::timestamptz[],
+           ${samples.map(({ since }) => since)}::timestamptz[], ${samples.map(({ until }) => until)}::timestamptz[])
            as sampled (start, since, until),
          lateral (${timesOf(queries, inSample)}) as found
-    group by 1, 2`.execute(db);
-  return rows;
+    group by 1, 2`;
 }
 
 /** Type and time of each matching event that meets these conditions too. */
-function timesOf(queries: readonly FamilyQuery[], conditions: readonly Condition[]) {
-  const parts = queries.flatMap(({ family, conditions: own, branches }) =>
-    branches.map(
-      ({ condition }) => sql`select message_type, occurred_at from ${sql.table(TABLE_OF[family])}
-        where ${allOf([...own, ...conditions, condition])}`,
-    ),
-  );
-  return sql.join(parts, sql` union all `);
-}
+const timesOf = (queries: readonly FamilyQuery[], conditions: readonly Condition[]) =>
+  unionAll(selectsOf(queries, conditions, () => sql`message_type, occurred_at`));
 
 function toBars(starts: readonly number[], counted: readonly Count[]): EventBar[] {
   const byStart = Map.groupBy(counted, ({ start }) => start.getTime());
-  return starts.map((start) => ({
-    start: new Date(start),
-    counts: Object.fromEntries(
-      byStart.get(start)?.map(({ messageType, count }) => [messageType, count]) ?? [],
-    ),
-  }));
+  const countsAt = (start: number) =>
+    byStart.get(start)?.map(({ messageType, count }) => [messageType, count] as const) ?? [];
+  return starts.map((start) => ({ start: new Date(start), counts: Object.fromEntries(countsAt(start)) }));
 }

@@ -1,10 +1,8 @@
 import { sql } from 'kysely';
 import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
-import { allOf } from './condition.ts';
-import { isIndexed, timeConditions } from './event-filter.ts';
-import type { Condition } from './condition.ts';
-import type { EventFilter, FamilyQuery } from './event-filter.ts';
+import { allOf, unionAll, type Condition } from './condition.ts';
+import { isIndexed, timeConditions, type EventFilter, type FamilyQuery } from './event-filter.ts';
 import { selectRows, type StoredRow } from './event-rows.ts';
 import { INDEXED, SCANNED, timeStretches, type EventOrder, type TimeRange } from './time-stretches.ts';
 
@@ -73,7 +71,7 @@ export function selectPage(
       ? sql`(${rows} ${ordered})`
       : sql`(select * from (${rows} offset 0) as found ${ordered})`;
   });
-  return selectRows(db, family, sql`(${sql.join(parts, sql` union all `)}) as found ${ordered}`, columns);
+  return selectRows(db, family, sql`(${unionAll(parts)}) as found ${ordered}`, columns);
 }
 
 function orderColumns(order: EventOrder) {
@@ -83,7 +81,5 @@ function orderColumns(order: EventOrder) {
 function isBehind(after: EventPosition | undefined, order: EventOrder): readonly Condition[] {
   if (after === undefined) return [];
   const place = sql`(${after.occurredAt}::timestamptz, ${after.eventId}::uuid)`;
-  return order === 'newest'
-    ? [sql`(occurred_at, event_id) < ${place}`]
-    : [sql`(occurred_at, event_id) > ${place}`];
+  return [sql`(occurred_at, event_id) ${order === 'newest' ? sql`<` : sql`>`} ${place}`];
 }

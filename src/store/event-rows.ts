@@ -1,9 +1,10 @@
 import { sql, type RawBuilder } from 'kysely';
-import { FAMILY_OF, MESSAGE_TYPES, type Family, type MessageType } from '../domain.ts';
+import { FAMILY_OF, MESSAGE_TYPES, typesOfFamily, type Family, type MessageType } from '../domain.ts';
 import { isJsonObject, parseExactJson } from '../exact-json.ts';
 import { FIELDS, type Field } from '../message-types.ts';
 import type { Db } from './database.ts';
 import type { StoredEvent } from './stored-event.ts';
+import { allRows } from './statement.ts';
 
 /** The row of an event: every value as text, nothing parsed. */
 export interface StoredRow extends Omit<StoredEvent, 'columns' | 'payload' | 'family'> {
@@ -31,13 +32,12 @@ export async function selectRows(
       ? [sql`, ${asText(field)} as ${sql.ref(`c${index}`)}`]
       : [],
   );
-  const { rows } = await sql<StoredRow>`
+  return allRows<StoredRow>(db)`
     select id::text, ${position} as position, event_id as "eventId", delivery_id as "deliveryId", source,
            message_type as "messageType", ${isoTime('occurred_at')} as "occurredAt",
            ${isoTime('received_at')} as "receivedAt", owner_id::text as "ownerId", org_id::text as "orgId",
            origin, payload::text as payload ${sql.join(typed, sql``)}
-    from ${from}`.execute(db);
-  return rows;
+    from ${from}`;
 }
 
 function asText({ column, kind }: Field): RawBuilder<unknown> {
@@ -61,7 +61,8 @@ function asText({ column, kind }: Field): RawBuilder<unknown> {
   }
 }
 
-const isoTime = (column: string) =>
+/** A time in ISO 8601, in UTC with milliseconds. */
+export const isoTime = (column: string) =>
   sql`to_char(${sql.ref(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 /** Every typed column of a family's table, once. */
@@ -74,7 +75,7 @@ export const COLUMNS_OF: Readonly<Record<Family, readonly Field[]>> = {
 };
 
 function columnsOf(family: Family): readonly Field[] {
-  const fields = MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === family).flatMap((type) => FIELDS[type]);
+  const fields = typesOfFamily(family).flatMap((type) => FIELDS[type]);
   return [...new Map(fields.map((field) => [field.column, field])).values()];
 }
 

@@ -4,6 +4,7 @@ import { familyQueries, type EventFilter } from './event-filter.ts';
 import { createFormat, type ExportForm } from './export-format.ts';
 import { rowsByTime } from './rows-by-time.ts';
 import type { Scope } from './scope.ts';
+import { onlyRow } from './statement.ts';
 
 /** Rows of a family read at once. */
 const ROWS_AT_ONCE = 1_000;
@@ -28,9 +29,11 @@ export async function* exportLines(
 ): AsyncGenerator<string> {
   const messageType = filter.messageTypes?.length === 1 ? filter.messageTypes[0] : undefined;
   const format = createFormat(as, messageType);
+  const { snapshot } = await onlyRow<{ snapshot: string }>(db)`
+    select pg_current_snapshot()::text as snapshot`;
   // The ids of another server say nothing about the present snapshot.
   const stored = sql`(id <= (select earlier_id from log_state)
-    or pg_visible_in_snapshot(xid, ${await currentSnapshot(db)}::pg_snapshot))`;
+    or pg_visible_in_snapshot(xid, ${snapshot}::pg_snapshot))`;
   const queries = familyQueries(scope, filter).map((query) => ({
     ...query,
     conditions: [...query.conditions, stored],
@@ -44,14 +47,4 @@ export async function* exportLines(
       onRows?.(piece.length);
     }
   }
-}
-
-/** The present snapshot, in Postgres' text form. */
-async function currentSnapshot(db: Db): Promise<string> {
-  const { rows } = await sql<{ snapshot: string }>`select pg_current_snapshot()::text as snapshot`.execute(
-    db,
-  );
-  const [row] = rows;
-  if (row === undefined) throw new TypeError('the query for the snapshot returned no row');
-  return row.snapshot;
 }

@@ -57,30 +57,14 @@ interface CsvColumn {
   readonly isText: boolean;
 }
 
-const envelope = (name: string): CsvColumn => ({ name, isText: name === 'source' });
+const columnsNamed = (names: string): readonly CsvColumn[] =>
+  names.split(' ').map((name) => ({ name, isText: ['source', 'user_name', 'description'].includes(name) }));
 
-const ENVELOPE: readonly CsvColumn[] = [
-  'id',
-  'event_id',
-  'delivery_id',
-  'source',
-  'message_type',
-  'occurred_at',
-  'received_at',
-  'owner_id',
-  'org_id',
-  'origin',
-].map(envelope);
+const ENVELOPE = columnsNamed(
+  'id event_id delivery_id source message_type occurred_at received_at owner_id org_id origin',
+);
 
-const VIEW_COLUMNS: readonly CsvColumn[] = [
-  ...ENVELOPE,
-  { name: 'family', isText: false },
-  { name: 'user_name', isText: true },
-  { name: 'code', isText: false },
-  { name: 'client_mac', isText: false },
-  { name: 'ap_mac', isText: false },
-  { name: 'description', isText: true },
-];
+const VIEW_COLUMNS = [...ENVELOPE, ...columnsNamed('family user_name code client_mac ap_mac description')];
 
 /** The typed columns that the view's columns are read from. */
 const VIEW_NEEDS: ReadonlySet<string> = new Set([
@@ -108,14 +92,11 @@ function csvOf(
     header: csvLine([...columns.map(({ name }) => name), 'payload']),
     needs: new Set([...VIEW_NEEDS, ...columns.map(({ name }) => name)]),
     line(row) {
-      const values =
-        zone === 'UTC'
-          ? valuesOf(row)
-          : {
-              ...valuesOf(row),
-              occurred_at: isoIn(zone, new Date(row.occurredAt)),
-              received_at: isoIn(zone, new Date(row.receivedAt)),
-            };
+      const times = zone !== 'UTC' && {
+        occurred_at: isoIn(zone, new Date(row.occurredAt)),
+        received_at: isoIn(zone, new Date(row.receivedAt)),
+      };
+      const values: Columns = { ...valuesOf(row), ...times };
       const cells = columns.map(({ name, isText }) => toCell(values[name] ?? null, isText));
       return csvLine([...cells, row.payload]);
     },

@@ -1,13 +1,14 @@
 import { sql } from 'kysely';
 import type { Family } from '../domain.ts';
 import { ACTION_OF_KIND } from '../event-words.ts';
-import { TABLE_OF } from '../message-types.ts';
-import { allOf, type Condition } from './condition.ts';
-import { withinTime, type Db } from './database.ts';
+import { unionAll, type Condition } from './condition.ts';
+import type { Db } from './database.ts';
 import { outcomeOfRow, kindOfRow } from './event-kinds.ts';
-import { familyQueries, timeConditions } from './event-filter.ts';
+import { familyQueries, selectsOf, timeConditions } from './event-filter.ts';
 import type { RangeFilter } from './event-histogram.ts';
 import type { Scope } from './scope.ts';
+import { hasStations, userColumn } from './search-terms.ts';
+import { allRowsWithin } from './statement.ts';
 
 /** What the events of a search can be counted by. */
 export const FACETS = [
@@ -49,23 +50,14 @@ export async function countFacet(
   facet: Facet,
   limit: number,
 ): Promise<FacetValues> {
-  const range = timeConditions(filter);
-  const parts = familyQueries(scope, filter).flatMap(({ family, conditions, branches }) => {
+  const parts = selectsOf(familyQueries(scope, filter), timeConditions(filter), (family) => {
     const column = columnOf(family, facet);
-    if (column === undefined) return [];
-    return branches.map(
-      ({ condition }) => sql`
-        select ${column} as value from ${sql.table(TABLE_OF[family])}
-        where ${allOf([...conditions, ...range, condition, sql`${column} is not null`])}`,
-    );
+    return column && sql`${column} as value`;
   });
   if (parts.length === 0) return { values: [], isComplete: true };
-  const rows = await withinTime(db, TIMEOUT_MS, async (trx) => {
-    const found = await sql<FacetValue>`
-      select value, count(*)::float8 as count from (${sql.join(parts, sql` union all `)}) as found
-      group by value order by 2 desc, 1 limit ${limit}`.execute(trx);
-    return found.rows;
-  });
+  const rows = await allRowsWithin<FacetValue>(db, TIMEOUT_MS)`
+      select value, count(*)::float8 as count from (${unionAll(parts)}) as found where value is not null
+      group by value order by 2 desc, 1 limit ${limit}`;
   const values = (rows ?? []).map(({ value, count }) => ({ value: wordOf(facet, value), count }));
   return { values, isComplete: rows !== undefined };
 }
@@ -76,7 +68,6 @@ const wordOf = (facet: Facet, value: string) =>
 
 /** The column of a facet as text; undefined if the family has none. */
 function columnOf(family: Family, facet: Facet): Condition | undefined {
-  const hasStations = family === 'location' || family === 'log';
   switch (facet) {
     case 'type':
       return sql`message_type`;
@@ -85,16 +76,15 @@ function columnOf(family: Family, facet: Facet): Condition | undefined {
     case 'outcome':
       return outcomeOfRow(family);
     case 'user':
-      if (family === 'audit') return sql`user_name`;
-      return family === 'log' ? sql`username` : undefined;
+      return userColumn(family);
     case 'code':
       return family === 'audit' ? sql`code::text` : undefined;
     case 'ap':
-      return hasStations ? sql`ap_mac::text` : undefined;
+      return hasStations(family) ? sql`ap_mac::text` : undefined;
     case 'client':
-      return hasStations ? sql`client_mac::text` : undefined;
+      return hasStations(family) ? sql`client_mac::text` : undefined;
     case 'ssid':
-      return hasStations ? sql`ssid` : undefined;
+      return hasStations(family) ? sql`ssid` : undefined;
     case 'source':
       return sql`source`;
     case 'origin':

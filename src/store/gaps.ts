@@ -4,7 +4,8 @@ import { tableOf } from '../message-types.ts';
 import type { CoverageFilter } from './coverage.ts';
 import type { Db, Trx } from './database.ts';
 import { addMonths, type PartitionedTable } from './partitioned-tables.ts';
-import { inScope, type Scope } from './scope.ts';
+import { inScope, isSource, type Scope } from './scope.ts';
+import { allRows, run } from './statement.ts';
 
 /**
  * Why events may be missing. `downtime`: no process accepted deliveries. `refused`: deliveries with a valid secret were
@@ -46,21 +47,19 @@ const START_SECONDS = 60;
  */
 export async function noteReceiving(db: Db, startedAt: Date): Promise<void> {
   await db.transaction().execute(async (trx) => {
-    const { rows } = await sql<{ since: Date }>`
+    const rows = await allRows<{ since: Date }>(trx)`
       select receiving_at as since from heartbeat
       where receiving_at < ${startedAt} and receiving_at < now() - make_interval(secs => ${MISSED_SECONDS})
-      for update`.execute(trx);
+      for update`;
     for (const { since } of rows) {
-      await sql`
+      await run(trx)`
         insert into gaps (began_at, ended_at, reason)
         values (${since}, least(now(), ${startedAt}::timestamptz + make_interval(secs => ${START_SECONDS})), 'downtime')
-      `.execute(trx);
+      `;
     }
-    await sql`
+    await run(trx)`
       insert into heartbeat (receiving_at) values (now())
-      on conflict (only_row) do update set receiving_at = greatest(heartbeat.receiving_at, now())`.execute(
-      trx,
-    );
+      on conflict (only_row) do update set receiving_at = greatest(heartbeat.receiving_at, now())`;
   });
 }
 
@@ -76,7 +75,7 @@ export interface RefusedDeliveries {
 /** Records refused deliveries. Those within a quarter of an hour after others extend the gap of these. */
 export async function recordRefused(db: Db, refused: readonly RefusedDeliveries[]): Promise<void> {
   for (const { source, messageType, first, last, deliveries } of refused) {
-    await sql`
+    await run(db)`
       with extended as (
         update gaps set ended_at = greatest(ended_at, ${last}),
           detail = jsonb_build_object('deliveries', (detail->>'deliveries')::bigint + ${deliveries})
@@ -86,7 +85,7 @@ export async function recordRefused(db: Db, refused: readonly RefusedDeliveries[
       insert into gaps (source, message_type, began_at, ended_at, reason, detail)
       select ${source}, ${messageType}, ${first}::timestamptz, ${last}::timestamptz, 'refused',
         jsonb_build_object('deliveries', ${deliveries}::bigint)
-      where not exists (select from extended)`.execute(db);
+      where not exists (select from extended)`;
   }
 }
 
@@ -117,23 +116,23 @@ export async function followGaps(
     const begun: Doubt[] = [];
     for (const doubt of doubts) {
       const { source, messageType, reason, since, detail } = doubt;
-      const { numAffectedRows } = await sql`
+      const added = await run(trx)`
         insert into gaps (source, message_type, began_at, reason, detail)
         select ${source}, ${messageType}, least(${at}, coalesce(${since ?? null}, (
           select nullif(last_received_at, 'epoch') from arrival_totals
           where source = ${source} and message_type = ${messageType}), ${at})), ${reason},
           ${JSON.stringify(detail)}::jsonb
-        on conflict (source, message_type, reason) where ended_at is null do nothing`.execute(trx);
-      if (numAffectedRows === 1n) begun.push(doubt);
+        on conflict (source, message_type, reason) where ended_at is null do nothing`;
+      if (added === 1) begun.push(doubt);
     }
     const persisting = sql.join([
       sql`(null, null, null)`,
       ...doubts.map(({ source, messageType, reason }) => sql`(${source}, ${messageType}, ${reason})`),
     ]);
-    await sql`
+    await run(trx)`
       update gaps set ended_at = greatest(began_at, ${at})
       where ended_at is null and reason = any(${reasons}::text[])
-        and ${source === undefined ? sql`true` : sql`source = ${source}`}
+        and ${isSource(source)}
         and not exists (
           select from (values ${persisting}) as persisting (source, message_type, reason)
           where (persisting.source, persisting.message_type, persisting.reason)
@@ -141,7 +140,7 @@ export async function followGaps(
         and (reason <> 'silence' or exists (
           select from arrival_totals as arrived
           where arrived.source = gaps.source and arrived.message_type = gaps.message_type
-            and arrived.last_received_at > gaps.began_at))`.execute(trx);
+            and arrived.last_received_at > gaps.began_at))`;
     if (begun.length > 0) await onBegun(begun);
   });
 }
@@ -150,12 +149,12 @@ export async function followGaps(
 export async function recordDropped(trx: Trx, table: PartitionedTable, partition: string): Promise<void> {
   const month = new Date(`${partition.slice(-7).replace('_', '-')}-01T00:00:00Z`);
   const types = MESSAGE_TYPES.filter((type) => tableOf(type) === table.name);
-  await sql`
+  await run(trx)`
     insert into gaps (message_type, began_at, ended_at, reason, detail)
     select message_type, ${month}::timestamptz, ${addMonths(month, 1)}::timestamptz, 'retention', coalesce((
       select jsonb_build_object('tree_size', size, 'tree_root', split_part(note, E'\\n', 3))
       from log_checkpoints order by size desc limit 1), '{}')
-    from unnest(${types}::text[]) as dropped (message_type)`.execute(trx);
+    from unnest(${types}::text[]) as dropped (message_type)`;
 }
 
 /** A page shows no more. */
@@ -167,13 +166,12 @@ export async function listGaps(
   scope: Scope,
   { since, until, source, messageTypes }: CoverageFilter,
 ): Promise<Gap[]> {
-  const { rows } = await sql<Gap>`
+  return allRows<Gap>(db)`
     select source, message_type, reason, began_at, ended_at, detail
     from gaps
     where began_at < ${until} and (ended_at is null or ended_at > ${since})
       and (source is null or ${inScope(scope)})
-      and (source is null or ${source === undefined ? sql`true` : sql`source = ${source}`})
+      and (source is null or ${isSource(source)})
       and (message_type is null or ${messageTypes === undefined ? sql`true` : sql`message_type = any(${messageTypes}::text[])`})
-    order by began_at desc, id desc limit ${MOST_GAPS}`.execute(db);
-  return rows;
+    order by began_at desc, id desc limit ${MOST_GAPS}`;
 }

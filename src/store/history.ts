@@ -1,15 +1,15 @@
 import { sql } from 'kysely';
 import type { MessageType, Origin } from '../domain.ts';
-import { isJsonObject, parseExactJson } from '../exact-json.ts';
-import type { JsonObject } from '../exact-json.ts';
+import { isJsonObject, parseExactJson, type JsonObject } from '../exact-json.ts';
 import { tableOf } from '../message-types.ts';
 import type { Db } from './database.ts';
 import { arrayLiteral } from './insert-rows.ts';
 import { uncountSeen } from './roll-up-seen.ts';
-import { NOT_SUPERSEDED } from './superseded.ts';
+import { NOT_SUPERSEDED } from './condition.ts';
+import { allRows, firstRow, run } from './statement.ts';
 
 /** The events of one source and message type in a range of `occurred_at`, its end exclusive. */
-interface HistoryRange {
+export interface HistoryRange {
   readonly source: string;
   readonly messageType: MessageType;
   readonly from: Date;
@@ -46,14 +46,14 @@ export async function* readHistoryRows(
       after === undefined
         ? sql`true`
         : sql`(occurred_at, event_id) > (${after.occurredAt}::timestamptz, ${after.eventId}::uuid)`;
-    const { rows } = await sql<Omit<HistoryRow, 'payload'> & { payload: string }>`
+    const rows = await allRows<Omit<HistoryRow, 'payload'> & { payload: string }>(db)`
       select event_id as "eventId", occurred_at as "occurredAt", origin,
              record_id as "recordId", payload::text as payload,
              exists (select from history_records where history_records.event_id = stored.event_id) as "isLinked"
       from ${sql.table(tableOf(messageType))} as stored
       where source = ${source} and message_type = ${messageType} and ${NOT_SUPERSEDED}
         and occurred_at >= ${from} and occurred_at < ${to} and ${behind}
-      order by occurred_at, event_id limit ${PAGE}`.execute(db);
+      order by occurred_at, event_id limit ${PAGE}`;
     for (const { payload, ...row } of rows) yield { ...row, payload: parsePayload(payload) };
     after = rows.at(-1);
     if (rows.length < PAGE) return;
@@ -84,11 +84,11 @@ export async function readHistoryLinks(
   messageType: MessageType,
   logIds: readonly string[],
 ): Promise<Map<string, HistoryLink>> {
-  const { rows } = await sql<Pick<HistoryLink, 'logId' | 'at' | 'status'> & Nullable<StoredAt>>`
+  const rows = await allRows<Pick<HistoryLink, 'logId' | 'at' | 'status'> & Nullable<StoredAt>>(db)`
     select log_id as "logId", occurred_at as at, event_id as "eventId", event_occurred_at as "occurredAt", status
     from history_records
     where source = ${source} and message_type = ${messageType} and log_id = any(${arrayLiteral(logIds)}::text[])
-  `.execute(db);
+  `;
   return new Map(
     rows.map(({ eventId, occurredAt, ...row }) => {
       const event = eventId === null || occurredAt === null ? null : { eventId, occurredAt };
@@ -119,7 +119,7 @@ export async function saveHistory(
   await db.transaction().execute(async (trx) => {
     for (let begin = 0; begin < ordered.length; begin += MAX_ROWS) {
       const some = ordered.slice(begin, begin + MAX_ROWS);
-      await sql`
+      await run(trx)`
         insert into history_records as known
           (source, message_type, log_id, occurred_at, event_id, event_occurred_at, status)
         select ${source}, ${messageType}, log_id, occurred_at, event_id, event_occurred_at, status
@@ -133,19 +133,19 @@ export async function saveHistory(
           set event_id = excluded.event_id, event_occurred_at = excluded.event_occurred_at,
               status = excluded.status,
               status_changed_at = case when known.status is distinct from excluded.status then now()
-                else known.status_changed_at end`.execute(trx);
+                else known.status_changed_at end`;
     }
     await uncountSeen(trx, superseded);
     for (let begin = 0; begin < superseded.length; begin += MAX_ROWS) {
       const some = superseded.slice(begin, begin + MAX_ROWS);
-      await sql`
+      await run(trx)`
         insert into superseded_events (event_id, occurred_at, message_type, source, superseded_by)
         select event_id, occurred_at, ${messageType}, ${source}, superseded_by
         from unnest(${arrayLiteral(some.map(({ eventId }) => eventId))}::uuid[],
                     ${arrayLiteral(some.map(({ occurredAt }) => occurredAt.toISOString()))}::timestamptz[],
                     ${arrayLiteral(some.map(({ supersededBy }) => supersededBy))}::uuid[])
           as superseded (event_id, occurred_at, superseded_by)
-        on conflict do nothing`.execute(trx);
+        on conflict do nothing`;
     }
   });
 }
@@ -158,9 +158,9 @@ const DAYS_KNOWN = 90;
  * find it again.
  */
 export async function forgetOldLinks(db: Db): Promise<void> {
-  await sql`
+  await run(db)`
     delete from history_records
-    where occurred_at < now() - make_interval(days => ${DAYS_KNOWN}) and status is null`.execute(db);
+    where occurred_at < now() - make_interval(days => ${DAYS_KNOWN}) and status is null`;
 }
 
 /** The stored events that were fetched as these log records, by the id in the log. The range contains their times. */
@@ -169,12 +169,12 @@ export async function findFetched(
   { source, messageType, from, to }: HistoryRange,
   logIds: readonly string[],
 ): Promise<Map<string, StoredAt>> {
-  const { rows } = await sql<StoredAt & { logId: string }>`
+  const rows = await allRows<StoredAt & { logId: string }>(db)`
     select record_id as "logId", event_id as "eventId", occurred_at as "occurredAt"
     from ${sql.table(tableOf(messageType))}
     where source = ${source} and message_type = ${messageType} and origin = 'backfill'
       and occurred_at >= ${from} and occurred_at < ${to} and record_id = any(${arrayLiteral(logIds)}::text[])
-  `.execute(db);
+  `;
   return new Map(rows.map(({ logId, ...event }) => [logId, event]));
 }
 
@@ -184,10 +184,10 @@ export async function readComparedUntil(
   source: string,
   messageType: MessageType,
 ): Promise<Date | undefined> {
-  const { rows } = await sql<{ until: Date }>`
+  const row = await firstRow<{ until: Date }>(db)`
     select compared_until as until from history_progress
-    where source = ${source} and message_type = ${messageType}`.execute(db);
-  return rows[0]?.until;
+    where source = ${source} and message_type = ${messageType}`;
+  return row?.until;
 }
 
 export async function saveComparedUntil(
@@ -196,9 +196,9 @@ export async function saveComparedUntil(
   messageType: MessageType,
   until: Date,
 ): Promise<void> {
-  await sql`
+  await run(db)`
     insert into history_progress values (${source}, ${messageType}, ${until})
-    on conflict (source, message_type) do update set compared_until = excluded.compared_until`.execute(db);
+    on conflict (source, message_type) do update set compared_until = excluded.compared_until`;
 }
 
 /**
@@ -206,15 +206,15 @@ export async function saveComparedUntil(
  * processes that compared the same history at once could fetch a record twice.
  */
 export async function takeLease(db: Db, name: string, holder: string, ms: number): Promise<boolean> {
-  const { rows } = await sql`
+  const rows = await allRows(db)`
     insert into history_leases as lease values (${name}, ${holder}, now() + make_interval(secs => ${ms / 1_000}))
     on conflict (name) do update set holder = excluded.holder, until = excluded.until
       where lease.holder = excluded.holder or lease.until < now()
-    returning name`.execute(db);
+    returning name`;
   return rows.length > 0;
 }
 
 /** Gives a lease back. */
 export async function endLease(db: Db, name: string, holder: string): Promise<void> {
-  await sql`delete from history_leases where name = ${name} and holder = ${holder}`.execute(db);
+  await run(db)`delete from history_leases where name = ${name} and holder = ${holder}`;
 }

@@ -1,5 +1,5 @@
-import { sql } from 'kysely';
 import type { Db } from './database.ts';
+import { firstRow, run } from './statement.ts';
 
 /** The installation that a database belongs to. */
 interface StoredInstallation {
@@ -12,7 +12,7 @@ interface StoredInstallation {
 
 /** Reads the installation of this database. The first call makes its id. */
 export async function readInstallation(db: Db): Promise<StoredInstallation> {
-  await sql`insert into installation default values on conflict do nothing`.execute(db);
+  await run(db)`insert into installation default values on conflict do nothing`;
   const installation = await findInstallation(db);
   if (installation === undefined) throw new Error('the table installation is empty');
   return installation;
@@ -20,12 +20,11 @@ export async function readInstallation(db: Db): Promise<StoredInstallation> {
 
 /** Reads the installation of this database. Undefined if nothing has been stored in it yet. */
 export async function findInstallation(db: Db): Promise<StoredInstallation | undefined> {
-  const { rows } = await sql<StoredInstallation>`
+  return firstRow<StoredInstallation>(db)`
     select id::text as id, current_database() as database,
       case when has_function_privilege('pg_control_system()', 'execute') then
         (select system_identifier from pg_control_system())
           || '/' || (select oid from pg_database where datname = current_database())
       end as system
-    from installation`.execute(db);
-  return rows[0];
+    from installation`;
 }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Db } from './database.ts';
 import { arrayLiteral } from './insert-rows.ts';
+import { allRows, run } from './statement.ts';
 
 /** A device in the cloud. Ids are 64-bit numbers. */
 export interface Device {
@@ -31,7 +32,7 @@ export interface Person {
 }
 
 /** The rows of each table of the inventory. */
-interface InventoryRows {
+export interface InventoryRows {
   readonly devices: Device;
   readonly locations: Location;
   readonly people: Person;
@@ -39,21 +40,12 @@ interface InventoryRows {
 
 export type InventoryTable = keyof InventoryRows;
 
-/** The columns of each table, the id first, and their types. */
+/** The columns of each table, the id first. */
 const COLUMNS = {
-  devices: {
-    device_id: 'bigint',
-    mac: 'macaddr',
-    serial_number: 'text',
-    host_name: 'text',
-    function: 'text',
-    location_id: 'bigint',
-  },
-  locations: { location_id: 'bigint', parent_id: 'bigint', name: 'text', type: 'text', place: 'text' },
-  people: { person_id: 'bigint', user_name: 'text', name: 'text', role: 'text' },
-} as const satisfies {
-  readonly [Table in InventoryTable]: Readonly<Record<keyof InventoryRows[Table], string>>;
-};
+  devices: ['device_id', 'mac', 'serial_number', 'host_name', 'function', 'location_id'],
+  locations: ['location_id', 'parent_id', 'name', 'type', 'place'],
+  people: ['person_id', 'user_name', 'name', 'role'],
+} as const satisfies { readonly [Table in InventoryTable]: readonly (keyof InventoryRows[Table])[] };
 
 /** How many versions began and ended. */
 export interface SavedVersions {
@@ -73,33 +65,28 @@ export async function saveInventory<Table extends InventoryTable>(
   at: Date,
 ): Promise<SavedVersions> {
   if (rows.length === 0) return { begun: 0, ended: 0 };
-  const columns = Object.entries(COLUMNS[table]);
-  const names = columns.map(([name]) => sql.ref(name));
-  const listed = (qualifier: string) => sql.join(columns.map(([name]) => sql.ref(`${qualifier}.${name}`)));
-  const given = sql`jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-    as given (${sql.join(columns.map(([name, type]) => sql`${sql.ref(name)} ${sql.raw(type)}`))})`;
+  const columns: readonly string[] = COLUMNS[table];
+  const names = columns.map((name) => sql.ref(name));
+  const listed = (qualifier: string) => sql.join(columns.map((name) => sql.ref(`${qualifier}.${name}`)));
   const stored = sql.table(table);
+  const given = sql`jsonb_populate_recordset(null::${stored}, ${JSON.stringify(rows)}::jsonb) as given`;
   const isOpen = sql`source = ${source} and valid_to is null`;
   return db.transaction().execute(async (trx) => {
     // After every version so far, also if a clock was set back.
-    const { rows: times } = await sql<{ at: Date }>`
+    const times = await allRows<{ at: Date }>(trx)`
       select greatest(${at}::timestamptz,
         max(greatest(valid_from, valid_to)) + interval '1 millisecond') as at
-      from ${stored} where source = ${source}`.execute(trx);
+      from ${stored} where source = ${source}`;
     const from = times[0]?.at ?? at;
-    const ended = await sql`
+    const ended = await run(trx)`
       update ${stored} as known set valid_to = ${from} where ${isOpen}
-        and not exists (select from ${given} where (${listed('given')}) is not distinct from (${listed('known')}))`.execute(
-      trx,
-    );
+        and not exists (select from ${given} where (${listed('given')}) is not distinct from (${listed('known')}))`;
     const [id] = names;
-    const begun = await sql`
+    const begun = await run(trx)`
       insert into ${stored} (source, valid_from, ${sql.join(names)})
       select ${source}, ${from}, ${listed('given')} from ${given}
-      where not exists (select from ${stored} as known where ${isOpen} and known.${id} = given.${id})`.execute(
-      trx,
-    );
-    return { begun: Number(begun.numAffectedRows ?? 0), ended: Number(ended.numAffectedRows ?? 0) };
+      where not exists (select from ${stored} as known where ${isOpen} and known.${id} = given.${id})`;
+    return { begun, ended };
   });
 }
 
@@ -112,9 +99,9 @@ export async function findVersions(
   pattern: string,
 ): Promise<Readonly<Record<InventoryTable, readonly string[]>>> {
   const matching = async (table: InventoryTable) => {
-    const { rows } = await sql<{ id: string }>`
+    const rows = await allRows<{ id: string }>(db)`
       select id::text from ${sql.table(table)} as version
-      where (to_jsonb(version) - ${IDS}::text[])::text ~* ${pattern} order by version.id`.execute(db);
+      where (to_jsonb(version) - ${IDS}::text[])::text ~* ${pattern} order by version.id`;
     return rows.map(({ id }) => id);
   };
   return {
@@ -130,6 +117,6 @@ export async function deleteVersions(
   ids: Readonly<Record<InventoryTable, readonly string[]>>,
 ): Promise<void> {
   for (const [table, some] of Object.entries(ids)) {
-    await sql`delete from ${sql.table(table)} where id = any(${arrayLiteral(some)}::bigint[])`.execute(db);
+    await run(db)`delete from ${sql.table(table)} where id = any(${arrayLiteral(some)}::bigint[])`;
   }
 }

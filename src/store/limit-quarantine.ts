@@ -2,6 +2,7 @@ import { sql, type RawBuilder } from 'kysely';
 import type { Db } from './database.ts';
 import { recordAction } from './operator-log.ts';
 import { addMonths } from './partitioned-tables.ts';
+import { allRows, onlyRow } from './statement.ts';
 
 /** How much content quarantine keeps. */
 export interface QuarantineLimits {
@@ -47,7 +48,9 @@ export async function limitQuarantine(
     }
   }
   // Adding up the sizes reads the whole table, but not its contents.
-  if ((await tableBytes(db)) <= maxBytes) return dropped;
+  const { bytes: all } = await onlyRow<{ bytes: number }>(db)`
+    select pg_total_relation_size('quarantine')::float8 as bytes`;
+  if (all <= maxBytes) return dropped;
   for (const { source, bytes } of await sumContent(db, sql`true`)) {
     if (bytes <= maxBytes) continue;
     const victims = sql`
@@ -62,21 +65,14 @@ export async function limitQuarantine(
   return dropped;
 }
 
-async function tableBytes(db: Db): Promise<number> {
-  const { rows } = await sql<{ bytes: string }>`
-    select pg_total_relation_size('quarantine') as bytes`.execute(db);
-  return Number(rows[0]?.bytes ?? 0);
-}
-
 /** The bytes of content by source. */
 async function sumContent(
   db: Db,
   condition: RawBuilder<unknown>,
 ): Promise<{ readonly source: string; readonly bytes: number }[]> {
-  const { rows } = await sql<{ source: string; bytes: string }>`
-    select source, sum(octet_length(content)) as bytes from quarantine
-    where discarded_bytes is null and ${condition} group by source order by source`.execute(db);
-  return rows.map(({ source, bytes }) => ({ source, bytes: Number(bytes) }));
+  return allRows<{ source: string; bytes: number }>(db)`
+    select source, sum(octet_length(content))::float8 as bytes from quarantine
+    where discarded_bytes is null and ${condition} group by source order by source`;
 }
 
 async function drop(
@@ -86,18 +82,19 @@ async function drop(
   details: Readonly<Record<string, unknown>>,
   victims: RawBuilder<unknown>,
 ): Promise<DroppedContent> {
-  const result = await recordAction(
+  const action = {
+    operator: { name: 'xiq-sink', via: 'system' },
+    action: 'quarantine.discard',
+    subject: source,
+    details: { reason, ...details },
+  } as const;
+  const counts = await recordAction(
     db,
-    {
-      operator: { name: 'xiq-sink', via: 'system' },
-      action: 'quarantine.discard',
-      subject: source,
-      details: { reason, ...details },
-    },
+    action,
     () => deleteContent(db, source, victims),
-    (counts) => counts,
+    (result) => result,
   );
-  return { source, reason, ...result };
+  return { source, reason, ...counts };
 }
 
 /** Another process may delete the same: an item counts where its content was still there. */
@@ -108,7 +105,7 @@ async function deleteContent(
 ): Promise<{ items: number; bytes: number }> {
   const sums = { items: 0, bytes: 0 };
   for (;;) {
-    const { rows } = await sql<{ items: string; bytes: string }>`
+    const { items, bytes } = await onlyRow<{ items: number; bytes: number }>(db)`
       with kept as (
         select quarantine_id, received_at, resolution, content from quarantine
         where source = ${source} and discarded_bytes is null
@@ -119,10 +116,9 @@ async function deleteContent(
         where quarantine_id in (select quarantine_id from victims) and discarded_bytes is null
         returning discarded_bytes
       )
-      select count(*) as items, coalesce(sum(discarded_bytes), 0) as bytes from emptied`.execute(db);
-    const items = Number(rows[0]?.items ?? 0);
+      select count(*)::float8 as items, coalesce(sum(discarded_bytes), 0)::float8 as bytes from emptied`;
     if (items === 0) return sums;
     sums.items += items;
-    sums.bytes += Number(rows[0]?.bytes ?? 0);
+    sums.bytes += bytes;
   }
 }

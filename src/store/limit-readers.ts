@@ -1,6 +1,6 @@
-import { sql } from 'kysely';
 import type { Db } from './database.ts';
 import { becomeOwner, READER } from './roles.ts';
+import { allRows } from './statement.ts';
 
 /** A session of `xiq_reader` that was ended. */
 export interface EndedReader {
@@ -23,7 +23,7 @@ export async function limitReaders(db: Db, limitSeconds = LIMIT_SECONDS): Promis
   return db.transaction().execute(async (trx) => {
     await becomeOwner(trx);
     // The state of a session is visible only with the rights of its role, which are also needed to end it.
-    const { rows } = await sql<EndedReader>`
+    return allRows<EndedReader>(trx)`
       with slow as materialized (
         select pid, host(client_addr) as address, application_name as application,
             extract(epoch from clock_timestamp() - xact_start)::int as seconds
@@ -32,7 +32,6 @@ export async function limitReaders(db: Db, limitSeconds = LIMIT_SECONDS): Promis
             and clock_timestamp() - xact_start > make_interval(secs => ${limitSeconds})
             and pg_has_role(usesysid, 'usage')
       )
-      select * from slow where pg_terminate_backend(pid)`.execute(trx);
-    return rows;
+      select * from slow where pg_terminate_backend(pid)`;
   });
 }

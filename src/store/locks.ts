@@ -1,5 +1,6 @@
-import { sql } from 'kysely';
+import type { RawBuilder } from 'kysely';
 import type { Db, Trx } from './database.ts';
+import { allRows, run } from './statement.ts';
 
 /*
  * One process at a time: a row of the table `locks`, locked until the transaction ends. Unlike an advisory lock, which
@@ -8,16 +9,31 @@ import type { Db, Trx } from './database.ts';
 
 /** Waits until no other transaction has locked the row, and locks it until this one ends. The row must exist. */
 export async function lockRow(trx: Trx, name: string): Promise<void> {
-  const { rows } = await sql`select from locks where name = ${name} for update`.execute(trx);
+  const rows = await allRows(trx)`select from locks where name = ${name} for update`;
   if (rows.length === 0) throw new Error(`the table locks has no row ${name}`);
 }
 
 /** Creates the row unless it exists. In a transaction of its own, so that nobody waits for its end. */
 export async function createLock(db: Db, name: string): Promise<void> {
-  await sql`insert into locks values (${name}) on conflict do nothing`.execute(db);
+  await run(db)`insert into locks values (${name}) on conflict do nothing`;
+}
+
+/**
+ * Runs work while rows are locked, as SQL after `from`. Undefined, with nothing done, while another transaction has locked all of
+ * them.
+ */
+export async function whileAlone<T>(
+  db: Db,
+  rows: RawBuilder<unknown>,
+  work: (trx: Trx) => Promise<T>,
+): Promise<T | undefined> {
+  return db.transaction().execute(async (trx) => {
+    const locked = await allRows(trx)`select from ${rows} for update skip locked`;
+    return locked.length === 0 ? undefined : work(trx);
+  });
 }
 
 /** Limits how long a statement of this transaction waits for a lock, in milliseconds. */
 export async function limitLockWait(trx: Trx, milliseconds: number): Promise<void> {
-  await sql`select set_config('lock_timeout', ${String(milliseconds)}, true)`.execute(trx);
+  await run(trx)`select set_config('lock_timeout', ${String(milliseconds)}, true)`;
 }

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { DatabaseError } from 'pg';
 import { OutageError, UsageError } from '../errors.ts';
@@ -8,6 +8,7 @@ import { limitLockWait } from './locks.ts';
 import { declaredBy, loadMigrations, type Migrations } from './migrations.ts';
 import { asOwner, checkReader, grantToService } from './roles.ts';
 import { cancelledBy, describeSession, findHolders } from './server-sessions.ts';
+import { allRows, run } from './statement.ts';
 
 /** How long a migration waits for a table that another session uses; everybody else queues behind it meanwhile. */
 const LOCK_WAIT_MS = 2_000;
@@ -43,13 +44,16 @@ const isBlocked = (error: unknown) =>
 
 async function applyMigrations(trx: Trx, known: Migrations): Promise<string[]> {
   await limitLockWait(trx, MIGRATOR_WAIT_MS);
-  await sql`select from kysely_migration_lock for update`.execute(trx);
+  await run(trx)`select from kysely_migration_lock for update`;
   await limitLockWait(trx, LOCK_WAIT_MS);
   const state = await stateOf(trx, known);
   checkCompatible(state);
   // The migrator itself refuses a database with migrations that it does not know.
   if (state.unknown.length > 0) return [];
-  const { error, results = [] } = await migratorOf(trx, known).migrateToLatest();
+  const { error, results = [] } = await new Migrator({
+    db: trx,
+    provider: { getMigrations: async () => ({ ...known }) },
+  }).migrateToLatest();
   if (error !== undefined) {
     const failed = results.find(({ status }) => status === 'Error')?.migrationName;
     const message = `migration ${failed ?? '(none started)'} failed; the database is unchanged`;
@@ -77,10 +81,8 @@ export function checkCompatible({ pending, unknown, incompatible }: MigrationSta
 async function recordCompatibility(trx: Trx, known: Migrations): Promise<void> {
   for (const [name, migration] of Object.entries(known)) {
     const { olderProgramsMayRun } = declaredBy(migration);
-    await sql`
-      insert into schema_compatibility values (${name}, ${olderProgramsMayRun}) on conflict do nothing`.execute(
-      trx,
-    );
+    await run(trx)`
+      insert into schema_compatibility values (${name}, ${olderProgramsMayRun}) on conflict do nothing`;
   }
 }
 
@@ -89,12 +91,12 @@ async function recordCompatibility(trx: Trx, known: Migrations): Promise<void> {
  * (`RowLockAdapter`), which every role that may log in can take.
  */
 async function createLockTable(db: Db): Promise<void> {
-  const hasTable = await asOwner(db, async (trx) => {
-    const { rows } = await sql`select from pg_tables
-      where tablename = 'kysely_migration_lock' and schemaname = any(current_schemas(false))`.execute(trx);
-    return rows.length > 0;
-  });
-  if (!hasTable) {
+  const tables = await asOwner(
+    db,
+    (trx) => allRows(trx)`select from pg_tables
+      where tablename = 'kysely_migration_lock' and schemaname = any(current_schemas(false))`,
+  );
+  if (tables.length === 0) {
     // Without a lock, two processes may both find no table, and one of them fails.
     await asOwner(db, (trx) =>
       sql`create table if not exists kysely_migration_lock (
@@ -119,15 +121,7 @@ async function describeBlocked(db: Db): Promise<string> {
 }
 
 /** The migrations of a database. */
-export interface MigrationState {
-  readonly applied: readonly string[];
-  /** Migrations of this program that are not applied yet. */
-  readonly pending: readonly string[];
-  /** Migrations applied by a newer version of this program. */
-  readonly unknown: readonly string[];
-  /** Those of them that this program may not run with. */
-  readonly incompatible: readonly string[];
-}
+export type MigrationState = Awaited<ReturnType<typeof stateOf>>;
 
 /** Reads which migrations were applied, and applies none. */
 export async function readMigrationState(db: Db): Promise<MigrationState> {
@@ -136,40 +130,26 @@ export async function readMigrationState(db: Db): Promise<MigrationState> {
   return asOwner(db, (connection) => stateOf(connection, known));
 }
 
-async function stateOf(db: Db, known: Migrations): Promise<MigrationState> {
+async function stateOf(db: Db, known: Migrations) {
   const names = Object.keys(known).toSorted();
-  const executed = await executedMigrations(db);
+  const executed = await column(db, 'kysely_migration', sql`select name from kysely_migration order by name`);
   const unknown = executed.filter((name) => !names.includes(name));
-  const allowed = unknown.length === 0 ? [] : await additiveMigrations(db);
+  const additive = sql`select migration as name from schema_compatibility where older_programs_may_run`;
+  const allowed = unknown.length === 0 ? [] : await column(db, 'schema_compatibility', additive);
   return {
     applied: names.filter((name) => executed.includes(name)),
+    /** Migrations of this program that are not applied yet. */
     pending: names.filter((name) => !executed.includes(name)),
+    /** Migrations applied by a newer version of this program. */
     unknown,
+    /** Those of them that this program may not run with. */
     incompatible: unknown.filter((name) => !allowed.includes(name)),
   };
 }
 
-async function executedMigrations(db: Db): Promise<string[]> {
-  if (!(await exists(db, 'kysely_migration'))) return [];
-  const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(db);
-  return rows.map(({ name }) => name);
-}
-
-/** The migrations that older programs may run with. */
-async function additiveMigrations(db: Db): Promise<string[]> {
-  if (!(await exists(db, 'schema_compatibility'))) return [];
-  const { rows } = await sql<{ migration: string }>`
-    select migration from schema_compatibility where older_programs_may_run`.execute(db);
-  return rows.map(({ migration }) => migration);
-}
-
-async function exists(db: Db, table: string): Promise<boolean> {
-  const { rows } = await sql<{ exists: boolean }>`select to_regclass(${table}) is not null as exists`.execute(
-    db,
-  );
-  return rows[0]?.exists === true;
-}
-
-function migratorOf(db: Db, known: Migrations): Migrator {
-  return new Migrator({ db, provider: { getMigrations: async () => ({ ...known }) } });
+/** The names that a query of a table returns; none if the table does not exist. */
+async function column(db: Db, table: string, names: RawBuilder<unknown>): Promise<string[]> {
+  const found = await allRows(db)`select where to_regclass(${table}) is not null`;
+  if (found.length === 0) return [];
+  return (await allRows<{ name: string }>(db)`${names}`).map(({ name }) => name);
 }

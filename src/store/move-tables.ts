@@ -1,10 +1,10 @@
-import { sql } from 'kysely';
 import type { Client } from 'pg';
 import { copyIn, copyOut } from '../postgres-copy.ts';
 import { withClient } from '../postgres.ts';
 import { ConflictError } from '../errors.ts';
 import type { Db } from './database.ts';
 import { asOwner } from './roles.ts';
+import { allRows, run } from './statement.ts';
 
 /** The result of moving one table: the numbers are those of both databases. */
 export interface MovedTable {
@@ -263,21 +263,21 @@ export async function refuseUsed(targetUrl: string): Promise<void> {
 
 /** Lets the sequences of the target continue where those of the source are. */
 export async function moveSequences(source: Db, target: Db): Promise<void> {
-  const { rows } = await sql<{ name: string; value: string }>`
+  const rows = await allRows<{ name: string; value: string }>(source)`
     select sequencename as name, last_value::text as value from pg_sequences
-    where schemaname = 'public' and last_value is not null`.execute(source);
+    where schemaname = 'public' and last_value is not null`;
   await asOwner(target, async (connection) => {
     for (const { name, value } of rows) {
-      await sql`select setval(${name}::regclass, ${value}::bigint)`.execute(connection);
+      await run(connection)`select setval(${name}::regclass, ${value}::bigint)`;
     }
   });
 }
 
 /** The months that there are partitions of, each as its first instant. */
 export async function readMonths(db: Db): Promise<readonly Date[]> {
-  const { rows } = await sql<{ month: string }>`
+  const rows = await allRows<{ month: string }>(db)`
     select distinct replace(right(relname, 7), '_', '-') as month from pg_class
     where relispartition and relkind = 'r' and relnamespace = 'public'::regnamespace and relname ~ '_[0-9]{4}_[0-9]{2}$'
-    order by month`.execute(db);
+    order by month`;
   return rows.map(({ month }) => new Date(`${month}-01T00:00:00Z`));
 }

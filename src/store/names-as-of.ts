@@ -1,7 +1,7 @@
-import { sql } from 'kysely';
 import type { Db } from './database.ts';
 import { inScope, type Scope } from './scope.ts';
 import { viewEvent, type EventNames, type StoredEvent } from './stored-event.ts';
+import { allRows } from './statement.ts';
 
 /** What to name, and the time for which. */
 export interface Unnamed {
@@ -26,12 +26,12 @@ export async function namesAsOf(
   const names: (EventNames | undefined)[] = asked.map(() => undefined);
   if (asked.length === 0) return names;
   const numbered = JSON.stringify(asked.map((one, number) => ({ ...one, number })));
-  const { rows } = await sql<EventNames & { number: number }>`
+  const rows = await allRows<EventNames & { number: number }>(db)`
     select number, ap_name as "accessPoint", place, person_name as person, person_role as role
     from jsonb_to_recordset(${numbered}::jsonb)
         as asked (number int, source text, at timestamptz, mac macaddr, "locationIds" bigint[], "user" text)
       cross join lateral names_at(source, mac, "locationIds", "user", at)
-    where ${inScope(scope)} and coalesce(ap_name, place, person_name, person_role) is not null`.execute(db);
+    where ${inScope(scope)} and coalesce(ap_name, place, person_name, person_role) is not null`;
   for (const { number, ...found } of rows) names[number] = found;
   return names;
 }

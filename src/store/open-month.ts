@@ -1,11 +1,13 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Db } from './database.ts';
-import { attach, createTableLike, lockAtOnce, makeChange } from './partition-changes.ts';
+import { whileAlone } from './locks.ts';
+import { attach, createTableLike, lockAtOnce, makeChange, valuesOf } from './partition-changes.ts';
 import type { BlockedChange, Change } from './partition-changes.ts';
 import { addMonths, defaultOf, partitionName, WAITING_CONSTRAINT } from './partitioned-tables.ts';
 import type { PartitionedTable } from './partitioned-tables.ts';
 import { becomeOwner } from './roles.ts';
 import { cancelOn } from './server-sessions.ts';
+import { allRows, run } from './statement.ts';
 
 /**
  * Creates the partition of a month while the default partition has rows. Postgres reads all of these under a lock that
@@ -25,10 +27,10 @@ export async function openMonth(
   const to = sql.lit(addMonths(month, 1).toISOString());
   const time = sql.id(table.time);
   const inMonth = sql`${time} >= ${from} and ${time} < ${to}`;
-  const values = sql`for values from (${from}) to (${to})`;
+  const values = valuesOf(month);
   return whileRowsWait(db, table, change, sql`${time} < ${from} or ${time} >= ${to}`, async () => {
-    const { rows } = await sql`
-      select from ${sql.id(defaultOf(table))} where ${inMonth} limit 1`.execute(db);
+    const rows = await allRows(db)`
+      select from ${sql.id(defaultOf(table))} where ${inMonth} limit 1`;
     if (rows.length > 0) return splitDefault(db, table, change, inMonth, values);
     await validate(db, table);
     return makeChange(db, change, async (trx) => {
@@ -64,20 +66,15 @@ export async function whileRowsWait(
 
 /** Lets rows into the default partition again after a process that ended before it did. */
 export async function releaseRows(db: Db, table: PartitionedTable): Promise<readonly BlockedChange[]> {
-  const { rows } = await sql`
+  const rows = await allRows(db)`
     select from pg_constraint
-    where conrelid = ${defaultOf(table)}::regclass and conname = ${WAITING_CONSTRAINT}`.execute(db);
+    where conrelid = ${defaultOf(table)}::regclass and conname = ${WAITING_CONSTRAINT}`;
   return rows.length === 0 ? [] : ((await alone(db, () => release(db, table))) ?? []);
 }
 
 /** Works on a default partition. Undefined, with nothing done, while another process does. */
-async function alone<T>(db: Db, work: () => Promise<T>): Promise<T | undefined> {
-  return db.transaction().execute(async (lock) => {
-    const { rows } = await sql`
-      select from locks where name = 'default partitions' for update skip locked`.execute(lock);
-    return rows.length === 0 ? undefined : work();
-  });
-}
+const alone = <T>(db: Db, work: () => Promise<T>) =>
+  whileAlone(db, sql`locks where name = 'default partitions'`, work);
 
 const constraint = sql.id(WAITING_CONSTRAINT);
 
@@ -85,8 +82,8 @@ function constrain(db: Db, table: PartitionedTable, change: Change, condition: R
   const current = sql.id(defaultOf(table));
   return makeChange(db, change, async (trx) => {
     await lockAtOnce(trx, [defaultOf(table)]);
-    await sql`alter table ${current} drop constraint if exists ${constraint},
-      add constraint ${constraint} check (${condition}) not valid`.execute(trx);
+    await run(trx)`alter table ${current} drop constraint if exists ${constraint},
+      add constraint ${constraint} check (${condition}) not valid`;
   });
 }
 
@@ -94,7 +91,7 @@ function release(db: Db, table: PartitionedTable) {
   const partition = defaultOf(table);
   return makeChange(db, { action: 'create', table: table.name, partition }, async (trx) => {
     await lockAtOnce(trx, [partition]);
-    await sql`alter table ${sql.id(partition)} drop constraint if exists ${constraint}`.execute(trx);
+    await run(trx)`alter table ${sql.id(partition)} drop constraint if exists ${constraint}`;
   });
 }
 
@@ -103,7 +100,7 @@ export async function validate(db: Db, table: PartitionedTable, signal?: AbortSi
   await db.transaction().execute(async (trx) => {
     using _cancelling = await cancelOn(signal, db, trx);
     await becomeOwner(trx);
-    await sql`alter table ${sql.id(defaultOf(table))} validate constraint ${constraint}`.execute(trx);
+    await run(trx)`alter table ${sql.id(defaultOf(table))} validate constraint ${constraint}`;
   });
 }
 
@@ -120,20 +117,20 @@ async function splitDefault(
   if (blocked.length > 0) return blocked;
   await db.transaction().execute(async (trx) => {
     await becomeOwner(trx);
-    await sql`drop table if exists ${sql.id(newMonth)}, ${sql.id(newDefault)}`.execute(trx);
+    await run(trx)`drop table if exists ${sql.id(newMonth)}, ${sql.id(newDefault)}`;
     for (const name of [newMonth, newDefault]) await createTableLike(trx, table, name);
-    await sql`alter table ${sql.id(newMonth)} add constraint in_month check (${inMonth})`.execute(trx);
-    await sql`insert into ${sql.id(newMonth)} select * from ${current} where ${inMonth}`.execute(trx);
-    await sql`insert into ${sql.id(newDefault)} select * from ${current} where not (${inMonth})`.execute(trx);
+    await run(trx)`alter table ${sql.id(newMonth)} add constraint in_month check (${inMonth})`;
+    await run(trx)`insert into ${sql.id(newMonth)} select * from ${current} where ${inMonth}`;
+    await run(trx)`insert into ${sql.id(newDefault)} select * from ${current} where not (${inMonth})`;
   });
   return makeChange(db, change, async (trx) => {
     await lockAtOnce(trx, [table.name, defaultOf(table)]);
-    await sql`alter table ${sql.id(table.name)} detach partition ${current}`.execute(trx);
-    await sql`drop table ${current}`.execute(trx);
-    await sql`alter table ${sql.id(newDefault)} rename to ${current}`.execute(trx);
-    await sql`alter table ${sql.id(newMonth)} rename to ${sql.id(change.partition)}`.execute(trx);
+    await run(trx)`alter table ${sql.id(table.name)} detach partition ${current}`;
+    await run(trx)`drop table ${current}`;
+    await run(trx)`alter table ${sql.id(newDefault)} rename to ${current}`;
+    await run(trx)`alter table ${sql.id(newMonth)} rename to ${sql.id(change.partition)}`;
     await attach(trx, table, change.partition, values);
-    await sql`alter table ${sql.id(change.partition)} drop constraint in_month`.execute(trx);
+    await run(trx)`alter table ${sql.id(change.partition)} drop constraint in_month`;
     await attach(trx, table, defaultOf(table), sql`default`);
   });
 }

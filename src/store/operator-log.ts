@@ -2,6 +2,7 @@ import { sql, type Selectable } from 'kysely';
 import { describeError } from '../errors.ts';
 import type { Db, Trx } from './database.ts';
 import type { OperatorActionName, Tables } from './tables.ts';
+import { firstRow, onlyRow, run } from './statement.ts';
 
 /** Who acts, and the interface used. */
 export interface Operator {
@@ -29,31 +30,30 @@ export interface OperatorAction {
  */
 export async function recordAction<T>(
   db: Db,
-  { operator, action, subject, details }: OperatorAction,
+  action: OperatorAction,
   work: () => Promise<T>,
   resultOf: (result: T) => Readonly<Record<string, unknown>> = () => ({}),
 ): Promise<T> {
-  const { id } = await db
-    .insertInto('operator_log')
-    .values({
-      operator: operator.name,
-      via: operator.via,
-      action,
-      subject: subject ?? null,
-      details: JSON.stringify(details ?? {}),
-    })
-    .returning('id')
-    .executeTakeFirstOrThrow();
+  const { id } = await onlyRow<{ id: string }>(db)`
+    insert into operator_log (${ENTRY}) values (${entryOf(action)}) returning id`;
+  const end = (outcome: 'done' | 'failed', result: Readonly<Record<string, unknown>>) => run(db)`
+    update operator_log set outcome = ${outcome}, ended_at = clock_timestamp(), result = ${JSON.stringify(result)}
+    where id = ${id}`;
   let result: T;
   try {
     result = await work();
   } catch (error) {
-    await endAction(db, id, 'failed', { error: describeError(error) });
+    await end('failed', { error: describeError(error) });
     throw error;
   }
-  await endAction(db, id, 'done', resultOf(result));
+  await end('done', resultOf(result));
   return result;
 }
+
+const ENTRY = sql`operator, via, action, subject, details`;
+
+const entryOf = ({ operator, action, subject, details }: OperatorAction) =>
+  sql`${operator.name}, ${operator.via}, ${action}, ${subject ?? null}, ${JSON.stringify(details ?? {})}`;
 
 /** How an action ended that is recorded as a whole. */
 export interface ActionEnd {
@@ -64,22 +64,12 @@ export interface ActionEnd {
 /** Records an action that has ended, in one entry: a look, a refusal, or a step of the transaction. */
 export async function recordEnded(
   db: Db | Trx,
-  { operator, action, subject, details }: OperatorAction,
+  action: OperatorAction,
   { outcome, result = {} }: ActionEnd = { outcome: 'done' },
 ): Promise<void> {
-  await db
-    .insertInto('operator_log')
-    .values({
-      operator: operator.name,
-      via: operator.via,
-      action,
-      subject: subject ?? null,
-      details: JSON.stringify(details ?? {}),
-      outcome,
-      ended_at: sql<Date>`clock_timestamp()`,
-      result: JSON.stringify(result),
-    })
-    .execute();
+  await run(db)`
+    insert into operator_log (${ENTRY}, outcome, ended_at, result)
+    values (${entryOf(action)}, ${outcome}, clock_timestamp(), ${JSON.stringify(result)})`;
 }
 
 /** The number of ids recorded; `id_count` has the full number. */
@@ -90,34 +80,15 @@ export function describeIds(ids: readonly string[]): Readonly<Record<string, unk
   return { ids: ids.slice(0, LOGGED_IDS), id_count: ids.length };
 }
 
-async function endAction(
-  db: Db,
-  id: string,
-  outcome: 'done' | 'failed',
-  result: Readonly<Record<string, unknown>>,
-): Promise<void> {
-  await db
-    .updateTable('operator_log')
-    .set({ outcome, ended_at: sql<Date>`clock_timestamp()`, result: JSON.stringify(result) })
-    .where('id', '=', id)
-    .execute();
-}
-
 /** The result of the last action of this kind on this subject that has ended. */
 export async function lastEnded(
   db: Db,
   action: OperatorActionName,
   subject: string,
 ): Promise<Readonly<Record<string, unknown>> | undefined> {
-  const row = await db
-    .selectFrom('operator_log')
-    .select('result')
-    .where('action', '=', action)
-    .where('subject', '=', subject)
-    .where('outcome', '=', 'done')
-    .orderBy('id', 'desc')
-    .limit(1)
-    .executeTakeFirst();
+  const row = await firstRow<{ result: Readonly<Record<string, unknown>> | null }>(db)`
+    select result from operator_log
+    where action = ${action} and subject = ${subject} and outcome = 'done' order by id desc limit 1`;
   return row?.result ?? undefined;
 }
 

@@ -3,9 +3,10 @@ import { DatabaseError } from 'pg';
 import { isLockTimeout } from '../postgres.ts';
 import type { Db, Trx } from './database.ts';
 import { limitLockWait, lockRow } from './locks.ts';
-import type { PartitionedTable } from './partitioned-tables.ts';
+import { addMonths, type PartitionedTable } from './partitioned-tables.ts';
 import { becomeOwner } from './roles.ts';
 import { findHolders, type Session } from './server-sessions.ts';
+import { allRows, run } from './statement.ts';
 
 /**
  * How long a change waits for the locks that it needs. Everybody else who needs the table queues behind it meanwhile,
@@ -64,15 +65,15 @@ export async function lockAtOnce(trx: Trx, tables: readonly string[]): Promise<v
   await limit(LOCK_WAIT_MS);
   const names = sql.join(tables.map((name) => sql.id(name)));
   // Before Postgres 17, the lock needs a privilege that the guard has taken from the owner, too.
-  const { rows } = await sql`select where current_setting('server_version_num')::int < 170000`.execute(trx);
-  if (rows.length > 0) await sql`grant truncate on ${names} to current_user`.execute(trx);
+  const rows = await allRows(trx)`select where current_setting('server_version_num')::int < 170000`;
+  if (rows.length > 0) await run(trx)`grant truncate on ${names} to current_user`;
   const alone = sql.join(tables.map((name) => sql`only ${sql.id(name)}`));
   await sql`lock table ${alone} in access exclusive mode`.execute(trx).catch((error: unknown) => {
     const isLate = error instanceof DatabaseError && error.code === '57014';
     throw isLate ? new LocksLateError('the locks were not available at once', { cause: error }) : error;
   });
   await limit(0);
-  if (rows.length > 0) await sql`revoke truncate on ${names} from current_user`.execute(trx);
+  if (rows.length > 0) await run(trx)`revoke truncate on ${names} from current_user`;
 }
 
 /** Creates a table that can become a partition. */
@@ -81,12 +82,14 @@ export async function createTableLike(
   { name: table, key }: PartitionedTable,
   name: string,
 ): Promise<void> {
-  await sql`
-    create table ${sql.id(name)} (like ${sql.id(table)} including defaults including constraints)`.execute(
-    trx,
-  );
-  if (key !== undefined) await sql`alter table ${sql.id(name)} add primary key (${sql.id(key)})`.execute(trx);
+  await run(trx)`
+    create table ${sql.id(name)} (like ${sql.id(table)} including defaults including constraints)`;
+  if (key !== undefined) await run(trx)`alter table ${sql.id(name)} add primary key (${sql.id(key)})`;
 }
+
+/** The values of the rows of a month, for `attach`. */
+export const valuesOf = (month: Date) =>
+  sql`for values from (${sql.lit(month.toISOString())}) to (${sql.lit(addMonths(month, 1).toISOString())})`;
 
 /** Guards a table and makes it a partition. Attached last: readers and writers of the default partition wait from then on. */
 export async function attach(
@@ -95,6 +98,6 @@ export async function attach(
   name: string,
   values: RawBuilder<unknown>,
 ): Promise<void> {
-  await sql`select guard_table(${name}), order_table(${name})`.execute(trx);
-  await sql`alter table ${sql.id(table.name)} attach partition ${sql.id(name)} ${values}`.execute(trx);
+  await run(trx)`select guard_table(${name}), order_table(${name})`;
+  await run(trx)`alter table ${sql.id(table.name)} attach partition ${sql.id(name)} ${values}`;
 }

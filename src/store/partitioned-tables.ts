@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { FAMILIES, type Family } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
+import { allRows, onlyRow } from './statement.ts';
 
 /** A table with one partition per month, and a default partition, `TABLE_default`. */
 export interface PartitionedTable {
@@ -73,27 +74,25 @@ export const oldestKept = (now: Date, keep: number | undefined) =>
 
 /** The names of a table's partitions in the order of their names, without the default partition. */
 export async function listPartitions(db: Db, table: PartitionedTable): Promise<string[]> {
-  const { rows } = await sql<{ name: string }>`
+  const rows = await allRows<{ name: string }>(db)`
     select inhrelid::regclass::text as name from pg_inherits
-    where inhparent = ${table.name}::regclass and inhrelid <> ${defaultOf(table)}::regclass order by 1`.execute(
-    db,
-  );
+    where inhparent = ${table.name}::regclass and inhrelid <> ${defaultOf(table)}::regclass order by 1`;
   return rows.map(({ name }) => name);
 }
 
 /** Whether a table of this name is a partition now. */
 export async function isPartition(db: Db, name: string): Promise<boolean> {
-  const { rows } = await sql`select from pg_inherits where inhrelid = to_regclass(${name})`.execute(db);
+  const rows = await allRows(db)`select from pg_inherits where inhrelid = to_regclass(${name})`;
   return rows.length > 0;
 }
 
 /** Counting further would not change what to do. */
-const MAX_DEFAULT_COUNT = 10_000;
+export const MAX_DEFAULT_COUNT = 10_000;
 
 /** The rows of the default partition, counted up to 10,001. */
 export async function countDefault(db: Db, table: PartitionedTable): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
+  const { count } = await onlyRow<{ count: number }>(db)`
     select count(*)::int as count from (
-      select from ${sql.id(defaultOf(table))} limit ${MAX_DEFAULT_COUNT + 1}) as counted`.execute(db);
-  return rows[0]?.count ?? 0;
+      select from ${sql.id(defaultOf(table))} limit ${MAX_DEFAULT_COUNT + 1}) as counted`;
+  return count;
 }

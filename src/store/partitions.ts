@@ -5,10 +5,9 @@ import { destinationsBehind } from './destinations.ts';
 import { recordDropped } from './gaps.ts';
 import { openMonth, releaseRows } from './open-month.ts';
 import { recordEnded, type OperatorAction } from './operator-log.ts';
-import { attach, createTableLike, lockAtOnce, makeChange } from './partition-changes.ts';
+import { attach, createTableLike, lockAtOnce, makeChange, valuesOf } from './partition-changes.ts';
 import type { BlockedChange, Change } from './partition-changes.ts';
 import {
-  addMonths,
   countDefault,
   defaultOf,
   endsBefore,
@@ -19,22 +18,24 @@ import {
   oldestKept,
   PARTITIONED,
   partitionName,
+  type PartitionedTable,
+  type RetentionMonths,
 } from './partitioned-tables.ts';
-import type { PartitionedTable, RetentionMonths } from './partitioned-tables.ts';
 import { keepRecount, markDropped } from './recount-deliveries.ts';
+import { allRows, run } from './statement.ts';
 
 /** The result of one round of maintenance. */
 export interface PartitionReport {
-  readonly created: readonly string[];
-  readonly dropped: readonly string[];
+  readonly created: string[];
+  readonly dropped: string[];
   /** Expired partitions that are kept because these destinations have not passed them yet. */
-  readonly held: readonly PartitionBehind[];
+  readonly held: PartitionBehind[];
   /** Partitions dropped before these destinations, which do not hold them back, had passed all of their events. */
-  readonly missed: readonly PartitionBehind[];
+  readonly missed: PartitionBehind[];
   /** Changes that did not get their locks, because others use the table. */
-  readonly blocked: readonly BlockedChange[];
+  readonly blocked: BlockedChange[];
   /** Default partitions that contain rows, which belong to no month's partition; normally none. */
-  readonly inDefault: readonly { readonly partition: string; readonly rows: number }[];
+  readonly inDefault: { readonly partition: string; readonly rows: number }[];
 }
 
 /** A partition, and a destination that has not passed all of its events. */
@@ -55,28 +56,27 @@ export async function maintainPartitions(
   retentionMonths: RetentionMonths,
   destinations: readonly string[] = [],
 ): Promise<PartitionReport> {
-  const reports: PartitionReport[] = [];
+  const report: PartitionReport = {
+    created: [],
+    dropped: [],
+    held: [],
+    missed: [],
+    blocked: [],
+    inDefault: [],
+  };
   for (const table of PARTITIONED) {
     if (await isUnconverted(db, table)) continue;
     const oldest = oldestKept(now, retentionMonths[table.keep]);
-    const created = await createMissing(db, table, now, oldest);
-    const dropped = await dropExpired(db, table, oldest, destinations);
-    const rows = await countDefault(db, table);
-    reports.push({
-      ...dropped,
-      created: created.done,
-      blocked: [...created.blocked, ...dropped.blocked],
-      inDefault: rows === 0 ? [] : [{ partition: defaultOf(table), rows }],
-    });
+    await createMissing(db, table, now, oldest, report);
+    await dropExpired(db, table, oldest, destinations, report);
+    report.inDefault.push(...(await rowsInDefault(db, table)));
   }
-  return {
-    created: reports.flatMap(({ created }) => created),
-    dropped: reports.flatMap(({ dropped }) => dropped),
-    held: reports.flatMap(({ held }) => held),
-    missed: reports.flatMap(({ missed }) => missed),
-    blocked: reports.flatMap(({ blocked }) => blocked),
-    inDefault: reports.flatMap(({ inDefault }) => inDefault),
-  };
+  return report;
+}
+
+async function rowsInDefault(db: Db, table: PartitionedTable): Promise<PartitionReport['inDefault']> {
+  const rows = await countDefault(db, table);
+  return rows === 0 ? [] : [{ partition: defaultOf(table), rows }];
 }
 
 /** The partitions of events that the month of `now` does not have: its events would go to the default partition. */
@@ -89,31 +89,19 @@ export async function missingNow(db: Db, now: Date): Promise<readonly string[]> 
   return missing;
 }
 
-/** The state of the partitions. */
-export interface PartitionState {
-  /** Missing partitions of the months around now. */
-  readonly missing: readonly string[];
-  /** Expired partitions that still exist. */
-  readonly passed: readonly string[];
-  readonly inDefault: PartitionReport['inDefault'];
-}
-
 /** Reads the state of the partitions, and changes none. */
-export async function readPartitionState(
-  db: Db,
-  now: Date,
-  retentionMonths: RetentionMonths,
-): Promise<PartitionState> {
+export async function readPartitionState(db: Db, now: Date, retentionMonths: RetentionMonths) {
+  /** Missing partitions of the months around now. */
   const missing: string[] = [];
+  /** Expired partitions that still exist. */
   const passed: string[] = [];
-  const inDefault: { partition: string; rows: number }[] = [];
+  const inDefault: PartitionReport['inDefault'] = [];
   for (const table of PARTITIONED) {
     const existing = await listPartitions(db, table);
     const oldest = oldestKept(now, retentionMonths[table.keep]);
     passed.push(...existing.filter((name) => isExpired(name, oldest)));
     missing.push(...missingMonths(table, now, oldest, existing).map((month) => partitionName(table, month)));
-    const rows = await countDefault(db, table);
-    if (rows > 0) inDefault.push({ partition: defaultOf(table), rows });
+    inDefault.push(...(await rowsInDefault(db, table)));
   }
   return { missing, passed, inDefault };
 }
@@ -136,9 +124,9 @@ async function createMissing(
   table: PartitionedTable,
   now: Date,
   oldest: Date | undefined,
-): Promise<{ readonly done: readonly string[]; readonly blocked: readonly BlockedChange[] }> {
-  const done: string[] = [];
-  const blocked: BlockedChange[] = [...(await releaseRows(db, table))];
+  { created, blocked }: PartitionReport,
+): Promise<void> {
+  blocked.push(...(await releaseRows(db, table)));
   for (const month of missingMonths(table, now, oldest, await listPartitions(db, table))) {
     const partition = partitionName(table, month);
     const change: Change = { action: 'create', table: table.name, partition };
@@ -149,20 +137,14 @@ async function createMissing(
       if (isOther) return;
       await lockAtOnce(trx, [defaultOf(table)]);
       isOccupied = (await countDefault(trx, table)) > 0;
-      if (!isOccupied) await createPartition(trx, table, month);
+      if (isOccupied) return;
+      await createTableLike(trx, table, partition);
+      await attach(trx, table, partition, valuesOf(month));
     });
     if (isOccupied) found = await openMonth(db, table, month);
-    if (found.length === 0 && !isOther) done.push(partition);
+    if (found.length === 0 && !isOther) created.push(partition);
     blocked.push(...found);
   }
-  return { done, blocked };
-}
-
-async function createPartition(trx: Trx, table: PartitionedTable, month: Date): Promise<void> {
-  const name = partitionName(table, month);
-  const [from, to] = [month, addMonths(month, 1)].map((time) => sql.lit(time.toISOString()));
-  await createTableLike(trx, table, name);
-  await attach(trx, table, name, sql`for values from (${from}) to (${to})`);
 }
 
 /** The end of the name of a partition that is not one any more, and is dropped next. */
@@ -173,11 +155,8 @@ async function dropExpired(
   table: PartitionedTable,
   oldest: Date | undefined,
   destinations: readonly string[],
-): Promise<Pick<PartitionReport, 'dropped' | 'held' | 'missed' | 'blocked'>> {
-  const dropped: string[] = [];
-  const held: PartitionBehind[] = [];
-  const missed: PartitionBehind[] = [];
-  const blocked: BlockedChange[] = [];
+  { dropped, held, missed, blocked }: PartitionReport,
+): Promise<void> {
   for (const partition of await listPartitions(db, table)) {
     if (!isExpired(partition, oldest)) continue;
     const isDeliveries = table.keep === 'deliveries';
@@ -196,8 +175,8 @@ async function dropExpired(
       if (isDeliveries && !(await markDropped(trx, partition))) return;
       await recordDropped(trx, table, partition);
       await recordEnded(trx, await describeDrop(trx, table, partition));
-      await sql`alter table ${sql.id(table.name)} detach partition ${sql.id(partition)}`.execute(trx);
-      await sql`alter table ${sql.id(partition)} rename to ${sql.id(`${partition}${DETACHED}`)}`.execute(trx);
+      await run(trx)`alter table ${sql.id(table.name)} detach partition ${sql.id(partition)}`;
+      await run(trx)`alter table ${sql.id(partition)} rename to ${sql.id(`${partition}${DETACHED}`)}`;
       missed.push(...now.others);
       dropped.push(partition);
     });
@@ -206,14 +185,13 @@ async function dropExpired(
     if (isDeliveries && found.length > 0) break;
   }
   await dropDetached(db, table);
-  return { dropped, held, missed, blocked };
 }
 
 /** The entry of the operator log; rows by the estimate of the server, as counting them takes as long as reading them. */
 async function describeDrop(trx: Trx, table: PartitionedTable, partition: string): Promise<OperatorAction> {
-  const { rows } = await sql<{ bytes: number; rows: number }>`
+  const rows = await allRows<{ bytes: number; rows: number }>(trx)`
     select pg_total_relation_size(oid)::float8 as bytes, greatest(reltuples, 0)::float8 as rows
-    from pg_class where oid = ${partition}::regclass`.execute(trx);
+    from pg_class where oid = ${partition}::regclass`;
   return {
     operator: { name: 'xiq-sink', via: 'system' },
     action: 'retention.drop',
@@ -224,13 +202,13 @@ async function describeDrop(trx: Trx, table: PartitionedTable, partition: string
 
 /** Drops the tables that were detached: nobody can use them any more, so nobody waits while their files are deleted. */
 async function dropDetached(db: Db, table: PartitionedTable): Promise<void> {
-  const { rows } = await sql<{ name: string }>`
+  const rows = await allRows<{ name: string }>(db)`
     select oid::regclass::text as name from pg_class
     where relnamespace = current_schema()::regnamespace and relkind = 'r' and not relispartition
-      and starts_with(relname, ${`${table.name}_`}) and relname like ${`%\\${DETACHED}`}`.execute(db);
+      and starts_with(relname, ${`${table.name}_`}) and relname like ${`%\\${DETACHED}`}`;
   for (const { name } of rows) {
     await makeChange(db, { action: 'drop', table: table.name, partition: name }, async (trx) => {
-      await sql`drop table if exists ${sql.id(name)}`.execute(trx);
+      await run(trx)`drop table if exists ${sql.id(name)}`;
     });
   }
 }

@@ -3,6 +3,7 @@ import { allOf } from './condition.ts';
 import { timeConditions } from './event-filter.ts';
 import { withinTime, type Db } from './database.ts';
 import { inScope, type Scope } from './scope.ts';
+import { allRows, allRowsWithin } from './statement.ts';
 
 /**
  * The position of a client when an access point heard it. The units of `x`, `y` and `unc` are not documented; they are
@@ -43,14 +44,11 @@ export async function clientPositions(
   until: Date,
   limit: number,
 ): Promise<readonly ClientPosition[]> {
-  const positions = await withinTime(db, TIMEOUT_MS, async (trx) => {
-    const { rows } = await sql<ClientPosition>`
+  const positions = await allRowsWithin<ClientPosition>(db, TIMEOUT_MS)`
       select occurred_at as "occurredAt", ap_mac::text as "apMac", x, y, unc, lat, lng, rssi
       from location_observations
       where ${allOf([inScope(scope), sql`client_mac = ${mac}::macaddr`, ...timeConditions({ since, until })])}
-      order by occurred_at desc, event_id desc limit ${limit}`.execute(trx);
-    return rows;
-  });
+      order by occurred_at desc, event_id desc limit ${limit}`;
   return positions ?? [];
 }
 
@@ -64,8 +62,7 @@ export async function accessPointPositions(
   scope: Scope,
   apMacs: readonly string[],
 ): Promise<readonly AccessPointPosition[]> {
-  const positions = await withinTime(db, TIMEOUT_MS, async (trx) => {
-    const { rows } = await sql<AccessPointPosition>`
+  const positions = await allRowsWithin<AccessPointPosition>(db, TIMEOUT_MS)`
       select asked.mac::text as "apMac", sum(x * weight) / sum(weight) as x, sum(y * weight) / sum(weight) as y,
              count(*)::float8 as observations
       from (select distinct unnest(${apMacs}::macaddr[])) as asked (mac),
@@ -77,9 +74,7 @@ export async function accessPointPositions(
           and ${inScope(scope)}
         order by occurred_at desc limit ${OBSERVATIONS_OF_EACH}
       ) as heard
-      group by asked.mac order by asked.mac`.execute(trx);
-    return rows;
-  });
+      group by asked.mac order by asked.mac`;
   return positions ?? [];
 }
 
@@ -96,7 +91,7 @@ export async function accessPointNames(
   apMacs: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   const names = await withinTime(db, TIMEOUT_MS, async (trx) => {
-    const { rows } = await sql<{ mac: string; name: string }>`
+    const rows = await allRows<{ mac: string; name: string }>(trx)`
       select asked.mac::text as mac, named.name
       from (select distinct unnest(${apMacs}::macaddr[])) as asked (mac),
       lateral (
@@ -105,7 +100,7 @@ export async function accessPointNames(
           where ap_mac = asked.mac and ${inScope(scope)} order by occurred_at desc limit ${ENTRIES_OF_EACH}
         ) as latest
         where nas_identifier is not null order by occurred_at desc limit 1
-      ) as named`.execute(trx);
+      ) as named`;
     return rows.map(({ mac, name }): [string, string] => [mac, name]);
   });
   return new Map(names);

@@ -1,7 +1,8 @@
-import { sql, type Selectable } from 'kysely';
+import type { Selectable } from 'kysely';
 import { z } from 'zod';
 import type { Db } from './database.ts';
 import type { Tables } from './tables.ts';
+import { allRows, run } from './statement.ts';
 
 /** The figures that a process reports: rates and percentiles over the last minute, the others as of now. */
 export const ProcessFigures = z.object({
@@ -48,35 +49,24 @@ export async function reportProcess(
   process: ProcessIdentity,
   figures: ProcessFigures,
 ): Promise<void> {
-  const { processId, startedAt, ...rest } = process;
-  await db
-    .insertInto('processes')
-    .values({ ...rest, process_id: processId, started_at: startedAt, figures: JSON.stringify(figures) })
-    .onConflict((conflict) =>
-      conflict
-        .column('process_id')
-        .doUpdateSet({ seen_at: sql<Date>`now()`, figures: JSON.stringify(figures) }),
-    )
-    .execute();
-  await sql`delete from processes where seen_at < now() - interval '1 day'`.execute(db);
+  const { processId, role, host, pid, version, startedAt } = process;
+  const given = JSON.stringify(figures);
+  await run(db)`
+    insert into processes (process_id, role, host, pid, version, started_at, figures)
+    values (${processId}, ${role}, ${host}, ${pid}, ${version}, ${startedAt}, ${given})
+    on conflict (process_id) do update set seen_at = now(), figures = excluded.figures`;
+  await run(db)`delete from processes where seen_at < now() - interval '1 day'`;
 }
 
 /** The processes that reported within the last day, live ones first. */
 export async function listProcesses(db: Db): Promise<ReportedProcess[]> {
-  const rows = await db
-    .selectFrom('processes')
-    .selectAll()
-    .select(sql<boolean>`seen_at > now() - interval '30 seconds'`.as('is_alive'))
-    .where(sql<boolean>`seen_at > now() - interval '1 day'`)
-    .orderBy('is_alive', 'desc')
-    .orderBy('role')
-    .orderBy('host')
-    .orderBy('started_at')
-    .execute();
+  const rows = await allRows<Omit<ReportedProcess, 'figures'> & { readonly figures: unknown }>(db)`
+    select *, seen_at > now() - interval '30 seconds' as is_alive from processes
+    where seen_at > now() - interval '1 day' order by is_alive desc, role, host, started_at`;
   return rows.map((row) => ({ ...row, figures: ProcessFigures.safeParse(row.figures).data ?? null }));
 }
 
 /** Deletes the row of a process that stops normally. */
 export async function removeProcess(db: Db, processId: string): Promise<void> {
-  await db.deleteFrom('processes').where('process_id', '=', processId).execute();
+  await run(db)`delete from processes where process_id = ${processId}`;
 }

@@ -1,8 +1,9 @@
 import { COUNTS, IS_NOT_COUNTED, SUMS } from './roll-up-arrivals.ts';
 import { sql } from 'kysely';
-import { isMessageType, type MessageType, type UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
+import { MESSAGE_TYPES, type MessageType, type UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import type { Db, Trx } from './database.ts';
-import { inScope, type Scope } from './scope.ts';
+import { inScope, isSource, type Scope } from './scope.ts';
+import { allRows, firstRow, run } from './statement.ts';
 
 /** A range of arrival times, and the width of its buckets. */
 export interface ArrivalRange {
@@ -37,15 +38,13 @@ export interface Arrival {
  */
 export async function readArrivals(db: Db, scope: Scope, range: ArrivalRange): Promise<Arrival[]> {
   const { since, until, bucketSeconds, source } = range;
-  const ofSource = source === undefined ? sql`true` : sql`source = ${source}`;
-  const { rows } = await sql<Arrival>`
+  return allRows<Arrival>(db)`
     select date_bin(make_interval(secs => ${bucketSeconds}), bucket, 'epoch') as bucket,
            message_type as "messageType", sum(deliveries)::float8 as deliveries, sum(records)::float8 as records,
            sum(events)::float8 as events, sum(duplicates)::float8 as duplicates,
            sum(quarantined)::float8 as quarantined, sum(bytes)::float8 as bytes
-    from arrivals where bucket >= ${since} and bucket < ${until} and ${inScope(scope)} and ${ofSource}
-    group by 1, 2 order by 1, 2`.execute(db);
-  return rows;
+    from arrivals where bucket >= ${since} and bucket < ${until} and ${inScope(scope)} and ${isSource(source)}
+    group by 1, 2 order by 1, 2`;
 }
 
 /** All arrivals of one source and message type so far. */
@@ -68,6 +67,9 @@ export interface ArrivalSum {
   readonly lastReceivedAt: Date;
 }
 
+const TOTALS = sql`source, message_type as "messageType", deliveries::float8, expected::float8, events::float8,
+  duplicates::float8, quarantined::float8, unbalanced::float8`;
+
 /**
  * Everything that ever arrived, by source and message type, up to the last roll-up: the cost does not depend on how
  * much that is. With a range, only what arrived in it, to the minute, or to the hour if older than 14 days.
@@ -78,65 +80,56 @@ export async function sumArrivals(
   range?: { readonly since: Date; readonly until: Date },
 ): Promise<ArrivalSum[]> {
   if (range === undefined) return sumAll(db, scope);
-  const { rows } = await sql<ArrivalSum>`
-    select source, message_type as "messageType", deliveries::float8, expected::float8, events::float8,
-           duplicates::float8, quarantined::float8, unbalanced::float8, 0 as missing, 0 as altered,
-           unbalanced = 0 and expected = events + duplicates + quarantined as "addsUp",
-           last_received_at as "lastReceivedAt"
+  return allRows<ArrivalSum>(db)`
+    select ${TOTALS}, 0 as missing, 0 as altered,
+      unbalanced = 0 and expected = events + duplicates + quarantined as "addsUp",
+      last_received_at as "lastReceivedAt"
     from (
       select source, message_type, ${SUMS} from arrivals
       where bucket >= ${range.since} and bucket < ${range.until} and ${inScope(scope)}
       group by source, message_type
-    ) as sums (source, message_type, ${COUNTS}) order by source, message_type`.execute(db);
-  return rows;
+    ) as sums (source, message_type, ${COUNTS}) order by source, message_type`;
 }
 
 async function sumAll(db: Db, scope: Scope): Promise<ArrivalSum[]> {
-  return readingConservation(db, async (trx) => {
-    const { rows } = await sql<ArrivalSum>`
-      select source, message_type as "messageType", deliveries::float8, expected::float8, events::float8,
-             duplicates::float8, quarantined::float8, unbalanced::float8, missing_events::float8 as missing,
-             altered_events::float8 as altered, adds_up as "addsUp", last_received_at as "lastReceivedAt"
+  return readingConservation(
+    db,
+    (trx) => allRows<ArrivalSum>(trx)`
+      select ${TOTALS}, missing_events::float8 as missing, altered_events::float8 as altered, adds_up as "addsUp",
+      last_received_at as "lastReceivedAt"
       from arrival_totals join conservation using (source, message_type)
-      where ${inScope(scope)} order by source, message_type`.execute(trx);
-    return rows;
-  });
+      where ${inScope(scope)} order by source, message_type`,
+  );
 }
 
 /** The planner expects a part of all deliveries to be new, and prepares for them longer than the query takes. */
 async function readingConservation<T>(db: Db, read: (trx: Trx) => Promise<T>): Promise<T> {
   return db.transaction().execute(async (trx) => {
-    await sql`select set_config('jit', 'off', true), set_config('max_parallel_workers_per_gather', '0', true)`.execute(
-      trx,
-    );
+    await run(trx)`
+      select set_config('jit', 'off', true), set_config('max_parallel_workers_per_gather', '0', true)`;
     return read(trx);
   });
 }
 
-/** Whether all acknowledged deliveries add up (view `conservation`). */
-export interface Conservation {
-  readonly deliveries: number;
-  /** `source message_type` of each pair that does not add up, and how many of its events are gone or changed. */
-  readonly unbalanced: readonly string[];
-  /** Quarantined items that nobody has replayed or discarded. */
-  readonly openInQuarantine: number;
-}
-
-/** The view `conservation`, whose cost does not depend on the number of deliveries. */
-export async function readConservation(db: Db, scope: Scope): Promise<Conservation> {
-  const rows = await readingConservation(db, async (trx) => {
-    const read = sql<{ pair: string; deliveries: string; addsUp: boolean; open: string }>`
+/**
+ * Whether all acknowledged deliveries add up: the view `conservation`, whose cost does not depend on the number of deliveries.
+ */
+export async function readConservation(db: Db, scope: Scope) {
+  const rows = await readingConservation(
+    db,
+    (trx) => allRows<{ pair: string; deliveries: number; addsUp: boolean; open: number }>(trx)`
       select concat_ws(' ', source, message_type,
           case when missing_events > 0 then format('(%s events missing)', missing_events) end,
           case when altered_events > 0 then format('(%s events altered)', altered_events) end) as pair,
-        delivery_count as deliveries, adds_up as "addsUp", open_count as open
-      from conservation where ${inScope(scope)}`;
-    return (await read.execute(trx)).rows;
-  });
+        delivery_count::float8 as deliveries, adds_up as "addsUp", open_count::float8 as open
+      from conservation where ${inScope(scope)}`,
+  );
   return {
-    deliveries: rows.reduce((sum, row) => sum + Number(row.deliveries), 0),
+    deliveries: rows.reduce((sum, row) => sum + row.deliveries, 0),
+    /** `source message_type` of each pair that does not add up, and how many of its events are gone or changed. */
     unbalanced: rows.filter((row) => !row.addsUp).map((row) => row.pair),
-    openInQuarantine: rows.reduce((sum, row) => sum + Number(row.open), 0),
+    /** Quarantined items that nobody has replayed or discarded. */
+    openInQuarantine: rows.reduce((sum, row) => sum + row.open, 0),
   };
 }
 
@@ -150,8 +143,8 @@ export interface LastArrival {
 
 /** The last webhook of each source and message type, also if it arrived since the last roll-up. */
 export async function readLastArrivals(db: Db, scope: Scope): Promise<LastArrival[]> {
-  const { rows } = await sql<{ source: string; message_type: string; last_received_at: Date | null }>`
-    select source, message_type, max(last_received_at) as last_received_at
+  const rows = await allRows<Omit<LastArrival, 'lastReceivedAt'> & { readonly last: Date | null }>(db)`
+    select source, message_type as "messageType", max(last_received_at) as last
     from (
       select source, message_type, nullif(last_received_at, 'epoch') from arrival_totals
       union all
@@ -160,11 +153,10 @@ export async function readLastArrivals(db: Db, scope: Scope): Promise<LastArriva
       where ${IS_NOT_COUNTED} and xid < pg_snapshot_xmax(pg_current_snapshot()) and origin = 'webhook'
       union all
       select source, message_type, null from subscriptions where status = 'ENABLED'
-    ) as seen (source, message_type, last_received_at) where ${inScope(scope)}
-    group by 1, 2 order by 1, 2`.execute(db);
-  return rows.flatMap(({ source, message_type: messageType, last_received_at: last }) =>
-    isMessageType(messageType) ? [{ source, messageType, lastReceivedAt: last ?? undefined }] : [],
-  );
+    ) as seen (source, message_type, last_received_at)
+    where ${inScope(scope)} and message_type = any(${MESSAGE_TYPES}::text[])
+    group by source, message_type order by source, message_type`;
+  return rows.map(({ last, ...arrival }) => ({ ...arrival, lastReceivedAt: last ?? undefined }));
 }
 
 /** An hour with arrivals of one source and message type. Times are epoch milliseconds. */
@@ -177,19 +169,12 @@ export interface ArrivalHour {
   readonly longestGap: { readonly from: number; readonly to: number } | undefined;
 }
 
-interface HourRow {
-  readonly source: string;
-  readonly message_type: string;
-  readonly start: number;
-  readonly deliveries: number;
-  readonly gap_from: number | null;
-  readonly gap_to: number | null;
-}
-
 /** The hours from `since` on, in order, of each source and message type, up to the last roll-up. */
 export async function readArrivalHours(db: Db, scope: Scope, since: Date): Promise<ArrivalHour[]> {
   // A count by the minute is dated to the middle of it. From counts by the hour, a gap is at least as long as computed.
-  const { rows } = await sql<HourRow>`
+  const rows = await allRows<
+    Omit<ArrivalHour, 'longestGap'> & { readonly longestGap: ArrivalHour['longestGap'] | null }
+  >(db)`
     with counted as (
       select source, message_type, deliveries, date_bin('1 hour', bucket, 'epoch') as start,
              extract(epoch from bucket)::float8 + seconds - 30 as gap_from,
@@ -203,23 +188,19 @@ export async function readArrivalHours(db: Db, scope: Scope, since: Date): Promi
       from counted where gap_to > gap_from
       order by source, message_type, start, gap_to - gap_from desc
     )
-    select source, message_type, extract(epoch from start)::float8 as start, deliveries, gap_from, gap_to
+    select source, message_type as "messageType", extract(epoch from start)::float8 * 1000 as start, deliveries,
+      case when gap_to is not null then json_build_object('from', gap_from * 1000, 'to', gap_to * 1000) end
+        as "longestGap"
     from hours left join longest using (source, message_type, start)
-    order by source, message_type, start`.execute(db);
-  return rows.flatMap(
-    ({ source, message_type: messageType, start, deliveries, gap_from: from, gap_to: to }) => {
-      if (!isMessageType(messageType)) return [];
-      const longestGap = from === null || to === null ? undefined : { from: from * 1000, to: to * 1000 };
-      return [{ source, messageType, start: start * 1000, deliveries, longestGap }];
-    },
-  );
+    where message_type = any(${MESSAGE_TYPES}::text[]) order by source, message_type, start`;
+  return rows.map(({ longestGap, ...hour }) => ({ ...hour, longestGap: longestGap ?? undefined }));
 }
 
 /** Whether deliveries are stored long after their arrival: then a silence says nothing about the sender. */
 export async function isCatchingUp(db: Db): Promise<boolean> {
-  const { rows } = await sql<{ is_behind: boolean }>`
+  const row = await firstRow<{ is_behind: boolean }>(db)`
     select stored_at > now() - interval '2 minutes' and received_at < stored_at - interval '2 minutes' as is_behind
     from deliveries where xid < pg_snapshot_xmax(pg_current_snapshot()) and era = (select era from arrivals_progress)
-    order by xid desc limit 1`.execute(db);
-  return rows[0]?.is_behind ?? false;
+    order by xid desc limit 1`;
+  return row?.is_behind ?? false;
 }

@@ -1,9 +1,10 @@
 import { sql, type RawBuilder } from 'kysely';
-import { allOf } from './condition.ts';
+import { allOf, anyOf, literalPattern, unionAll } from './condition.ts';
 import type { Db } from './database.ts';
 import { SEEN_DAYS } from './roll-up-seen.ts';
 import { ALL_SOURCES, inScope, type Scope } from './scope.ts';
 import type { SeenKind } from './seen-by-event.ts';
+import { allRows, firstRow } from './statement.ts';
 
 /** A person or device, with what the last 30 days (UTC, today included) have of it. */
 export interface DirectoryEntry {
@@ -68,10 +69,10 @@ export async function listDirectory(
         ${inOrder(order)} limit ${limit}
       ) as page`,
   );
-  const { rows } = await sql<DirectoryEntry>`
+  return allRows<DirectoryEntry>(db)`
     select kind, key, name, label, last_seen as "lastSeen", days, events, logins, changes, keys
     from (
-      select * from (${sql.join(parts, sql` union all `)}) as all_kinds ${inOrder(order)} limit ${limit}
+      select * from (${unionAll(parts)}) as all_kinds ${inOrder(order)} limit ${limit}
     ) as page cross join lateral (
       select coalesce(sum(seen_days.events), 0)::float8 as events, coalesce(sum(logins), 0)::float8 as logins,
         coalesce(sum(changes), 0)::float8 as changes, coalesce(sum(keys), 0)::float8 as keys,
@@ -83,8 +84,7 @@ export async function listDirectory(
         where seen_days.kind = page.kind and seen_days.key = page.key and day >= first_day and ${inScope(scope)}
         group by 1
       ) as seen_days using (number)
-    ) as counted ${inOrder(order)}`.execute(db);
-  return rows;
+    ) as counted ${inOrder(order)}`;
 }
 
 const inOrder = (order: DirectoryOrder) =>
@@ -105,19 +105,17 @@ function matches(
     // A label is the key, except that of an access point with a host name.
     const columns = kind === 'access point' ? ['label', 'key'] : ['label'];
     const begins = prefixes.flatMap((prefix) => {
-      const pattern = `${prefix.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
+      const pattern = `${literalPattern(prefix)}%`;
       return columns.map((column) => sql`${sql.ref(column)} like lower(${pattern}::text)`);
     });
-    conditions.push(sql`(${sql.join(begins, sql` or `)})`);
+    conditions.push(anyOf(begins));
   }
-  if (after !== undefined && order === 'seen') {
+  if (after !== undefined) {
+    const { lastSeen, label, key } = after;
     conditions.push(
-      sql`last_seen <= ${after.lastSeen} and (last_seen, key, kind) < (${after.lastSeen}::timestamptz, ${after.key}, ${after.kind})`,
-    );
-  }
-  if (after !== undefined && order === 'name') {
-    conditions.push(
-      sql`label >= ${after.label} and (label, key, kind) > (${after.label}, ${after.key}, ${after.kind})`,
+      order === 'seen'
+        ? sql`last_seen <= ${lastSeen} and (last_seen, key, kind) < (${lastSeen}::timestamptz, ${key}, ${after.kind})`
+        : sql`label >= ${label} and (label, key, kind) > (${label}, ${key}, ${after.kind})`,
     );
   }
   return conditions;
@@ -130,10 +128,7 @@ export async function readDirectoryEntry(
   kind: SeenKind,
   key: string,
 ): Promise<Pick<DirectoryEntry, 'name' | 'lastSeen'> | undefined> {
-  const { rows } = await sql<Pick<DirectoryEntry, 'name' | 'lastSeen'>>`
+  return firstRow<Pick<DirectoryEntry, 'name' | 'lastSeen'>>(db)`
     select name, last_seen as "lastSeen" from seen
-    where kind = ${kind} and key = lower(${key}) and ${inScope(scope)} order by last_seen desc limit 1`.execute(
-    db,
-  );
-  return rows[0];
+    where kind = ${kind} and key = lower(${key}) and ${inScope(scope)} order by last_seen desc limit 1`;
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { FAMILY_OF } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
-import { allOf } from './condition.ts';
+import { allOf, anyOf } from './condition.ts';
 import { familyQueries, timeConditions, type EventFilter, type FamilyQuery } from './event-filter.ts';
 import { selectRows, toEvent, type StoredRow } from './event-rows.ts';
 import type { Log, LogEntry } from './read-log.ts';
@@ -104,10 +104,7 @@ function* toEvents(rows: readonly StoredRow[]): Generator<LoggedEvent> {
 /** The event of a row that was read by its position. */
 export const toLoggedEvent = (row: StoredRow): LoggedEvent => ({ ...toEvent(row), position: row.position });
 
-function conditionsOf({ conditions, branches }: FamilyQuery) {
-  const anyBranch = sql.join(
-    branches.map(({ condition }) => sql`(${condition})`),
-    sql` or `,
-  );
-  return [...conditions, sql`(${anyBranch})`];
-}
+const conditionsOf = ({ conditions, branches }: FamilyQuery) => [
+  ...conditions,
+  anyOf(branches.map(({ condition }) => sql`(${condition})`)),
+];

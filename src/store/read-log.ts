@@ -1,7 +1,9 @@
-import { sql } from 'kysely';
+import { LRUCache } from 'lru-cache';
 import type { MessageType } from '../domain.ts';
 import type { Db } from './database.ts';
 import { TILE_ENTRIES } from './extend-log.ts';
+import type { StoredEvent } from './stored-event.ts';
+import { allRows, firstRow, onlyRow } from './statement.ts';
 
 /** One event in the log: enough to know whether a reader wants it, and to find its row. */
 export interface LogEntry {
@@ -40,29 +42,17 @@ type Kinds = ReadonlyMap<number, Pick<LogEntry, 'source' | 'messageType'>>;
 
 /** Opens the log. Those who share it see what was added up to `maxAgeMs` ago. */
 export function openLog(db: Db, maxAgeMs = 0): Log {
-  const tiles = new Map<number, KeptTile>();
+  const tiles = new LRUCache<number, KeptTile>({ max: KEPT_TILES });
   const range = shared(() => readRange(db), maxAgeMs);
   let kinds: Kinds = new Map();
 
   /** The entries of consecutive tiles. */
   async function load(from: number, to: number): Promise<readonly LogEntry[]> {
-    const { rows } = await sql<PieceRow>`
+    const rows = await allRows<PieceRow>(db)`
       select first::float8, kinds, occurred_at::text[] as "occurredAt", event_ids::text[] as "eventIds"
-      from log_tiles where first >= ${from}::bigint and first < ${to}::bigint order by log_tiles.first`.execute(
-      db,
-    );
+      from log_tiles where first >= ${from}::bigint and first < ${to}::bigint order by log_tiles.first`;
     if (rows.some((row) => row.kinds.some((kind) => !kinds.has(kind)))) kinds = await readKinds(db);
     return rows.flatMap((row) => entriesOf(row, kinds));
-  }
-
-  function keep(number: number, tile: KeptTile): void {
-    tiles.delete(number);
-    tiles.set(number, tile);
-    tile.entries.catch(() => tiles.delete(number));
-    for (const oldest of tiles.keys()) {
-      if (tiles.size <= KEPT_TILES) break;
-      tiles.delete(oldest);
-    }
   }
 
   /** The tiles with the positions of a range; those that are not kept are read together. */
@@ -78,7 +68,8 @@ export function openLog(db: Db, maxAgeMs = 0): Log {
       const loaded = load(lowest * TILE_ENTRIES, (highest + 1) * TILE_ENTRIES);
       for (const number of missing) {
         const entries = loaded.then((all) => all.filter(({ position }) => tileOf(position) === number));
-        keep(number, { next, entries });
+        entries.catch(() => tiles.delete(number));
+        tiles.set(number, { next, entries });
       }
     }
     return Promise.all(numbers.map(async (number) => (await tiles.get(number)?.entries) ?? []));
@@ -107,33 +98,28 @@ interface PieceRow {
   readonly eventIds: readonly (string | null)[];
 }
 
-function* zip({ first, kinds, occurredAt, eventIds }: PieceRow, known: Kinds): Generator<LogEntry> {
-  for (const [index, kind] of kinds.entries()) {
+function entriesOf({ first, kinds, occurredAt, eventIds }: PieceRow, known: Kinds): readonly LogEntry[] {
+  return kinds.map((kind, index) => {
     const about = known.get(kind);
     const at = occurredAt[index];
     const eventId = eventIds[index];
     if (about === undefined || at === undefined || eventId === undefined) {
       throw new TypeError(`the log's entry at position ${first + index} is damaged: see table log_tiles`);
     }
-    yield { position: first + index, ...about, occurredAt: at, eventId };
-  }
+    return { position: first + index, ...about, occurredAt: at, eventId };
+  });
 }
 
-const entriesOf = (row: PieceRow, known: Kinds) => [...zip(row, known)];
-
 async function readKinds(db: Db): Promise<Kinds> {
-  const { rows } = await sql<{ kind: number; source: string; messageType: MessageType }>`
-    select kind, source, message_type as "messageType" from log_kinds`.execute(db);
+  const rows = await allRows<{ kind: number; source: string; messageType: MessageType }>(db)`
+    select kind, source, message_type as "messageType" from log_kinds`;
   return new Map(rows.map(({ kind, ...about }) => [kind, about]));
 }
 
 /** Reads which positions the log has. */
 export async function readRange(db: Db): Promise<LogRange> {
-  const { rows } = await sql<LogRange>`
-    select first_position::float8 as first, next_position::float8 as next from log_state`.execute(db);
-  const [row] = rows;
-  if (row === undefined) throw new TypeError('the table log_state has no row');
-  return row;
+  return onlyRow<LogRange>(db)`
+    select first_position::float8 as first, next_position::float8 as next from log_state`;
 }
 
 /** Lets calls within `maxAgeMs` share one result. A failure is shared by nobody who calls after it. */
@@ -158,25 +144,21 @@ export function shared<T>(load: () => Promise<T>, maxAgeMs: number): () => Promi
  */
 export async function positionOf(
   db: Db,
-  {
-    eventId,
-    occurredAt,
-    receivedAt,
-  }: { readonly eventId: string; readonly occurredAt: string; readonly receivedAt: string },
+  { eventId, occurredAt, receivedAt }: Pick<StoredEvent, 'eventId' | 'occurredAt' | 'receivedAt'>,
 ): Promise<number | undefined> {
-  const { rows } = await sql<{ position: number }>`
+  const row = await firstRow<{ position: number }>(db)`
     select (first + number - 1)::float8 as position
     from log_tiles, unnest(event_ids, log_tiles.occurred_at) with ordinality as entry (event_id, at, number)
     where received_to >= ${receivedAt}::timestamptz
       and received_from < ${receivedAt}::timestamptz + interval '1 millisecond'
       and event_id = ${eventId}::uuid and date_trunc('milliseconds', at) = ${occurredAt}::timestamptz
-    order by received_to limit 1`.execute(db);
-  return rows[0]?.position;
+    order by received_to limit 1`;
+  return row?.position;
 }
 
 /** The position of the first event received at or after a time; the next one when there is none. */
 export async function positionSince(db: Db, time: Date): Promise<number> {
-  const { rows } = await sql<{ position: number }>`
+  const row = await firstRow<{ position: number }>(db)`
     select coalesce(
       (select min(first + number - 1)
         from log_tiles, unnest(event_ids, log_tiles.occurred_at) with ordinality as entry (event_id, at, number)
@@ -185,6 +167,6 @@ export async function positionSince(db: Db, time: Date): Promise<number> {
           and received_at >= ${time}),
       (select min(first) from log_tiles where received_to >= ${time}),
       next_position)::float8 as position
-    from log_state`.execute(db);
-  return rows[0]?.position ?? 0;
+    from log_state`;
+  return row?.position ?? 0;
 }

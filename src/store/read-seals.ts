@@ -1,8 +1,10 @@
 import { sql } from 'kysely';
 import { FAMILIES } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
+import { unionAll } from './condition.ts';
 import type { Db } from './database.ts';
 import { inScope, type Scope } from './scope.ts';
+import { allRows, firstRow } from './statement.ts';
 
 /** Consecutive leaves of the tree: those of consecutive events, or of statements. */
 export interface SealRun {
@@ -18,10 +20,10 @@ const RUNS_AT_ONCE = 10_000;
 /** Reads which leaves are of what, in the order of the tree, some at a time. */
 export async function* readRuns(db: Db): AsyncGenerator<SealRun> {
   for (let above = -1, isMore = true; isMore;) {
-    const { rows } = await sql<SealRun>`
+    const rows = await allRows<SealRun>(db)`
       select first_leaf::float8 as "firstLeaf", leaves::float8, first_position::float8 as "firstPosition"
       from log_seals where log_seals.first_leaf > ${above}::bigint order by log_seals.first_leaf
-      limit ${RUNS_AT_ONCE}`.execute(db);
+      limit ${RUNS_AT_ONCE}`;
     yield* rows;
     above = rows.at(-1)?.firstLeaf ?? above;
     isMore = rows.length === RUNS_AT_ONCE;
@@ -30,25 +32,22 @@ export async function* readRuns(db: Db): AsyncGenerator<SealRun> {
 
 /** Reads which of the leaves from one up to, and without, another are of what. */
 export async function readRunsBetween(db: Db, from: number, to: number): Promise<readonly SealRun[]> {
-  const { rows } = await sql<SealRun>`
+  return allRows<SealRun>(db)`
     select greatest(first_leaf, ${from}::bigint)::float8 as "firstLeaf",
       (least(first_leaf + leaves, ${to}::bigint) - greatest(first_leaf, ${from}::bigint))::float8 as leaves,
       (first_position + greatest(0, ${from}::bigint - first_leaf))::float8 as "firstPosition"
     from log_seals
     where first_leaf >= coalesce((select max(first_leaf) from log_seals where first_leaf <= ${from}::bigint), 0)
       and first_leaf < ${to}::bigint and first_leaf + leaves > ${from}::bigint
-    order by log_seals.first_leaf`.execute(db);
-  return rows;
+    order by log_seals.first_leaf`;
 }
 
 /** Reads the leaf of the event at a position; undefined while it is not sealed. */
 export async function leafOf(db: Db, position: number): Promise<number | undefined> {
-  const { rows } = await sql<{ leaf: number }>`
+  const row = await firstRow<{ leaf: number }>(db)`
     select (first_leaf + ${position}::bigint - first_position)::float8 as leaf from log_seals
-    where first_position <= ${position}::bigint and first_position + leaves > ${position}::bigint`.execute(
-    db,
-  );
-  return rows[0]?.leaf;
+    where first_position <= ${position}::bigint and first_position + leaves > ${position}::bigint`;
+  return row?.leaf;
 }
 
 const TILE_LEAVES = 256;
@@ -76,20 +75,16 @@ const tiles = (from: number, to: number) =>
 
 /** The hashes of leaves from one up to, and without, another; zeros for those that are missing. */
 export async function readLeafHashes(db: Db, from: number, to: number): Promise<Buffer> {
-  const { rows } = await sql<Piece>`
-    select number::float8, hashes as bytes from log_hashes where level = 0 and ${tiles(from, to)}`.execute(
-    db,
-  );
+  const rows = await allRows<Piece>(db)`
+    select number::float8, hashes as bytes from log_hashes where level = 0 and ${tiles(from, to)}`;
   return joined(rows, from, to, HASH_BYTES);
 }
 
 /** The salts of leaves from one up to, and without, another; zeros for those that are missing. */
 export async function readSalts(db: Db, from: number, to: number): Promise<Buffer> {
-  const { rows } = await sql<Piece>`
+  const rows = await allRows<Piece>(db)`
     select number::float8, string_agg(coalesce(salt, decode(repeat('00', ${SALT_BYTES}::int), 'hex')), ''::bytea order by place) as bytes
-    from log_salts, unnest(salts) with ordinality as one (salt, place) where ${tiles(from, to)} group by number`.execute(
-    db,
-  );
+    from log_salts, unnest(salts) with ordinality as one (salt, place) where ${tiles(from, to)} group by number`;
   return joined(rows, from, to, SALT_BYTES);
 }
 
@@ -104,10 +99,9 @@ export interface DroppedMonth {
 
 /** Reads the months of events that retention has dropped. */
 export async function readDroppedMonths(db: Db): Promise<readonly DroppedMonth[]> {
-  const { rows } = await sql<DroppedMonth>`
+  return allRows<DroppedMonth>(db)`
     select id::text as record, message_type as "messageType", began_at as from, ended_at as to
-    from gaps where reason = 'retention' order by id`.execute(db);
-  return rows;
+    from gaps where reason = 'retention' order by id`;
 }
 
 /** Consecutive leaves whose rows and salts were deleted lawfully. */
@@ -120,13 +114,12 @@ export interface ErasedLeaves {
 
 /** Reads which leaves were erased, in their order. Erasures that nobody queued to be sealed count for nothing. */
 export async function readErasedLeaves(db: Db): Promise<readonly ErasedLeaves[]> {
-  const { rows } = await sql<ErasedLeaves>`
+  return allRows<ErasedLeaves>(db)`
     select id::text as erasure, lower(range)::float8 as from, upper(range)::float8 as to
     from erasures, unnest(leaves) as range
     where exists (select from log_statements where kind = 'erasure' and key = erasures.id::text)
       or exists (select from log_queue where kind = 'erasure' and key = erasures.id::text)
-    order by range`.execute(db);
-  return rows;
+    order by range`;
 }
 
 /** Which rows to look at: those received in a time range, of the sources in the scope. */
@@ -163,11 +156,9 @@ export async function countWaiting(db: Db, scope: Scope, filter: RowFilter): Pro
       select count(*) as waiting from ${sql.table(TABLE_OF[family])} cross join log_state
       where ${IS_WAITING} and ${received(filter)} and ${inScope(scope)}`,
   );
-  const { rows } = await sql<{ waiting: number }>`
-    select sum(waiting)::float8 as waiting from (${sql.join(counts, sql` union all `)}) as counts`.execute(
-    db,
-  );
-  return rows[0]?.waiting ?? 0;
+  const row = await firstRow<{ waiting: number }>(db)`
+    select sum(waiting)::float8 as waiting from (${unionAll(counts)}) as counts`;
+  return row?.waiting ?? 0;
 }
 
 /** Finds events that are not in the log, and that the sequencer does not take: this program has not stored them. */
@@ -178,16 +169,14 @@ export async function findStrayEvents(
 ): Promise<readonly StrayEvent[]> {
   const found: StrayEvent[] = [];
   for (const family of FAMILIES) {
-    const { rows } = await sql<StrayEvent>`
+    const rows = await allRows<StrayEvent>(db)`
       select row.event_id as "eventId", row.occurred_at as "occurredAt", received_at as "receivedAt", source
       from ${sql.table(TABLE_OF[family])} as row cross join log_state
       where not ${IS_WAITING} and ${received(filter)} and ${inScope(scope)}
         and not exists (
           select from (
             select unnest(event_ids) as event_id, unnest(occurred_at) as occurred_at from log_tiles
-          ) as entry where entry.event_id = row.event_id and entry.occurred_at = row.occurred_at)`.execute(
-      db,
-    );
+          ) as entry where entry.event_id = row.event_id and entry.occurred_at = row.occurred_at)`;
     found.push(...rows);
   }
   return found;
@@ -216,12 +205,12 @@ export async function findMiscounted(
   filter: RowFilter,
 ): Promise<readonly MiscountedDelivery[]> {
   const events = FAMILIES.map((family) => sql`select delivery_id from ${sql.table(TABLE_OF[family])}`);
-  const { rows } = await sql<MiscountedDelivery>`
+  return allRows<MiscountedDelivery>(db)`
     select delivery_id as "deliveryId", received_at as "receivedAt", source, expected_count as expected,
       event_count as events, duplicate_count as duplicates, quarantined_count as quarantined,
       coalesce(found, 0)::float8 as found
     from deliveries left join (
-      select delivery_id, count(*) as found from (${sql.join(events, sql` union all `)}) as events group by delivery_id
+      select delivery_id, count(*) as found from (${unionAll(events)}) as events group by delivery_id
     ) as counted using (delivery_id)
     left join (
       select key::uuid as delivery_id, sum(value::int) as erased
@@ -233,6 +222,5 @@ export async function findMiscounted(
       or coalesce(found, 0) + coalesce(erased, 0) < event_count and not exists (
         select from gaps where reason = 'retention' and gaps.message_type = deliveries.message_type
           and (origin = 'backfill' or received_at < ended_at + interval '31 days')))
-    order by received_at`.execute(db);
-  return rows;
+    order by received_at`;
 }

@@ -2,8 +2,9 @@ import { sql, type RawBuilder } from 'kysely';
 import type { Db, Trx } from './database.ts';
 import { lockRow } from './locks.ts';
 import { addMonths } from './partitioned-tables.ts';
-import { COUNTS, SUMS } from './roll-up-arrivals.ts';
+import { COUNT_DELIVERIES, COUNTS, NUMBERS, SUMS } from './roll-up-arrivals.ts';
 import { cancelOn } from './server-sessions.ts';
+import { allRows, firstRow, onlyRow, run } from './statement.ts';
 
 /*
  * `conservation` adds up what was counted when deliveries were stored (`arrival_totals`), at a cost that does not grow
@@ -51,10 +52,10 @@ export async function changedPartitions(db: Db): Promise<readonly string[]> {
 export const allPartitions = (db: Db) => due(db, sql`true`);
 
 async function due(db: Db, condition: RawBuilder<unknown>): Promise<readonly string[]> {
-  const { rows } = await sql<{ partition: string }>`
+  const rows = await allRows<{ partition: string }>(db)`
     select present.partition from (${PARTITIONS}) as present
     left join delivery_recounts as recounted using (partition)
-    where ${condition} order by counted_at nulls first, partition`.execute(db);
+    where ${condition} order by counted_at nulls first, partition`;
   return rows.map(({ partition }) => partition);
 }
 
@@ -84,17 +85,15 @@ export async function keepRecount(
   if (counted === undefined) return undefined;
   await db.transaction().execute(async (trx) => {
     await lockRow(trx, 'maintenance');
-    await sql`
+    await run(trx)`
       insert into delivery_recounts (partition, counted_at, counted_to, counted_era, changes)
       values (${partition}, now(), ${counted.countedTo}::xid8, ${counted.era}, ${counted.changes})
       on conflict (partition) do update set counted_at = now(), counted_to = excluded.counted_to,
-        counted_era = excluded.counted_era, changes = excluded.changes`.execute(trx);
-    await sql`delete from delivery_sums where partition = ${partition}`.execute(trx);
-    await sql`
+        counted_era = excluded.counted_era, changes = excluded.changes`;
+    await run(trx)`delete from delivery_sums where partition = ${partition}`;
+    await run(trx)`
       insert into delivery_sums
-      select * from jsonb_populate_recordset(null::delivery_sums, ${JSON.stringify(counted.sums)}::jsonb)`.execute(
-      trx,
-    );
+      select * from jsonb_populate_recordset(null::delivery_sums, ${JSON.stringify(counted.sums)}::jsonb)`;
   });
   return differencesIn(counted.sums);
 }
@@ -105,11 +104,11 @@ export async function keepRecount(
  */
 export async function markDropped(trx: Trx, partition: string): Promise<boolean> {
   const month = new Date(`${partition.slice(-7).replace('_', '-')}-01`);
-  const { rows } = await sql`
+  const rows = await allRows(trx)`
     update delivery_recounts set dropped_at = now(), until = ${addMonths(month, 1)}
     where partition = ${partition} and not exists (
       select from ${sql.id(partition)} where era > counted_era or era = counted_era and xid >= counted_to)
-    returning partition`.execute(trx);
+    returning partition`;
   return rows.length > 0;
 }
 
@@ -122,62 +121,40 @@ export async function recount(db: Db, partitions: readonly string[]): Promise<re
   return differences;
 }
 
-interface Sum {
-  readonly partition: string;
-  readonly source: string;
+interface Sum extends Omit<Difference, 'messageType'> {
   readonly message_type: string;
-  readonly missing: number;
   readonly differs: boolean;
 }
 
 const differencesIn = (sums: readonly Sum[]): readonly Difference[] =>
-  sums
-    .filter(({ differs }) => differs)
-    .map(({ partition, source, message_type: messageType, missing }) => ({
-      partition,
-      source,
-      messageType,
-      missing,
-    }));
+  sums.flatMap(({ partition, source, message_type: messageType, missing, differs }) =>
+    differs ? [{ partition, source, messageType, missing }] : [],
+  );
 
-interface Counted {
-  readonly changes: string;
-  /** Rows of earlier transactions are counted. */
-  readonly countedTo: string;
-  readonly era: number;
-  readonly sums: readonly Sum[];
-}
+const numbers = (each: (name: string) => RawBuilder<unknown>) => sql.join(NUMBERS.map(each));
 
 /** Rows and arrivals are read at one moment: those that are not counted as arrivals yet are left out of both. */
-async function count(db: Db, partition: string, signal?: AbortSignal): Promise<Counted | undefined> {
+async function count(db: Db, partition: string, signal?: AbortSignal) {
   return db
     .transaction()
     .setIsolationLevel('repeatable read')
     .setAccessMode('read only')
     .execute(async (trx) => {
       using _cancelling = await cancelOn(signal, db, trx);
-      const { rows } = await sql<{
+      const facts = await firstRow<{
         changes: string;
         bounds: string | null;
         next_xid: string;
         era: number;
-        is_behind: boolean;
-      }>`
-        select changes, pg_get_partition_constraintdef(partition::regclass) as bounds, next_xid::text, era,
-          old_before is not null as is_behind
-        from (${PARTITIONS}) as present, arrivals_progress where partition = ${partition}`.execute(trx);
-      const [facts] = rows;
-      if (facts === undefined || facts.is_behind) return undefined;
+      }>(trx)`
+        select changes, pg_get_partition_constraintdef(partition::regclass) as bounds, next_xid::text, era
+        from (${PARTITIONS}) as present, arrivals_progress
+        where partition = ${partition} and old_before is null`;
+      if (facts === undefined) return undefined;
       // Arrivals have the bounds of the partition if theirs have: months begin with an hour.
-      const { rows: sums } = await sql<{ sums: Sum[] }>`
+      const { sums } = await onlyRow<{ sums: Sum[] }>(trx)`
         with found as (
-          select source, message_type, count(*) as deliveries, sum(record_count) as records,
-            sum(expected_count) as expected, sum(event_count) as events, sum(duplicate_count) as duplicates,
-            sum(quarantined_count) as quarantined, sum(body_bytes) as bytes,
-            count(*) filter (
-              where expected_count <> event_count + duplicate_count + quarantined_count
-            ) as unbalanced,
-            max(received_at) as last_received_at
+          select source, message_type, ${COUNT_DELIVERIES}, max(received_at) as last_received_at
           from ${sql.id(partition)}
           where (xid is null or era < ${facts.era} or xid < ${facts.next_xid}::xid8) and received_at >= ${KEPT_SINCE}
           group by source, message_type
@@ -186,20 +163,14 @@ async function count(db: Db, partition: string, signal?: AbortSignal): Promise<C
           where (${sql.raw(facts.bounds ?? 'true')}) and bucket >= ${KEPT_SINCE} group by source, message_type
         )
         select coalesce(jsonb_agg(sums), '[]') as sums from (
-          select ${partition}::text as partition, source, message_type,
-            coalesce(found.deliveries, 0) as deliveries, coalesce(found.records, 0) as records,
-            coalesce(found.expected, 0) as expected, coalesce(found.events, 0) as events,
-            coalesce(found.duplicates, 0) as duplicates, coalesce(found.quarantined, 0) as quarantined,
-            coalesce(found.bytes, 0) as bytes, coalesce(found.unbalanced, 0) as unbalanced,
-            found.last_received_at,
+          select ${partition}::text as partition, source, message_type, found.last_received_at,
+            ${numbers((name) => sql`coalesce(${sql.ref(`found.${name}`)}, 0) as ${sql.ref(name)}`)},
             coalesce(recorded.deliveries, 0) - coalesce(found.deliveries, 0) as missing,
-            (found.deliveries, found.records, found.expected, found.events, found.duplicates, found.quarantined,
-             found.bytes, found.unbalanced)
-            is distinct from
-            (recorded.deliveries, recorded.records, recorded.expected, recorded.events, recorded.duplicates,
-             recorded.quarantined, recorded.bytes, recorded.unbalanced) as differs
+            (${numbers((name) => sql.ref(`found.${name}`))})
+              is distinct from (${numbers((name) => sql.ref(`recorded.${name}`))}) as differs
           from found full join recorded using (source, message_type)
-        ) as sums`.execute(trx);
-      return { changes: facts.changes, countedTo: facts.next_xid, era: facts.era, sums: sums[0]?.sums ?? [] };
+        ) as sums`;
+      // Rows of earlier transactions than `countedTo` are counted.
+      return { changes: facts.changes, countedTo: facts.next_xid, era: facts.era, sums };
     });
 }

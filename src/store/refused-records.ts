@@ -1,6 +1,6 @@
-import { sql } from 'kysely';
 import { arrayLiteral } from './insert-rows.ts';
 import type { Db } from './database.ts';
+import { allRows, run } from './statement.ts';
 
 /** What identifies records that are not stored again. */
 export type RefusedKind = 'user' | 'mac' | 'phone' | 'event';
@@ -22,19 +22,16 @@ export interface StoredRefusal extends RefusedRecord {
 
 /** Reads which records are refused. */
 export async function readRefused(db: Db): Promise<readonly StoredRefusal[]> {
-  const { rows } = await sql<StoredRefusal>`
-    select kind, words, key_id as "keyId", digest, until from refused_records order by id`.execute(db);
-  return rows;
+  return allRows<StoredRefusal>(db)`
+    select kind, words, key_id as "keyId", digest, until from refused_records order by id`;
 }
 
 /** Refuses records of what has occurred until now. */
 export async function addRefused(db: Db, records: readonly RefusedRecord[]): Promise<void> {
-  await sql`
+  await run(db)`
     insert into refused_records (kind, words, key_id, digest)
     select kind, words, key_id, decode(digest, 'hex') from unnest(
       ${arrayLiteral(records.map(({ kind }) => kind))}::text[], ${arrayLiteral(records.map(({ words }) => words))}::int[],
       ${arrayLiteral(records.map(({ keyId }) => keyId))}::text[],
-      ${arrayLiteral(records.map(({ digest }) => digest.toString('hex')))}::text[]) as one (kind, words, key_id, digest)`.execute(
-    db,
-  );
+      ${arrayLiteral(records.map(({ digest }) => digest.toString('hex')))}::text[]) as one (kind, words, key_id, digest)`;
 }

@@ -5,6 +5,7 @@ import { positionOf } from './read-log.ts';
 import { ALL_SOURCES, inScope, type Scope } from './scope.ts';
 import type { StoredEvent } from './stored-event.ts';
 import type { DestinationState, Tables } from './tables.ts';
+import { allRows, onlyRow, run } from './statement.ts';
 
 /** An event that a destination rejected because of its content. */
 export interface RejectedEvent {
@@ -16,21 +17,11 @@ export interface RejectedEvent {
 
 export async function insertRejected(db: Db, destination: string, event: RejectedEvent): Promise<void> {
   const { eventId, occurredAt, messageType, reason } = event;
-  await db
-    .insertInto('rejected_events')
-    .values({
-      destination,
-      event_id: eventId,
-      occurred_at: new Date(occurredAt),
-      message_type: messageType,
-      reason,
-    })
-    .onConflict((conflict) =>
-      conflict
-        .columns(['destination', 'event_id', 'occurred_at'])
-        .doUpdateSet({ reason, rejected_at: sql<Date>`now()`, replayed_at: null }),
-    )
-    .execute();
+  await run(db)`
+    insert into rejected_events (destination, event_id, occurred_at, message_type, reason)
+    values (${destination}, ${eventId}::uuid, ${occurredAt}::timestamptz, ${messageType}, ${reason})
+    on conflict (destination, event_id, occurred_at) do update
+      set reason = excluded.reason, rejected_at = now(), replayed_at = null`;
 }
 
 /** A rejected event, and when it was sent again. */
@@ -43,11 +34,8 @@ export async function listRejected(
   destination: string,
   limit: number,
 ): Promise<Rejected[]> {
-  return openRejectedOf(db, scope, destination)
-    .orderBy('rejected_at')
-    .orderBy('event_id')
-    .limit(limit)
-    .execute();
+  return allRows<Rejected>(db)`
+    select * from rejected_events where ${isOpen(scope, destination)} order by rejected_at, event_id limit ${limit}`;
 }
 
 /** All rejected events of a destination that were not sent again, ordered by event id, read page by page. */
@@ -74,20 +62,17 @@ export async function pageOfRejected(
   limit: number,
   after?: string,
 ): Promise<Rejected[]> {
-  const query = openRejectedOf(db, scope, destination).orderBy('event_id').limit(limit);
-  return (after === undefined ? query : query.where('event_id', '>', after)).execute();
+  const isBehind = after === undefined ? sql`true` : sql`event_id > ${after}::uuid`;
+  return allRows<Rejected>(db)`
+    select * from rejected_events where ${isOpen(scope, destination)} and ${isBehind}
+    order by event_id limit ${limit}`;
 }
 
 /** The number of rejected events of a destination that were not sent again. */
 export async function countRejected(db: Db, scope: Scope, destination: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('rejected_events')
-    .select(({ fn }) => fn.countAll<string>().as('count'))
-    .where('destination', '=', destination)
-    .where('replayed_at', 'is', null)
-    .where(isOfScope(scope))
-    .executeTakeFirstOrThrow();
-  return Number(count);
+  const { count } = await onlyRow<{ count: number }>(db)`
+    select count(*)::float8 as count from rejected_events where ${isOpen(scope, destination)}`;
+  return count;
 }
 
 /** Those of these events that a destination rejected, sent again or not. */
@@ -97,22 +82,14 @@ export async function findRejected(
   destination: string,
   eventIds: readonly string[],
 ): Promise<Rejected[]> {
-  return db
-    .selectFrom('rejected_events')
-    .selectAll()
-    .where('destination', '=', destination)
-    .where('event_id', 'in', eventIds)
-    .where(isOfScope(scope))
-    .execute();
+  return allRows<Rejected>(db)`
+    select * from rejected_events
+    where destination = ${destination} and event_id = any(${eventIds}::uuid[]) and ${isOfScope(scope)}`;
 }
 
-const openRejectedOf = (db: Db, scope: Scope, destination: string) =>
-  db
-    .selectFrom('rejected_events')
-    .selectAll()
-    .where('destination', '=', destination)
-    .where('replayed_at', 'is', null)
-    .where(isOfScope(scope));
+/** The events of a destination that were not sent again. */
+const isOpen = (scope: Scope, destination: string) =>
+  sql`destination = ${destination} and replayed_at is null and ${isOfScope(scope)}`;
 
 /**
  * A rejected event has the source of its stored event. Once retention has dropped that, only readers of all sources see
@@ -131,14 +108,14 @@ export const isOfScope = (scope: Scope): RawBuilder<boolean> =>
  * is refused, it stays so with its reason until an operator resumes.
  */
 export async function markReplayed(db: Db, destination: string, eventId: string): Promise<void> {
-  await sql`
+  await run(db)`
     with replayed as (
       update rejected_events set replayed_at = now()
       where destination = ${destination} and event_id = ${eventId}::uuid
     )
     update destinations set rejected_in_row = 0, last_error = null
     where name = ${destination} and state <> 'refused'
-      and (rejected_in_row > 0 or last_error is not null)`.execute(db);
+      and (rejected_in_row > 0 or last_error is not null)`;
 }
 
 /** The state of one event at one destination. */
@@ -161,12 +138,11 @@ export async function forwardingOf(
 ): Promise<readonly EventForwarding[]> {
   const { eventId, occurredAt } = event;
   const position = (await positionOf(db, event)) ?? null;
-  const { rows } = await sql<EventForwarding>`
+  return allRows<EventForwarding>(db)`
     select name as destination, state,
       coalesce(cursor_position > ${position}::bigint, false) as "hasPassed",
       reason, rejected_at as "rejectedAt", replayed_at as "replayedAt"
     from destinations left join rejected_events on destination = name
       and event_id = ${eventId}::uuid and occurred_at = ${occurredAt}::timestamptz
-    order by name`.execute(db);
-  return rows;
+    order by name`;
 }

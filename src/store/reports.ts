@@ -5,6 +5,7 @@ import { csvLine, guardFormula } from '../csv.ts';
 import type { ReportName } from '../report-names.ts';
 import type { Db } from './database.ts';
 import { ALL_SOURCES, type Scope } from './scope.ts';
+import { allRows } from './statement.ts';
 
 /** What a report is about. */
 export interface ReportRange {
@@ -186,8 +187,8 @@ export async function readReport(
   range: ReportRange,
   limit: number,
 ): Promise<readonly ReportRow[]> {
-  const { rows } = await sql`
-    select * from (${sql.raw(report.statement(range))}) as report limit ${limit}`.execute(db);
+  const rows = await allRows(db)`
+    select * from (${sql.raw(report.statement(range))}) as report limit ${limit}`;
   return Rows.parse(rows).map((row) =>
     Object.fromEntries(
       Object.entries(row).map(([heading, value]) => [heading, value === null ? null : String(value)]),

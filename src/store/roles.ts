@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { UsageError } from '../errors.ts';
 import type { Db, Trx } from './database.ts';
+import { allRows, firstRow, run } from './statement.ts';
 
 /** The role that owns the tables. Nobody can log in as it. */
 export const OWNER = 'xiq_owner';
@@ -34,17 +35,17 @@ export async function sessionAsOwner<T>(db: Db, work: (connection: Db) => Promis
     try {
       return await work(connection);
     } finally {
-      await sql`reset role`.execute(connection);
+      await run(connection)`reset role`;
     }
   });
 }
 
 /** `xiq_owner` is in use where it owns the schema: a role belongs to the server, and other databases may share it. */
 async function setOwner(db: Db, isLocal: boolean): Promise<void> {
-  await sql`
+  await run(db)`
     select set_config('role', rolname, ${isLocal})
       from pg_roles join pg_namespace on nspowner = pg_roles.oid
-      where rolname = ${OWNER} and nspname = 'public' and pg_has_role(pg_roles.oid, 'member')`.execute(db);
+      where rolname = ${OWNER} and nspname = 'public' and pg_has_role(pg_roles.oid, 'member')`;
 }
 
 /**
@@ -52,16 +53,44 @@ async function setOwner(db: Db, isLocal: boolean): Promise<void> {
  * logged in may not create it.
  */
 export async function checkReader(db: Db): Promise<void> {
-  const { rows } = await sql<{ name: string; quoted: string }>`
+  const rows = await allRows<{ name: string; quoted: string }>(db)`
     select current_user as name, quote_ident(current_user) as quoted from pg_roles
       where rolname = current_user and not rolsuper and not rolcreaterole
-        and to_regrole(${READER}) is null`.execute(db);
+        and to_regrole(${READER}) is null`;
   for (const { name, quoted } of rows) {
     throw new UsageError(
       `The role ${READER} does not exist, and ${name} may not create roles. Let an administrator of the database server run:\n` +
         `  create role ${READER} nologin; grant ${READER} to ${quoted};`,
     );
   }
+}
+
+/** The rights of the database roles, as far as they weaken the protection of what is stored. */
+export interface RoleState {
+  /** The role that this program logs in as. */
+  readonly service: string;
+  readonly serviceIsSuperuser: boolean;
+  /** `xiq_owner` owns the tables. If not, the service's own role does, and could remove their guards. */
+  readonly hasOwner: boolean;
+  /** Rights of `xiq_reader` that let it do more than read, in words. */
+  readonly readerRights: readonly string[];
+}
+
+/** Reads the rights of the roles, and changes none. */
+export async function readRoleState(db: Db): Promise<RoleState> {
+  const state = await firstRow<RoleState>(db)`
+    select session_user as service, service.rolsuper as "serviceIsSuperuser",
+        (select relowner = to_regrole(${OWNER}) from pg_class where oid = to_regclass('public.deliveries')) is true
+          as "hasOwner",
+        array_remove(array[
+          case when has_database_privilege(reader.oid, current_database(), 'temporary') then 'temporary tables' end,
+          case when has_function_privilege(reader.oid, 'pg_advisory_lock(bigint)', 'execute') then 'advisory locks' end,
+          case when has_function_privilege(reader.oid, 'lo_create(oid)', 'execute') then 'large objects' end,
+          case when reader.rolconnlimit < 0 then 'unlimited connections' end], null) as "readerRights"
+      from pg_roles service, pg_roles reader
+      where service.rolname = session_user and reader.rolname = ${READER}`;
+  if (state === undefined) throw new Error(`the role ${READER} does not exist`);
+  return state;
 }
 
 /** Key of the advisory lock under which one process at a time grants rights. */
@@ -73,7 +102,7 @@ const GRANT_LOCK = 0x78697167;
  */
 export async function grantToService(db: Db): Promise<void> {
   await asOwner(db, async (trx) => {
-    await sql`select pg_advisory_xact_lock(${GRANT_LOCK})`.execute(trx);
+    await run(trx)`select pg_advisory_xact_lock(${GRANT_LOCK})`;
     const { rows } = await missingGrants.execute(trx);
     for (const { statement } of rows) await sql.raw(statement).execute(trx);
   });

@@ -1,6 +1,8 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Db, Trx } from './database.ts';
 import { readHorizon } from './horizon.ts';
+import { whileAlone } from './locks.ts';
+import { firstRow, onlyRow, run } from './statement.ts';
 
 /** After so many days, counts by the minute become counts by the hour. */
 const DAYS_BY_MINUTE = 14;
@@ -26,13 +28,11 @@ export interface RollUp {
  * roll-up. Undefined, with nothing done, while another roll-up runs.
  */
 export async function rollUpArrivals(db: Db): Promise<RollUp | undefined> {
-  return db.transaction().execute(async (trx) => {
-    const { rows } = await sql<{ is_behind: boolean }>`
-      select old_before is not null as is_behind from arrivals_progress for update skip locked`.execute(trx);
-    const [progress] = rows;
-    if (progress === undefined) return undefined;
+  return whileAlone(db, sql`arrivals_progress`, async (trx) => {
+    const { isBehind } = await onlyRow<{ isBehind: boolean }>(trx)`
+      select old_before is not null as "isBehind" from arrivals_progress`;
     const counted = await countCommitted(trx);
-    if (!progress.is_behind) return { counted, isBehind: false };
+    if (!isBehind) return { counted, isBehind };
     const old = await countOld(trx);
     return { counted: counted + old.counted, isBehind: old.isBehind };
   });
@@ -43,11 +43,11 @@ async function countCommitted(trx: Trx): Promise<number> {
   const horizon = sql`${await readHorizon(trx)}::xid8`;
   const counted = addUp(sql`${IS_NOT_COUNTED} and xid < ${horizon}`);
   // A horizon may be lower than an earlier one: what was counted is not counted again.
-  const { rows } = await sql<{ counted: string }>`
+  const row = await firstRow<{ counted: string }>(trx)`
     ${counted}
     update arrivals_progress set next_xid = greatest(next_xid, ${horizon})
-    returning (select coalesce(sum(deliveries), 0) from taken) as counted`.execute(trx);
-  return Number(rows[0]?.counted ?? 0);
+    returning (select coalesce(sum(deliveries), 0) from taken) as counted`;
+  return Number(row?.counted ?? 0);
 }
 
 /** The deliveries of the present era that no roll-up has counted yet. */
@@ -59,14 +59,12 @@ export const IS_NOT_COUNTED = sql`
  * storing, or have stored on this server yet. Counts what no roll-up had counted. The caller is the owner of the tables.
  */
 export async function beginEra(trx: Trx): Promise<void> {
-  const { rows } = await sql<{ era: number }>`select era from arrivals_progress for update`.execute(trx);
-  const era = (rows[0]?.era ?? 0) + 1;
-  await sql`
+  const row = await firstRow<{ era: number }>(trx)`select era from arrivals_progress for update`;
+  const era = (row?.era ?? 0) + 1;
+  await run(trx)`
     ${addUp(IS_NOT_COUNTED)}
-    update arrivals_progress set era = ${era}, next_xid = pg_snapshot_xmin(pg_current_snapshot())`.execute(
-    trx,
-  );
-  await sql`alter table deliveries alter column era set default ${sql.lit(era)}`.execute(trx);
+    update arrivals_progress set era = ${era}, next_xid = pg_snapshot_xmin(pg_current_snapshot())`;
+  await run(trx)`alter table deliveries alter column era set default ${sql.lit(era)}`;
 }
 
 /** Counts the latest of the old deliveries that are still uncounted: a stretch of some seconds of arrival. */
@@ -75,7 +73,7 @@ async function countOld(trx: Trx): Promise<RollUp> {
     select least(old_before, date_trunc('hour', now())) - make_interval(secs => old_seconds) from arrivals_progress)`;
   const counted = addUp(sql`
     xid is null and received_at >= ${from} and received_at < (select old_before from arrivals_progress)`);
-  const { rows } = await sql<{ counted: string; is_behind: boolean }>`
+  const row = await firstRow<{ counted: string; is_behind: boolean }>(trx)`
     ${counted}
     update arrivals_progress set
       old_before = case
@@ -87,8 +85,8 @@ async function countOld(trx: Trx): Promise<RollUp> {
           then greatest(old_seconds / 2, ${SHORTEST_STRETCH})
         else old_seconds end
     returning (select coalesce(sum(deliveries), 0) from taken) as counted, old_before is not null as is_behind
-  `.execute(trx);
-  return { counted: Number(rows[0]?.counted ?? 0), isBehind: rows[0]?.is_behind ?? false };
+  `;
+  return { counted: Number(row?.counted ?? 0), isBehind: row?.is_behind ?? false };
 }
 
 /** Deliveries that are sealed together. */
@@ -112,12 +110,7 @@ function addUp(condition: RawBuilder<unknown>): RawBuilder<unknown> {
       ) as numbered group by number / ${DELIVERIES_OF_TILE}
     ), taken as materialized (
       select date_bin(make_interval(secs => seconds), received_at, 'epoch') as bucket, seconds, source, message_type,
-             count(*) as deliveries, sum(record_count) as records, sum(expected_count) as expected,
-             sum(event_count) as events, sum(duplicate_count) as duplicates, sum(quarantined_count) as quarantined,
-             sum(body_bytes) as bytes,
-             count(*) filter (
-               where expected_count <> event_count + duplicate_count + quarantined_count
-             ) as unbalanced,
+             ${COUNT_DELIVERIES},
              -- What this service fetched by itself must not end the silence of a sender.
              coalesce(max(received_at) filter (where origin = 'webhook'), 'epoch') as last_received_at
       from arrived, lateral (
@@ -135,16 +128,15 @@ function addUp(condition: RawBuilder<unknown>): RawBuilder<unknown> {
     )`;
 }
 
-const NUMBERS = [
-  'deliveries',
-  'records',
-  'expected',
-  'events',
-  'duplicates',
-  'quarantined',
-  'bytes',
-  'unbalanced',
-] as const;
+export const NUMBERS = 'deliveries records expected events duplicates quarantined bytes unbalanced'.split(
+  ' ',
+);
+
+/** The numbers of deliveries, as aggregates of their rows. */
+export const COUNT_DELIVERIES = sql`count(*) as deliveries, sum(record_count) as records,
+  sum(expected_count) as expected, sum(event_count) as events, sum(duplicate_count) as duplicates,
+  sum(quarantined_count) as quarantined, sum(body_bytes) as bytes,
+  count(*) filter (where expected_count <> event_count + duplicate_count + quarantined_count) as unbalanced`;
 
 export const COUNTS = sql.join([...NUMBERS, 'last_received_at'].map((name) => sql.ref(name)));
 
@@ -173,8 +165,8 @@ const minutesSince = (now: RawBuilder<unknown>) =>
 export async function compactArrivals(db: Db, now: Date): Promise<number> {
   return db.transaction().execute(async (trx) => {
     // Roll-ups wait meanwhile, so that no minute grows while it is deleted.
-    await sql`select from arrivals_progress for update`.execute(trx);
-    const { rows } = await sql<{ minutes: string }>`
+    await run(trx)`select from arrivals_progress for update`;
+    const row = await firstRow<{ minutes: string }>(trx)`
       with gone as (
         delete from arrivals where seconds = 60 and bucket < ${minutesSince(sql`${now}::timestamptz`)} returning *
       ), kept as (
@@ -183,7 +175,7 @@ export async function compactArrivals(db: Db, now: Date): Promise<number> {
         from gone group by 1, source, message_type
         ${addToThere('arrivals', KEY_BY_TIME)}
       )
-      select count(*) as minutes from gone`.execute(trx);
-    return Number(rows[0]?.minutes ?? 0);
+      select count(*) as minutes from gone`;
+    return Number(row?.minutes ?? 0);
   });
 }

@@ -3,7 +3,7 @@ import { FAMILY_OF, MESSAGE_TYPES } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
 import type { Db, Trx } from './database.ts';
 import { TILE_ENTRIES } from './extend-log.ts';
-import { NOT_SUPERSEDED } from './superseded.ts';
+import { NOT_SUPERSEDED } from './condition.ts';
 import { arrayLiteral } from './insert-rows.ts';
 import { appearancesIn, latestOf, SEEN_FAMILIES, SEEN_KINDS, type SeenFamily } from './seen-by-event.ts';
 

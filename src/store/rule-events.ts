@@ -2,7 +2,7 @@ import { sql, type RawBuilder } from 'kysely';
 import { FAMILY_OF, type Family, type MessageType } from '../domain.ts';
 import { TABLE_OF, type FieldKind } from '../message-types.ts';
 import type { Db } from './database.ts';
-import { allOf, type Condition } from './condition.ts';
+import { allOf, anyOf, literalPattern, unionAll, type Condition } from './condition.ts';
 import { familyQueries, timeConditions, type FamilyQuery } from './event-filter.ts';
 import { COLUMNS_OF, toEvent } from './event-rows.ts';
 import { rowsByTime } from './rows-by-time.ts';
@@ -11,6 +11,7 @@ import type { Scope } from './scope.ts';
 import { termConditions } from './search-terms.ts';
 import type { StoredEvent } from './stored-event.ts';
 import type { TimeRange } from './time-stretches.ts';
+import { allRows, run } from './statement.ts';
 
 /** Conditions on events that can be told in SQL. All that are set must hold. */
 export interface RuleCondition {
@@ -100,7 +101,7 @@ function ruleQueries(scope: Scope, { source, conditions }: RuleSearch): readonly
   return familyQueries(scope, { source, messageTypes }).flatMap((query) => {
     const any = conditions.flatMap((one) => conditionOf(query.family, one) ?? []);
     if (any.length === 0) return [];
-    return [{ ...query, conditions: [...query.conditions, sql`(${sql.join(any, sql` or `)})`] }];
+    return [{ ...query, conditions: [...query.conditions, anyOf(any)] }];
   });
 }
 
@@ -126,11 +127,7 @@ function conditionOf(
   return sql`(${allOf(parts)})`;
 }
 
-const likePattern = (pattern: string) =>
-  pattern
-    .toLowerCase()
-    .replaceAll(/[\\%_]/g, '\\$&')
-    .replaceAll('*', '%');
+const likePattern = (pattern: string) => literalPattern(pattern.toLowerCase()).replaceAll('*', '%');
 
 /** The columns of the view `events` that have other names in the tables. */
 const VIEWED: Readonly<Record<string, readonly string[]>> = {
@@ -191,7 +188,7 @@ async function findSpans(
   const pieces = [0, groups.within].map((offset) => enoughIn(found, groups, offset));
   const enough = await count<{ begin: Date; names: string[] }>(
     db,
-    sql`select begin, names from (${sql.join(pieces, sql` union all `)}) as pieces order by begin`,
+    sql`select begin, names from (${unionAll(pieces)}) as pieces order by begin`,
   );
   if (enough === undefined) return undefined;
   const [first, end] = [range.since.getTime(), range.until.getTime()];
@@ -209,8 +206,8 @@ async function count<T>(db: Db, counting: Condition): Promise<readonly T[] | und
     .transaction()
     .setAccessMode('read only')
     .execute(async (trx) => {
-      await sql`select set_config('work_mem', ${WORK_MEM}, true)`.execute(trx);
-      const { rows } = await sql<T>`${counting} limit ${MOST_FOUND + 1}`.execute(trx);
+      await run(trx)`select set_config('work_mem', ${WORK_MEM}, true)`;
+      const rows = await allRows<T>(trx)`${counting} limit ${MOST_FOUND + 1}`;
       return rows.length > MOST_FOUND ? undefined : rows;
     });
 }
@@ -227,7 +224,7 @@ async function rowsToCount(
 ): Promise<Condition | undefined> {
   const rowsOf = (given: readonly FamilyQuery[]) => {
     const rows = given.flatMap((query) => rowsOfFamily(query, range, groups) ?? []);
-    return rows.length === 0 ? undefined : sql`(${sql.join(rows, sql` union all `)}) as found`;
+    return rows.length === 0 ? undefined : sql`(${unionAll(rows)}) as found`;
   };
   const all = rowsOf(queries);
   if (all === undefined || !('metres' in groups.least)) return all;
@@ -264,7 +261,7 @@ function rowsOfFamily(
     ...('metres' in least ? [sql`lat`, sql`lng`] : []),
   ];
   return sql`select ${sql.join(selected)} from ${sql.table(TABLE_OF[family])}
-    where ${allOf([...conditions, ...timeConditions(range), sql`(${sql.join(parts, sql` or `)})`])}`;
+    where ${allOf([...conditions, ...timeConditions(range), anyOf(parts)])}`;
 }
 
 /** The groups and the pieces of time, the first beginning at an offset in milliseconds, in which enough came together. */

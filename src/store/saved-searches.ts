@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Db } from './database.ts';
 import { ALL_SOURCES, type Scope } from './scope.ts';
+import { allRows, firstRow, onlyRow } from './statement.ts';
 
 /** A search with a name. */
 interface SavedSearch {
@@ -46,9 +47,8 @@ const COLUMNS = sql`id::text, name, line, since, until, saved_by as "savedBy", s
 
 /** The saved searches that a reader may see, by name. */
 export async function listSavedSearches(db: Db, scope: Scope): Promise<readonly StoredSearch[]> {
-  const { rows } = await sql<StoredSearch>`
-    select ${COLUMNS} from saved_searches where ${isVisible(scope)} order by lower(name), id`.execute(db);
-  return rows;
+  return allRows<StoredSearch>(db)`
+    select ${COLUMNS} from saved_searches where ${isVisible(scope)} order by lower(name), id`;
 }
 
 /** Saves a search; one of the same name, sources and person is replaced, and its alerts stay on. If it is not saved, says what is in the way. */
@@ -58,7 +58,7 @@ export async function saveSearch(
   { name, line, since, until, raisesAlerts }: NewSearch,
   savedBy: string,
 ): Promise<'saved' | 'name is taken' | 'too many'> {
-  const { rows } = await sql`
+  const rows = await allRows(db)`
     insert into saved_searches (name, line, since, until, saved_by, sources, raises_alerts)
     select ${name}, ${line}, ${since}, ${until}, ${savedBy}, ${sourcesOf(scope)}::text[], ${raisesAlerts}::boolean
     where (select count(*) from saved_searches) < ${MOST}
@@ -66,10 +66,10 @@ export async function saveSearch(
       set name = excluded.name, line = excluded.line, since = excluded.since, until = excluded.until,
         saved_at = now(), raises_alerts = saved_searches.raises_alerts or excluded.raises_alerts
       where saved_searches.saved_by = excluded.saved_by
-    returning id`.execute(db);
+    returning id`;
   if (rows.length > 0) return 'saved';
-  const all = await sql<{ count: number }>`select count(*)::int as count from saved_searches`.execute(db);
-  return all.rows[0]?.count === MOST ? 'too many' : 'name is taken';
+  const { count } = await onlyRow<{ count: number }>(db)`select count(*)::int as count from saved_searches`;
+  return count === MOST ? 'too many' : 'name is taken';
 }
 
 /** Deletes a search that a reader may see, by its id; with `savedBy`, only one that this person saved. */
@@ -79,11 +79,10 @@ export async function deleteSavedSearch(
   id: string,
   savedBy?: string,
 ): Promise<StoredSearch | undefined> {
-  const { rows } = await sql<StoredSearch>`
+  return firstRow<StoredSearch>(db)`
     delete from saved_searches
     where id = ${id}::bigint and ${isVisible(scope)} and saved_by = coalesce(${savedBy ?? null}, saved_by)
-    returning ${COLUMNS}`.execute(db);
-  return rows[0];
+    returning ${COLUMNS}`;
 }
 
 /** Switches the alerts of a search that a reader may see on or off. */
@@ -93,17 +92,13 @@ export async function setSearchAlerts(
   id: string,
   raisesAlerts: boolean,
 ): Promise<StoredSearch | undefined> {
-  const { rows } = await sql<StoredSearch>`
+  return firstRow<StoredSearch>(db)`
     update saved_searches set raises_alerts = ${raisesAlerts}
-    where id = ${id}::bigint and ${isVisible(scope)} returning ${COLUMNS}`.execute(db);
-  return rows[0];
+    where id = ${id}::bigint and ${isVisible(scope)} returning ${COLUMNS}`;
 }
 
 /** The saved searches that raise alerts, in the order in which they were saved first. */
 export async function listRaisingSearches(db: Db): Promise<readonly RaisingSearch[]> {
-  const { rows } = await sql<RaisingSearch>`
-    select id::text, name, line, sources from saved_searches where raises_alerts order by saved_searches.id`.execute(
-    db,
-  );
-  return rows;
+  return allRows<RaisingSearch>(db)`
+    select id::text, name, line, sources from saved_searches where raises_alerts order by saved_searches.id`;
 }

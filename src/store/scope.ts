@@ -18,6 +18,10 @@ export const isInScope = (scope: Scope, source: string): boolean =>
 export const covers = (scope: Scope, other: Scope): boolean =>
   scope === ALL_SOURCES || (other !== ALL_SOURCES && other.every((source) => scope.includes(source)));
 
+/** A source as an SQL condition; undefined: any. */
+export const isSource = (source: string | undefined): RawBuilder<boolean> =>
+  source === undefined ? sql<boolean>`true` : sql<boolean>`source = ${source}`;
+
 /** A scope as an SQL condition on a column with the name of a source. */
 export const inScope = (scope: Scope, column = 'source'): RawBuilder<boolean> =>
   scope === ALL_SOURCES ? sql<boolean>`true` : sql<boolean>`${sql.ref(column)} = any(${scope}::text[])`;

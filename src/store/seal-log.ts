@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import type { Db, Trx } from './database.ts';
+import { whileAlone } from './locks.ts';
 import type { Positions } from './sealed-rows.ts';
+import { allRows, firstRow, onlyRow, run } from './statement.ts';
 
 /** How much is sealed, and how much the log has. */
 export interface SealState {
@@ -16,32 +18,13 @@ export interface SealState {
   readonly deliveriesQueued: boolean;
 }
 
-interface StateRow {
-  readonly size: number;
-  readonly sealed_from: number;
-  readonly sealed_to: number;
-  readonly logged_from: number;
-  readonly logged_to: number;
-  readonly queued: boolean;
-  readonly deliveries_queued: boolean;
-}
-
 /** Reads how much is sealed. */
 export async function readSealState(db: Db): Promise<SealState> {
-  const { rows } = await sql<StateRow>`
-    select size::float8, seal.first_position::float8 as sealed_from, seal.next_position::float8 as sealed_to,
-      log.first_position::float8 as logged_from, log.next_position::float8 as logged_to,
-      exists (select from log_queue) as queued, exists (select from log_delivery_queue) as deliveries_queued
-    from log_seal_state as seal cross join log_state as log`.execute(db);
-  const [row] = rows;
-  if (row === undefined) throw new TypeError('the table log_seal_state has no row');
-  return {
-    size: row.size,
-    sealed: { from: row.sealed_from, to: row.sealed_to },
-    logged: { from: row.logged_from, to: row.logged_to },
-    queued: row.queued,
-    deliveriesQueued: row.deliveries_queued,
-  };
+  return onlyRow<SealState>(db)`
+    select size::float8, json_build_object('from', seal.first_position, 'to', seal.next_position) as sealed,
+      json_build_object('from', log.first_position, 'to', log.next_position) as logged,
+      exists (select from log_queue) as queued, exists (select from log_delivery_queue) as "deliveriesQueued"
+    from log_seal_state as seal cross join log_state as log`;
 }
 
 /** Runs work as the only process that seals. Undefined, with nothing done, while another one does. */
@@ -49,10 +32,7 @@ export async function whileSealing<T>(
   db: Db,
   work: (trx: Trx, state: SealState) => Promise<T>,
 ): Promise<T | undefined> {
-  return db.transaction().execute(async (trx) => {
-    const locked = await sql`select from log_seal_state for update skip locked`.execute(trx);
-    return locked.rows.length === 0 ? undefined : work(trx, await readSealState(trx));
-  });
+  return whileAlone(db, sql`log_seal_state`, async (trx) => work(trx, await readSealState(trx)));
 }
 
 /** Hashes to add to a tile, behind those that it has. */
@@ -81,40 +61,38 @@ export async function addLeaves(trx: Trx, leaves: NewLeaves): Promise<void> {
   const kind = positions === undefined ? 'statement' : 'event';
   const firstPosition = positions?.from ?? null;
   // Consecutive ones share one row.
-  const { numAffectedRows } = await sql`
+  const extended = await run(trx)`
     update log_seals set leaves = leaves + ${count}::bigint
     where first_leaf = (select max(first_leaf) from log_seals) and kind = ${kind} and version = ${version}::int
       and first_leaf + leaves = ${firstLeaf}::bigint
-      and first_position + leaves is not distinct from ${firstPosition}::bigint`.execute(trx);
-  if (numAffectedRows === 0n) {
-    await sql`
+      and first_position + leaves is not distinct from ${firstPosition}::bigint`;
+  if (extended === 0) {
+    await run(trx)`
       insert into log_seals (first_leaf, leaves, kind, version, first_position)
-      values (${firstLeaf}::bigint, ${count}::bigint, ${kind}, ${version}::int, ${firstPosition}::bigint)`.execute(
-      trx,
-    );
+      values (${firstLeaf}::bigint, ${count}::bigint, ${kind}, ${version}::int, ${firstPosition}::bigint)`;
   }
-  await sql`
+  await run(trx)`
     insert into log_hashes (level, number, hashes)
     select * from unnest(${tiles.map(({ level }) => level)}::int[], ${tiles.map(({ number }) => number)}::bigint[],
       ${tiles.map(({ hashes }) => hashes)}::bytea[])
-    on conflict (level, number) do update set hashes = log_hashes.hashes || excluded.hashes`.execute(trx);
-  await sql`
+    on conflict (level, number) do update set hashes = log_hashes.hashes || excluded.hashes`;
+  await run(trx)`
     insert into log_salts (number, salts)
     select (${firstLeaf}::bigint + leaf) / 256,
       array_agg(substring(${salts}::bytea from leaf * 16 + 1 for 16) order by leaf)
     from generate_series(0, ${count}::int - 1) as leaf group by 1
-    on conflict (number) do update set salts = log_salts.salts || excluded.salts`.execute(trx);
-  await sql`
+    on conflict (number) do update set salts = log_salts.salts || excluded.salts`;
+  await run(trx)`
     update log_seal_state set size = ${firstLeaf + count}::bigint,
       first_position = least(first_position, ${firstPosition}::bigint),
-      next_position = greatest(next_position, ${positions?.to ?? null}::bigint)`.execute(trx);
+      next_position = greatest(next_position, ${positions?.to ?? null}::bigint)`;
 }
 
 /** Reads the hashes of a tile one after another: fewer than 256 if it is the last one of its level. */
 export async function readTile(db: Db, level: number, number: number): Promise<Buffer> {
-  const { rows } = await sql<{ hashes: Buffer }>`
-    select hashes from log_hashes where level = ${level} and number = ${number}`.execute(db);
-  return rows[0]?.hashes ?? Buffer.alloc(0);
+  const row = await firstRow<{ hashes: Buffer }>(db)`
+    select hashes from log_hashes where level = ${level} and number = ${number}`;
+  return row?.hashes ?? Buffer.alloc(0);
 }
 
 /** A signed head of the tree. */
@@ -129,9 +107,9 @@ export interface StoredCheckpoint {
 /** Stores a checkpoint. One of the same size stays. */
 export async function addCheckpoint(trx: Trx, checkpoint: StoredCheckpoint): Promise<void> {
   const { size, madeAt, note, publicKey } = checkpoint;
-  await sql`
+  await run(trx)`
     insert into log_checkpoints (size, made_at, note, public_key)
-    values (${size}::bigint, ${madeAt}, ${note}, ${publicKey}) on conflict do nothing`.execute(trx);
+    values (${size}::bigint, ${madeAt}, ${note}, ${publicKey}) on conflict do nothing`;
 }
 
 /** Reads the latest checkpoint. */
@@ -145,9 +123,6 @@ export async function checkpointsAfter(db: Db, size: number, limit: number) {
 }
 
 async function readCheckpoints(db: Db, which: ReturnType<typeof sql>): Promise<readonly StoredCheckpoint[]> {
-  const { rows } = await sql<StoredCheckpoint>`
-    select size::float8, made_at as "madeAt", note, public_key as "publicKey" from log_checkpoints ${which}`.execute(
-    db,
-  );
-  return rows;
+  return allRows<StoredCheckpoint>(db)`
+    select size::float8, made_at as "madeAt", note, public_key as "publicKey" from log_checkpoints ${which}`;
 }

@@ -4,6 +4,7 @@ import type { Db, Trx } from './database.ts';
 import type { RowFilter } from './read-seals.ts';
 import { IS_NOT_COUNTED } from './roll-up-arrivals.ts';
 import { inScope, type Scope } from './scope.ts';
+import { allRows, firstRow } from './statement.ts';
 
 /** Version of the list of columns below. Another list gets another version, and this one remains readable. */
 const DELIVERIES_VERSION = 1;
@@ -31,7 +32,7 @@ const DELIVERIES_OF_TILE = 256;
 
 /** Takes up to `limit` entries off the queue, and joins small ones to tiles. Call `printAsSealed` before. */
 export async function takeDeliveries(trx: Trx, limit: number): Promise<readonly DeliveryTile[]> {
-  const { rows } = await sql<DeliveryTile>`
+  return allRows<DeliveryTile>(trx)`
     with taken as materialized (
       delete from log_delivery_queue where id in (select id from log_delivery_queue order by id limit ${limit})
       returning *
@@ -45,8 +46,7 @@ export async function takeDeliveries(trx: Trx, limit: number): Promise<readonly 
         json_agg(${HASH} order by id, number))::text as record
     from placed as one
       left join deliveries as row on row.delivery_id = one.delivery_id and row.received_at = one.received_at
-    group by tile order by tile`.execute(trx);
-  return rows;
+    group by tile order by tile`;
 }
 
 const Tile = z.tuple([
@@ -82,7 +82,7 @@ export async function compareDeliveries(
   { since, until, source }: DeliveryFilter,
 ): Promise<{ readonly compared: number; readonly different: readonly DifferentDelivery[] }> {
   const tiles = records.map((record) => Tile.parse(JSON.parse(record)));
-  const { rows } = await sql<DifferentDelivery & { compared: number }>`
+  const rows = await allRows<DifferentDelivery & { compared: number }>(trx)`
     with compared as materialized (
       select one.tile, one.delivery_id, one.received_at, row.source, one.hash, ${HASH} as found
       from unnest(${tiles.flatMap(([, , , ids], tile) => ids.map(() => tile))}::int[],
@@ -98,9 +98,7 @@ export async function compareDeliveries(
         where action = 'retention.drop' and subject ~ '^deliveries_.*\\d{4}_\\d\\d$'
           and received_at < to_date(right(subject, 7), 'YYYY_MM') + interval '1 month'
         order by id limit 1) end as dropped
-    from compared right join (values (1)) as always (x) on found is null or found is distinct from hash`.execute(
-    trx,
-  );
+    from compared right join (values (1)) as always (x) on found is null or found is distinct from hash`;
   const different = rows.filter(({ deliveryId }) => deliveryId !== null);
   return { compared: rows[0]?.compared ?? 0, different };
 }
@@ -118,7 +116,7 @@ export async function findStrayDeliveries(
   scope: Scope,
   { since, until }: RowFilter,
 ): Promise<readonly StrayDelivery[]> {
-  const { rows } = await sql<StrayDelivery>`
+  return allRows<StrayDelivery>(db)`
     select delivery_id as "deliveryId", received_at as "receivedAt", source from deliveries
     where not coalesce(${IS_NOT_COUNTED}, false)
       and not (xid is null and coalesce(received_at < (select old_before from arrivals_progress), false))
@@ -130,14 +128,13 @@ export async function findStrayDeliveries(
           union all
           select unnest(delivery_ids) from log_delivery_queue
         ) as known where known.id = delivery_id)
-    order by received_at`.execute(db);
-  return rows;
+    order by received_at`;
 }
 
 /** Counts the deliveries that are not sealed yet. */
 export async function countUnsealedDeliveries(db: Db): Promise<number> {
-  const { rows } = await sql<{ waiting: number }>`
+  const row = await firstRow<{ waiting: number }>(db)`
     select ((select coalesce(sum(cardinality(delivery_ids)), 0) from log_delivery_queue)
-      + (select count(*) from deliveries where ${IS_NOT_COUNTED}))::float8 as waiting`.execute(db);
-  return rows[0]?.waiting ?? 0;
+      + (select count(*) from deliveries where ${IS_NOT_COUNTED}))::float8 as waiting`;
+  return row?.waiting ?? 0;
 }

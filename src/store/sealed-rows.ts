@@ -1,8 +1,11 @@
 import { sql, type RawBuilder } from 'kysely';
-import { FAMILIES, FAMILY_OF, MESSAGE_TYPES, type Family, type MessageType } from '../domain.ts';
+import { FAMILIES, typesOfFamily, type Family, type MessageType } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
+import { unionAll } from './condition.ts';
 import type { Db, Trx } from './database.ts';
 import { TILE_ENTRIES } from './extend-log.ts';
+import { isSource } from './scope.ts';
+import { allRows, firstRow, onlyRow, run } from './statement.ts';
 
 /** Version of the lists of columns below. Another list gets another version, and this one remains readable. */
 export const SEALED_VERSION = 1;
@@ -38,10 +41,10 @@ const sealedForm = (family: Family): RawBuilder<unknown> =>
 
 /** Lets the rest of a transaction print values as the sealed form has them, and find rows by their keys. */
 export async function printAsSealed(trx: Trx): Promise<void> {
-  await sql`
+  await run(trx)`
     select set_config('timezone', 'UTC', true), set_config('extra_float_digits', '1', true),
       set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
-      set_config('jit', 'off', true)`.execute(trx);
+      set_config('jit', 'off', true)`;
 }
 
 /** Events of the log by position: from the first one up to, and without, the next one. */
@@ -62,25 +65,22 @@ async function sealedRows(
   const pieces = sql`log_tiles where first >= ${Math.floor(from / TILE_ENTRIES) * TILE_ENTRIES}::bigint
     and first < ${to}::bigint`;
   // With the bounds, the server looks into the months alone that have one of the events.
-  const { rows } = await sql<{ from: string | null; to: string | null; types: string[] | null }>`
+  const bounds = await firstRow<{ from: string | null; to: string | null; types: string[] | null }>(trx)`
     select min(low)::text as from, max(high)::text as to,
       (select array_agg(distinct message_type) from log_kinds where kind in (
         select unnest(kinds) from ${pieces})) as types
     from (select (select min(at) from unnest(occurred_at) as at) as low,
-      (select max(at) from unnest(occurred_at) as at) as high from ${pieces}) as bounds`.execute(trx);
-  const [bounds] = rows;
-  const present = FAMILIES.filter((family) =>
-    MESSAGE_TYPES.some((type) => FAMILY_OF[type] === family && bounds?.types?.includes(type) === true),
-  );
+      (select max(at) from unnest(occurred_at) as at) as high from ${pieces}) as bounds`;
+  const isPresent = (type: MessageType) => bounds?.types?.includes(type) === true;
+  const present = FAMILIES.filter((family) => typesOfFamily(family).some(isPresent));
   const ofFamily = (family: Family) => {
-    const types = MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === family);
     return sql`
       select position, entries.event_id, entries.occurred_at, entries.source, entries.message_type,
         case when row.event_id is not null then ${sealedForm(family)} end as record
       from entries left join ${sql.table(TABLE_OF[family])} as row
         on row.occurred_at = entries.occurred_at and row.event_id = entries.event_id
           and row.occurred_at between ${bounds?.from}::timestamptz and ${bounds?.to}::timestamptz
-      where entries.message_type = any(${types}::text[])`;
+      where entries.message_type = any(${typesOfFamily(family)}::text[])`;
   };
   const none = sql`select 0::bigint, null::uuid, null::timestamptz, null::text, null::text, null::text where false`;
   return sql`(
@@ -90,9 +90,9 @@ async function sealedRows(
         unnest(kinds, tile.occurred_at, event_ids) with ordinality as entry (kind, occurred_at, event_id, number)
         join log_kinds using (kind)
       where first + number - 1 >= ${from}::bigint and first + number - 1 < ${to}::bigint
-        and ${source === undefined ? sql`true` : sql`source = ${source}`}
+        and ${isSource(source)}
     )
-    ${present.length === 0 ? none : sql.join(present.map(ofFamily), sql` union all `)})`;
+    ${present.length === 0 ? none : unionAll(present.map(ofFamily))})`;
 }
 
 /** The hashes of consecutive events. */
@@ -114,14 +114,13 @@ export async function hashEvents(
 ): Promise<EventHashes> {
   const rows = await sealedRows(trx, range, source);
   const salt = sql`substring(${salts}::bytea from ((position - ${range.from}::bigint) * 16 + 1)::int for 16)`;
-  const found = await sql<{ hashes: Buffer | null; positions: string[] | null }>`
+  const { hashes, positions } = await onlyRow<{ hashes: Buffer | null; positions: string[] | null }>(trx)`
     select string_agg(hash, ''::bytea order by position) as hashes,
       array_agg(position order by position) filter (where expected <> position) as positions
     from (
       select position, ${range.from}::bigint - 1 + row_number() over (order by position) as expected,
         sha256('\\x00'::bytea || ${salt} || convert_to(coalesce(record, 'null'), 'UTF8')) as hash
-      from ${rows} as rows) as hashed`.execute(trx);
-  const [{ hashes, positions } = { hashes: null, positions: null }] = found.rows;
+      from ${rows} as rows) as hashed`;
   const bytes = hashes ?? Buffer.alloc(0);
   const count = bytes.length / 32;
   const shifted = positions?.map(Number) ?? [];
@@ -149,11 +148,10 @@ export async function readSealedEvents(
   source?: string,
 ): Promise<readonly SealedEvent[]> {
   const rows = await sealedRows(trx, range, source);
-  const found = await sql<SealedEvent>`
+  return allRows<SealedEvent>(trx)`
     select position::float8, event_id as "eventId", occurred_at as "occurredAt", source,
       message_type as "messageType", record
-    from ${rows} as rows order by position`.execute(trx);
-  return found.rows;
+    from ${rows} as rows order by position`;
 }
 
 /** Runs work that reads sealed forms, in a transaction that changes nothing. */

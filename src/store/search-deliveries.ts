@@ -1,20 +1,26 @@
 import { sql, type RawBuilder, type Selectable } from 'kysely';
 import { FAMILY_OF, isMessageType, type MessageType, type UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
+import { allOf, type Condition } from './condition.ts';
 import { withinTime, type Db } from './database.ts';
 import { selectRows, toEvent } from './event-rows.ts';
-import { inScope, type Scope } from './scope.ts';
+import { inScope, isSource, type Scope } from './scope.ts';
 import type { StoredEvent } from './stored-event.ts';
 import type { Tables } from './tables.ts';
+import { allRows, allRowsWithin, firstRow } from './statement.ts';
 
-/** Conditions on deliveries. All conditions that are given must hold. */
-export interface DeliveryFilter {
+/** Conditions on what was received. All conditions that are given must hold. */
+export interface ReceivedFilter {
   readonly source?: string | undefined;
   readonly messageType?: MessageType | typeof UNKNOWN_MESSAGE_TYPE | undefined;
   /** Time of receipt, inclusive. */
   readonly since?: Date | undefined;
   /** Exclusive. */
   readonly until?: Date | undefined;
+}
+
+/** Conditions on deliveries. */
+export interface DeliveryFilter extends ReceivedFilter {
   /** Only deliveries with items in quarantine, resolved or not. */
   readonly withQuarantined?: boolean | undefined;
   /** Only deliveries with duplicates. */
@@ -22,9 +28,15 @@ export interface DeliveryFilter {
 }
 
 /** The last delivery of a page, after which the next page begins. */
-export interface DeliveryPosition {
+interface DeliveryPosition {
   readonly receivedAt: Date;
   readonly deliveryId: string;
+}
+
+/** Which page. */
+interface DeliveryPage {
+  readonly limit: number;
+  readonly after?: DeliveryPosition | undefined;
 }
 
 /** The row of a delivery, with its counts. */
@@ -49,7 +61,7 @@ export async function searchDeliveries(
   db: Db,
   scope: Scope,
   filter: DeliveryFilter,
-  page: { readonly limit: number; readonly after?: DeliveryPosition | undefined },
+  page: DeliveryPage,
 ): Promise<FoundDeliveries> {
   const end = Math.min(
     ...[page.after?.receivedAt, filter.until, new Date()].flatMap((time) => time?.getTime() ?? []),
@@ -71,25 +83,15 @@ export async function searchDeliveries(
   return { deliveries, lookedBackTo: undefined };
 }
 
-function selectPage(
-  db: Db,
-  scope: Scope,
-  filter: DeliveryFilter,
-  { limit, after }: { readonly limit: number; readonly after?: DeliveryPosition | undefined },
-): Promise<Delivery[]> {
-  let query = matching(db, scope, filter)
-    .selectAll()
-    .orderBy('received_at', 'desc')
-    .orderBy('delivery_id', 'desc')
-    .limit(limit);
-  if (after !== undefined) {
-    query = query
-      .where('received_at', '<=', after.receivedAt)
-      .where(
-        sql<boolean>`(received_at, delivery_id) < (${after.receivedAt}::timestamptz, ${after.deliveryId}::uuid)`,
-      );
-  }
-  return query.execute();
+function selectPage(db: Db, scope: Scope, filter: DeliveryFilter, { limit, after }: DeliveryPage) {
+  const isBehind =
+    after === undefined
+      ? sql`true`
+      : sql`received_at <= ${after.receivedAt}
+          and (received_at, delivery_id) < (${after.receivedAt}::timestamptz, ${after.deliveryId}::uuid)`;
+  return allRows<Delivery>(db)`
+    select * from deliveries where ${matching(scope, filter)} and ${isBehind}
+    order by received_at desc, delivery_id desc limit ${limit}`;
 }
 
 /** The sums over deliveries. */
@@ -100,32 +102,26 @@ export interface DeliverySums {
   readonly quarantined: number;
 }
 
+const SUM_TIMEOUT_MS = 1_500;
+
 /** The sums over the matching deliveries. Undefined when the query takes longer than 1.5 seconds. */
 export async function sumDeliveries(
   db: Db,
   scope: Scope,
   filter: DeliveryFilter,
 ): Promise<DeliverySums | undefined> {
-  return withinTime(db, 1_500, (trx) =>
-    matching(trx, scope, filter)
-      .select([
-        sql<number>`count(*)::float8`.as('deliveries'),
-        sql<number>`coalesce(sum(event_count), 0)::float8`.as('events'),
-        sql<number>`coalesce(sum(duplicate_count), 0)::float8`.as('duplicates'),
-        sql<number>`coalesce(sum(quarantined_count), 0)::float8`.as('quarantined'),
-      ])
-      .executeTakeFirstOrThrow(),
-  );
+  const rows = await allRowsWithin<DeliverySums>(db, SUM_TIMEOUT_MS)`
+    select count(*)::float8 as deliveries, coalesce(sum(event_count), 0)::float8 as events,
+      coalesce(sum(duplicate_count), 0)::float8 as duplicates,
+      coalesce(sum(quarantined_count), 0)::float8 as quarantined
+    from deliveries where ${matching(scope, filter)}`;
+  return rows?.[0];
 }
 
 /** One delivery by its id; undefined when it is not stored. */
 export async function findDelivery(db: Db, scope: Scope, deliveryId: string): Promise<Delivery | undefined> {
-  return db
-    .selectFrom('deliveries')
-    .selectAll()
-    .where('delivery_id', '=', deliveryId)
-    .where(inScope(scope))
-    .executeTakeFirst();
+  return firstRow<Delivery>(db)`
+    select * from deliveries where delivery_id = ${deliveryId}::uuid and ${inScope(scope)}`;
 }
 
 const EVENTS_TIMEOUT_MS = 3_000;
@@ -182,14 +178,12 @@ export async function readRecordedLoss(
   db: Db,
   { delivery_id: id, message_type: messageType }: Delivery,
 ): Promise<RecordedLoss> {
-  const { rows } = await sql<RecordedLoss>`
+  const row = await firstRow<RecordedLoss>(db)`
     select (select coalesce(sum((deliveries ->> ${id})::int), 0)::float8 from erasures) as erased,
       array(
         select to_char(began_at at time zone 'UTC', 'YYYY-MM') from gaps
-        where reason = 'retention' and message_type = ${messageType} order by began_at) as "droppedMonths"`.execute(
-    db,
-  );
-  return rows[0] ?? { erased: 0, droppedMonths: [] };
+        where reason = 'retention' and message_type = ${messageType} order by began_at) as "droppedMonths"`;
+  return row ?? { erased: 0, droppedMonths: [] };
 }
 
 async function selectEvents(
@@ -212,14 +206,21 @@ async function selectEvents(
   return rows?.map(toEvent);
 }
 
-function matching(db: Db, scope: Scope, filter: DeliveryFilter) {
-  const { source, messageType, since, until, withQuarantined, withDuplicates } = filter;
-  let query = db.selectFrom('deliveries').where(inScope(scope));
-  if (source !== undefined) query = query.where('source', '=', source);
-  if (messageType !== undefined) query = query.where('message_type', '=', messageType);
-  if (since !== undefined) query = query.where('received_at', '>=', since);
-  if (until !== undefined) query = query.where('received_at', '<', until);
-  if (withQuarantined === true) query = query.where('quarantined_count', '>', 0);
-  if (withDuplicates === true) query = query.where('duplicate_count', '>', 0);
-  return query;
+function matching(scope: Scope, filter: DeliveryFilter): Condition {
+  const conditions = receivedConditions(scope, filter);
+  if (filter.withQuarantined === true) conditions.push(sql`quarantined_count > 0`);
+  if (filter.withDuplicates === true) conditions.push(sql`duplicate_count > 0`);
+  return allOf(conditions);
+}
+
+/** The conditions on deliveries, or on quarantined items. */
+export function receivedConditions(
+  scope: Scope,
+  { source, messageType, since, until }: ReceivedFilter,
+): Condition[] {
+  const conditions: Condition[] = [inScope(scope), isSource(source)];
+  if (messageType !== undefined) conditions.push(sql`message_type = ${messageType}`);
+  if (since !== undefined) conditions.push(sql`received_at >= ${since}`);
+  if (until !== undefined) conditions.push(sql`received_at < ${until}`);
+  return conditions;
 }

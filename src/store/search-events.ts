@@ -2,13 +2,14 @@ import { sql, type RawBuilder } from 'kysely';
 import { FAMILIES, FAMILY_OF, type Family, type MessageType } from '../domain.ts';
 import { TABLE_OF } from '../message-types.ts';
 import { withinTime, type Db } from './database.ts';
-import { allOf } from './condition.ts';
-import { familyQueries, hasText, timeConditions, type EventFilter } from './event-filter.ts';
+import { unionAll } from './condition.ts';
+import { familyQueries, hasText, selectsOf, timeConditions, type EventFilter } from './event-filter.ts';
 import { byTime, selectPage, stretchesOf, type EventPage } from './event-pages.ts';
 import { selectRows, toEvent, type StoredRow } from './event-rows.ts';
 import { inScope, type Scope } from './scope.ts';
 import type { StoredEvent } from './stored-event.ts';
 import { divide } from './time-stretches.ts';
+import { allRows, firstRow } from './statement.ts';
 
 /** A text search divides each stretch into this many parts and queries them in parallel, to use several processors. */
 const PARTS_AT_ONCE = 4;
@@ -83,30 +84,21 @@ export async function countEventsUpTo(
   filter: EventFilter,
   limit: number,
 ): Promise<number | undefined> {
-  const parts = familyQueries(scope, filter).flatMap(({ family, conditions, branches }) =>
-    branches.map(
-      ({ condition }) => sql`(select from ${sql.table(TABLE_OF[family])}
-        where ${allOf([...conditions, ...timeConditions(filter), condition])} limit ${limit})`,
-    ),
-  );
-  if (parts.length === 0) return 0;
+  const selects = selectsOf(familyQueries(scope, filter), timeConditions(filter), () => sql``);
+  if (selects.length === 0) return 0;
+  const parts = selects.map((select) => sql`(${select} limit ${limit})`);
   return withinTime(db, COUNT_TIMEOUT_MS, async (trx) => {
-    const { rows } = await sql<{ count: number }>`
+    const row = await firstRow<{ count: number }>(trx)`
       select count(*)::float8 as count
-      from (select from (${sql.join(parts, sql` union all `)}) as found limit ${limit}) as counted`.execute(
-      trx,
-    );
-    return rows[0]?.count ?? 0;
+      from (select from (${unionAll(parts)}) as found limit ${limit}) as counted`;
+    return row?.count ?? 0;
   });
 }
 
 /** The number of stored events of each message type that has any. Reads all events: not for large databases. */
 export async function countEvents(db: Db, scope: Scope): Promise<ReadonlyMap<MessageType, number>> {
-  const rows = await db
-    .selectFrom('events')
-    .select(({ fn }) => ['message_type' as const, fn.countAll<string>().as('count')])
-    .where(inScope(scope))
-    .groupBy('message_type')
-    .execute();
-  return new Map(rows.map(({ message_type, count }) => [message_type, Number(count)]));
+  const rows = await allRows<{ messageType: MessageType; count: number }>(db)`
+    select message_type as "messageType", count(*)::float8 as count from events
+    where ${inScope(scope)} group by message_type`;
+  return new Map(rows.map(({ messageType, count }) => [messageType, count]));
 }

@@ -1,58 +1,35 @@
-import { sql } from 'kysely';
-import type { MessageType, UNKNOWN_MESSAGE_TYPE } from '../domain.ts';
+import { sql, type Selectable } from 'kysely';
+import { allOf, type Condition } from './condition.ts';
 import type { Db } from './database.ts';
 import { inScope, type Scope } from './scope.ts';
-import type { QuarantineState, Resolution } from './tables.ts';
+import { receivedConditions, type ReceivedFilter } from './search-deliveries.ts';
+import type { QuarantineState, Tables } from './tables.ts';
+import { allRows, firstRow, onlyRow } from './statement.ts';
 
-/** Conditions on quarantined items. All conditions that are given must hold. */
-export interface QuarantineFilter {
-  readonly source?: string | undefined;
-  readonly messageType?: MessageType | typeof UNKNOWN_MESSAGE_TYPE | undefined;
+/** Conditions on quarantined items. */
+export interface QuarantineFilter extends ReceivedFilter {
   /** Part of the reason, in any case. */
   readonly reason?: string | undefined;
-  /** Time of receipt, inclusive. */
-  readonly since?: Date | undefined;
-  /** Exclusive. */
-  readonly until?: Date | undefined;
 }
 
 /** A quarantined item without its bytes. */
-export interface Quarantined {
-  readonly quarantine_id: string;
-  readonly delivery_id: string;
-  readonly received_at: Date;
-  readonly source: string;
-  readonly message_type: MessageType | typeof UNKNOWN_MESSAGE_TYPE;
-  readonly reason: string;
-  readonly encoding: string | null;
+export interface Quarantined extends Readonly<
+  Omit<Selectable<Tables['quarantine']>, 'content' | 'twins_before' | 'discarded_bytes' | 'sent_type'>
+> {
   /** Size of the content, also after it was discarded. */
   readonly bytes: number;
-  readonly resolution: Resolution | null;
-  readonly resolved_at: Date | null;
-  readonly replay_delivery_id: string | null;
 }
 
-const COLUMNS = [
-  'quarantine_id',
-  'delivery_id',
-  'received_at',
-  'source',
-  'message_type',
-  'reason',
-  'encoding',
-  sql<number>`coalesce(discarded_bytes, octet_length(content))`.as('bytes'),
-  'resolution',
-  'resolved_at',
-  'replay_delivery_id',
-] as const;
+const COLUMNS = sql`quarantine_id, delivery_id, received_at, source, message_type, reason, encoding,
+  coalesce(discarded_bytes, octet_length(content)) as bytes, resolution, resolved_at, replay_delivery_id`;
 
 /** The number of open items; counting ends at `most`. */
 export async function countOpen(db: Db, scope: Scope, most: number): Promise<number> {
-  const { rows } = await sql<{ open: number }>`
+  const { open } = await onlyRow<{ open: number }>(db)`
     select count(*)::int as open from (
       select from quarantine where resolution is null and ${inScope(scope)} limit ${most}
-    ) as counted`.execute(db);
-  return rows[0]?.open ?? 0;
+    ) as counted`;
+  return open;
 }
 
 /** The matching items, newest first; those after the item with the id `after`, if given. */
@@ -64,14 +41,11 @@ export async function searchQuarantine(
   limit: number,
   after?: string,
 ): Promise<Quarantined[]> {
-  let query = matching(db, scope, filter, state)
-    .select(COLUMNS)
-    .orderBy('received_at', 'desc')
-    .orderBy('quarantine_id', 'desc')
-    .limit(limit);
-  if (after !== undefined)
-    query = query.where(sql<boolean>`(received_at, quarantine_id) < ${placeOf(scope, after)}`);
-  return query.execute();
+  const isBehind =
+    after === undefined ? sql`true` : sql`(received_at, quarantine_id) < ${placeOf(scope, after)}`;
+  return allRows<Quarantined>(db)`
+    select ${COLUMNS} from quarantine where ${matching(scope, filter, state)} and ${isBehind}
+    order by received_at desc, quarantine_id desc limit ${limit}`;
 }
 
 /** The number of matching items. */
@@ -81,10 +55,9 @@ export async function countQuarantine(
   filter: QuarantineFilter,
   state: QuarantineState,
 ): Promise<number> {
-  const { count } = await matching(db, scope, filter, state)
-    .select(({ fn }) => fn.countAll<string>().as('count'))
-    .executeTakeFirstOrThrow();
-  return Number(count);
+  const { count } = await onlyRow<{ count: number }>(db)`
+    select count(*)::float8 as count from quarantine where ${matching(scope, filter, state)}`;
+  return count;
 }
 
 /** The open items in quarantine. */
@@ -99,22 +72,17 @@ export const MAX_OPEN_COUNT = 10_000;
 
 /** Counts the open items, up to a limit that keeps the query fast. */
 export async function readOpenQuarantine(db: Db, scope: Scope): Promise<OpenQuarantine> {
-  const { rows } = await sql<OpenQuarantine>`
+  return onlyRow<OpenQuarantine>(db)`
     select count(*)::int as count, min(received_at) as "oldestReceivedAt" from (
       select received_at from quarantine where resolution is null and ${inScope(scope)}
       order by received_at, quarantine_id limit ${MAX_OPEN_COUNT + 1}
-    ) as open`.execute(db);
-  return rows[0] ?? { count: 0, oldestReceivedAt: null };
+    ) as open`;
 }
 
 /** The items with these ids, in no particular order. An unknown id is skipped. */
 export async function findQuarantined(db: Db, scope: Scope, ids: readonly string[]): Promise<Quarantined[]> {
-  return db
-    .selectFrom('quarantine')
-    .select(COLUMNS)
-    .where('quarantine_id', 'in', ids)
-    .where(inScope(scope))
-    .execute();
+  return allRows<Quarantined>(db)`
+    select ${COLUMNS} from quarantine where quarantine_id = any(${ids}::uuid[]) and ${inScope(scope)}`;
 }
 
 /** The items of a delivery, resolved or not, up to a limit. */
@@ -124,35 +92,23 @@ export async function quarantinedOf(
   deliveryId: string,
   limit: number,
 ): Promise<Quarantined[]> {
-  return db
-    .selectFrom('quarantine')
-    .select(COLUMNS)
-    .where('delivery_id', '=', deliveryId)
-    .where(inScope(scope))
-    .orderBy('quarantine_id')
-    .limit(limit)
-    .execute();
+  return allRows<Quarantined>(db)`
+    select ${COLUMNS} from quarantine where delivery_id = ${deliveryId}::uuid and ${inScope(scope)}
+    order by quarantine_id limit ${limit}`;
 }
 
 /** The id of the item that was replayed as this delivery; undefined when the delivery is not a replay. */
 export async function findReplayed(db: Db, scope: Scope, deliveryId: string): Promise<string | undefined> {
-  const replayed = await db
-    .selectFrom('quarantine')
-    .select('quarantine_id')
-    .where('replay_delivery_id', '=', deliveryId)
-    .where(inScope(scope))
-    .executeTakeFirst();
-  return replayed?.quarantine_id;
+  const replayed = await firstRow<{ id: string }>(db)`
+    select quarantine_id as id from quarantine
+    where replay_delivery_id = ${deliveryId}::uuid and ${inScope(scope)}`;
+  return replayed?.id;
 }
 
 /** The original bytes of an item; empty when it was discarded. */
 export async function readContent(db: Db, scope: Scope, id: string): Promise<Buffer> {
-  const { content } = await db
-    .selectFrom('quarantine')
-    .select('content')
-    .where('quarantine_id', '=', id)
-    .where(inScope(scope))
-    .executeTakeFirstOrThrow();
+  const { content } = await onlyRow<{ content: Buffer }>(db)`
+    select content from quarantine where quarantine_id = ${id}::uuid and ${inScope(scope)}`;
   return content;
 }
 
@@ -190,52 +146,28 @@ export async function pageOfOpen(
   limit: number,
   place?: OpenPlace,
 ): Promise<{ readonly items: Quarantined[]; readonly next: OpenPlace | undefined }> {
-  const began = place?.began ?? (await nowOf(db));
-  let query = matching(db, scope, filter, 'open')
-    .select(COLUMNS)
-    .where((where) =>
-      where.not(
-        where.exists(
-          where
-            .selectFrom('deliveries')
-            .whereRef('deliveries.delivery_id', '=', 'quarantine.delivery_id')
-            .where(sql<boolean>`stored_at > ${began}::timestamptz`)
-            .select('stored_at'),
-        ),
-      ),
-    )
-    .orderBy('received_at')
-    .orderBy('quarantine_id')
-    .limit(limit);
-  if (place !== undefined) {
-    query = query.where(sql<boolean>`(received_at, quarantine_id) > ${placeOf(scope, place.after)}`);
-  }
-  const items = await query.execute();
+  const { began } = place ?? (await onlyRow<{ began: string }>(db)`select now()::text as began`);
+  const isBehind =
+    place === undefined ? sql`true` : sql`(received_at, quarantine_id) > ${placeOf(scope, place.after)}`;
+  const items = await allRows<Quarantined>(db)`
+    select ${COLUMNS} from quarantine where ${matching(scope, filter, 'open')} and ${isBehind} and not exists (
+      select from deliveries
+      where deliveries.delivery_id = quarantine.delivery_id and stored_at > ${began}::timestamptz)
+    order by received_at, quarantine_id limit ${limit}`;
   const last = items.at(-1);
-  return {
-    items,
-    next: last === undefined || items.length < limit ? undefined : { began, after: last.quarantine_id },
-  };
-}
-
-async function nowOf(db: Db): Promise<string> {
-  const { rows } = await sql<{ now: string }>`select now()::text as now`.execute(db);
-  return rows[0]?.now ?? '';
+  const next = last === undefined || items.length < limit ? undefined : { began, after: last.quarantine_id };
+  return { items, next };
 }
 
 /** Postgres' times are finer than JavaScript's, so the place is looked up by the id. */
 const placeOf = (scope: Scope, id: string) =>
   sql`((select received_at from quarantine where quarantine_id = ${id}::uuid and ${inScope(scope)}), ${id}::uuid)`;
 
-function matching(db: Db, scope: Scope, filter: QuarantineFilter, state: QuarantineState) {
-  let query = db.selectFrom('quarantine').where(inScope(scope));
-  if (state === 'open') query = query.where('resolution', 'is', null);
-  else if (state !== 'all') query = query.where('resolution', '=', state);
-  const { source, messageType, reason, since, until } = filter;
-  if (source !== undefined) query = query.where('source', '=', source);
-  if (messageType !== undefined) query = query.where('message_type', '=', messageType);
-  if (reason !== undefined) query = query.where(sql<boolean>`strpos(lower(reason), lower(${reason})) > 0`);
-  if (since !== undefined) query = query.where('received_at', '>=', since);
-  if (until !== undefined) query = query.where('received_at', '<', until);
-  return query;
+function matching(scope: Scope, filter: QuarantineFilter, state: QuarantineState): Condition {
+  const { reason } = filter;
+  const conditions = receivedConditions(scope, filter);
+  if (state === 'open') conditions.push(sql`resolution is null`);
+  else if (state !== 'all') conditions.push(sql`resolution = ${state}`);
+  if (reason !== undefined) conditions.push(sql`strpos(lower(reason), lower(${reason})) > 0`);
+  return allOf(conditions);
 }

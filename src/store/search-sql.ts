@@ -1,20 +1,12 @@
 import { sql } from 'kysely';
-import { TABLE_OF } from '../message-types.ts';
-import { allOf } from './condition.ts';
 import type { Db } from './database.ts';
-import { familyQueries, timeConditions, type EventFilter } from './event-filter.ts';
+import { familyQueries, selectsOf, timeConditions, type EventFilter } from './event-filter.ts';
 import type { Scope } from './scope.ts';
 
 /** A search as one SQL statement, which readers may run: the events of the view `events` that match, newest first. */
 export function searchStatement(db: Db, scope: Scope, filter: EventFilter): string {
-  const range = timeConditions(filter);
-  const found = familyQueries(scope, filter).flatMap(({ family, conditions, branches }) =>
-    branches.map(
-      ({ condition }) =>
-        sql`select event_id, occurred_at from ${sql.table(TABLE_OF[family])}
-  where ${allOf([...range, ...conditions, condition])}`,
-    ),
-  );
+  const columns = () => sql`event_id, occurred_at`;
+  const found = selectsOf(familyQueries(scope, filter), timeConditions(filter), columns);
   const matching =
     found.length === 0
       ? sql`select event_id, occurred_at from events where false`

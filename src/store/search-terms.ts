@@ -1,16 +1,19 @@
 import { sql } from 'kysely';
-import { FAMILY_OF, MESSAGE_TYPES, type Family, type MessageType } from '../domain.ts';
+import { MESSAGE_TYPES, typesOfFamily, type Family, type MessageType } from '../domain.ts';
 import { canBe, codesOf } from '../record-kind.ts';
-import {
-  addressRange,
-  kindsNamed,
-  typesNamed,
-  type SearchKey,
-  type SearchTerm,
-  type SearchValue,
-} from '../search-query.ts';
-import { contains, type Condition } from './condition.ts';
+import { addressRange, kindsNamed, typesNamed } from '../search-query.ts';
+import type { SearchKey, SearchTerm, SearchValue } from '../search-query.ts';
+import { anyOf, contains, literalPattern, type Condition } from './condition.ts';
 import { kindOfRow, outcomeOfRow } from './event-kinds.ts';
+
+/** The column of the user name; some families have none. */
+export function userColumn(family: Family): Condition | undefined {
+  if (family === 'audit') return sql`user_name`;
+  return family === 'log' ? sql`username` : undefined;
+}
+
+/** Whether the family has columns of clients, access points and networks. */
+export const hasStations = (family: Family) => family === 'location' || family === 'log';
 
 /** The message types that the terms allow. */
 export const typesOfTerms = (terms: readonly SearchTerm[]): readonly MessageType[] =>
@@ -35,8 +38,7 @@ export function termConditions(
       if (isExcluded) continue;
       return undefined;
     }
-    const any = sql`(${sql.join(matches, sql` or `)})`;
-    conditions.push(isExcluded ? sql`${any} is not true` : any);
+    conditions.push(isExcluded ? sql`${anyOf(matches)} is not true` : anyOf(matches));
   }
   return conditions;
 }
@@ -47,19 +49,19 @@ function matchesOf(
   key: Exclude<SearchKey, 'type'>,
   value: SearchValue,
 ): readonly Condition[] {
-  const hasStations = family === 'location' || family === 'log';
   switch (key) {
-    case 'user':
-      if (family === 'audit') return [textMatches(sql`user_name`, value)];
-      return family === 'log' ? [textMatches(sql`username`, value)] : [];
+    case 'user': {
+      const name = userColumn(family);
+      return name === undefined ? [] : [textMatches(name, value)];
+    }
     case 'client':
-      return hasStations ? [addressMatches(sql`client_mac`, value)] : [];
+      return hasStations(family) ? [addressMatches(sql`client_mac`, value)] : [];
     case 'ap':
-      return hasStations ? [addressMatches(sql`ap_mac`, value)] : [];
+      return hasStations(family) ? [addressMatches(sql`ap_mac`, value)] : [];
     case 'mac':
-      return hasStations ? [addressMatches(sql`client_mac`, value), addressMatches(sql`ap_mac`, value)] : [];
+      return [...matchesOf(family, 'client', value), ...matchesOf(family, 'ap', value)];
     case 'ssid':
-      return hasStations ? [textMatches(sql`left(ssid, ${sql.lit(64)})`, value)] : [];
+      return hasStations(family) ? [textMatches(sql`left(ssid, ${sql.lit(64)})`, value)] : [];
     case 'device':
       return deviceMatches(family, value);
     case 'code':
@@ -84,7 +86,7 @@ function matchesOf(
 /** By code where the codes decide, so that their index serves it. */
 function actionMatches(family: Family, { text, isPrefix }: SearchValue): readonly Condition[] {
   const kinds = kindsNamed(text, isPrefix);
-  const types = MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === family && canBe(type, kinds));
+  const types = typesOfFamily(family).filter((type) => canBe(type, kinds));
   if (types.length === 0) return [];
   const codes = codesOf(kinds);
   if (codes !== undefined) return [sql`code in (${sql.join(codes.map((code) => sql`${code}::bigint`))})`];
@@ -108,7 +110,7 @@ function deviceMatches(family: Family, value: SearchValue): readonly Condition[]
 /** In the form of the indexes of migration 0031. The null that a column may hold never matches. */
 function textMatches(column: Condition, { text, isPrefix }: SearchValue): Condition {
   if (!isPrefix) return sql`lower(${column}) = lower(${text})`;
-  return sql`lower(${column}) like lower(${`${text.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`})`;
+  return sql`lower(${column}) like lower(${`${literalPattern(text)}%`})`;
 }
 
 function addressMatches(column: Condition, value: SearchValue): Condition {

@@ -1,6 +1,7 @@
 import { sql, type RawBuilder } from 'kysely';
 import { formatDuration } from '../units.ts';
 import type { Db } from './database.ts';
+import { allRows, firstRow } from './statement.ts';
 
 /** A session on the database server that others wait for. */
 export interface Session {
@@ -43,7 +44,7 @@ export async function findHolders(
   tables: RawBuilder<unknown>,
   seconds: number,
 ): Promise<readonly Session[]> {
-  const { rows } = await sql<Session>`
+  return allRows<Session>(db)`
     select ${SESSION_COLUMNS} from pg_stat_activity as activity
     where activity.pid <> pg_backend_pid()
       and coalesce(xact_start < clock_timestamp() - make_interval(secs => ${seconds}), true)
@@ -52,8 +53,7 @@ export async function findHolders(
         where locktype = 'relation' and granted and relation in (${tables})
           and database = (select oid from pg_database where datname = current_database())
       )
-    order by xact_start nulls first limit 5`.execute(db);
-  return rows;
+    order by xact_start nulls first limit 5`;
 }
 
 /** A statement that begins just after a cancellation needs another one. */
@@ -64,11 +64,11 @@ const CANCEL_INTERVAL_MS = 200;
  * until the result is disposed of. Throws the signal's reason if it has fired already.
  */
 export async function cancelOn(signal: AbortSignal | undefined, db: Db, connection: Db): Promise<Disposable> {
-  const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(connection);
+  const row = await firstRow<{ pid: number }>(connection)`select pg_backend_pid() as pid`;
   let timer: NodeJS.Timeout | undefined;
   const cancel = () => {
     // If the server does not answer, the work fails by that.
-    void sql`select pg_cancel_backend(${rows[0]?.pid})`.execute(db).catch(() => undefined);
+    void sql`select pg_cancel_backend(${row?.pid})`.execute(db).catch(() => undefined);
   };
   const onAbort = () => {
     cancel();

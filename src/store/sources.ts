@@ -1,53 +1,41 @@
 import { sql, type Selectable } from 'kysely';
-import { DatabaseError } from 'pg';
 import { ConflictError, NotFoundError } from '../errors.ts';
 import type { Db, Trx } from './database.ts';
 import { inScope, type Scope } from './scope.ts';
 import type { Tables } from './tables.ts';
+import { allRows, firstRow, isMissingTable, onlyRow, run } from './statement.ts';
 
 /** A source as the database keeps it. */
 export type SourceRow = Selectable<Tables['sources']>;
 
 /** The sources that were added to the database, disabled ones included, by name. */
 export async function listSources(db: Db, scope: Scope): Promise<SourceRow[]> {
-  return db.selectFrom('sources').selectAll().where(inScope(scope, 'name')).orderBy('name').execute();
+  return allRows<SourceRow>(db)`select * from sources where ${inScope(scope, 'name')} order by name`;
 }
-
-/** SQLSTATE undefined_table: the database has not been migrated yet. */
-const UNDEFINED_TABLE = '42P01';
 
 /** A number that grows with every change of a source. Zero while there is none, and before the table exists. */
 export async function readSourcesRevision(db: Db): Promise<number> {
   try {
-    const { rows } = await sql<{ sum: string }>`
-      select coalesce(sum(revision), 0)::text as sum from sources`.execute(db);
-    return Number(rows[0]?.sum);
+    return Number(
+      (
+        await onlyRow<{ sum: string }>(db)`
+      select coalesce(sum(revision), 0)::text as sum from sources`
+      ).sum,
+    );
   } catch (error) {
-    if (error instanceof DatabaseError && error.code === UNDEFINED_TABLE) return 0;
+    if (isMissingTable(error)) return 0;
     throw error;
   }
 }
 
 /** Adds a source, or a disabled one again. Throws a ConflictError if there is one of this name. */
 export async function insertSource(db: Db, name: string, definition: object): Promise<void> {
-  const { numInsertedOrUpdatedRows } = await db
-    .insertInto('sources')
-    .values({ name, definition: JSON.stringify(definition) })
-    .onConflict((conflict) =>
-      conflict
-        .column('name')
-        .doUpdateSet({
-          definition: JSON.stringify(definition),
-          old_secrets_until: null,
-          disabled_at: null,
-          ...CHANGED,
-        })
-        .where('sources.disabled_at', 'is not', null),
-    )
-    .executeTakeFirst();
-  if (numInsertedOrUpdatedRows === 0n) {
-    throw new ConflictError('SOURCE_EXISTS', `there is a source "${name}" already`);
-  }
+  const added = await run(db)`
+    insert into sources (name, definition) values (${name}, ${JSON.stringify(definition)})
+    on conflict (name) do update set definition = excluded.definition, old_secrets_until = null, disabled_at = null,
+      ${CHANGED}
+    where sources.disabled_at is not null`;
+  if (added === 0) throw new ConflictError('SOURCE_EXISTS', `there is a source "${name}" already`);
 }
 
 /** What a change of a source replaces. */
@@ -63,13 +51,8 @@ export async function changeSource(
   change: (source: SourceRow) => SourceUpdate,
 ): Promise<void> {
   await db.transaction().execute(async (trx) => {
-    const source = await trx
-      .selectFrom('sources')
-      .selectAll()
-      .where('name', '=', name)
-      .where('disabled_at', 'is', null)
-      .forUpdate()
-      .executeTakeFirst();
+    const source = await firstRow<SourceRow>(trx)`
+      select * from sources where name = ${name} and disabled_at is null for update`;
     if (source === undefined) throw unknownSource(name);
     await update(trx, name, change(source));
   });
@@ -78,7 +61,7 @@ export async function changeSource(
 /** Changes all sources, disabled ones included. Resolves with their number. */
 export async function changeAllSources(db: Db, change: (source: SourceRow) => SourceUpdate): Promise<number> {
   return db.transaction().execute(async (trx) => {
-    const sources = await trx.selectFrom('sources').selectAll().orderBy('name').forUpdate().execute();
+    const sources = await allRows<SourceRow>(trx)`select * from sources order by name for update`;
     for (const source of sources) await update(trx, source.name, change(source));
     return sources.length;
   });
@@ -86,27 +69,18 @@ export async function changeAllSources(db: Db, change: (source: SourceRow) => So
 
 /** Disables a source. Throws a NotFoundError if there is none, or it is disabled. */
 export async function disableSource(db: Db, name: string): Promise<void> {
-  const { numUpdatedRows } = await db
-    .updateTable('sources')
-    .set({ disabled_at: sql<Date>`now()`, ...CHANGED })
-    .where('name', '=', name)
-    .where('disabled_at', 'is', null)
-    .executeTakeFirst();
-  if (numUpdatedRows === 0n) throw unknownSource(name);
+  const disabled = await run(db)`
+    update sources set disabled_at = now(), ${CHANGED} where name = ${name} and disabled_at is null`;
+  if (disabled === 0) throw unknownSource(name);
 }
 
 async function update(trx: Trx, name: string, { definition, oldSecretsUntil }: SourceUpdate): Promise<void> {
-  await trx
-    .updateTable('sources')
-    .set({ definition: JSON.stringify(definition), old_secrets_until: oldSecretsUntil, ...CHANGED })
-    .where('name', '=', name)
-    .execute();
+  await run(trx)`
+    update sources set definition = ${JSON.stringify(definition)}, old_secrets_until = ${oldSecretsUntil}, ${CHANGED}
+    where name = ${name}`;
 }
 
-const CHANGED = {
-  revision: sql<string>`sources.revision + 1`,
-  changed_at: sql<Date>`now()`,
-};
+const CHANGED = sql`revision = sources.revision + 1, changed_at = now()`;
 
 const unknownSource = (name: string) =>
   new NotFoundError(

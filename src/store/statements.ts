@@ -1,5 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Db, Trx } from './database.ts';
+import { allRows, firstRow, run } from './statement.ts';
 
 /** Rows that may change: each of their states is sealed as a statement. */
 export const STATEMENT_KINDS = ['operation', 'quarantined item', 'gap', 'erasure'] as const;
@@ -18,6 +19,8 @@ interface StatedTable {
   readonly changing: readonly string[];
 }
 
+const words = (text: string) => text.split(' ');
+
 const TABLES: Readonly<Record<StatementKind, StatedTable>> = {
   operation: {
     table: 'operator_log',
@@ -29,10 +32,9 @@ const TABLES: Readonly<Record<StatementKind, StatedTable>> = {
   'quarantined item': {
     table: 'quarantine',
     key: 'quarantine_id',
-    lasting:
-      `quarantine_id delivery_id received_at source message_type sent_type reason encoding twins_before`.split(
-        ' ',
-      ),
+    lasting: words(
+      'quarantine_id delivery_id received_at source message_type sent_type reason encoding twins_before',
+    ),
     once: ['resolution', 'resolved_at', 'replay_delivery_id', 'discarded_bytes'],
     changing: ['content'],
   },
@@ -46,9 +48,7 @@ const TABLES: Readonly<Record<StatementKind, StatedTable>> = {
   erasure: {
     table: 'erasures',
     key: 'id',
-    lasting: `id erased_at operator reason event_count item_count operation_count leaves deliveries`.split(
-      ' ',
-    ),
+    lasting: words('id erased_at operator reason event_count item_count operation_count leaves deliveries'),
     once: [],
     changing: [],
   },
@@ -66,16 +66,14 @@ const stateOf = (kind: StatementKind): RawBuilder<string> => {
   )})::text`;
 };
 
-/** What is to be sealed: the state of a row, or a tile of deliveries. */
-export interface Statement {
-  readonly kind: StatementKind | 'deliveries';
+interface KeyedState {
   readonly key: string;
   readonly record: string;
 }
 
-interface KeyedState {
-  readonly key: string;
-  readonly record: string;
+/** What is to be sealed: the state of a row, or a tile of deliveries. */
+export interface Statement extends KeyedState {
+  readonly kind: StatementKind | 'deliveries';
 }
 
 /**
@@ -83,15 +81,15 @@ interface KeyedState {
  * Call `printAsSealed` before.
  */
 export async function takeStatements(trx: Trx, limit: number): Promise<readonly Statement[]> {
-  const { rows } = await sql<{ kind: StatementKind; keys: string[] }>`
+  const rows = await allRows<{ kind: StatementKind; keys: string[] }>(trx)`
     with taken as (
       delete from log_queue where id in (select id from log_queue order by id limit ${limit})
       returning kind, key)
-    select kind, array_agg(distinct key) as keys from taken group by kind order by kind`.execute(trx);
+    select kind, array_agg(distinct key) as keys from taken group by kind order by kind`;
   const statements: Statement[] = [];
   for (const { kind, keys } of rows) {
     const { table, key } = TABLES[kind];
-    const states = await sql<KeyedState>`
+    const states = await allRows<KeyedState>(trx)`
       select key, record from (
         select ${sql.ref(`row.${key}`)}::text as key, ${stateOf(kind)} as record from ${sql.table(table)} as row
         where ${sql.ref(`row.${key}`)}::text = any(${keys})
@@ -99,8 +97,8 @@ export async function takeStatements(trx: Trx, limit: number): Promise<readonly 
       where record is distinct from (
         select record from log_statements
         where kind = ${kind} and log_statements.key = stated.key order by leaf desc limit 1)
-      order by key`.execute(trx);
-    statements.push(...states.rows.map((state) => ({ kind, ...state })));
+      order by key`;
+    statements.push(...states.map((state) => ({ kind, ...state })));
   }
   return statements;
 }
@@ -111,13 +109,11 @@ export async function addStatements(
   firstLeaf: number,
   statements: readonly Statement[],
 ): Promise<void> {
-  await sql`
+  await run(trx)`
     insert into log_statements (leaf, kind, key, record)
     select ${firstLeaf}::bigint + number - 1, kind, key, record
     from unnest(${statements.map(({ kind }) => kind)}::text[], ${statements.map(({ key }) => key)}::text[],
-      ${statements.map(({ record }) => record)}::text[]) with ordinality as one (kind, key, record, number)`.execute(
-    trx,
-  );
+      ${statements.map(({ record }) => record)}::text[]) with ordinality as one (kind, key, record, number)`;
 }
 
 /** A sealed statement with its leaf. */
@@ -127,10 +123,9 @@ export interface SealedStatement extends Statement {
 
 /** Reads the sealed statements with leaves from one up to, and without, another. */
 export async function readStatements(db: Db, from: number, to: number): Promise<readonly SealedStatement[]> {
-  const { rows } = await sql<SealedStatement>`
+  return allRows<SealedStatement>(db)`
     select leaf::float8, kind, key, record from log_statements
-    where leaf >= ${from}::bigint and leaf < ${to}::bigint order by leaf`.execute(db);
-  return rows;
+    where leaf >= ${from}::bigint and leaf < ${to}::bigint order by leaf`;
 }
 
 /** A row that is not what its last statement says. */
@@ -150,7 +145,7 @@ export async function findStatedDifferences(
   kind: StatementKind,
 ): Promise<readonly StatedDifference[]> {
   const { table, key } = TABLES[kind];
-  const { rows } = await sql<StatedDifference>`
+  return allRows<StatedDifference>(trx)`
     select key, leaf::float8, found.record is null as "isGone"
     from (
       select distinct on (key) key, leaf, record from log_statements where kind = ${kind} order by key, leaf desc
@@ -161,8 +156,7 @@ export async function findStatedDifferences(
     where found.record is distinct from stated.record
       and (found.record is null
         or not exists (select from log_queue where log_queue.kind = ${kind} and log_queue.key = key))
-    order by leaf`.execute(trx);
-  return rows;
+    order by leaf`;
 }
 
 /** Finds statements that say what no lawful change does: another value of a column that keeps its value. */
@@ -173,20 +167,19 @@ export async function findForbiddenChanges(
   const { lasting, once } = TABLES[kind];
   // Before the columns, a state has its kind and version.
   const firstOnce = lasting.length + 2;
-  const { rows } = await sql<StatedDifference>`
+  return allRows<StatedDifference>(db)`
     select key, leaf::float8, false as "isGone" from (
       select key, leaf, record::jsonb as record, lag(record::jsonb) over (partition by key order by leaf) as earlier
       from log_statements where kind = ${kind}
     ) as stated, generate_series(0, ${firstOnce + once.length - 1}::int) as place
     where earlier is not null and record -> place <> earlier -> place
       and (place < ${firstOnce}::int or earlier ->> place is not null)
-    group by key, leaf order by leaf`.execute(db);
-  return rows;
+    group by key, leaf order by leaf`;
 }
 
 /** Counts the rows whose state is not sealed yet. */
 export async function countQueuedStatements(db: Db): Promise<number> {
-  const { rows } = await sql<{ waiting: number }>`
-    select count(distinct (kind, key))::float8 as waiting from log_queue`.execute(db);
-  return rows[0]?.waiting ?? 0;
+  const row = await firstRow<{ waiting: number }>(db)`
+    select count(distinct (kind, key))::float8 as waiting from log_queue`;
+  return row?.waiting ?? 0;
 }

@@ -1,5 +1,4 @@
-import { OWN_TYPES } from '../domain.ts';
-import type { Family, MessageType, Origin } from '../domain.ts';
+import { OWN_TYPES, type Family, type MessageType, type Origin } from '../domain.ts';
 import type { JsonObject } from '../exact-json.ts';
 
 /** One stored event: the envelope, the typed columns, and the record as sent. */

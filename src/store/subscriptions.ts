@@ -2,6 +2,7 @@ import { sql, type Selectable } from 'kysely';
 import type { Db } from './database.ts';
 import { createLock, lockRow } from './locks.ts';
 import type { Tables } from './tables.ts';
+import { run } from './statement.ts';
 
 const COLUMNS = [
   'subscription_id',
@@ -25,40 +26,35 @@ export async function findSubscriptions(db: Db, source: string): Promise<Recorde
 
 /** Records a subscription, replacing the row with the same id. An unchanged row keeps its times. */
 export async function recordSubscription(db: Db, subscription: RecordedSubscription): Promise<void> {
-  const members = ['message_type', 'url', 'application', 'status', 'secret_digest'] as const;
-  const known = sql.join(members.map((member) => sql.ref(`subscriptions.${member}`)));
-  const given = sql.join(members.map((member) => sql.ref(`excluded.${member}`)));
-  await db
-    .insertInto('subscriptions')
-    .values(subscription)
-    .onConflict((conflict) =>
-      conflict
-        .columns(['source', 'subscription_id'])
-        .doUpdateSet((row) => ({
-          message_type: row.ref('excluded.message_type'),
-          url: row.ref('excluded.url'),
-          application: row.ref('excluded.application'),
-          status: row.ref('excluded.status'),
-          secret_digest: row.ref('excluded.secret_digest'),
-          updated_at: sql<Date>`now()`,
-        }))
-        .where(sql<boolean>`(${known}) is distinct from (${given})`),
-    )
-    .execute();
+  const {
+    subscription_id: id,
+    source,
+    message_type: type,
+    url,
+    application,
+    status,
+    secret_digest,
+  } = subscription;
+  await run(db)`
+    insert into subscriptions as known
+      (subscription_id, source, message_type, url, application, status, secret_digest)
+    values (${id}, ${source}, ${type}, ${url}, ${application}, ${status}, ${secret_digest})
+    on conflict (source, subscription_id) do update set message_type = excluded.message_type, url = excluded.url,
+      application = excluded.application, status = excluded.status, secret_digest = excluded.secret_digest,
+      updated_at = now()
+    where (known.message_type, known.url, known.application, known.status, known.secret_digest)
+      is distinct from (excluded.message_type, excluded.url, excluded.application, excluded.status,
+        excluded.secret_digest)`;
 }
 
 /** Deletes the record of a subscription: by its id, or by message type and URL while the id is unknown. */
 export async function forgetSubscription(db: Db, subscription: RecordedSubscription): Promise<void> {
-  const { source, subscription_id: id, message_type, url } = subscription;
-  const ofSource = db.deleteFrom('subscriptions').where('source', '=', source);
-  const one =
+  const { source, subscription_id: id, message_type: type, url } = subscription;
+  const isIt =
     id === null
-      ? ofSource
-          .where('subscription_id', 'is', null)
-          .where('message_type', '=', message_type)
-          .where('url', '=', url)
-      : ofSource.where('subscription_id', '=', id);
-  await one.execute();
+      ? sql`subscription_id is null and message_type = ${type} and url = ${url}`
+      : sql`subscription_id = ${id}`;
+  await run(db)`delete from subscriptions where source = ${source} and ${isIt}`;
 }
 
 /** Replaces the recorded subscriptions of a source by these, whose ids are all known. */
@@ -69,11 +65,9 @@ export async function replaceSubscriptions(
 ): Promise<void> {
   const ids = subscriptions.map((subscription) => subscription.subscription_id);
   await db.transaction().execute(async (trx) => {
-    await trx
-      .deleteFrom('subscriptions')
-      .where('source', '=', source)
-      .where(sql<boolean>`subscription_id = any(${ids}::bigint[]) is not true`)
-      .execute();
+    await run(trx)`
+      delete from subscriptions
+      where source = ${source} and subscription_id = any(${ids}::bigint[]) is not true`;
     for (const subscription of subscriptions) await recordSubscription(trx, subscription);
   });
 }
@@ -84,7 +78,7 @@ export async function whileSubscribing<T>(db: Db, source: string, work: () => Pr
   await createLock(db, lock);
   return db.transaction().execute(async (trx) => {
     // The cloud may take minutes, and this session has nothing else to do.
-    await sql`set local idle_in_transaction_session_timeout = 0`.execute(trx);
+    await run(trx)`set local idle_in_transaction_session_timeout = 0`;
     await lockRow(trx, lock);
     return work();
   });

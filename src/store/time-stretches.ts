@@ -1,8 +1,9 @@
 import { sql } from 'kysely';
 import { TABLE_OF } from '../message-types.ts';
 import type { Db } from './database.ts';
-import { allOf } from './condition.ts';
+import { allOf, unionAll } from './condition.ts';
 import { timeConditions, type EventFilter, type FamilyQuery } from './event-filter.ts';
+import { firstRow } from './statement.ts';
 
 /** Times from `since` (inclusive) to `until` (exclusive). An undefined end means the first or last event. */
 export type TimeRange = Pick<EventFilter, 'since' | 'until'>;
@@ -101,8 +102,8 @@ async function firstTime(
       where ${allOf(timeConditions(range))} order by occurred_at ${direction} limit 1)`,
   );
   if (parts.length === 0) return undefined;
-  const { rows } = await sql<{ occurred_at: Date }>`
-    select * from (${sql.join(parts, sql` union all `)}) as firsts
-    order by occurred_at ${direction} limit 1`.execute(db);
-  return rows[0]?.occurred_at;
+  const row = await firstRow<{ occurred_at: Date }>(db)`
+    select * from (${unionAll(parts)}) as firsts
+    order by occurred_at ${direction} limit 1`;
+  return row?.occurred_at;
 }

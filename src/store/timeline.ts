@@ -1,9 +1,10 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { MessageType } from '../domain.ts';
-import { allOf } from './condition.ts';
+import { allOf, unionAll } from './condition.ts';
 import { timeConditions } from './event-filter.ts';
-import { withinTime, type Db } from './database.ts';
+import type { Db } from './database.ts';
 import { inScope, type Scope } from './scope.ts';
+import { allRowsWithin } from './statement.ts';
 
 /** A device, user, access point or network seen with a user or a client: how often, and when last. */
 export interface SeenWith {
@@ -13,32 +14,11 @@ export interface SeenWith {
   readonly lastSeen: Date;
 }
 
-/** The common part of both summaries. */
-interface Summary {
-  readonly firstSeen: Date | undefined;
-  readonly lastSeen: Date | undefined;
-  readonly countsByType: Readonly<Partial<Record<MessageType, number>>>;
-  /** False when a part was left out because its query took too long. */
-  readonly isComplete: boolean;
-}
-
 /** A user in a time range. */
-export interface UserSummary extends Summary {
-  /** MAC addresses of the clients in the user's log entries, last seen first. */
-  readonly devices: readonly SeenWith[];
-  /** MAC addresses of the access points, most frequent first. */
-  readonly accessPoints: readonly SeenWith[];
-}
+export type UserSummary = Awaited<ReturnType<typeof summarizeUser>>;
 
 /** A client in a time range. */
-export interface ClientSummary extends Summary {
-  /** Users in the client's log entries, last seen first. */
-  readonly users: readonly SeenWith[];
-  /** MAC addresses of the access points, most frequent first. */
-  readonly accessPoints: readonly SeenWith[];
-  /** Most frequent first. */
-  readonly ssids: readonly SeenWith[];
-}
+export type ClientSummary = Awaited<ReturnType<typeof summarizeClient>>;
 
 /** These entries name the administrator who had the data of a client deleted or downloaded, who is no user of it. */
 const IS_OF_CLIENT = sql`message_type <> 'GDPR_LOG_ALL'`;
@@ -50,13 +30,7 @@ const TIMEOUT_MS = 1_500;
 const LONGEST_LIST = 50;
 
 /** Summarizes the events of a user, whose name may have any case, from `since` (inclusive) to `until` (exclusive). Each list has at most 50 entries. */
-export async function summarizeUser(
-  db: Db,
-  scope: Scope,
-  user: string,
-  since: Date,
-  until: Date,
-): Promise<UserSummary> {
+export async function summarizeUser(db: Db, scope: Scope, user: string, since: Date, until: Date) {
   const inRange = allOf([inScope(scope), ...timeConditions({ since, until })]);
   const audit = sql`audit_events where lower(user_name) = lower(${user}) and ${inRange}`;
   const log = sql`log_entries where lower(username) = lower(${user}) and ${inRange}`;
@@ -68,19 +42,15 @@ export async function summarizeUser(
   ]);
   return {
     ...toSummary(totals, [devices, accessPoints]),
+    /** MAC addresses of the clients in the user's log entries, last seen first. */
     devices: devices ?? [],
+    /** MAC addresses, most frequent first. */
     accessPoints: accessPoints ?? [],
   };
 }
 
 /** Summarizes a client's events from `since` (inclusive) to `until` (exclusive). Each list has at most 50 entries. */
-export async function summarizeClient(
-  db: Db,
-  scope: Scope,
-  mac: string,
-  since: Date,
-  until: Date,
-): Promise<ClientSummary> {
+export async function summarizeClient(db: Db, scope: Scope, mac: string, since: Date, until: Date) {
   const isClient = allOf([
     inScope(scope),
     sql`client_mac = ${mac}::macaddr`,
@@ -96,10 +66,39 @@ export async function summarizeClient(
   ]);
   return {
     ...toSummary(totals, [users, accessPoints, ssids]),
+    /** Users in the client's log entries, last seen first. */
     users: users ?? [],
+    /** MAC addresses, most frequent first. */
     accessPoints: accessPoints ?? [],
+    /** Most frequent first. */
     ssids: ssids ?? [],
   };
+}
+
+/** Clients and networks of an access point in a time range. */
+export interface AccessPointActivity {
+  /** MAC addresses of clients, each counted once. */
+  readonly clients: number;
+  /** Most frequent first, at most 20. */
+  readonly ssids: readonly string[];
+}
+
+/** Counts the clients of an access point from a time on, and lists its SSIDs. Undefined after 1.5 seconds. */
+export async function summarizeAccessPoint(
+  db: Db,
+  scope: Scope,
+  mac: string,
+  since: Date,
+): Promise<AccessPointActivity | undefined> {
+  const condition = allOf([inScope(scope), sql`ap_mac = ${mac}::macaddr`, ...timeConditions({ since })]);
+  const rows = await allRowsWithin<AccessPointActivity>(db, TIMEOUT_MS)`
+      with heard as materialized (
+        select client_mac, ssid from location_observations where ${condition}
+        union all select client_mac, ssid from log_entries where ${condition} and ${IS_OF_CLIENT}
+      )
+      select (select count(distinct client_mac) from heard)::float8 as clients,
+        array(select ssid from heard where ssid <> '' group by ssid order by count(*) desc, ssid limit 20) as ssids`;
+  return rows?.[0];
 }
 
 interface Total {
@@ -114,11 +113,7 @@ function totalsOf(db: Db, tables: readonly RawBuilder<unknown>[]): Promise<reado
     (table) => sql`select message_type as "messageType", count(*)::float8 as count,
       min(occurred_at) as "firstSeen", max(occurred_at) as "lastSeen" from ${table} group by message_type`,
   );
-  return withinTime(
-    db,
-    TIMEOUT_MS,
-    async (trx) => (await sql<Total>`${sql.join(parts, sql` union all `)}`.execute(trx)).rows,
-  );
+  return allRowsWithin<Total>(db, TIMEOUT_MS)`${unionAll(parts)}`;
 }
 
 function seenWith(
@@ -132,22 +127,22 @@ function seenWith(
       and ${sql.ref(column)} is not null`,
   );
   const first = order === 'last seen' ? sql`"lastSeen" desc` : sql`count desc, "lastSeen" desc`;
-  return withinTime(db, TIMEOUT_MS, async (trx) => {
-    const { rows } = await sql<SeenWith>`
+  return allRowsWithin<SeenWith>(db, TIMEOUT_MS)`
       select name, count(*)::float8 as count, max(occurred_at) as "lastSeen"
-      from (${sql.join(parts, sql` union all `)}) as found
-      group by name order by ${first}, name limit ${LONGEST_LIST}`.execute(trx);
-    return rows;
-  });
+      from (${unionAll(parts)}) as found
+      group by name order by ${first}, name limit ${LONGEST_LIST}`;
 }
 
-function toSummary(totals: readonly Total[] | undefined, lists: readonly unknown[]): Summary {
-  const firsts = totals?.map(({ firstSeen }) => firstSeen.getTime()) ?? [];
-  const lasts = totals?.map(({ lastSeen }) => lastSeen.getTime()) ?? [];
+function toSummary(totals: readonly Total[] | undefined, lists: readonly unknown[]) {
+  const times = totals?.flatMap(({ firstSeen, lastSeen }) => [firstSeen.getTime(), lastSeen.getTime()]) ?? [];
+  const countsByType: Readonly<Partial<Record<MessageType, number>>> = Object.fromEntries(
+    totals?.map(({ messageType, count }) => [messageType, count]) ?? [],
+  );
   return {
-    firstSeen: firsts.length === 0 ? undefined : new Date(Math.min(...firsts)),
-    lastSeen: lasts.length === 0 ? undefined : new Date(Math.max(...lasts)),
-    countsByType: Object.fromEntries(totals?.map(({ messageType, count }) => [messageType, count]) ?? []),
+    firstSeen: times.length === 0 ? undefined : new Date(Math.min(...times)),
+    lastSeen: times.length === 0 ? undefined : new Date(Math.max(...times)),
+    countsByType,
+    /** False when a part was left out because its query took too long. */
     isComplete: totals !== undefined && !lists.includes(undefined),
   };
 }

@@ -1,18 +1,22 @@
-import { sql } from 'kysely';
-import { readAnchors, type AnchorState } from './anchors.ts';
-import type { Db, Trx } from './database.ts';
+import { readAnchors } from './anchors.ts';
+import type { Db } from './database.ts';
 import { TILE_ENTRIES } from './extend-log.ts';
-import { latestCheckpoint, readSealState, type StoredCheckpoint } from './seal-log.ts';
+import { latestCheckpoint, readSealState } from './seal-log.ts';
 import type { Positions } from './sealed-rows.ts';
+import { allRows, onlyRow, run } from './statement.ts';
 
 /** Leaves that are verified together. */
 export const CHUNK_LEAVES = 32 * TILE_ENTRIES;
 
-/** What was found of the events of one source and message type. */
-export interface VerifiedEvents {
+/** The number of events of one source and message type. */
+export interface CountedEvents {
   readonly source: string;
   readonly messageType: string;
   readonly events: number;
+}
+
+/** What was found of them. */
+export interface VerifiedEvents extends CountedEvents {
   readonly expired: number;
   readonly erased: number;
   readonly altered: number;
@@ -46,53 +50,47 @@ export async function nextToVerify(
   size: number,
   { intervalSeconds, restSeconds }: VerificationPace,
 ): Promise<number | undefined> {
-  const { rows } = await sql<{ next: number; oldest: number | null; isEarly: boolean }>`
+  const due = await onlyRow<{ next: number; oldest: number | null; isEarly: boolean }>(db)`
     select coalesce(max(chunk) + 1, 0)::float8 as next, (
         select chunk from log_verifications
         where verified_at <= now() - make_interval(secs => ${restSeconds}::float8)
         order by verified_at limit 1)::float8 as oldest,
       coalesce(max(verified_at) > now() - make_interval(secs => ${intervalSeconds}::float8), false) as "isEarly"
-    from log_verifications`.execute(db);
-  const { next = 0, oldest = null, isEarly = false } = rows[0] ?? {};
-  if (isEarly) return undefined;
-  return next * CHUNK_LEAVES < size ? next : (oldest ?? undefined);
+    from log_verifications`;
+  if (due.isEarly) return undefined;
+  return due.next * CHUNK_LEAVES < size ? due.next : (due.oldest ?? undefined);
 }
 
 /** Counts the events that the log has at some positions, by source and message type. */
-export async function countEntries(
-  db: Db,
-  { from, to }: Positions,
-): Promise<readonly Pick<VerifiedEvents, 'source' | 'messageType' | 'events'>[]> {
-  const { rows } = await sql<Pick<VerifiedEvents, 'source' | 'messageType' | 'events'>>`
+export async function countEntries(db: Db, { from, to }: Positions): Promise<readonly CountedEvents[]> {
+  return allRows<CountedEvents>(db)`
     select source, message_type as "messageType", count(*)::int as events
     from log_tiles, unnest(kinds) with ordinality as entry (kind, number) join log_kinds using (kind)
     where first >= ${Math.floor(from / TILE_ENTRIES) * TILE_ENTRIES}::bigint and first < ${to}::bigint
       and first + number - 1 >= ${from}::bigint and first + number - 1 < ${to}::bigint
-    group by 1, 2`.execute(db);
-  return rows;
+    group by 1, 2`;
 }
 
 /** Keeps what was found, in place of what was found before. */
-export async function keepVerification(db: Db, found: Verification): Promise<void> {
-  await db.transaction().execute((trx) => keep(trx, found));
-}
-
-async function keep(trx: Trx, { chunk, leaves, altered, missing, events }: Verification): Promise<void> {
-  await sql`
-    insert into log_verifications (chunk, verified_at, leaves, altered, missing)
-    values (${chunk}::bigint, clock_timestamp(), ${leaves}, ${altered}, ${missing})
-    on conflict (chunk) do update set verified_at = excluded.verified_at, leaves = excluded.leaves,
-      altered = excluded.altered, missing = excluded.missing`.execute(trx);
-  await sql`delete from log_verified_events where chunk = ${chunk}::bigint`.execute(trx);
-  await sql`
-    insert into log_verified_events
-      (chunk, source, message_type, events, intact, expired, erased, altered, missing)
-    select ${chunk}::bigint, source, "messageType", events, events - expired - erased - altered - missing, expired,
-      erased, altered, missing
-    from jsonb_to_recordset(${JSON.stringify(events)}::jsonb) as one
-      (source text, "messageType" text, events int, expired int, erased int, altered int, missing int)`.execute(
-    trx,
-  );
+export async function keepVerification(
+  db: Db,
+  { chunk, leaves, altered, missing, events }: Verification,
+): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    await run(trx)`
+      insert into log_verifications (chunk, verified_at, leaves, altered, missing)
+      values (${chunk}::bigint, clock_timestamp(), ${leaves}, ${altered}, ${missing})
+      on conflict (chunk) do update set verified_at = excluded.verified_at, leaves = excluded.leaves,
+        altered = excluded.altered, missing = excluded.missing`;
+    await run(trx)`delete from log_verified_events where chunk = ${chunk}::bigint`;
+    await run(trx)`
+      insert into log_verified_events
+        (chunk, source, message_type, events, intact, expired, erased, altered, missing)
+      select ${chunk}::bigint, source, "messageType", events, events - expired - erased - altered - missing, expired,
+        erased, altered, missing
+      from jsonb_to_recordset(${JSON.stringify(events)}::jsonb) as one
+        (source text, "messageType" text, events int, expired int, erased int, altered int, missing int)`;
+  });
 }
 
 /** What the service has found out about the stored rows by itself. */
@@ -106,37 +104,72 @@ export interface VerifiedState {
 
 /** Reads what was found. */
 export async function readVerified(db: Db): Promise<VerifiedState> {
-  const { rows } = await sql<Omit<VerifiedState, 'since'> & { since: Date | null }>`
+  const { since, ...counts } = await onlyRow<Omit<VerifiedState, 'since'> & { since: Date | null }>(db)`
     select coalesce(sum(leaves), 0)::float8 as leaves, coalesce(sum(altered), 0)::float8 as altered,
-      coalesce(sum(missing), 0)::float8 as missing, min(verified_at) as since from log_verifications`.execute(
-    db,
-  );
-  const { leaves = 0, altered = 0, missing = 0, since = null } = rows[0] ?? {};
-  return { leaves, altered, missing, since: since ?? undefined };
+      coalesce(sum(missing), 0)::float8 as missing, min(verified_at) as since from log_verifications`;
+  return { ...counts, since: since ?? undefined };
 }
 
-/** How far the log is sealed, what was found, and who keeps checkpoints. */
-export interface StoredSeal {
-  /** The latest one; undefined if there is none. */
-  readonly checkpoint: StoredCheckpoint | undefined;
-  /** Events in the log that have no leaf yet. */
-  readonly waiting: number;
-  readonly verified: VerifiedState;
-  readonly anchors: readonly AnchorState[];
-}
-
-/** Reads how far the log is sealed. */
-export async function readSealFacts(db: Db): Promise<StoredSeal> {
+/** Reads how far the log is sealed, what was found, and who keeps checkpoints. `waiting` is the number of events without a leaf. */
+export async function readSealFacts(db: Db) {
   const [checkpoint, { sealed, logged }, verified, anchors] = await Promise.all([
     latestCheckpoint(db),
     readSealState(db),
     readVerified(db),
     readAnchors(db),
   ]);
-  return {
-    checkpoint,
-    waiting: Math.max(0, logged.to - logged.from - (sealed.to - sealed.from)),
-    verified,
-    anchors,
-  };
+  const waiting = Math.max(0, logged.to - logged.from - (sealed.to - sealed.from));
+  return { checkpoint, waiting, verified, anchors };
+}
+
+/** How the events of one range of positions compare with the seal. */
+export interface SealedRange extends Positions {
+  /** Events with a leaf, and those of them that were erased lawfully. */
+  readonly sealed: number;
+  readonly erased: number;
+  /** Sealed events whose leaves were compared with the rows, and since when all of them were. */
+  readonly compared: number;
+  readonly comparedSince: Date | null;
+}
+
+/** Compares ranges of positions with the seal. The cost grows with the number of runs of leaves, not of events. */
+export async function readSealedRanges(
+  db: Db,
+  ranges: readonly Positions[],
+): Promise<readonly SealedRange[]> {
+  return allRows<SealedRange>(db)`
+    with ranges as (
+      select * from unnest(${ranges.map(({ from }) => from)}::bigint[], ${ranges.map(({ to }) => to)}::bigint[])
+        with ordinality as one (low, high, number)
+    ), runs as (
+      select number, int8range(first_leaf + greatest(low - first_position, 0),
+        first_leaf + least(high - first_position, leaves)) as leaves
+      from ranges join log_seals
+        on first_position < high and first_position + leaves > low and first_position >= coalesce(
+          (select max(first_position) from log_seals where first_position <= low), low)
+    ), sealed as (
+      select number, sum(upper(leaves) - lower(leaves)) as sealed,
+        sum((select sum(upper(gone * runs.leaves) - lower(gone * runs.leaves))
+          from erasures, unnest(erasures.leaves) as gone where gone && runs.leaves)) as erased
+      from runs group by number
+    ), compared as (
+      select number, min(verified_at) as since,
+        sum(least(upper(runs.leaves), chunk * ${CHUNK_LEAVES} + found.leaves)
+          - greatest(lower(runs.leaves), chunk * ${CHUNK_LEAVES})) as compared
+      from runs join log_verifications as found
+        on chunk between lower(runs.leaves) / ${CHUNK_LEAVES} and (upper(runs.leaves) - 1) / ${CHUNK_LEAVES}
+          and chunk * ${CHUNK_LEAVES} + found.leaves > lower(runs.leaves)
+      group by number
+    )
+    select low::float8 as from, high::float8 as to, coalesce(sealed, 0)::float8 as sealed,
+      coalesce(erased, 0)::float8 as erased, coalesce(compared, 0)::float8 as compared,
+      since as "comparedSince"
+    from ranges left join sealed using (number) left join compared using (number) order by number`;
+}
+
+/** The chunks of leaves in which something is altered or missing. */
+export async function chunksWithDifferences(db: Db, limit: number): Promise<readonly number[]> {
+  const rows = await allRows<{ chunk: number }>(db)`
+    select chunk::float8 from log_verifications where altered + missing > 0 order by chunk limit ${limit}`;
+  return rows.map(({ chunk }) => chunk);
 }

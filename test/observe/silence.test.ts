@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { learnPattern } from '../../src/observe/arrival-pattern.ts';
-import type { HistoryHour } from '../../src/observe/weekly-rates.ts';
-import { assessSilence, describeSilence, judgeSilence } from '../../src/observe/silence.ts';
+import type { Gap, HistoryHour } from '../../src/observe/weekly-rates.ts';
+import { describeSilence, judgeSilence } from '../../src/observe/silence.ts';
 import {
   createRandom,
   DAY_MS,
@@ -15,6 +15,16 @@ import {
   steady,
 } from './simulated-arrivals.ts';
 import type { ArrivalMinute, Traffic } from './simulated-arrivals.ts';
+
+interface History {
+  readonly lastReceivedAt: number | undefined;
+  readonly hours: readonly HistoryHour[];
+}
+
+function assessSilence({ lastReceivedAt, hours }: History, now: number, away?: Gap) {
+  const pattern = lastReceivedAt === undefined ? undefined : learnPattern(hours, lastReceivedAt);
+  return judgeSilence(pattern, lastReceivedAt, now, away);
+}
 
 /** What is known of these hours at an instant: nothing of what came later. */
 function historyAt(hours: readonly HistoryHour[], time: number): HistoryHour[] {

@@ -37,7 +37,7 @@ export async function restore(
   const { dataDir } = config;
   const from = path.resolve(directory);
   const manifest = await readManifest(from);
-  if (await isRestoring(dataDir)) await removeUnfinished(dataDir);
+  if (isRestoring(dataDir)) await removeUnfinished(dataDir);
   await refuseContents(dataDir, manifest);
   await verifyFiles(from, manifest);
   if (!json) note(`verified ${countOf(Object.keys(manifest.files).length, 'file')}; unpacking`);
@@ -73,7 +73,7 @@ async function refuseContents(dataDir: string, { database_bytes: needed }: Manif
     throw error;
   });
   const others = names.filter((name) => name !== 'postgres' && name !== 'lost+found');
-  if (others.length > 0 || (await hasCluster(dataDir))) {
+  if (others.length > 0 || hasCluster(dataDir)) {
     throw new UsageError(
       `DATA_DIR (${dataDir}) is not empty. Set DATA_DIR to a new directory, or move this one away.`,
     );

@@ -6,7 +6,7 @@ import { readMigrationState } from '../../store/migrate.ts';
 import { readPartitionState } from '../../store/partitions.ts';
 import { readConservation } from '../../store/read-arrivals.ts';
 import { allPartitions, changedPartitions, recount } from '../../store/recount-deliveries.ts';
-import { readRoleState } from '../../store/role-state.ts';
+import { readRoleState } from '../../store/roles.ts';
 import { describeWork } from '../../store/server-sessions.ts';
 import { findTableUsers, findWaits } from '../../store/waits.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
@@ -188,7 +188,7 @@ export function createDatabaseAccess(config: Config, limitMs = LIMIT_MS) {
   return {
     /** Opens it, and starts an embedded one that is not running. Undefined when it was never created. */
     async open(): Promise<OpenedDatabase | undefined> {
-      if (config.databaseUrl === undefined && !(await hasCluster(config.dataDir))) return undefined;
+      if (config.databaseUrl === undefined && !hasCluster(config.dataDir)) return undefined;
       location = locateDatabase(config);
       const { databaseUrl } = await location;
       held = { databaseUrl, db: openInspectingDatabase(databaseUrl, () => undefined, limitMs + MARGIN_MS) };

@@ -7,10 +7,14 @@ import { positionSince } from '../../store/read-log.ts';
 import { readDroppedMonths, type DroppedMonth } from '../../store/read-seals.ts';
 import { forwardingOf } from '../../store/rejected-events.ts';
 import { ALL_SOURCES } from '../../store/scope.ts';
-import { chunksWithDifferences, readSealedRanges, type SealedRange } from '../../store/sealed-days.ts';
 import { searchEvents } from '../../store/search-events.ts';
 import { ownTypeOf } from '../../store/stored-event.ts';
-import { readSealFacts } from '../../store/verifications.ts';
+import {
+  chunksWithDifferences,
+  readSealedRanges,
+  readSealFacts,
+  type SealedRange,
+} from '../../store/verifications.ts';
 import { toAnswer } from '../api/answer.ts';
 import type { Day, Finding, Integrity } from './integrity-schemas.ts';
 

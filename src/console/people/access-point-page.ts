@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import { z } from 'zod';
-import { summarizeAccessPoint } from '../../store/access-point.ts';
+import { summarizeAccessPoint } from '../../store/timeline.ts';
 import type { Db } from '../../store/database.ts';
 import { readDirectoryEntry } from '../../store/read-directory.ts';
 import type { Scope } from '../../store/scope.ts';

@@ -1,4 +1,4 @@
-import { MAX_DEFAULT_COUNT } from '../../store/storage-size.ts';
+import { MAX_DEFAULT_COUNT } from '../../store/partitioned-tables.ts';
 import { countOf, formatBytes, formatCount, formatDuration, formatMilliseconds } from '../../units.ts';
 import { html, type Content } from '../html/html.ts';
 import { badge, sinceOf, timeOf } from '../html/elements.ts';
