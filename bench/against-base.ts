@@ -67,7 +67,9 @@ export async function measureAgainst(
   onRun: (text: string) => void,
   signal: AbortSignal,
 ): Promise<readonly Pair<Measurement>[]> {
-  return inTurns(measure, comparison, onRun, signal);
+  const measureOne: MeasureOne<Measurement> = async (target, workload, seconds, stopping, checkout) =>
+    measure(target, workload, seconds, stopping, { checkout });
+  return inTurns(measureOne, comparison, onRun, signal);
 }
 
 /** Measures the processor time of this checkout and of another one. */

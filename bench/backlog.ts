@@ -9,7 +9,6 @@ import { drain } from './drain.ts';
 import { measure } from './measure.ts';
 import { watchMemory } from './memory.ts';
 import { TARGETS } from './targets/all.ts';
-import { dataDirOf } from './targets/postgres.ts';
 import { openPlace } from './targets/target.ts';
 import { fill, WORKLOADS } from './workloads.ts';
 
@@ -43,7 +42,7 @@ const FRAMES_PER_SEGMENT = 2_500;
 export async function measureBacklog(deliveries: number, signal: AbortSignal): Promise<Backlog> {
   const { rowsPerSecond: steadyRowsPerSecond } = await measure(TARGET, WORKLOAD, STEADY_SECONDS, signal);
   await using place = await openPlace(signal);
-  await fillSpool(path.join(dataDirOf(place), 'spool'), deliveries);
+  await fillSpool(path.join(place.dataDir, 'spool'), deliveries);
   const startedAt = Date.now();
   const running = await TARGETS[TARGET].start(place);
   using memory = watchMemory(running.pid);

@@ -5,7 +5,7 @@ import { readProcessorTime, usedBetween } from './processor-time.ts';
 import { TARGETS } from './targets/all.ts';
 import type { TargetName } from './targets/all.ts';
 import { openPlace } from './targets/target.ts';
-import type { RunningTarget } from './targets/target.ts';
+import type { RunningTarget, Variant } from './targets/target.ts';
 import { WORKLOADS } from './workloads.ts';
 import type { WorkloadName } from './workloads.ts';
 
@@ -22,8 +22,12 @@ export interface Measurement {
   readonly p99: number;
   /** Peak resident memory of the program's Node.js process, in MB of 1,000,000 bytes. */
   readonly peakMemory: number;
-  /** Microseconds of processor time per delivery: of the program, and of its servers. Undefined outside Linux. */
-  readonly processorTime: { readonly program: number; readonly servers: number } | undefined;
+  /**
+   * Microseconds of processor time per delivery: of the program, of all its servers, and of Postgres alone. Undefined
+   * outside Linux.
+   */
+  readonly processorTime:
+    { readonly program: number; readonly servers: number; readonly postgres: number } | undefined;
   /** Deliveries by their outcome at the sender. */
   readonly acknowledged: number;
   readonly refused: number;
@@ -43,16 +47,19 @@ const WARM_UP_SECONDS = 2;
 /** A target has this many times the duration of the load to store what it has accepted. */
 const DRAIN_FACTOR = 4;
 
-/** Starts one target, measures it under one workload, and removes it. */
+/**
+ * Starts one target, measures it under one workload, and removes it. With a data directory, its database is the one there,
+ * which stays.
+ */
 export async function measure(
   target: TargetName,
   workload: WorkloadName,
   seconds: number,
   signal: AbortSignal,
-  checkout?: string,
+  { dataDir, ...variant }: Variant & { readonly dataDir?: string } = {},
 ): Promise<Measurement> {
-  await using place = await openPlace(signal);
-  const running = await TARGETS[target].start(place, checkout === undefined ? {} : { checkout });
+  await using place = await openPlace(signal, dataDir);
+  const running = await TARGETS[target].start(place, variant);
   using memory = watchMemory(running.pid);
   const { messageType, warmUp } = WORKLOADS[workload];
   const rowsOf = (name: WorkloadName) =>
@@ -93,7 +100,12 @@ async function watchProcessorTime({ pid, servers }: RunningTarget) {
   return async (deliveries: number) => {
     const used = usedBetween(pid, before, await readProcessorTime(pid));
     const ofServers = Object.values(servers).reduce((sum, id) => sum + used.ofFamily(id), 0);
-    return { program: used.ofFamily(pid) / deliveries, servers: ofServers / deliveries };
+    const ofPostgres = servers['Postgres'] === undefined ? 0 : used.ofFamily(servers['Postgres']);
+    return {
+      program: used.ofFamily(pid) / deliveries,
+      servers: ofServers / deliveries,
+      postgres: ofPostgres / deliveries,
+    };
   };
 }
 

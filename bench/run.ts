@@ -4,6 +4,7 @@ import { describeError } from '../src/errors.ts';
 import { budgetAgainst, measureAgainst } from './against-base.ts';
 import { CONNECTIONS } from './apply-load.ts';
 import { measureBacklog } from './backlog.ts';
+import { measureBeside } from './beside.ts';
 import { BUDGET_TARGETS, BUDGET_WORKLOADS, measureBudget } from './budget.ts';
 import type { Budget } from './budget.ts';
 import { documentBudgets } from './document.ts';
@@ -26,6 +27,7 @@ import {
   formatSoak,
   isWrong,
 } from './report.ts';
+import { formatBeside } from './report-beside.ts';
 import { measureSearch } from './search.ts';
 import { soak } from './soak.ts';
 import { missingFor, TARGET_NAMES, TARGETS } from './targets/all.ts';
@@ -59,7 +61,12 @@ const program = new Command('npm run bench --')
     '--base <folder>',
     'instead: measure this checkout and that of the folder in turns, and report the ratios (also with --budget)',
   )
-  .option('--rounds <number>', 'measurements of each checkout (with --base)', positive, 3)
+  .option(
+    '--rounds <number>',
+    'measurements of each checkout or database (with --base or --beside)',
+    positive,
+    3,
+  )
   .option(
     '--soak <minutes>',
     'instead: load xiq-sink on Redis for this long and report whether its memory grows',
@@ -81,6 +88,11 @@ const program = new Command('npm run bench --')
     positive,
   )
   .option(
+    '--beside <events>',
+    'instead: fill a database with this many events, and report what storing and waiting cost beside them and in an empty one',
+    positive,
+  )
+  .option(
     '--json [file]',
     'also write all results to this file; without a file, print them as JSON instead of tables (--budget: also in a pipe)',
   )
@@ -94,6 +106,7 @@ const program = new Command('npm run bench --')
       else if (options.forward !== undefined) await runForward(options.forward, output, signal);
       else if (options.backlog !== undefined) await runBacklog(options.backlog, output, signal);
       else if (options.search !== undefined) await runSearch(options.search, output, signal);
+      else if (options.beside !== undefined) await runBeside(options.beside, options, output, signal);
       else await runComparison(options, output, signal);
     } catch (error) {
       console.error(
@@ -234,6 +247,21 @@ async function runSearch(events: number, output: Output, signal: AbortSignal): P
   const searched = await measureSearch(events, signal);
   output.show(formatSearched(searched));
   await output.save({ machine, searched });
+}
+
+async function runBeside(
+  events: number,
+  { rounds, seconds }: { readonly rounds: number; readonly seconds: number },
+  output: Output,
+  signal: AbortSignal,
+): Promise<void> {
+  const machine = await describeMachine(signal);
+  output.show(formatMachine(machine));
+  if (machine.redis === undefined) throw new Error('--beside needs redis-server on PATH');
+  const beside = await measureBeside(events, { rounds, seconds }, signal);
+  output.show(`\n${formatBeside(beside)}`);
+  await output.save({ machine, load: { connections: CONNECTIONS, seconds, rounds }, beside });
+  refuseWrong([...beside.storing.empty, ...beside.storing.full]);
 }
 
 /** To a file beside the tables, or instead of them to standard output (true). */

@@ -13,6 +13,13 @@ export interface Seeded {
 
 export const SEEDED_DAYS = 365;
 
+/** Days to be filled with events. */
+export interface Span {
+  readonly from: Date;
+  readonly days: number;
+  readonly events: number;
+}
+
 /** Each day has this many parts. The events of a part are written type by type, so approximately in order of time. */
 const PARTS_PER_DAY = 24;
 
@@ -32,10 +39,7 @@ export async function seedEvents(databaseUrl: string, events: number, signal: Ab
       `the database already contains ${kept.events} events: remove its directory to seed another number`,
     );
   const seeded = { events, until: new Date() };
-  const parts = Array.from({ length: SEEDED_DAYS * PARTS_PER_DAY }, (_, index) => index);
-  const next = parts.values();
-  const write = (client: Client) => writeParts(client, next, seeded, signal);
-  await Promise.all(Array.from({ length: CONNECTIONS }, () => asOwner(databaseUrl, write)));
+  await writeEvents(databaseUrl, { ...seeded, from: startOf(seeded), days: SEEDED_DAYS }, signal);
   await asOwner(databaseUrl, async (client) => {
     await client.query('vacuum analyze audit_events, location_observations, log_entries');
     await client.query('create table bench_seed as select $1::float8 as events, $2::timestamptz as until', [
@@ -44,6 +48,17 @@ export async function seedEvents(databaseUrl: string, events: number, signal: Ab
     ]);
   });
   return seeded;
+}
+
+/** The start of the days that contain the events. */
+export const startOf = ({ until }: Seeded) => new Date(until.getTime() - SEEDED_DAYS * DAY_MS);
+
+/** Adds events of all types to these days. */
+export async function writeEvents(databaseUrl: string, span: Span, signal: AbortSignal): Promise<void> {
+  const parts = Array.from({ length: span.days * PARTS_PER_DAY }, (_, index) => index);
+  const next = parts.values();
+  const write = (client: Client) => writeParts(client, next, span, signal);
+  await Promise.all(Array.from({ length: CONNECTIONS }, () => asOwner(databaseUrl, write)));
 }
 
 async function prepare(databaseUrl: string): Promise<void> {
@@ -71,32 +86,32 @@ async function readMark(client: Client): Promise<Seeded | undefined> {
 async function writeParts(
   client: Client,
   parts: Iterable<number>,
-  { events, until }: Seeded,
+  { from: start, days, events }: Span,
   signal: AbortSignal,
 ): Promise<void> {
   await client.query('set synchronous_commit = off');
-  const days = events / SEEDED_DAYS;
   for (const index of parts) {
     signal.throwIfAborted();
     const day = Math.floor(index / PARTS_PER_DAY);
-    const from = until.getTime() - (SEEDED_DAYS - day) * DAY_MS;
-    const [start, end] = [index, index + 1].map((at) => timeOfDay(at / PARTS_PER_DAY - day));
+    const from = start.getTime() + day * DAY_MS;
+    const [begin, end] = [index, index + 1].map((at) => timeOfDay(at / PARTS_PER_DAY - day));
     for (const { share, statement } of SEEDED_TYPES) {
-      const rows = Math.round((days * share) / PARTS_PER_DAY);
+      const rows = Math.round((events * share) / days / PARTS_PER_DAY);
       await client.query(statement, [
         rows,
-        new Date(from + (start ?? 0) * DAY_MS),
+        new Date(from + (begin ?? 0) * DAY_MS),
         new Date(from + (end ?? 0) * DAY_MS),
       ]);
     }
-    if (index % PARTS_PER_DAY === 0) console.error(`seeded ${day} of ${SEEDED_DAYS} days`);
+    if (index % PARTS_PER_DAY === 0) console.error(`seeded ${day} of ${days} days`);
   }
 }
 
 /** The time of day, as a share, by which this share of the events has occurred: nine times as many at noon as at midnight. */
 const timeOfDay = (share: number) => share + (0.8 * Math.sin(2 * Math.PI * share)) / (2 * Math.PI);
 
-async function asOwner<T>(databaseUrl: string, work: (client: Client) => Promise<T>): Promise<T> {
+/** Works as the owner of the tables. */
+export async function asOwner<T>(databaseUrl: string, work: (client: Client) => Promise<T>): Promise<T> {
   const client = new Client({ connectionString: databaseUrl });
   await client.connect();
   try {

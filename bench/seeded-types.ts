@@ -7,6 +7,7 @@ export const POPULATION = { users: 3_000, clients: 30_000, accessPoints: 300, co
 
 /** How seeded events of one type are generated. */
 interface SeededType {
+  readonly messageType: CloudType;
   /** The share of all events. */
   readonly share: number;
   /** Inserts $1 events between $2 and $3, in the order of time. */
@@ -144,5 +145,5 @@ export const SEEDED_TYPES: readonly SeededType[] = CLOUD_TYPES.map((messageType)
            case when client_number % 10 = 0 then 'branch' else 'default' end, '${messageType}', 'webhook', ${values},
            jsonb_build_object(${payload})
     from (${NAMED}) as named`;
-  return { share, statement };
+  return { messageType, share, statement };
 });

@@ -7,13 +7,10 @@ import { startEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts';
 import { OWNER } from '../../src/store/roles.ts';
 import type { Place } from './target.ts';
 
-/** The data directory of a place's database. */
-export const dataDirOf = ({ directory }: Place) => path.join(directory, 'data');
-
 /** Starts a database for the lifetime of the place. Returns its connection string. */
 export async function startPostgres(place: Place): Promise<string> {
   stopPostgresWith(place);
-  const { databaseUrl } = await startEmbeddedPostgres(dataDirOf(place));
+  const { databaseUrl } = await startEmbeddedPostgres(place.dataDir);
   return databaseUrl;
 }
 
@@ -48,7 +45,7 @@ export function stopPostgresWith(place: Place): void {
 
 /** The process id of the place's database server; 0 if it is not running. */
 export async function postgresPid(place: Place): Promise<number> {
-  const file = path.join(dataDirOf(place), 'postgres', 'cluster', 'postmaster.pid');
+  const file = path.join(place.dataDir, 'postgres', 'cluster', 'postmaster.pid');
   return Number((await readFile(file, 'utf8').catch(() => '')).split('\n')[0]);
 }
 

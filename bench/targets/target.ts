@@ -6,6 +6,8 @@ import type { MessageType } from '../../src/domain.ts';
 /** The place where a target runs: a temporary directory, with the clean-up at its end. */
 export interface Place extends AsyncDisposable {
   readonly directory: string;
+  /** The data directory of its database. */
+  readonly dataDir: string;
   readonly cleanup: AsyncDisposableStack;
   /** Fires when the benchmark is interrupted. */
   readonly signal: AbortSignal;
@@ -19,7 +21,7 @@ export interface RunningTarget {
   readonly pid: number;
   /** The process ids of the servers that it uses, by name. */
   readonly servers: Readonly<Record<string, number>>;
-  /** The number of rows in Postgres from records of this type. */
+  /** The number of rows in Postgres from records of this type that were stored since the target started. */
   countRows(messageType: MessageType): Promise<number>;
 }
 
@@ -31,12 +33,21 @@ export interface Variant {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** Creates a place under the temporary directory. The user of the database can read it as well. */
-export async function openPlace(signal: AbortSignal): Promise<Place> {
+/**
+ * Creates a place under the temporary directory. The user of the database can read it as well. A data directory that is
+ * given stays at the end.
+ */
+export async function openPlace(signal: AbortSignal, dataDir?: string): Promise<Place> {
   signal.throwIfAborted();
   const directory = await mkdtemp(path.join(os.tmpdir(), 'xiq-sink-bench-'));
   const cleanup = new AsyncDisposableStack();
   cleanup.defer(() => rm(directory, { recursive: true, force: true }));
   await chmod(directory, 0o755);
-  return { directory, cleanup, signal, [Symbol.asyncDispose]: () => cleanup.disposeAsync() };
+  return {
+    directory,
+    dataDir: dataDir ?? path.join(directory, 'data'),
+    cleanup,
+    signal,
+    [Symbol.asyncDispose]: () => cleanup.disposeAsync(),
+  };
 }

@@ -11,7 +11,7 @@ const measured: Measurement = {
   p50: 8,
   p99: 20,
   peakMemory: 250,
-  processorTime: { program: 100, servers: 60 },
+  processorTime: { program: 100, servers: 60, postgres: 40 },
   acknowledged: 20_000,
   refused: 0,
   unanswered: 0,

@@ -1,0 +1,65 @@
+import path from 'node:path';
+import { createSealer } from '../src/ledger/sealer.ts';
+import { keepLogKey } from '../src/serve/log-key.ts';
+import type { Db } from '../src/store/database.ts';
+import { extendLog } from '../src/store/extend-log.ts';
+import { readInstallation } from '../src/store/installation.ts';
+import { recountDue } from '../src/store/recount-deliveries.ts';
+import { compactArrivals, rollUpArrivals } from '../src/store/roll-up-arrivals.ts';
+import { pruneSeen, rollUpSeen } from '../src/store/roll-up-seen.ts';
+
+/** So often the progress of long work is reported. */
+const REPORT_MS = 10_000;
+
+/** Does everything that the service does in the background, without its rests, until nothing is left. */
+export async function finishWork(db: Db, dataDir: string, signal: AbortSignal): Promise<void> {
+  await repeatWork('events enter the log', signal, async () => {
+    const extension = await extendLog(db);
+    return { done: extension?.added ?? 0, isMore: extension?.isMore !== false };
+  });
+  await repeatWork('arrivals are counted', signal, async () => {
+    const rolledUp = await rollUpArrivals(db);
+    return { done: rolledUp?.counted ?? 0, isMore: rolledUp?.isBehind !== false };
+  });
+  await Promise.all([
+    seal(db, dataDir, signal),
+    repeatWork('people and devices are counted', signal, async () => {
+      const rolledUp = await rollUpSeen(db);
+      return { done: rolledUp?.counted ?? 0, isMore: rolledUp?.isBehind !== false };
+    }),
+  ]);
+  const now = new Date();
+  await compactArrivals(db, now);
+  await pruneSeen(db, now);
+  await recountDue(db, signal);
+}
+
+async function seal(db: Db, dataDir: string, signal: AbortSignal): Promise<void> {
+  const key = await keepLogKey(path.join(dataDir, 'log-key'), (await readInstallation(db)).id);
+  const sealer = createSealer(db, key);
+  // With nothing to wait for, it is done when it says so.
+  await repeatWork('steps are sealed', signal, async () => ({
+    done: 1,
+    isMore: (await sealer.seal()) === 'more',
+  }));
+  await sealer.checkpoint();
+}
+
+/** Repeats work until no more is left, and reports how much was done. */
+async function repeatWork(
+  name: string,
+  signal: AbortSignal,
+  work: () => Promise<{ readonly done: number; readonly isMore: boolean }>,
+): Promise<void> {
+  let all = 0;
+  let reportedAt = performance.now();
+  for (let isMore = true; isMore;) {
+    signal.throwIfAborted();
+    const step = await work();
+    all += step.done;
+    ({ isMore } = step);
+    if (isMore && performance.now() - reportedAt < REPORT_MS) continue;
+    console.error(`${name}: ${all}`);
+    reportedAt = performance.now();
+  }
+}
