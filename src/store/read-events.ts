@@ -6,6 +6,7 @@ import { allOf, anyOf } from './condition.ts';
 import { familyQueries, timeConditions, type EventFilter, type FamilyQuery } from './event-filter.ts';
 import { selectRows, toEvent, type StoredRow } from './event-rows.ts';
 import type { Log, LogEntry } from './read-log.ts';
+import { rowByKey } from './row-by-key.ts';
 import { isInScope, type Scope } from './scope.ts';
 import type { LoggedEvent } from './stored-event.ts';
 
@@ -73,15 +74,17 @@ async function readRowsOf(
   if (ofFamily.length === 0) return [];
   const times = ofFamily.map(({ occurredAt }) => occurredAt);
   const [from, to] = daysAround(times);
+  const isWanted = sql`occurred_at = logged_at and event_id = logged_id
+    and occurred_at between ${from}::timestamptz and ${to}::timestamptz
+    and ${allOf([...conditionsOf(query), ...timeConditions(filter)])}`;
   return selectRows(
     db,
     query.family,
-    sql`${sql.table(TABLE_OF[query.family])} join unnest(
+    sql`unnest(
         ${ofFamily.map(({ position }) => position)}::bigint[], ${times}::timestamptz[],
         ${ofFamily.map(({ eventId }) => eventId)}::uuid[]
-      ) as entry (position, logged_at, logged_id) on occurred_at = logged_at and event_id = logged_id
-      where occurred_at between ${from}::timestamptz and ${to}::timestamptz
-        and ${allOf([...conditionsOf(query), ...timeConditions(filter)])}`,
+      ) as entry (position, logged_at, logged_id)
+      cross join ${rowByKey(TABLE_OF[query.family], isWanted)} as row`,
     undefined,
     sql`position::float8`,
   );

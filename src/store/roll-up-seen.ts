@@ -5,6 +5,7 @@ import type { Db, Trx } from './database.ts';
 import { TILE_ENTRIES } from './extend-log.ts';
 import { NOT_SUPERSEDED } from './condition.ts';
 import { arrayLiteral } from './insert-rows.ts';
+import { rowByKey } from './row-by-key.ts';
 import { appearancesIn, latestOf, SEEN_FAMILIES, SEEN_KINDS, type SeenFamily } from './seen-by-event.ts';
 
 /** Days that are counted one by one, today included. */
@@ -110,10 +111,8 @@ const DAY_COUNTS = sql.join(COUNTED.map((name) => sql.ref(name)));
 
 /** The rows of the entries of one family, found one by one by their primary key. */
 const rowsOfEntries = (family: SeenFamily): RawBuilder<unknown> => sql`(
-  select row.* from entry cross join lateral (
-    select * from ${sql.table(TABLE_OF[family])} where occurred_at = entry.at and event_id = entry.id and ${NOT_SUPERSEDED}
-    limit 1
-  ) as row
+  select row.* from entry
+    cross join ${rowByKey(TABLE_OF[family], sql`occurred_at = entry.at and event_id = entry.id and ${NOT_SUPERSEDED}`)} as row
   where entry.message_type in (${sql.join(MESSAGE_TYPES.filter((type) => FAMILY_OF[type] === family).map((type) => sql.lit(type)))}))`;
 
 /** The counts of the events of each family by person or device and day, as the common table expression `counted`. */

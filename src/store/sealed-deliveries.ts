@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Db, Trx } from './database.ts';
 import type { RowFilter } from './read-seals.ts';
 import { IS_NOT_COUNTED } from './roll-up-arrivals.ts';
+import { rowByKey } from './row-by-key.ts';
 import { inScope, type Scope } from './scope.ts';
 import { allRows, firstRow } from './statement.ts';
 
@@ -18,6 +19,9 @@ const COLUMNS =
 const HASH: RawBuilder<string | null> = sql<string | null>`
   case when row.delivery_id is not null then encode(sha256(convert_to(
     json_build_array(${sql.join(COLUMNS.map((column) => sql.ref(`row.${column}`)))})::text, 'UTF8')), 'hex') end`;
+
+/** The delivery of a row `one`. */
+const OF_ONE = rowByKey('deliveries', sql`delivery_id = one.delivery_id and received_at = one.received_at`);
 
 /** A sealed tile of deliveries: its key, and what its leaf has. */
 export interface DeliveryTile {
@@ -45,7 +49,7 @@ export async function takeDeliveries(trx: Trx, limit: number): Promise<readonly 
         json_agg(one.delivery_id order by id, number), json_agg(one.received_at order by id, number),
         json_agg(${HASH} order by id, number))::text as record
     from placed as one
-      left join deliveries as row on row.delivery_id = one.delivery_id and row.received_at = one.received_at
+      left join ${OF_ONE} as row on true
     group by tile order by tile`;
 }
 
@@ -88,7 +92,7 @@ export async function compareDeliveries(
       from unnest(${tiles.flatMap(([, , , ids], tile) => ids.map(() => tile))}::int[],
           ${tiles.flatMap(([, , , ids]) => ids)}::uuid[], ${tiles.flatMap(([, , , , times]) => times)}::timestamptz[],
           ${tiles.flatMap(([, , , , , hashes]) => hashes)}::text[]) as one (tile, delivery_id, received_at, hash)
-        left join deliveries as row on row.delivery_id = one.delivery_id and row.received_at = one.received_at
+        left join ${OF_ONE} as row on true
       where one.received_at >= ${since ?? '-infinity'}::timestamptz and one.received_at < ${until ?? 'infinity'}::timestamptz
         and (${source === undefined ? sql`true` : sql`row.source is null or row.source = ${source}`})
     )

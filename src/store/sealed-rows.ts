@@ -4,6 +4,7 @@ import { TABLE_OF } from '../message-types.ts';
 import { unionAll } from './condition.ts';
 import type { Db, Trx } from './database.ts';
 import { TILE_ENTRIES } from './extend-log.ts';
+import { rowByKey } from './row-by-key.ts';
 import { isSource } from './scope.ts';
 import { allRows, firstRow, onlyRow, run } from './statement.ts';
 
@@ -73,13 +74,13 @@ async function sealedRows(
       (select max(at) from unnest(occurred_at) as at) as high from ${pieces}) as bounds`;
   const isPresent = (type: MessageType) => bounds?.types?.includes(type) === true;
   const present = FAMILIES.filter((family) => typesOfFamily(family).some(isPresent));
+  const isEntry = sql`occurred_at = entries.occurred_at and event_id = entries.event_id
+    and occurred_at between ${bounds?.from}::timestamptz and ${bounds?.to}::timestamptz`;
   const ofFamily = (family: Family) => {
     return sql`
       select position, entries.event_id, entries.occurred_at, entries.source, entries.message_type,
         case when row.event_id is not null then ${sealedForm(family)} end as record
-      from entries left join ${sql.table(TABLE_OF[family])} as row
-        on row.occurred_at = entries.occurred_at and row.event_id = entries.event_id
-          and row.occurred_at between ${bounds?.from}::timestamptz and ${bounds?.to}::timestamptz
+      from entries left join ${rowByKey(TABLE_OF[family], isEntry)} as row on true
       where entries.message_type = any(${typesOfFamily(family)}::text[])`;
   };
   const none = sql`select 0::bigint, null::uuid, null::timestamptz, null::text, null::text, null::text where false`;

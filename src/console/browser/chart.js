@@ -228,7 +228,8 @@ function draw(whole, place, { starts, seconds, height, counted, hidden }) {
       // The tallest first: the others are drawn over it.
       series: [{}, ...FAMILIES.map(([family]) => series(family)).toReversed()],
       axes: [
-        { ...axis, size: 44, values: timeLabels },
+        // A date is 70 pixels wide.
+        { ...axis, size: 44, space: 80, values: timeLabels },
         {
           ...axis,
           size: 60,
