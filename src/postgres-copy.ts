@@ -77,7 +77,7 @@ export async function copyIn(client: Client, statement: string, data: AsyncItera
  */
 export class CopyLines {
   readonly #lines: { readonly key: string; readonly start: number; readonly end: number }[] = [];
-  #buffer = Buffer.allocUnsafe(FIRST_BYTES);
+  #buffer = takeBuffer(FIRST_BYTES);
   #length = 0;
 
   add(key: string, line: string): void {
@@ -85,33 +85,61 @@ export class CopyLines {
     // UTF-8 takes three bytes at most for each UTF-16 code unit.
     const needed = start + 3 * line.length;
     if (needed > this.#buffer.length) {
-      const larger = Buffer.allocUnsafe(Math.max(needed, 2 * this.#buffer.length));
+      const larger = takeBuffer(Math.max(needed, 2 * this.#buffer.length));
       this.#buffer.copy(larger, 0, 0, start);
+      giveBack(this.#buffer);
       this.#buffer = larger;
     }
     this.#length += this.#buffer.write(line, start);
     this.#lines.push({ key, start, end: this.#length });
   }
 
-  /** The lines in the order of their keys. */
-  sorted(): CopyData {
-    const bytes = Buffer.allocUnsafe(this.#length);
+  /** The lines in the order of their keys. They are no longer here then. */
+  takeSorted(): CopyData {
+    const buffer = takeBuffer(this.#length);
     let at = 0;
     for (const { start, end } of this.#lines.toSorted((a, b) => (a.key < b.key ? -1 : 1))) {
-      at += this.#buffer.copy(bytes, at, start, end);
+      at += this.#buffer.copy(buffer, at, start, end);
     }
-    return new CopyData(bytes);
+    giveBack(this.#buffer);
+    return new CopyData(buffer.subarray(0, at), () => giveBack(buffer));
   }
 }
 
-const FIRST_BYTES = 64 * 1024;
+const FIRST_BYTES = 256 * 1024;
+
+/**
+ * Buffers of earlier lines. With a new one for each transaction, the pages of its memory are new, too: to write a byte to
+ * them took three times as long.
+ */
+const spareBuffers: Buffer[] = [];
+/** For two transactions at a time. */
+const MAX_SPARE = 4;
+const MAX_SPARE_BYTES = 2 * 1024 * 1024;
+
+function takeBuffer(bytes: number): Buffer {
+  const fitting = spareBuffers.findIndex(({ length }) => length >= bytes);
+  const [buffer] = fitting === -1 ? [] : spareBuffers.splice(fitting, 1);
+  return buffer ?? Buffer.allocUnsafeSlow(bytes);
+}
+
+function giveBack(buffer: Buffer): void {
+  if (buffer.length > MAX_SPARE_BYTES) return;
+  spareBuffers.push(buffer);
+  // The larger ones stay.
+  spareBuffers.sort((a, b) => a.length - b.length);
+  if (spareBuffers.length > MAX_SPARE) spareBuffers.shift();
+}
 
 /** The data of one COPY ... FROM STDIN in text format, as a parameter of a statement (see `acceptCopyData`). */
 export class CopyData {
   readonly bytes: Buffer;
+  /** Call it when the server has the data. The memory is used for other data then. */
+  readonly release: () => void;
 
-  constructor(bytes: Buffer) {
+  constructor(bytes: Buffer, release = () => {}) {
     this.bytes = bytes;
+    this.release = release;
   }
 }
 

@@ -8,7 +8,7 @@ import type { Db, Trx } from '../store/database.ts';
 import { findStoredDeliveries, insertDeliveries } from '../store/deliveries.ts';
 import type { NewDelivery } from '../store/deliveries.ts';
 import { classifyFailure } from '../store/failure.ts';
-import { beginStoring, copyDeliveries, eventLine, insertEvents } from '../store/insert-events.ts';
+import { beginStoring, copyDeliveries, eventLine, insertEvents, orderOf } from '../store/insert-events.ts';
 import type { EventRow } from '../store/insert-events.ts';
 import { insertQuarantine } from '../store/quarantine.ts';
 import type { NewQuarantined } from '../store/quarantine.ts';
@@ -96,7 +96,7 @@ export async function copyBatch(
       characters += line.length;
       if (characters > MAX_COPY_CHARACTERS) return undefined;
       const ofType = lines.get(part.event.messageType) ?? new CopyLines();
-      ofType.add(part.event.eventId, line);
+      ofType.add(orderOf(part.event), line);
       lines.set(part.event.messageType, ofType);
       tally.events += 1;
       tally.written += 1;
