@@ -1,21 +1,12 @@
 import type { Clock } from '../clock.ts';
 import type { LogRecord } from '../cloud/contract/logs.ts';
-import type { Logs } from '../cloud/logs.ts';
 import { parseTime } from '../parse-time.ts';
 import type { Db } from '../store/database.ts';
-import {
-  findFetched,
-  readHistoryLinks,
-  readHistoryRows,
-  saveHistory,
-  type HistoryLink,
-  type HistoryRange,
-  type HistoryRow,
-  type StoredAt,
-  type Superseded,
-} from '../store/history.ts';
-import { columnReader, historyOf, keyMaker, type LoggedType } from './log-kinds.ts';
-import { fits, matchRecords, type Candidate, type Match } from './match-records.ts';
+import { readHistoryLinks, readHistoryRows, type HistoryRow } from '../store/history.ts';
+import { findPartners, type Found, type Logged } from './find-partners.ts';
+import { isWithin, type HistoryQuery } from './history-query.ts';
+import { historyOf, type LoggedType } from './log-kinds.ts';
+import { storeFound, type StoringContext } from './store-found.ts';
 
 /** The unit of comparisons: a quarter of an hour, in UTC. */
 export const QUARTER_MS = 15 * 60 * 1000;
@@ -46,36 +37,17 @@ export const sumQuarters = (quarters: readonly ComparedQuarter[]): Omit<Compared
     { matched: 0, onlyWebhook: 0, onlyLog: 0, ambiguous: 0 },
   );
 
-/**
- * The log of a message type in a range of time, its end exclusive. It should begin with a quarter; the last one is compared up
- * to its end.
- */
-interface HistoryQuery extends HistoryRange {
-  readonly messageType: LoggedType;
-}
-
 /** What a comparison needs. */
-export interface HistoryContext {
-  readonly db: Db;
-  readonly logs: Logs;
+export interface HistoryContext extends StoringContext {
   readonly clock: Clock;
   /** The clocks of webhooks and logs may differ by so much. */
   readonly toleranceMs: number;
-  /** Stores log records as one delivery of origin `backfill`. Resolves once they are committed. */
-  readonly storeMissing: (
-    source: string,
-    messageType: LoggedType,
-    records: readonly LogRecord[],
-  ) => Promise<void>;
   /** Called for each log record that is read. What it throws ends the comparison; nothing is stored then. */
   readonly onRecord?: (() => void) | undefined;
-  /** Whether the whole description of a missing audit event may be fetched now. By default it may. */
-  readonly mayDescribe?: () => boolean;
   /** Called after each comparison that was not a dry run. */
   readonly onCompared?: OnCompared | undefined;
   /** Nothing is written. */
   readonly isDryRun?: boolean;
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** The time range of a comparison, and when it began to read the log. */
@@ -93,19 +65,6 @@ type OnCompared = (
   range: ComparedRange,
 ) => void | Promise<void>;
 
-/** A log record, and what is known of it. */
-interface Logged {
-  readonly record: LogRecord;
-  readonly logId: string;
-  readonly at: number;
-  /** The event that it is; undefined if it is missing, or its webhook still has to be found. */
-  readonly link: Pick<HistoryLink, 'event'> | undefined;
-  /** The latest status that was recorded; undefined if none was. */
-  readonly status: string | null | undefined;
-  /** The event if it was fetched: its webhook may still arrive. */
-  readonly fetched: StoredAt | undefined;
-}
-
 /**
  * Compares the stored events of a range with the cloud's log of it. Log records that no webhook brought are stored, once,
  * however often and in whatever order webhooks and comparisons come: a webhook that arrives after its record was fetched
@@ -122,10 +81,10 @@ export async function compareHistory(
   const rows = await Array.fromAsync(readHistoryRows(context.db, wide));
   const logged = await findKnown(context.db, query, records, rows);
 
-  const found = await findPartners(context, query, rows, logged);
+  const found = await findPartners(context.toleranceMs, query, rows, logged);
   const quarters = countQuarters(query, found);
   if (context.isDryRun === true) return quarters;
-  await save(context, query, found);
+  await storeFound(context, query, found);
   await context.onCompared?.(query.source, query.messageType, quarters, { ...query, at });
   return quarters;
 }
@@ -135,8 +94,6 @@ const widen = (query: HistoryQuery, ms: number): HistoryQuery => ({
   from: new Date(query.from.getTime() - ms),
   to: new Date(query.to.getTime() + ms),
 });
-
-const isWithin = ({ from, to }: HistoryQuery, at: number) => at >= from.getTime() && at < to.getTime();
 
 /** The log records of a range by id: a page that is read while the log grows may repeat some. */
 async function readLog(
@@ -184,126 +141,6 @@ function timeOf({ id, timestamp }: LogRecord): number | undefined {
   return time.getTime();
 }
 
-/**
- * Finds the webhooks of log records that have none, or whose event was fetched. Where some of both remain, a pair of an
- * earlier comparison may be in the way, made before a record or a webhook came that fits better.
- */
-async function findPartners(
-  { toleranceMs }: HistoryContext,
-  query: HistoryQuery,
-  rows: readonly HistoryRow[],
-  logged: readonly Logged[],
-): Promise<Found> {
-  const { messageType } = query;
-  const pushed = rows.filter(({ origin }) => origin === 'webhook');
-  const webhooks = pushed.filter(({ isLinked }) => !isLinked);
-  const open = logged.filter(({ link, fetched }) => link === undefined || fetched !== undefined);
-  const withPairs = (matches: readonly Match[]): Found => {
-    const paired = new Map(matches.map((pair) => [pair.logged, pair]));
-    const missing = open.filter(
-      ({ link, logId, at }) => link === undefined && !paired.has(logId) && isWithin(query, at),
-    );
-    return { logged, pushed, webhooks, paired, missing };
-  };
-  // From all of them: also a pair of an earlier comparison shows which columns both sides have.
-  const keyOf = keyMaker(
-    messageType,
-    pushed.map(({ payload }) => payload),
-    logged.map(({ record }) => record),
-  );
-  const matcher = { messageType, keyOf, toleranceMs };
-  const matches = await match(matcher, webhooks, open);
-  if (matches.length === open.length || matches.length === webhooks.length) return withPairs(matches);
-
-  const ids = new Set(pushed.map(({ eventId }) => eventId));
-  const known = new Map([
-    ...logged.flatMap(({ logId, link, fetched }) =>
-      fetched === undefined && link?.event && ids.has(link.event.eventId)
-        ? [[logId, link.event.eventId] as const]
-        : [],
-    ),
-    ...matches.map((pair) => [pair.logged, pair.webhook] as const),
-  ]);
-  const isOpen = new Set(open);
-  const both = logged.filter((one) => isOpen.has(one) || known.has(one.logId));
-  const again = await match(matcher, pushed, both, known);
-  const changed = again.filter((pair) => known.get(pair.logged) !== pair.webhook);
-  const kept = new Set(changed.map((pair) => pair.logged));
-  return withPairs([...matches.filter((pair) => !kept.has(pair.logged)), ...changed]);
-}
-
-interface Matcher {
-  readonly messageType: LoggedType;
-  readonly keyOf: ReturnType<typeof keyMaker>;
-  readonly toleranceMs: number;
-}
-
-/** Pairs webhooks with log records of the same natural key, beginning with known pairs: the webhook of a record. */
-async function match(
-  { messageType, keyOf, toleranceMs }: Matcher,
-  webhooks: readonly HistoryRow[],
-  logged: readonly Logged[],
-  known: ReadonlyMap<string, string> = new Map(),
-): Promise<Match[]> {
-  const { text = '' } = historyOf(messageType);
-  const textOf = columnReader(messageType, text);
-  const pushed = webhooks.map(({ eventId, occurredAt, payload }) => ({
-    id: eventId,
-    at: occurredAt.getTime(),
-    text: textOf(payload),
-    key: keyOf(payload),
-  }));
-  const records = logged.map(({ logId, at, record }) => ({
-    id: logId,
-    at,
-    text: textOf(record),
-    key: keyOf(record),
-  }));
-  // Pairs that would not be made now stay as they are.
-  const rowOf = new Map(pushed.map((row) => [row.id, row]));
-  const apart = new Set(
-    records.flatMap((record) => {
-      const row = rowOf.get(known.get(record.id) ?? '');
-      const isFit = row === undefined || (row.key === record.key && fits(row, record, toleranceMs));
-      return isFit ? [] : [row.id, record.id];
-    }),
-  );
-  const isFree = ({ id }: Candidate) => !apart.has(id);
-  const rows = Map.groupBy(pushed.filter(isFree), ({ key }) => key);
-  const matches: Match[] = [];
-  for (const [key, ofKey] of Map.groupBy(records.filter(isFree), (record) => record.key)) {
-    const pairs = matchRecords(rows.get(key) ?? [], ofKey, toleranceMs, known);
-    matches.push(...(await inTurns(pairs)));
-  }
-  return matches;
-}
-
-/** Work holds the event loop for at most so long. */
-const MAX_TURN_MS = 10;
-
-/** Runs a generator to its end, and lets others have the event loop now and then. */
-async function inTurns<T>(work: Generator<void, T, void>): Promise<T> {
-  let began = performance.now();
-  for (;;) {
-    const { done, value } = work.next();
-    if (done === true) return value;
-    if (performance.now() - began < MAX_TURN_MS) continue;
-    await new Promise(setImmediate);
-    began = performance.now();
-  }
-}
-
-interface Found {
-  readonly logged: readonly Logged[];
-  /** The events of webhooks. */
-  readonly pushed: readonly HistoryRow[];
-  /** Those of them whose log record was not known. */
-  readonly webhooks: readonly HistoryRow[];
-  /** New pairs by the id in the log. */
-  readonly paired: ReadonlyMap<string, Match>;
-  readonly missing: readonly Logged[];
-}
-
 /** Counts by the time of the log record, or of the webhook that has none. */
 function countQuarters(
   query: HistoryQuery,
@@ -332,68 +169,4 @@ function countQuarters(
     if (!matched.has(eventId)) add('onlyWebhook', occurredAt.getTime());
   }
   return quarters;
-}
-
-/** One delivery has at most so many records. */
-const MAX_RECORDS = 500;
-
-/** Stores what is missing, and records what the comparison found. */
-async function save(
-  context: HistoryContext,
-  query: HistoryQuery,
-  { logged, pushed, paired, missing }: Found,
-): Promise<void> {
-  const { db, storeMissing } = context;
-  const { source, messageType } = query;
-  const readStatus = columnReader(messageType, historyOf(messageType).status ?? '');
-  const statusOf = (record: LogRecord) => readStatus(record) || null;
-  const events = new Map(pushed.map((row) => [row.eventId, row]));
-  const links: HistoryLink[] = [];
-  const superseded: Superseded[] = [];
-
-  for (const { logId, record, at, link, fetched, ...known } of logged) {
-    // What lies around the range is only seen in part.
-    if (!isWithin(query, at)) continue;
-    const row = events.get(paired.get(logId)?.webhook ?? '');
-    const status = statusOf(record);
-    if (row !== undefined) {
-      links.push({ logId, at: new Date(at), event: row, status });
-      if (fetched !== undefined) superseded.push({ ...fetched, supersededBy: row.eventId });
-    } else if (link !== undefined && known.status !== status) {
-      links.push({ logId, at: new Date(at), event: link.event, status });
-    }
-  }
-  for (let begin = 0; begin < missing.length; begin += MAX_RECORDS) {
-    const some = missing.slice(begin, begin + MAX_RECORDS);
-    const whole: LogRecord[] = [];
-    for (const { record } of some) whole.push(await describe(context, record));
-    await storeMissing(source, messageType, whole);
-    const stored = await findFetched(
-      db,
-      query,
-      some.map(({ logId }) => logId),
-    );
-    for (const { logId, record, at } of some) {
-      links.push({ logId, at: new Date(at), event: stored.get(logId) ?? null, status: statusOf(record) });
-    }
-  }
-  await saveHistory(db, query, links, superseded);
-}
-
-/**
- * An audit record with its whole description, of which the log has a summary, so that the stored event is not poorer than
- * that of a webhook. As it is if the cloud does not have the whole, or no call is to spare. The summary is kept in either
- * case: the webhook is found by it.
- */
-async function describe(
-  { logs, mayDescribe = () => true, signal }: HistoryContext,
-  record: LogRecord,
-): Promise<LogRecord> {
-  const { full_description_id: id, description: summary } = record;
-  const hasId = (typeof id === 'number' && id > 0) || (typeof id === 'string' && id !== '');
-  if (!hasId || !mayDescribe()) return record;
-  const whole = await logs.fullDescription(String(id), signal);
-  if (whole === undefined) return record;
-  const isBegun = typeof summary !== 'string' || whole.startsWith(summary);
-  return { ...record, description: isBegun ? whole : `${summary}\n${whole}` };
 }

@@ -1,46 +1,27 @@
-import path from 'node:path';
 import type { Logger } from 'pino';
 import { maskConfig, type Config, type SourceConfig } from '../config.ts';
-import { startEmbeddedPostgres, type EmbeddedPostgres } from '../embedded/embedded-postgres.ts';
+import type { EmbeddedPostgres } from '../embedded/embedded-postgres.ts';
 import { UsageError } from '../errors.ts';
-import { createAdmission } from '../ingest/admission.ts';
-import { createFailedSecrets } from '../failed-secrets.ts';
-import type { HttpListener } from '../ingest/http-listener.ts';
-import { createHealthServer, createIngestServer, type HealthOptions } from '../ingest/ingest-server.ts';
-import { createReadiness } from '../observe/readiness.ts';
+import { createHealthServer, type HealthOptions } from '../ingest/ingest-server.ts';
 import { readTlsFiles } from '../ingest/tls-files.ts';
-import { createSourceRates } from '../ingest/source-rates.ts';
-import { createSecretVerifier } from '../ingest/verify-secret.ts';
-import { openBatchQueue, type QueueMeasure } from '../queue/batch-queue.ts';
-import type { DeliveryQueue } from '../queue/delivery-queue.ts';
-import type { QueueLocation } from '../queue/engine.ts';
-import { openFairQueue } from '../queue/fair-queue.ts';
+import { createReadiness } from '../observe/readiness.ts';
 import { createIdentity } from '../queue/installation.ts';
-import { checkDatabase, openDatabase, type Db } from '../store/database.ts';
-import { continueOnThisServer } from '../store/extend-log.ts';
-import { locateDeliveries } from '../store/wal-position.ts';
+import { checkDatabase, type Db } from '../store/database.ts';
 import { createConsole } from './console.ts';
-import { startIndexBuilding } from './maintenance.ts';
-import { locateQueue, logLostConnections, prepareTables } from './open-store.ts';
-import { forwardsIn, receivesIn, storesIn, type Role } from './roles.ts';
-import { startAlerting } from './alerting.ts';
-import type { PartOptions } from './background.ts';
-import { startForwardings } from './forwarding.ts';
-import { checksOf } from './readiness-checks.ts';
-import { startReporting } from './scheduled-reports.ts';
-import { startObserving, type Observation } from './observation.ts';
-import { recordStart } from './record-start.ts';
-import { startProving, startSequencing } from './ledger.ts';
-import { startStoring, type StoringOptions } from './storing.ts';
+import { createIngest } from './create-ingest.ts';
 import { followSources } from './follow-sources.ts';
-import { createLiveSettings, reloadRecorded, type LiveSettings } from './live-settings.ts';
-import { startSubscriptionWatch } from './subscription-watch.ts';
-import { startWithDatabase, type Start } from './start-with-database.ts';
-import { closing } from './closing.ts';
-import { startHistorySweep } from './history.ts';
-import { startInventory } from './inventory.ts';
 import { startAdminListener, startListener } from './listeners.ts';
+import { createLiveSettings, reloadRecorded, type LiveSettings } from './live-settings.ts';
 import type { ServiceConfig } from './load-settings.ts';
+import { startObserving } from './observation.ts';
+import { measureOf, openQueue } from './open-queue.ts';
+import { openServer } from './open-server.ts';
+import { locateQueue } from './open-store.ts';
+import { checksOf } from './readiness-checks.ts';
+import { receivesIn, storesIn, type Role } from './roles.ts';
+import { startOf } from './start-of-role.ts';
+import { startWithDatabase } from './start-with-database.ts';
+import { startSubscriptionWatch } from './subscription-watch.ts';
 import { completeSecrets, readSecrets, type SourceSecrets } from './webhook-secret.ts';
 
 /** The running service. */
@@ -198,163 +179,7 @@ async function startParts(
 /** The readiness of a process that drains. */
 const STOPPING = { status: 'unavailable', checks: { process: 'stopping' } } as const;
 
-/** The parts of a role that need the database. They bring its tables up to date first, or check them. */
-function startOf(role: Role, options: StoringOptions & PartOptions): Start {
-  const { config, databaseUrl, db, logger } = options;
-  const { startSteps: steps } = options.observation;
-  return async (started, signal) => {
-    const applied = await steps.run('migrations', () => prepareTables(config, databaseUrl, db, signal));
-    if (applied.length > 0) logger.info({ applied }, 'database migrated');
-    await recordStart(db, config, role);
-    signal.throwIfAborted();
-    await steps.run('continuing the log', () => continueOnThisServer(db));
-    startSequencing(options, started);
-    if (storesIn(role)) {
-      if (config.migrates) startIndexBuilding({ config, databaseUrl, db, logger }, started);
-      const watch = await steps.run('start of the worker', () => startStoring(options, started));
-      options.observation.followArrivals(() => watch.latest());
-      startHistorySweep(options, started);
-      startInventory(options, started);
-      startProving(options, started);
-    }
-    signal.throwIfAborted();
-    if (forwardsIn(role)) {
-      await steps.run('start of forwarding', () => startForwardings(options, started));
-      startAlerting(options, started);
-      startReporting(options, started);
-    }
-    steps.done();
-  };
-}
-
-/** Measures the queue: over the connection of this process, or over one for this purpose alone. */
-function measureOf(
-  queue: DeliveryQueue | undefined,
-  location: QueueLocation,
-  logger: Logger,
-  opened: AsyncDisposableStack,
-): () => Promise<QueueMeasure> {
-  if (queue !== undefined) return () => queue.measure();
-  const own = openBatchQueue(location, logger);
-  opened.defer(closing(logger, 'connection that measures the queue', () => own.close()));
-  return () => own.measure();
-}
-
 /** An ingest process needs a database only for the queue, or to keep deliveries until their rows are committed. */
 function needsDatabase({ redisUrl, durability }: Config, role: Role): boolean {
   return role !== 'ingest' || redisUrl === undefined || durability === 'strict';
-}
-
-interface OpenServer {
-  readonly db: Db;
-  readonly databaseUrl: string;
-  readonly psqlArgument: string | undefined;
-}
-
-async function openServer(starting: Starting, opened: AsyncDisposableStack): Promise<OpenServer> {
-  const { config, logger } = starting;
-  const { databaseUrl, psqlArgument } =
-    config.databaseUrl === undefined
-      ? await startEmbedded(starting, opened)
-      : { databaseUrl: config.databaseUrl, psqlArgument: undefined };
-  const db = openDatabase(databaseUrl, logLostConnections(logger));
-  opened.defer(closing(logger, 'database', () => db.destroy()));
-  return { db, databaseUrl, psqlArgument };
-}
-
-async function startEmbedded(
-  { config: { dataDir }, logger, signal, onEmbedded }: Starting,
-  opened: AsyncDisposableStack,
-): Promise<EmbeddedPostgres> {
-  const locking = lockEmbedded(dataDir, signal);
-  onEmbedded?.(locking.then(({ embedded }) => embedded));
-  const { embedded, lock } = await locking;
-  opened.defer(closing(logger, 'embedded Postgres', () => embedded.stop()));
-  opened.defer(closing(logger, 'instance lock', () => lock.release()));
-  signal.throwIfAborted();
-  return embedded;
-}
-
-async function lockEmbedded(dataDir: string, signal: AbortSignal) {
-  const embedded = await startEmbeddedPostgres(dataDir, signal);
-  const lock = await embedded.lock();
-  if (lock === undefined) {
-    throw new UsageError(
-      `Another xiq-sink serves on ${dataDir} already. Stop it first, or set DATA_DIR to another directory.`,
-    );
-  }
-  return { embedded, lock };
-}
-
-interface QueueNeeds {
-  readonly config: Config;
-  readonly location: QueueLocation;
-  readonly db: Db | undefined;
-  readonly observation: Observation;
-  readonly logger: Logger;
-}
-
-function openQueue(
-  { config, location, db, observation, logger }: QueueNeeds,
-  opened: AsyncDisposableStack,
-): DeliveryQueue {
-  const { dataDir, databaseUrl, durability, spool, strict } = config;
-  const findStored =
-    durability === 'strict' && db !== undefined
-      ? (ids: readonly string[]) => locateDeliveries(db, ids, strict.replicas)
-      : undefined;
-  const directory = path.join(dataDir, 'spool');
-  const queue = openFairQueue({
-    location,
-    countSources: () => config.sources.length,
-    spool: { directory, ...spool },
-    findStored,
-    // No other server takes over from the embedded one.
-    keepMs: databaseUrl === undefined ? 0 : strict.keepMs,
-    onCommitted: observation.onCommitted,
-    tracing: observation.traces,
-    logger,
-  });
-  opened.defer(closing(logger, 'queue', () => queue.close()));
-  observation.followQueue(queue);
-  return queue;
-}
-
-const limitsOf = (sources: readonly SourceConfig[]) =>
-  new Map(sources.map(({ name, limits }) => [name, limits]));
-
-interface IngestNeeds {
-  readonly live: LiveSettings;
-  readonly queue: DeliveryQueue;
-  readonly observation: Observation;
-  readonly health: HealthOptions;
-}
-
-function createIngest({ live, queue, observation, health }: IngestNeeds): HttpListener {
-  const { config } = live;
-  const { traces } = observation;
-  const verifier = createSecretVerifier(config.sources);
-  let limits = limitsOf(config.sources);
-  live.follow('ingest', () => {
-    verifier.use(config.sources);
-    limits = limitsOf(config.sources);
-  });
-  return createIngestServer({
-    ...health,
-    verifier,
-    knowsSources: live.knowsStored,
-    failedSecrets: createFailedSecrets(),
-    admission: createAdmission({
-      ...config,
-      rates: createSourceRates((source) => limits.get(source), health.logger),
-      logger: health.logger,
-    }),
-    trustedProxies: config.trustedProxies,
-    storesOthers: config.storesOthers,
-    enqueue:
-      traces === undefined
-        ? (delivery) => queue.enqueue(delivery)
-        : (delivery) => traces.receive(delivery, () => queue.enqueue(delivery)),
-    maxBodyBytes: config.maxBodyBytes,
-  });
 }
