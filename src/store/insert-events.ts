@@ -79,7 +79,7 @@ export async function beginStoring(trx: Trx): Promise<void> {
 
 /**
  * All transactions insert events in the order of this, so that two with the same events cannot deadlock. It is the order
- * of the primary key, in which an index grows with least work: by event id alone, COPY took a twelfth more.
+ * of the primary key, in which an index grows with least work: COPY alone, by event id, took a tenth more of the server.
  */
 export const orderOf = ({ occurredAt, eventId }: EventRow): string => occurredAt + eventId;
 
