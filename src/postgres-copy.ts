@@ -76,7 +76,7 @@ export async function copyIn(client: Client, statement: string, data: AsyncItera
  * live through several garbage collections, which took a sixth of the processor time of storing.
  */
 export class CopyLines {
-  readonly #lines: { readonly key: string; readonly start: number; readonly end: number }[] = [];
+  #lines: { readonly key: string; readonly start: number; readonly end: number }[] = [];
   #buffer = takeBuffer(FIRST_BYTES);
   #length = 0;
 
@@ -94,7 +94,7 @@ export class CopyLines {
     this.#lines.push({ key, start, end: this.#length });
   }
 
-  /** The lines in the order of their keys. They are no longer here then. */
+  /** Takes the lines away, in the order of their keys. */
   takeSorted(): CopyData {
     const buffer = takeBuffer(this.#length);
     let at = 0;
@@ -102,15 +102,20 @@ export class CopyLines {
       at += this.#buffer.copy(buffer, at, start, end);
     }
     giveBack(this.#buffer);
+    this.#buffer = NO_BYTES;
+    this.#lines = [];
+    this.#length = 0;
     return new CopyData(buffer.subarray(0, at), () => giveBack(buffer));
   }
 }
 
+const NO_BYTES = Buffer.alloc(0);
+
 const FIRST_BYTES = 256 * 1024;
 
 /**
- * Buffers of earlier lines. With a new one for each transaction, the pages of its memory are new, too: to write a byte to
- * them took three times as long.
+ * Buffers of earlier lines. With a new one for each transaction, the pages of its memory are new, too: to write to
+ * them took twice as long.
  */
 const spareBuffers: Buffer[] = [];
 /** For two transactions at a time. */
@@ -124,7 +129,7 @@ function takeBuffer(bytes: number): Buffer {
 }
 
 function giveBack(buffer: Buffer): void {
-  if (buffer.length > MAX_SPARE_BYTES) return;
+  if (buffer === NO_BYTES || buffer.length > MAX_SPARE_BYTES) return;
   spareBuffers.push(buffer);
   // The larger ones stay.
   spareBuffers.sort((a, b) => a.length - b.length);
@@ -134,12 +139,18 @@ function giveBack(buffer: Buffer): void {
 /** The data of one COPY ... FROM STDIN in text format, as a parameter of a statement (see `acceptCopyData`). */
 export class CopyData {
   readonly bytes: Buffer;
-  /** Call it when the server has the data. The memory is used for other data then. */
-  readonly release: () => void;
+  #onRelease: (() => void) | undefined;
 
-  constructor(bytes: Buffer, release = () => {}) {
+  /** `onRelease` is called when the bytes are no longer needed. */
+  constructor(bytes: Buffer, onRelease?: () => void) {
     this.bytes = bytes;
-    this.release = release;
+    this.#onRelease = onRelease;
+  }
+
+  /** Call it when the server has the data: the memory is used for other data then. A second call does nothing. */
+  release(): void {
+    this.#onRelease?.();
+    this.#onRelease = undefined;
   }
 }
 

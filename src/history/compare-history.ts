@@ -6,7 +6,7 @@ import { readHistoryLinks, readHistoryRows, type HistoryRow } from '../store/his
 import { findPartners, type Found, type Logged } from './find-partners.ts';
 import { isWithin, type HistoryQuery } from './history-query.ts';
 import { historyOf, type LoggedType } from './log-kinds.ts';
-import { storeFound, type StoringContext } from './store-found.ts';
+import { storeFound, type StoreFoundContext } from './store-found.ts';
 
 /** The unit of comparisons: a quarter of an hour, in UTC. */
 export const QUARTER_MS = 15 * 60 * 1000;
@@ -38,7 +38,7 @@ export const sumQuarters = (quarters: readonly ComparedQuarter[]): Omit<Compared
   );
 
 /** What a comparison needs. */
-export interface HistoryContext extends StoringContext {
+export interface HistoryContext extends StoreFoundContext {
   readonly clock: Clock;
   /** The clocks of webhooks and logs may differ by so much. */
   readonly toleranceMs: number;

@@ -7,7 +7,7 @@ import { isWithin, type HistoryQuery } from './history-query.ts';
 import { columnReader, historyOf, type LoggedType } from './log-kinds.ts';
 
 /** Where missing log records are stored, and where their whole descriptions come from. */
-export interface StoringContext {
+export interface StoreFoundContext {
   readonly db: Db;
   readonly logs: Logs;
   /** Stores log records as one delivery of origin `backfill`. Resolves once they are committed. */
@@ -26,7 +26,7 @@ const MAX_RECORDS = 500;
 
 /** Stores what is missing, and records what the comparison found. */
 export async function storeFound(
-  context: StoringContext,
+  context: StoreFoundContext,
   query: HistoryQuery,
   { logged, pushed, paired, missing }: Found,
 ): Promise<void> {
@@ -73,7 +73,7 @@ export async function storeFound(
  * case: the webhook is found by it.
  */
 async function describe(
-  { logs, mayDescribe = () => true, signal }: StoringContext,
+  { logs, mayDescribe = () => true, signal }: StoreFoundContext,
   record: LogRecord,
 ): Promise<LogRecord> {
   const { full_description_id: id, description: summary } = record;

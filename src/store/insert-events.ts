@@ -126,5 +126,5 @@ export async function copyDeliveries(
   statements.push(COPY_DELIVERIES);
   data.push(new CopyData(Buffer.from(deliveries.map(deliveryLine).join(''))));
   await db.executeQuery(CompiledQuery.raw(statements.join('; '), data));
-  for (const { release } of data) release();
+  for (const one of data) one.release();
 }
